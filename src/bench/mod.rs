@@ -1,0 +1,1 @@
+//! Roots, warm-up, timed searches, records.

@@ -1,0 +1,89 @@
+//! The types every policy and engine speaks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::Vertex;
+
+/// From which side a level is expanded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Frontier vertices look for unvisited neighbours (push).
+    TopDown,
+    /// Unvisited vertices look for a neighbour in the frontier (pull).
+    BottomUp,
+}
+
+/// Where a level runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Placement {
+    /// On the CPU.
+    Cpu,
+}
+
+/// How one level is to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LevelPlan {
+    /// Direction.
+    pub direction: Direction,
+    /// Placement.
+    pub placement: Placement,
+}
+
+/// What a policy knows when it plans a level. All counts are of the searched structure (internal vertices, distinct arcs).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LevelStats {
+    /// Level to be planned: 0 expands the root.
+    pub level: u32,
+    /// Vertices of the searched structure.
+    pub vertices: u64,
+    /// Arcs of the searched structure.
+    pub arcs: u64,
+    /// Vertices in the frontier.
+    pub frontier_vertices: u64,
+    /// Arcs that leave the frontier.
+    pub frontier_edges: u64,
+    /// Vertices not yet visited.
+    pub unvisited_vertices: u64,
+    /// Arcs of vertices not yet visited.
+    pub unvisited_edges: u64,
+    /// Vertices in the frontier before this one (0 at level 0).
+    pub previous_frontier_vertices: u64,
+    /// Direction of the level before (`None` at level 0).
+    pub previous_direction: Option<Direction>,
+    /// Sampled: neighbours an unvisited vertex would look at, on average, until it finds one in the frontier or has
+    /// none left (`None` where the policy did not ask or nothing was sampled).
+    pub sampled_probes: Option<f32>,
+}
+
+/// What happened at a level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LevelRecord {
+    /// What the policy saw.
+    pub stats: LevelStats,
+    /// What it decided.
+    pub plan: LevelPlan,
+    /// Vertices found.
+    pub found: u64,
+    /// Time of the level, conversions and the decision included, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Share of it spent converting the frontier between queue and bitmap, in nanoseconds.
+    pub conversion_ns: u64,
+    /// Share of it spent deciding (sampling included), in nanoseconds.
+    pub decision_ns: u64,
+    /// Threads that took part.
+    pub threads: u32,
+}
+
+/// The tree of one search, in original vertex numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BfsResult {
+    /// Root.
+    pub root: Vertex,
+    /// Parent of every vertex: the root's is itself, [`NONE`](crate::graph::NONE) where not reached.
+    pub parent: Vec<Vertex>,
+    /// Level of every vertex: 0 for the root, [`NONE`](crate::graph::NONE) where not reached.
+    pub level: Vec<u32>,
+}

@@ -1,0 +1,1 @@
+//! Engines: who runs a level.

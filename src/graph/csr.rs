@@ -1,0 +1,34 @@
+//! Compressed sparse rows.
+
+use super::Vertex;
+
+/// Adjacency as two arrays: the neighbours of `v` are `targets[offsets[v]..offsets[v + 1]]`.
+#[derive(Debug, Default)]
+pub struct Csr {
+    /// `vertices + 1` offsets into `targets`.
+    pub offsets: Vec<u32>,
+    /// Neighbours.
+    pub targets: Vec<Vertex>,
+}
+
+impl Csr {
+    /// Number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Number of entries (arcs).
+    pub fn arcs(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// The neighbours of `v`.
+    pub fn neighbours(&self, v: Vertex) -> &[Vertex] {
+        &self.targets[self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize]
+    }
+
+    /// The number of neighbours of `v`.
+    pub fn degree(&self, v: Vertex) -> u32 {
+        self.offsets[v as usize + 1] - self.offsets[v as usize]
+    }
+}

@@ -1,0 +1,52 @@
+//! Edge lists, compressed sparse rows, and the layout that is searched.
+
+mod csr;
+mod edges;
+mod layout;
+
+pub use csr::Csr;
+pub use edges::{EdgeList, Listing};
+pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
+
+/// A vertex number. Vertices are 32-bit everywhere (design rule 5).
+pub type Vertex = u32;
+
+/// "No vertex": the parent and the level of a vertex that was not reached.
+pub const NONE: Vertex = Vertex::MAX;
+
+/// Most vertices a graph may have: one value is [`NONE`], one more is kept for the layout's sentinel.
+pub const MAX_VERTICES: usize = (u32::MAX - 1) as usize;
+
+/// Why a graph can't be held.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// More vertices than 32-bit numbers can name.
+    #[error("the graph has {0} vertices; socbfs numbers vertices with 32 bits and takes at most {MAX_VERTICES}")]
+    TooManyVertices(u64),
+    /// More directed arcs than 32-bit offsets can address.
+    #[error("the graph needs {0} adjacency entries; socbfs uses 32-bit offsets and takes at most {max}", max = u32::MAX)]
+    TooManyArcs(u64),
+    /// An edge names a vertex that the graph does not have.
+    #[error("edge {index} joins {source_vertex} and {target_vertex}, but the graph has only {vertices} vertices (0..{vertices})")]
+    VertexOutOfRange {
+        /// Position of the edge in the list.
+        index: usize,
+        /// First end.
+        source_vertex: Vertex,
+        /// Second end.
+        target_vertex: Vertex,
+        /// Number of vertices of the graph.
+        vertices: usize,
+    },
+    /// The system refused the memory.
+    #[error("no memory for {what}: {bytes} bytes ({reason})")]
+    OutOfMemory {
+        /// What the memory was for.
+        what: &'static str,
+        /// How much was asked for.
+        bytes: u64,
+        /// What the system said.
+        reason: String,
+    },
+}

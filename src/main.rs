@@ -1,0 +1,3 @@
+//! The `socbfs` command.
+
+fn main() {}

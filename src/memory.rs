@@ -1,0 +1,1 @@
+//! Memory: pages, huge pages.

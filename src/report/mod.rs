@@ -1,0 +1,1 @@
+//! Graph500 text, JSON and tables.
