@@ -13,5 +13,6 @@ pub mod input;
 pub mod memory;
 pub mod policy;
 pub mod report;
+pub mod search;
 pub mod stats;
 pub mod validate;

@@ -82,7 +82,8 @@ pub struct Layout {
     csr: Csr,
     incoming: Option<Csr>,
     to_original: Slab<Vertex>,
-    to_internal: Slab<Vertex>,
+    /// Original vertex to internal number, or to `padded + 1` where the vertex was dropped.
+    places: Slab<Vertex>,
     input_degree: Slab<u32>,
     columns: Vec<Slab<Vertex>>,
     column_originals: Vec<Slab<Vertex>>,
@@ -197,8 +198,14 @@ impl Layout {
         let incoming = if options.directed { Some(build(Arcs::Backward, &degrees.incoming)?) } else { None };
         steps.done("sort adjacency");
 
-        let (to_original, to_internal) = if order == Order::Degree { (by_rank, rank) } else { Default::default() };
         let vertices = csr.vertices();
+        let (to_original, places) = if order == Order::Degree {
+            let (dropped, mut places) = (vertices.next_multiple_of(64) as Vertex + 1, rank);
+            places.par_iter_mut().for_each(|place| *place = if *place == NONE { dropped } else { *place });
+            (by_rank, places)
+        } else {
+            Default::default()
+        };
         let max_degree = csr.offsets.par_windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         let mean_degree = csr.arcs() as f64 / (with_edges.max(1) as f64);
         let unique_edges = csr.arcs() as u64 / if options.directed { 1 } else { 2 };
@@ -206,7 +213,7 @@ impl Layout {
             csr,
             incoming,
             to_original,
-            to_internal,
+            places,
             input_degree: degrees.outgoing,
             columns: Vec::new(),
             column_originals: Vec::new(),
@@ -321,7 +328,7 @@ impl Layout {
         self.csr.bytes()
             + self.incoming.as_ref().map_or(0, Csr::bytes)
             + self.to_original.bytes()
-            + self.to_internal.bytes()
+            + self.places.bytes()
             + self.input_degree.bytes()
             + columns
             + self.rows.bytes()
@@ -333,7 +340,11 @@ impl Layout {
     /// If `original` is not a vertex.
     pub fn to_internal(&self, original: Vertex) -> Vertex {
         assert!((original as usize) < self.vertices(), "vertex {original} of {}", self.vertices());
-        if self.order == Order::Degree { self.to_internal[original as usize] } else { original }
+        match self.places.get(original as usize) {
+            Some(&place) if (place as usize) < self.csr.vertices() => place,
+            Some(_) => NONE,
+            None => original,
+        }
     }
 
     /// The original number of an internal vertex.
@@ -344,9 +355,9 @@ impl Layout {
         if self.order == Order::Degree { self.to_original[internal as usize] } else { internal }
     }
 
-    /// Original vertex to internal number ([`NONE`]: dropped); empty where the order is the original one.
-    pub(crate) fn internal_numbers(&self) -> &[Vertex] {
-        &self.to_internal
+    /// Original vertex to internal number (`padded + 1`: dropped); empty where the order is the original one.
+    pub(crate) fn internal_places(&self) -> &[Vertex] {
+        &self.places
     }
 
     /// Internal vertex to original number; empty where the order is the original one.

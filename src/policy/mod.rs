@@ -1,6 +1,12 @@
 //! Who decides the direction of each level. Policies are pure: no clock, no device (design rule 3).
 
+mod alpha_beta;
+mod planner;
+mod sampled;
+
 use serde::{Deserialize, Serialize};
+
+pub use planner::PolicyPlanner;
 
 /// A policy, as named on the command line and tagged in TOML.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
