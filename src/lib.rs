@@ -7,11 +7,13 @@
 pub mod bench;
 pub mod bfs;
 pub mod board;
+pub mod cli;
 pub mod engine;
 pub mod graph;
 pub mod input;
 pub mod memory;
 pub mod policy;
 pub mod report;
+mod standin;
 pub mod stats;
 pub mod validate;
