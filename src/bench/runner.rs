@@ -79,8 +79,8 @@ fn measure_with(
             reached: outcome.reached,
             levels: outcome.levels,
             edges: outcome.edges,
-            seconds: passed.then(|| outcome.elapsed.as_secs_f64()),
-            mapping_seconds: passed.then(|| outcome.mapping.as_secs_f64()),
+            seconds: passed.then_some(outcome.elapsed.as_secs_f64()),
+            mapping_seconds: passed.then_some(outcome.mapping.as_secs_f64()),
             validation: ValidationRecord { passed, violation, seconds: validation_seconds },
             level_records: if passed { search.records().to_vec() } else { Vec::new() },
         });

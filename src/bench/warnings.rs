@@ -44,9 +44,13 @@ fn busy(record: &Record) -> Option<String> {
 }
 
 fn governor(record: &Record) -> Option<String> {
-    let slow: Vec<&str> = record.environment.cpu.governors.iter().map(String::as_str).filter(|governor| *governor != "performance").collect();
+    let slow: Vec<&str> =
+        record.environment.cpu.governors.iter().map(String::as_str).filter(|governor| *governor != "performance").collect();
     (!slow.is_empty()).then(|| {
-        format!("frequency governor {}: clocks may change during the run; `cpupower frequency-set -g performance` (as root) fixes them", slow.join(", "))
+        format!(
+            "frequency governor {}: clocks may change during the run; `cpupower frequency-set -g performance` (as root) fixes them",
+            slow.join(", ")
+        )
     })
 }
 

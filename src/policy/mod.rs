@@ -143,9 +143,7 @@ impl TryFrom<PolicyTable> for Policy {
 
     fn try_from(table: PolicyTable) -> Result<Self, PolicyError> {
         let policy = match Self::from_kind(&table.kind)? {
-            Self::AlphaBeta { alpha, beta } => {
-                Self::AlphaBeta { alpha: table.alpha.unwrap_or(alpha), beta: table.beta.unwrap_or(beta) }
-            }
+            Self::AlphaBeta { alpha, beta } => Self::AlphaBeta { alpha: table.alpha.unwrap_or(alpha), beta: table.beta.unwrap_or(beta) },
             other => {
                 for (key, value) in [("alpha", table.alpha), ("beta", table.beta)] {
                     if let Some(value) = value {

@@ -246,8 +246,9 @@ impl<R: BufRead> Source<R> {
         self.exact(&mut head)?;
         let head = String::from_utf8_lossy(&head).into_owned();
         let descr = field(&head, "descr").map(|value| value.trim_matches(['\'', '"'])).unwrap_or_default();
-        let decode = decoder(descr)
-            .ok_or_else(|| self.bad_npy(format!("its numbers are {descr:?}; they must be int32, int64, uint32 or uint64 (use .astype(\"int64\"))")))?;
+        let decode = decoder(descr).ok_or_else(|| {
+            self.bad_npy(format!("its numbers are {descr:?}; they must be int32, int64, uint32 or uint64 (use .astype(\"int64\"))"))
+        })?;
         let shape = field(&head, "shape").unwrap_or_default();
         let found: u64 = shape
             .trim_matches(['(', ')'])

@@ -53,13 +53,9 @@ fn statistics(out: &mut String, prefix: &str, what: &str, q: &Quartiles, digits:
 }
 
 fn teps(out: &mut String, t: &Teps) -> fmt::Result {
-    for (name, value) in [
-        ("min", t.min),
-        ("firstquartile", t.first_quartile),
-        ("median", t.median),
-        ("thirdquartile", t.third_quartile),
-        ("max", t.max),
-    ] {
+    for (name, value) in
+        [("min", t.min), ("firstquartile", t.first_quartile), ("median", t.median), ("thirdquartile", t.third_quartile), ("max", t.max)]
+    {
         line(out, &format!("bfs  {name}_TEPS"), &general(value, 6))?;
     }
     // The official figure is marked, three columns before the values.

@@ -67,7 +67,11 @@ fn layout(out: &mut String, record: &Record) -> fmt::Result {
     };
     let why = if l.order_asked == Order::Auto { "chosen for this graph" } else { "asked for with --order" };
     let dropped = c.vertices.saturating_sub(c.searched_vertices);
-    row(out, "Layout", format_args!("{order} ({why}), {} searched, {} dropped", counted(c.searched_vertices, "vertex", "vertices"), grouped(dropped)))?;
+    row(
+        out,
+        "Layout",
+        format_args!("{order} ({why}), {} searched, {} dropped", counted(c.searched_vertices, "vertex", "vertices"), grouped(dropped)),
+    )?;
     row(out, "", format_args!("{} built in {}", bytes(l.bytes), seconds(l.construction_seconds)))?;
     for step in &l.steps {
         let peak = step.peak_bytes.map_or_else(String::new, |peak| format!("  peak {}", bytes(peak)));
@@ -121,7 +125,9 @@ mod tests {
     #[test]
     fn a_valid_run_shows_its_figures() {
         let text = table(&record(&[0.001, 0.002]));
-        for part in ["Harmonic mean             11,184 MTEPS", "Median time               1.500 ms", "2 roots, all five checks passed", "25 %"] {
+        for part in
+            ["Harmonic mean             11,184 MTEPS", "Median time               1.500 ms", "2 roots, all five checks passed", "25 %"]
+        {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(!text.contains("warning"), "{text}");
