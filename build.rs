@@ -1,4 +1,4 @@
-//! Records which source and which compiler the binary was made from.
+//! Finds out what the compiler can do, and records which source and which compiler the binary was made from.
 //!
 //! Works without git and from an unpacked archive: what can't be found out is "unknown".
 
@@ -7,13 +7,24 @@ use std::{env, path::Path, process::Command};
 fn main() {
     let source = env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| ".".into());
     let compiler = env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
-    set("SOCBFS_COMPILER", output(Command::new(compiler).arg("--version")));
+    let version = output(Command::new(compiler).arg("--version"));
+    println!("cargo::rustc-check-cfg=cfg(socbfs_avx512)");
+    // `std::arch` has AVX-512 since Rust 1.89; older compilers build without it.
+    if version.as_deref().and_then(minor).is_some_and(|minor| minor >= 89) {
+        println!("cargo::rustc-cfg=socbfs_avx512");
+    }
+    set("SOCBFS_COMPILER", version);
     set("SOCBFS_COMMIT", commit(Path::new(&source)));
     set("SOCBFS_TARGET", env::var("TARGET").ok());
     set("SOCBFS_TARGET_FEATURES", env::var("CARGO_CFG_TARGET_FEATURE").ok());
     set("SOCBFS_OPT_LEVEL", env::var("OPT_LEVEL").ok());
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src");
+}
+
+/// 89 of "rustc 1.89.0 (...)".
+fn minor(version: &str) -> Option<u32> {
+    version.split_whitespace().nth(1)?.split('.').nth(1)?.parse().ok()
 }
 
 fn set(name: &str, value: Option<String>) {

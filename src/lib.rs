@@ -1,7 +1,7 @@
 //! Breadth-first search for chips whose CPU and GPU share memory.
 //!
 //! Data flows one way: [`input`] reads or generates a [`graph::EdgeList`], [`graph::Layout`] turns it into the
-//! structure that is searched, [`bfs::Search`] searches it level by level (a [`policy`] decides, an [`engine`]
+//! structure that is searched, [`search::Search`] searches it level by level (a [`policy`] decides, an [`engine`]
 //! runs), [`validate`] checks the tree, [`bench`] records, [`report`] prints.
 
 pub mod bench;
@@ -14,6 +14,7 @@ pub mod input;
 pub mod memory;
 pub mod policy;
 pub mod report;
+pub mod search;
 mod standin;
 pub mod stats;
 pub mod validate;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Environment, Summary};
 use crate::{
     bfs::LevelRecord,
+    engine::Simd,
     graph::{Layout, LayoutStats, Order, StepRecord, Vertex},
 };
 
@@ -96,6 +97,8 @@ pub struct SearchRecord {
     pub policy: String,
     /// Threads that searched.
     pub threads: usize,
+    /// Vector instructions of the search.
+    pub simd: Simd,
     /// CPUs the threads were bound to, in order (empty: not bound).
     pub cpus: Vec<usize>,
     /// Name of the board profile.

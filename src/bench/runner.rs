@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use super::{RootRecord, ValidationRecord};
 use crate::{
-    bfs::{LevelRecord, Outcome, Search, SearchError},
+    bfs::LevelRecord,
     graph::{EdgeList, Vertex},
+    search::{Outcome, Search, SearchError},
     standin::validate::{Scratch, validate},
 };
 
@@ -98,8 +99,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        bfs::SearchOptions,
         graph::{BuildOptions, Layout, Listing, NONE},
+        search::SearchOptions,
     };
 
     fn path() -> EdgeList {

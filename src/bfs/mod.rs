@@ -1,7 +1,7 @@
 //! What a search is made of: directions, plans, statistics, and the level loop.
 
-mod search;
+mod level_loop;
 mod types;
 
-pub use search::{Outcome, Search, SearchError, SearchOptions};
+pub use level_loop::{Engine, LevelWork, Planner, Records, level_loop};
 pub use types::{BfsResult, Direction, LevelPlan, LevelRecord, LevelStats, Placement};

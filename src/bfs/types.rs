@@ -65,7 +65,9 @@ pub struct LevelRecord {
     pub stats: LevelStats,
     /// What it decided.
     pub plan: LevelPlan,
-    /// Vertices found.
+    /// Levels this record stands for: 1, or more where a run of levels too small to share went by in one go.
+    pub levels: u32,
+    /// Vertices found (at all of these levels).
     pub found: u64,
     /// Time of the level, conversions and the decision included, in nanoseconds.
     pub elapsed_ns: u64,

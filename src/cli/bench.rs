@@ -17,9 +17,9 @@ use crate::{
         Environment, GraphRecord, LayoutRecord, Record, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, available_memory, default_scale,
         measure, scale_and_edge_factor, temperatures, warnings,
     },
-    bfs::Search,
     graph::Layout,
     report,
+    search::Search,
     standin::{generate::Generator, input::Format, roots::roots},
 };
 
@@ -31,9 +31,10 @@ Examples:
   socbfs bench grid:1500x1500 --policy tc
   socbfs bench --json - | jq .summary.teps.harmonic_mean
 
-The report on standard output has the keys of Graph500 3.x. SCALE and edgefactor of a graph that is not Kronecker are
-the smallest SCALE whose 2^SCALE holds its vertices, and its edges per vertex, rounded. With `--json -` the record takes
-the report's place.";
+The report on standard output has the keys of Graph500 3.x. For a graph that is
+not Kronecker, SCALE is the smallest whose 2^SCALE holds its vertices, and
+edgefactor its edges per vertex, rounded. With `--json -` the record takes the
+report's place.";
 
 /// Search a graph from 64 roots, validate every tree, report TEPS
 ///
@@ -70,11 +71,11 @@ pub(super) struct BenchArgs {
     search: SearchArgs,
 
     /// Roots (fewer if the graph has fewer vertices with an edge)
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = parse_roots)]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = parse_roots, help_heading = "Search")]
     roots: usize,
 
     /// Write the whole record, raw times and levels included, as JSON ("-": standard output)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 }
 
@@ -104,7 +105,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
     let mut search = Search::new(&layout, &config.options())?;
-    let threads = search.threads();
+    let (threads, simd) = (search.threads(), search.simd());
     let progress = Progress::still("Searching", drawn.len() as u64);
     let records = measure(&edges, arguments.layout.directed, &mut search, &drawn, &mut |done| progress.between(done))?;
     drop(progress);
@@ -119,6 +120,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         search: SearchRecord {
             policy: config.policy.value.to_string(),
             threads,
+            simd,
             cpus: config.cpus.value.numbers().to_vec(),
             board: config.board,
         },
@@ -166,7 +168,8 @@ fn graph_record(source: &Source, layout: &Layout, acquisition_seconds: f64) -> G
 /// The table first: on a terminal the report then stands last.
 fn publish(record: &Record, json: Option<Output>, quiet: bool) -> Result<(), Failure> {
     if !quiet {
-        say(&report::table(record));
+        say(report::table(record).trim_end());
+        say("");
     }
     if !matches!(json, Some(Output::Stdout)) {
         print(&report::graph500(record))?;

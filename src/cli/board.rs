@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     board::{self, Board},
+    engine::Simd,
     policy::Policy,
 };
 
@@ -69,6 +70,7 @@ fn settings(config: &SearchConfig) -> String {
         row("threads", &threads, &config.threads.origin),
         row("cpus", &cpus, &config.cpus.origin),
         row("policy", &config.policy.value.to_string(), &config.policy.origin),
+        row("simd", &config.simd.value.unwrap_or_else(Simd::detect).to_string(), &config.simd.origin),
     ]
     .concat()
 }

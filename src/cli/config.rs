@@ -6,10 +6,11 @@ use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
 use super::error::Failure;
 use crate::{
-    bfs::SearchOptions,
     board::{Board, BoardError, CpuList, MOST_THREADS},
+    engine::Simd,
     graph::{BuildOptions, Order},
     policy::Policy,
+    search::SearchOptions,
 };
 
 /// Flags of every command that searches.
@@ -28,6 +29,10 @@ pub(super) struct SearchArgs {
     /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample) [default: auto]
     #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true)]
     policy: Option<Policy>,
+
+    /// Vector instructions: scalar, neon, avx2, avx512 [default: the best this CPU has]
+    #[arg(long, value_name = "KIND", env = "SOCBFS_SIMD", hide_env_values = true)]
+    simd: Option<Simd>,
 
     /// Board profile (TOML) with defaults for this machine; `socbfs board profile` prints one
     #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
@@ -112,6 +117,8 @@ pub(super) struct SearchConfig {
     pub(super) cpus: Setting<CpuList>,
     /// Policy.
     pub(super) policy: Setting<Policy>,
+    /// Vector instructions (`None`: the best this CPU has).
+    pub(super) simd: Setting<Option<Simd>>,
 }
 
 impl SearchArgs {
@@ -147,14 +154,20 @@ impl SearchArgs {
             threads = Setting { value: cpus.value.numbers().len(), origin: cpus.origin };
         }
         let policy = pick("policy", self.policy.clone(), board.policy.clone(), &origin);
-        SearchConfig { board: board.name.clone(), threads, cpus, policy }
+        let simd = pick("simd", self.simd.map(Some), None, &origin);
+        SearchConfig { board: board.name.clone(), threads, cpus, policy, simd }
     }
 }
 
 impl SearchConfig {
     /// The options of the search.
     pub(super) fn options(&self) -> SearchOptions {
-        SearchOptions { policy: self.policy.value.clone(), threads: self.threads.value, cpus: self.cpus.value.numbers().to_vec() }
+        SearchOptions {
+            policy: self.policy.value.clone(),
+            threads: self.threads.value,
+            cpus: self.cpus.value.numbers().to_vec(),
+            simd: self.simd.value,
+        }
     }
 
     /// Sets the process up: bound to the CPUs asked for, with as many threads for building and validating as for searching.
@@ -233,7 +246,7 @@ mod tests {
     use super::*;
 
     fn arguments(threads: Option<usize>, cpus: Option<&str>, policy: Option<&str>) -> SearchArgs {
-        SearchArgs { threads, cpus: cpus.map(|c| c.parse().unwrap()), policy: policy.map(|p| p.parse().unwrap()), board: None }
+        SearchArgs { threads, cpus: cpus.map(|c| c.parse().unwrap()), policy: policy.map(|p| p.parse().unwrap()), simd: None, board: None }
     }
 
     fn board() -> Board<Policy> {

@@ -79,7 +79,7 @@ macro_rules! plain {
 }
 
 plain!(
-    crate::bfs::SearchError,
+    crate::search::SearchError,
     crate::board::CpuListError,
     crate::policy::PolicyError,
     crate::report::ArrayError,

@@ -31,16 +31,17 @@ use crate::standin::input;
 
 const EXAMPLES: &str = "\
 Examples:
-  socbfs bench                                     generate a graph that fits this machine, search it from 64 roots
+  socbfs bench                                 a graph that fits this machine
   socbfs bench web.mtx.gz --threads 4 --json r.json
-  socbfs run kronecker:18 --root 5 --trace         one search, level by level
+  socbfs run kronecker:18 --root 5 --trace     one search, level by level
   socbfs run road.gr --root 0 --parents tree.npy
-  socbfs validate road.gr tree.npy --root 0        check anyone's tree
+  socbfs validate road.gr tree.npy --root 0    check anyone's tree
   socbfs compare before.json after.json
 
 Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device.
-Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_BOARD stand in for the flags of these names;
-SOCBFS_LOG=info (or debug) logs as -v does.";
+Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD and
+SOCBFS_BOARD stand in for the flags of these names; SOCBFS_LOG=info (or debug)
+logs as -v does.";
 
 /// Breadth-first search, measured and validated.
 ///

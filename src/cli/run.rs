@@ -12,9 +12,9 @@ use super::{
     source::{self, Source, with_graph_help},
 };
 use crate::{
-    bfs::Search,
     graph::Vertex,
     report::{self, ArrayFormat, Column, numbers, write_array},
+    search::Search,
     standin::{
         input::Format,
         validate::{Scratch, validate},

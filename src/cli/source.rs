@@ -21,13 +21,14 @@ pub(super) fn with_graph_help(examples: &str) -> String {
 
 const GRAPH_HELP: &str = "\
 GRAPH is a file or a generator:
-  FILE                 edge list (SNAP, .el), MatrixMarket .mtx, DIMACS .gr, METIS .graph, GAP .sg, Ligra .adj,
-                       Rodinia and Parboil bfs, Graph500 edges; also .gz, .xz, .zst
-  kronecker:SCALE      Graph500's Kronecker graph   [,edgefactor=16,seed=2]
-  rmat:SCALE           R-MAT                        [,edgefactor=16,a=0.57,b=0.19,c=0.19,d=0.05,seed=1]
-  uniform:SCALE        uniform random, 2^SCALE      [,edgefactor=16,seed=1]
-  rodinia:VERTICES     Rodinia's random graph       [,seed=1]
-  grid:WIDTHxHEIGHT    grid, edges deleted          [,deletion=0.05,seed=1]
+  FILE               edge list (SNAP, .el), MatrixMarket .mtx, DIMACS .gr,
+                     METIS .graph, GAP .sg, Ligra .adj, bfs input of Rodinia
+                     and Parboil, Graph500 edges; also as .gz, .xz, .zst
+  kronecker:SCALE    Graph500's Kronecker graph  [,edgefactor=16,seed=2]
+  rmat:SCALE         R-MAT  [,edgefactor=16,a=0.57,b=0.19,c=0.19,d=0.05,seed=1]
+  uniform:SCALE      uniform random graph        [,edgefactor=16,seed=1]
+  rodinia:VERTICES   Rodinia's random graph      [,seed=1]
+  grid:WIDTHxHEIGHT  grid, some edges deleted    [,deletion=0.05,seed=1]
 A file that is named like a generator is given as ./kronecker:20.";
 
 /// A graph to be read or generated.

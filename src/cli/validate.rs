@@ -11,9 +11,9 @@ use super::{
     source::{Source, with_graph_help},
 };
 use crate::{
-    bfs::SearchError,
     graph::Vertex,
     report::{numbers::counted, read_array},
+    search::SearchError,
     standin::{
         input::Format,
         validate::{Scratch, validate},

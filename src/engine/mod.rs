@@ -1,1 +1,7 @@
 //! Engines: who runs a level.
+
+mod cpu;
+mod team;
+
+pub use cpu::{CpuEngine, CpuEngineError, Simd, SimdError};
+pub use team::Team;

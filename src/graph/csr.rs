@@ -1,14 +1,15 @@
 //! Compressed sparse rows.
 
 use super::Vertex;
+use crate::memory::Slab;
 
 /// Adjacency as two arrays: the neighbours of `v` are `targets[offsets[v]..offsets[v + 1]]`.
 #[derive(Debug, Default)]
 pub struct Csr {
     /// `vertices + 1` offsets into `targets`.
-    pub offsets: Vec<u32>,
+    pub offsets: Slab<u32>,
     /// Neighbours.
-    pub targets: Vec<Vertex>,
+    pub targets: Slab<Vertex>,
 }
 
 impl Csr {
@@ -23,12 +24,23 @@ impl Csr {
     }
 
     /// The neighbours of `v`.
+    ///
+    /// # Panics
+    /// If `v` is not a vertex.
     pub fn neighbours(&self, v: Vertex) -> &[Vertex] {
         &self.targets[self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize]
     }
 
     /// The number of neighbours of `v`.
+    ///
+    /// # Panics
+    /// If `v` is not a vertex.
     pub fn degree(&self, v: Vertex) -> u32 {
         self.offsets[v as usize + 1] - self.offsets[v as usize]
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.offsets.bytes() + self.targets.bytes()
     }
 }

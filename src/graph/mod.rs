@@ -1,11 +1,13 @@
 //! Edge lists, compressed sparse rows, and the layout that is searched.
 
+mod build;
 mod csr;
 mod edges;
 mod layout;
 
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing};
+pub(crate) use layout::ROW_CONTINUES;
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 
 /// A vertex number. Vertices are 32-bit everywhere (design rule 5).
@@ -39,14 +41,7 @@ pub enum GraphError {
         /// Number of vertices of the graph.
         vertices: usize,
     },
-    /// The system refused the memory.
-    #[error("no memory for {what}: {bytes} bytes ({reason})")]
-    OutOfMemory {
-        /// What the memory was for.
-        what: &'static str,
-        /// How much was asked for.
-        bytes: u64,
-        /// What the system said.
-        reason: String,
-    },
+    /// The memory is not there.
+    #[error(transparent)]
+    OutOfMemory(#[from] crate::memory::OutOfMemory),
 }

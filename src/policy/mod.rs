@@ -1,6 +1,12 @@
 //! Who decides the direction of each level. Policies are pure: no clock, no device (design rule 3).
 
+mod alpha_beta;
+mod planner;
+mod sampled;
+
 use serde::{Deserialize, Serialize};
+
+pub use planner::PolicyPlanner;
 
 /// Beamer's alpha as the GAP benchmark ships it: a starting point, not an optimum.
 pub const DEFAULT_ALPHA: f64 = 15.0;

@@ -34,6 +34,7 @@ mod tests {
     use crate::{
         bench::{Environment, GraphRecord, LayoutRecord, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, ValidationRecord},
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
+        engine::Simd,
         graph::{LayoutStats, Order, StepRecord},
     };
 
@@ -54,6 +55,7 @@ mod tests {
                 sampled_probes: (level > 0).then_some(2.5),
             },
             plan: LevelPlan { direction, placement: Placement::Cpu },
+            levels: 1 + 9 * level,
             found: 77,
             elapsed_ns: 1_500_000,
             conversion_ns: 200,
@@ -96,7 +98,7 @@ mod tests {
                 bytes: 123 << 20,
                 steps: vec![StepRecord { step: "count degrees", seconds: 0.125, peak_bytes: Some(1 << 30) }],
             },
-            search: SearchRecord { policy: "auto".into(), threads: 2, cpus: vec![0, 1], board: "generic".into() },
+            search: SearchRecord { policy: "auto".into(), threads: 2, simd: Simd::Scalar, cpus: vec![0, 1], board: "generic".into() },
             roots_asked: roots.len(),
             valid: true,
             summary: Summary::new(&roots, 16_775_900),

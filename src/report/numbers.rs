@@ -42,11 +42,13 @@ pub fn counted(count: u64, one: &str, many: &str) -> String {
 
 /// Seconds with a fitting unit and four significant digits: "1.042 ms".
 pub fn seconds(value: f64) -> String {
+    if value == 0.0 {
+        return "0 s".to_owned();
+    }
     let (scale, unit) = match value.abs() {
         v if v >= 1.0 => (1.0, "s"),
         v if v >= 1e-3 => (1e3, "ms"),
         v if v >= 1e-6 => (1e6, "us"),
-        0.0 => (1.0, "s"),
         _ => (1e9, "ns"),
     };
     format!("{} {unit}", significant(value * scale))
@@ -118,7 +120,7 @@ mod tests {
         assert_eq!(grouped(1_048_576), "1,048,576");
         assert_eq!(counted(1, "edge", "edges"), "1 edge");
         assert_eq!(counted(2_000, "edge", "edges"), "2,000 edges");
-        assert_eq!(seconds(0.0), "0.000 s");
+        assert_eq!(seconds(0.0), "0 s");
         assert_eq!(seconds(1.5), "1.500 s");
         assert_eq!(seconds(0.001_042), "1.042 ms");
         assert_eq!(seconds(45.6e-6), "45.60 us");

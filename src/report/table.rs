@@ -86,7 +86,7 @@ fn search(out: &mut String, record: &Record) -> fmt::Result {
         [] => "not bound to CPUs".to_owned(),
         cpus => format!("bound to CPU {}", cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
     };
-    row(out, "Search", format_args!("{}, {bound}, policy {}", counted(s.threads as u64, "thread", "threads"), s.policy))
+    row(out, "Search", format_args!("{}, {bound}, {}, policy {}", counted(s.threads as u64, "thread", "threads"), s.simd, s.policy))
 }
 
 fn validation(out: &mut String, record: &Record) -> fmt::Result {

@@ -6,6 +6,7 @@ use super::numbers::{general, grouped, seconds};
 use crate::bfs::{Direction, LevelRecord};
 
 /// A table with one line for each level: what the policy saw, what it decided, what was found, how long it took.
+/// Levels that went by in one go share a line, `4-120`, with what the policy saw at the first.
 pub fn trace(records: &[LevelRecord]) -> String {
     const HEAD: [&str; 11] =
         ["level", "direction", "frontier", "its edges", "unvisited", "their edges", "found", "time", "convert", "decide", "probes"];
@@ -29,7 +30,10 @@ fn cells(record: &LevelRecord) -> [String; 11] {
     let stats = &record.stats;
     let time = |nanoseconds: u64| seconds(nanoseconds as f64 / 1e9);
     [
-        stats.level.to_string(),
+        match record.levels {
+            0 | 1 => stats.level.to_string(),
+            levels => format!("{}-{}", stats.level, stats.level + levels - 1),
+        },
         match record.plan.direction {
             Direction::TopDown => "top-down".to_owned(),
             Direction::BottomUp => "bottom-up".to_owned(),
@@ -57,7 +61,10 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
-        assert!(lines[1].contains("top-down") && lines[2].contains("bottom-up") && lines[2].ends_with("2.5"), "{text}");
+        assert!(
+            lines[1].contains("top-down") && lines[2].contains("bottom-up") && lines[2].ends_with("2.5") && lines[2].contains(" 1-10 "),
+            "{text}"
+        );
         assert_eq!(trace(&[]).lines().count(), 1);
     }
 }

@@ -1,0 +1,158 @@
+//! BC: unvisited vertices look for a neighbour in the frontier.
+//!
+//! The frontier needs no bitmap of its own. All neighbours of the levels before the frontier's have been visited, so
+//! an unvisited vertex that has a visited neighbour has it in the frontier: the level asks the *visited* bitmap as it
+//! stood when the level began, and writes the next one beside it.
+//!
+//! A word of 64 visited vertices is skipped. The others ask their first neighbours column by column, many vertices at
+//! a time; what finds none there is collected and opens its list, which has been prefetched by then. Lists begin
+//! with the neighbours of highest degree, the likeliest to be in the frontier (Yasui and Fujisawa 2015), and a vertex
+//! stops at the first hit (Beamer et al. 2012).
+
+use std::ops::Range;
+
+use super::prefetch::prefetch;
+use crate::{
+    graph::Vertex,
+    memory::{Shared, Slab},
+};
+
+/// A bottom-up level.
+///
+/// Invariants that the kernels rely on: `visited` has one word for every 64 vertices (padding bits set) and one zero
+/// word after them, so that [`Layout::padded`](crate::graph::Layout::padded), "no neighbour", reads as not visited;
+/// columns, `parent` and `next` cover all words; all neighbours are below 64 times the number of words.
+#[derive(Debug)]
+pub(super) struct BottomUp<'a> {
+    /// Visited bitmap when the level began.
+    pub(super) visited: &'a [u64],
+    /// Visited bitmap when the level is done; each word is written by the thread that has it in its range.
+    pub(super) next: Shared<u64>,
+    /// Parents (original numbers) by internal vertex; each is written by the thread that has its word in its range.
+    pub(super) parent: Shared<Vertex>,
+    /// Columns of first neighbours.
+    pub(super) columns: &'a [Slab<Vertex>],
+    /// The same neighbours by original number.
+    pub(super) originals: &'a [Slab<Vertex>],
+    /// Adjacency.
+    pub(super) offsets: &'a [u32],
+    /// Adjacency.
+    pub(super) targets: &'a [Vertex],
+    /// Internal to original numbers; empty where they are the same.
+    pub(super) to_original: &'a [Vertex],
+    /// "No neighbour" in a column.
+    pub(super) none: Vertex,
+}
+
+impl BottomUp<'_> {
+    /// Whether `v` was visited when the level began.
+    ///
+    /// # Safety
+    /// `v` is a vertex or [`BottomUp::none`].
+    #[inline(always)]
+    pub(super) unsafe fn is_visited(&self, v: Vertex) -> bool {
+        // SAFETY: the bitmap covers all vertices and `none`.
+        unsafe { *self.visited.get_unchecked((v >> 6) as usize) >> (v & 63) & 1 == 1 }
+    }
+
+    /// Makes `parent` (an internal number) the parent of `v`.
+    ///
+    /// # Safety
+    /// Both are vertices, and `v` belongs to a word of the calling thread.
+    #[inline(always)]
+    pub(super) unsafe fn adopt(&self, v: usize, parent: Vertex) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let original =
+                if self.to_original.is_empty() { parent } else { *self.to_original.get_unchecked(parent as usize) };
+            *self.parent.get().add(v) = original;
+        }
+    }
+}
+
+/// What differs between kinds of vector instructions.
+pub(super) trait Probe {
+    /// Asks the `k`-th neighbour of the vertices `asking` of word `word`; gives those that have it in the frontier
+    /// their parent and returns them. The second result holds those that have no `k`-th neighbour (at least among the
+    /// ones that are left).
+    ///
+    /// # Safety
+    /// The CPU has the instructions, `k` is a column and `word` a word of the calling thread.
+    unsafe fn column(level: &BottomUp<'_>, k: usize, word: usize, asking: u64) -> (u64, u64);
+
+    /// The first of `list` that is in the frontier.
+    ///
+    /// # Safety
+    /// The CPU has the instructions; `list` holds vertices.
+    unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex>;
+}
+
+/// How far ahead of the vertex that opens its list its offsets and its list are prefetched, in vertices.
+const AHEAD_OFFSETS: usize = 32;
+/// See [`AHEAD_OFFSETS`].
+const AHEAD_LIST: usize = 12;
+
+/// Runs the level over `words`; `left` has room for all their vertices. Returns the number of vertices found.
+///
+/// # Safety
+/// The CPU has `P`'s instructions, the invariants of [`BottomUp`] hold, and no other thread has any of `words`.
+#[inline(always)]
+pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> u64 {
+    let mut found = 0;
+    let mut count = 0;
+    let columns = level.columns.len();
+    let first_word = words.start;
+    assert!(words.end < level.visited.len() && left.len() >= 64 * words.len());
+    for word in words {
+        // SAFETY: the range of words was checked above; the rest is the caller's promise.
+        unsafe {
+            let visited = *level.visited.get_unchecked(word);
+            let next = level.next.get().add(word);
+            if visited == u64::MAX {
+                *next = u64::MAX;
+                continue;
+            }
+            let mut asking = !visited;
+            let mut hits = 0;
+            for k in 0..columns {
+                let (hit, exhausted) = P::column(level, k, word, asking);
+                hits |= hit;
+                asking &= !(hit | exhausted);
+                if asking == 0 {
+                    break;
+                }
+            }
+            *next = visited | hits;
+            found += u64::from(hits.count_ones());
+            while asking != 0 {
+                *left.get_unchecked_mut(count) = (word * 64) as Vertex + asking.trailing_zeros();
+                count += 1;
+                asking &= asking - 1;
+            }
+        }
+    }
+    let left = &left[..count];
+    for (i, &v) in left.iter().enumerate() {
+        // SAFETY: all of `left` are vertices of this thread's words; prefetching any address is harmless.
+        unsafe {
+            if let Some(&ahead) = left.get(i + AHEAD_OFFSETS) {
+                prefetch(level.offsets.as_ptr().add(ahead as usize));
+            }
+            if let Some(&ahead) = left.get(i + AHEAD_LIST) {
+                let start = *level.offsets.get_unchecked(ahead as usize) as usize;
+                prefetch(level.targets.as_ptr().wrapping_add(start + columns));
+                prefetch(level.targets.as_ptr().wrapping_add(start + columns + 16));
+            }
+            let begin = *level.offsets.get_unchecked(v as usize) as usize;
+            let end = *level.offsets.get_unchecked(v as usize + 1) as usize;
+            let list = level.targets.get_unchecked((begin + columns).min(end)..end);
+            if let Some(parent) = P::list(level, list) {
+                level.adopt(v as usize, parent);
+                *level.next.get().add((v >> 6) as usize) |= 1 << (v & 63);
+                found += 1;
+            }
+        }
+    }
+    debug_assert!(left.iter().all(|&v| (v >> 6) as usize >= first_word));
+    found
+}

@@ -1,0 +1,528 @@
+//! The CPU engine: TC and BC on a team of threads.
+
+mod bottom_up;
+mod prefetch;
+mod simd;
+mod top_down;
+
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::Instant,
+};
+
+pub use simd::{Simd, SimdError};
+
+use self::{
+    bottom_up::BottomUp,
+    simd::{Kernels, MapBack, Visited},
+    top_down::TopDown,
+};
+use super::Team;
+use crate::{
+    bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
+    graph::{Layout, NONE, Vertex},
+    memory::{OutOfMemory, Shared, Slab},
+};
+
+/// Words of the bitmap that a thread takes at a time in a bottom-up level: 4096 vertices.
+const WORDS: usize = 64;
+/// Original vertices that a thread maps back at a time.
+const MAPPED: usize = 16 << 10;
+/// Frontiers of up to this many vertices have their edges counted exactly (and are split by edges between threads).
+const COUNTED: usize = 1024;
+/// Vertices whose degrees are looked at where a frontier's edges are estimated.
+const DEGREES_SAMPLED: usize = 256;
+/// Unvisited vertices looked at to estimate a bottom-up level.
+const VERTICES_SAMPLED: usize = 64;
+/// Places tried to find them.
+const PLACES_TRIED: usize = 256;
+/// Neighbours of each looked at, at most.
+const PROBES: usize = 64;
+/// Top-down levels with fewer arcs than this are run by the caller alone: waking and meeting others takes longer.
+const SHARED_ARCS: u64 = 8 << 10;
+/// Bottom-up levels, conversions and mapping of fewer words than this are run by the caller alone.
+const SHARED_WORDS: usize = 256;
+/// From this level on, runs of small levels are one call: a graph this deep has thousands of them.
+const DEEP: u32 = 16;
+
+/// What the frontier is held in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frontier {
+    /// A queue; `claims` tells whether entries come with claims because some may be repeats.
+    Queue { len: usize, claims: bool },
+    /// The vertices visited since the last bottom-up level began: those of one visited bitmap but not the other.
+    Bitmap { len: u64 },
+}
+
+/// Memory and counters of one search at a time.
+#[derive(Debug)]
+pub struct CpuEngine<'g> {
+    layout: &'g Layout,
+    team: Team,
+    simd: Simd,
+    kernels: Kernels,
+    /// Parents (original numbers) by internal vertex; after the padding one entry for "no neighbour" and one for
+    /// dropped vertices.
+    parent: Slab<Vertex>,
+    /// Parents by original vertex; empty where the order is the original one.
+    mapped: Slab<Vertex>,
+    /// Two visited bitmaps, each with a zero word at its end: the one that `current` names and the one before it.
+    visited: [Slab<u64>; 2],
+    current: usize,
+    /// Bits of padding and of vertices without an edge.
+    closed: Slab<u64>,
+    closed_count: u64,
+    queue: Slab<Vertex>,
+    claims: Slab<Vertex>,
+    next: Slab<Vertex>,
+    next_claims: Slab<Vertex>,
+    prefix: Vec<u64>,
+    /// Per thread, vertices that found no frontier neighbour in the columns.
+    left: Vec<Slab<Vertex>>,
+    frontier: Frontier,
+    level: u32,
+    frontier_edges: u64,
+    expanded_edges: u64,
+    visited_count: u64,
+    previous_frontier: u64,
+    previous_direction: Option<Direction>,
+}
+
+impl<'g> CpuEngine<'g> {
+    /// Allocates the search state for `layout`.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`], or [`SimdError`] where `simd` is not to be had here.
+    pub fn new(layout: &'g Layout, team: Team, simd: Simd) -> Result<Self, CpuEngineError> {
+        let kernels = simd.kernels()?;
+        let (vertices, padded) = (layout.csr().vertices(), layout.padded());
+        let words = padded / 64;
+        let mut closed: Slab<u64> = Slab::zeroed(words, "bitmaps")?;
+        let mut closed_count = 0;
+        for v in 0..padded {
+            if v >= vertices || (layout.csr().degree(v as Vertex) == 0 && layout.incoming().degree(v as Vertex) == 0) {
+                closed[v / 64] |= 1 << (v % 64);
+                closed_count += 1;
+            }
+        }
+        // Each thread may enter a vertex once, and no more entries can be found than there are arcs.
+        let arcs = layout.csr().arcs();
+        let capacity = if team.size() == 1 { vertices + 1 } else { vertices.saturating_mul(team.size()).min(arcs.max(vertices)) + 1 };
+        let mut left = Vec::new();
+        for _ in 0..team.size() {
+            left.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
+        }
+        let claims = if team.size() == 1 { 0 } else { capacity };
+        let mut engine = Self {
+            layout,
+            simd,
+            kernels,
+            parent: Slab::zeroed(padded + 2, "parents")?,
+            mapped: Slab::zeroed(if layout.internal_places().is_empty() { 0 } else { layout.vertices() }, "parents in original order")?,
+            visited: [Slab::zeroed(words + 1, "bitmaps")?, Slab::zeroed(words + 1, "bitmaps")?],
+            current: 0,
+            closed,
+            closed_count,
+            queue: Slab::zeroed(capacity, "frontier queue")?,
+            claims: Slab::zeroed(claims, "frontier queue")?,
+            next: Slab::zeroed(capacity, "frontier queue")?,
+            next_claims: Slab::zeroed(claims, "frontier queue")?,
+            prefix: Vec::with_capacity(COUNTED + 1),
+            left,
+            frontier: Frontier::Queue { len: 0, claims: false },
+            level: 0,
+            frontier_edges: 0,
+            expanded_edges: 0,
+            visited_count: 0,
+            previous_frontier: 0,
+            previous_direction: None,
+            team,
+        };
+        // "No neighbour" is never new; a dropped vertex is never reached.
+        engine.parent[padded] = 0;
+        engine.parent[padded + 1] = NONE;
+        Ok(engine)
+    }
+
+    /// Threads.
+    pub fn threads(&self) -> usize {
+        self.team.size()
+    }
+
+    /// Vector instructions in use.
+    pub fn simd(&self) -> Simd {
+        self.simd
+    }
+
+    /// Parents by original vertex, after [`CpuEngine::map_back`].
+    pub fn parents(&self) -> &[Vertex] {
+        if self.layout.internal_places().is_empty() { &self.parent[..self.layout.vertices()] } else { &self.mapped }
+    }
+
+    /// Brings the parents into the order of the original vertices, where that differs.
+    pub fn map_back(&mut self) {
+        let place = self.layout.internal_places();
+        if place.is_empty() {
+            return;
+        }
+        let work = MapBack { place, parent: &self.parent, out: Shared::new(&mut self.mapped) };
+        let kernel = self.kernels.map_back;
+        share(&self.team, place.len(), MAPPED, place.len() < SHARED_WORDS * 64, &|_, vertices| {
+            // SAFETY: places are checked by the layout (all below `padded + 2`), ranges are handed out once, and the
+            // kernel was chosen for this CPU.
+            unsafe { kernel(&work, vertices) };
+        });
+    }
+
+    /// Begins and ends the search from a root that the layout dropped because it has no edge: nobody is reached.
+    pub fn begin_dropped(&mut self) {
+        self.parent[..self.layout.padded()].fill(NONE);
+    }
+
+    /// Enters a dropped root, an original number, as its own parent, after [`CpuEngine::map_back`].
+    pub fn adopt_dropped(&mut self, root: Vertex) {
+        if let Some(parent) = self.mapped.get_mut(root as usize) {
+            *parent = root;
+        }
+    }
+
+    /// A vertex without successors or predecessors has nothing to search; everyone else is in play.
+    fn searched(&self) -> u64 {
+        self.layout.padded() as u64 - self.closed_count
+    }
+
+    /// Estimates (from up to 1024 vertices on: samples) the arcs that leave the frontier.
+    fn count_frontier_edges(&mut self) -> u64 {
+        let csr = self.layout.csr();
+        match self.frontier {
+            Frontier::Queue { len, .. } if len <= COUNTED => {
+                let mut sum = 0;
+                self.prefix.clear();
+                self.prefix.push(0);
+                for &u in &self.queue[..len] {
+                    sum += u64::from(csr.degree(u));
+                    self.prefix.push(sum);
+                }
+                sum
+            }
+            Frontier::Queue { len, .. } => {
+                let sum: u64 =
+                    (0..DEGREES_SAMPLED).map(|i| u64::from(csr.degree(self.queue[i * len / DEGREES_SAMPLED]))).sum();
+                (sum as f64 * len as f64 / DEGREES_SAMPLED as f64) as u64
+            }
+            Frontier::Bitmap { len } => {
+                let (now, before) = (&self.visited[self.current], &self.visited[1 - self.current]);
+                let words = self.closed.len();
+                let stride = (words / DEGREES_SAMPLED).max(1);
+                let (mut sum, mut count) = (0u64, 0u64);
+                for word in (0..words).step_by(stride) {
+                    let mut bits = now[word] & !before[word];
+                    let few = if stride == 1 { 64 } else { 4 };
+                    for _ in 0..few {
+                        if bits == 0 {
+                            break;
+                        }
+                        sum += u64::from(csr.degree((word * 64) as Vertex + bits.trailing_zeros()));
+                        count += 1;
+                        bits &= bits - 1;
+                    }
+                }
+                if count == 0 { len } else { (sum as f64 * len as f64 / count as f64) as u64 }
+            }
+        }
+    }
+
+    fn frontier_len(&self) -> u64 {
+        match self.frontier {
+            Frontier::Queue { len, .. } => len as u64,
+            Frontier::Bitmap { len } => len,
+        }
+    }
+
+    /// Visited bitmap from the parents; returns the number of vertices visited.
+    fn make_bitmap(&mut self) -> u64 {
+        let words = self.closed.len();
+        let total = AtomicU64::new(0);
+        let work =
+            Visited { parent: &self.parent, closed: &self.closed, words: Shared::new(&mut self.visited[self.current]) };
+        let kernel = self.kernels.visited;
+        share(&self.team, words, 8 * WORDS, words < SHARED_WORDS, &|_, range| {
+            // SAFETY: every word is handed out once, parents cover all words, and the kernel was chosen for this CPU.
+            total.fetch_add(unsafe { kernel(&work, range) }, Relaxed);
+        });
+        total.into_inner() - self.closed_count
+    }
+
+    /// The frontier queue from the two visited bitmaps.
+    fn make_queue(&mut self) -> usize {
+        let (now, before) = (&self.visited[self.current], &self.visited[1 - self.current]);
+        let tail = AtomicUsize::new(0);
+        let words = self.closed.len();
+        let capacity = self.queue.len();
+        let queue = Shared::new(&mut self.queue);
+        share(&self.team, words, 8 * WORDS, words < 16 * SHARED_WORDS, &|_, range| {
+            let count: u32 = range.clone().map(|word| (now[word] & !before[word]).count_ones()).sum();
+            let mut at = tail.fetch_add(count as usize, Relaxed);
+            assert!(at + count as usize <= capacity, "the queue overflows");
+            for word in range {
+                let mut bits = now[word] & !before[word];
+                while bits != 0 {
+                    // SAFETY: `fetch_add` reserved this place for this thread, and the room was checked.
+                    unsafe { *queue.get().add(at) = (word * 64) as Vertex + bits.trailing_zeros() };
+                    at += 1;
+                    bits &= bits - 1;
+                }
+            }
+        });
+        tail.into_inner()
+    }
+
+    /// Runs small levels until the frontier is empty or large; returns (levels, found).
+    fn run_small(&mut self, mut len: usize, alone: bool) -> (u32, u64) {
+        let layout = self.layout;
+        let (mut levels, mut total) = (0, 0);
+        let mean_degree = layout.csr().arcs() as u64 / self.searched().max(1) + 1;
+        // A team member is fast enough to keep a run to itself while others could not be told in time; a lone thread
+        // stops where another direction may be worth a thought.
+        let enough = if alone && layout.rows().is_empty() { self.searched() / 64 } else if alone { u64::MAX } else { SHARED_ARCS / mean_degree };
+        loop {
+            let (parent, queue, next) = (&mut self.parent[..], &self.queue[..len], &mut self.next[..]);
+            // SAFETY: `parent` covers all vertices and "no neighbour", the queue holds vertices, `next` has room for
+            // one more than all of them, and no helper is at work.
+            let found = unsafe {
+                if layout.rows().is_empty() {
+                    top_down::expand(layout.csr(), layout.original_numbers(), parent, queue, next)
+                } else {
+                    top_down::expand_rows(layout.rows(), layout.csr(), parent, queue, next)
+                }
+            };
+            std::mem::swap(&mut self.queue, &mut self.next);
+            levels += 1;
+            total += found as u64;
+            self.previous_frontier = len as u64;
+            len = found;
+            if len == 0 || self.level + levels < DEEP || len as u64 > enough {
+                break;
+            }
+        }
+        self.frontier = Frontier::Queue { len, claims: false };
+        (levels, total)
+    }
+
+    fn run_top_down(&mut self) -> LevelWork {
+        let begin = Instant::now();
+        let mut conversion_ns = 0;
+        if let Frontier::Bitmap { .. } = self.frontier {
+            let len = self.make_queue();
+            self.frontier = Frontier::Queue { len, claims: false };
+            self.prefix.clear();
+            conversion_ns = begin.elapsed().as_nanos() as u64;
+        }
+        let Frontier::Queue { len, claims } = self.frontier else { unreachable!("made a queue above") };
+        let alone = self.team.size() == 1;
+        let edges = self.frontier_edges;
+        if alone || (!claims && edges < SHARED_ARCS) {
+            let (levels, found) = self.run_small(len, alone);
+            return LevelWork { levels, found, finished: self.frontier_len() == 0, repeats_before: 0, conversion_ns, threads: 1 };
+        }
+        let (tail, piece, repeats) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+        let arrived = AtomicU32::new(0);
+        let by_edges = len <= COUNTED && self.prefix.len() == len + 1;
+        let level = TopDown {
+            csr: self.layout.csr(),
+            to_original: self.layout.original_numbers(),
+            parent: as_atomics(&mut self.parent),
+            queue: &self.queue[..len],
+            claims: if claims { &self.claims[..len] } else { &[] },
+            prefix: if by_edges { &self.prefix } else { &[] },
+            capacity: self.next.len(),
+            next: Shared::new(&mut self.next),
+            next_claims: Shared::new(&mut self.next_claims),
+            tail: &tail,
+            piece: &piece,
+            repeats: &repeats,
+            grain: (len / (8 * self.team.size())).clamp(16, 1024),
+        };
+        if edges < SHARED_ARCS {
+            arrived.store(1, Relaxed);
+            level.work();
+        } else {
+            self.team.run(&|_| {
+                arrived.fetch_add(1, Relaxed);
+                level.work();
+            });
+        }
+        std::mem::swap(&mut self.queue, &mut self.next);
+        std::mem::swap(&mut self.claims, &mut self.next_claims);
+        let found = tail.into_inner();
+        let threads = arrived.into_inner();
+        self.previous_frontier = len as u64;
+        self.frontier = Frontier::Queue { len: found, claims: threads > 1 };
+        let repeats_before = repeats.into_inner();
+        self.visited_count -= repeats_before;
+        LevelWork { levels: 1, found: found as u64, finished: found == 0, repeats_before, conversion_ns, threads }
+    }
+
+    fn run_bottom_up(&mut self) -> LevelWork {
+        let begin = Instant::now();
+        let (mut conversion_ns, mut repeats_before) = (0, 0);
+        let frontier = self.frontier_len();
+        if let Frontier::Queue { .. } = self.frontier {
+            let visited = self.make_bitmap();
+            repeats_before = self.visited_count - visited;
+            self.visited_count = visited;
+            conversion_ns = begin.elapsed().as_nanos() as u64;
+        }
+        let words = self.closed.len();
+        let (total, arrived) = (AtomicU64::new(0), AtomicU32::new(0));
+        let [first, second] = &mut self.visited;
+        let (now, next) = if self.current == 0 { (first, second) } else { (second, first) };
+        let lists = self.layout.incoming();
+        let level = BottomUp {
+            visited: now,
+            next: Shared::new(&mut next[..words]),
+            parent: Shared::new(&mut self.parent),
+            columns: self.layout.columns(),
+            originals: self.layout.column_originals(),
+            offsets: &lists.offsets,
+            targets: &lists.targets,
+            to_original: self.layout.original_numbers(),
+            none: self.layout.padded() as Vertex,
+        };
+        let left: SharedBuffers<'_> = SharedBuffers(&self.left);
+        let kernel = self.kernels.bottom_up;
+        let last = AtomicU32::new(u32::MAX);
+        share(&self.team, words, WORDS, words < SHARED_WORDS, &|thread, range| {
+            if last.swap(thread as u32, Relaxed) != thread as u32 {
+                arrived.fetch_or(1 << (thread % 32), Relaxed);
+            }
+            // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` asks for (see `new`); the
+            // kernel was chosen for this CPU; buffer `thread` is this thread's own.
+            total.fetch_add(unsafe { kernel(&level, range, left.of(thread)) }, Relaxed);
+        });
+        let found = total.into_inner();
+        self.current = 1 - self.current;
+        self.previous_frontier = frontier - repeats_before.min(frontier);
+        self.frontier = Frontier::Bitmap { len: found };
+        let threads = arrived.into_inner().count_ones();
+        LevelWork { levels: 1, found, finished: found == 0, repeats_before, conversion_ns, threads }
+    }
+}
+
+impl Engine for CpuEngine<'_> {
+    fn begin(&mut self, root: Vertex) {
+        let padded = self.layout.padded();
+        let parent = Shared::new(&mut self.parent);
+        share(&self.team, padded, 16 * MAPPED, padded < 4 * MAPPED, &|_, range| {
+            // SAFETY: ranges are handed out once and lie inside the slab.
+            unsafe { std::slice::from_raw_parts_mut(parent.get().add(range.start), range.len()) }.fill(NONE);
+        });
+        self.parent[root as usize] = self.layout.to_original(root);
+        self.queue[0] = root;
+        self.frontier = Frontier::Queue { len: 1, claims: false };
+        self.level = 0;
+        self.expanded_edges = 0;
+        self.visited_count = 1;
+        self.previous_frontier = 0;
+        self.previous_direction = None;
+    }
+
+    fn stats(&mut self) -> LevelStats {
+        self.frontier_edges = self.count_frontier_edges();
+        let arcs = self.layout.csr().arcs() as u64;
+        LevelStats {
+            level: self.level,
+            vertices: self.searched(),
+            arcs,
+            frontier_vertices: self.frontier_len(),
+            frontier_edges: self.frontier_edges,
+            unvisited_vertices: self.searched().saturating_sub(self.visited_count),
+            unvisited_edges: arcs.saturating_sub(self.expanded_edges + self.frontier_edges),
+            previous_frontier_vertices: self.previous_frontier,
+            previous_direction: self.previous_direction,
+            sampled_probes: None,
+        }
+    }
+
+    fn sample(&mut self) -> Option<f32> {
+        let vertices = self.layout.csr().vertices() as u64;
+        let lists = self.layout.incoming();
+        let (mut sampled, mut probes) = (0, 0);
+        // Multiples of the golden ratio are spread evenly, whatever the order of the vertices means.
+        let mut place = 0u64;
+        for _ in 0..PLACES_TRIED {
+            place = place.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let v = ((u128::from(place) * u128::from(vertices)) >> 64) as Vertex;
+            let list = lists.neighbours(v);
+            if self.parent[v as usize] != NONE || list.is_empty() {
+                continue;
+            }
+            // A visited neighbour of an unvisited vertex is in the frontier.
+            let looked = list.iter().take(PROBES).position(|&w| self.parent[w as usize] != NONE);
+            probes += looked.map_or(list.len().min(PROBES), |position| position + 1);
+            sampled += 1;
+            if sampled == VERTICES_SAMPLED {
+                break;
+            }
+        }
+        (sampled > 0).then(|| probes as f32 / sampled as f32)
+    }
+
+    fn run(&mut self, plan: LevelPlan) -> LevelWork {
+        let work = match plan.direction {
+            Direction::TopDown => self.run_top_down(),
+            Direction::BottomUp => self.run_bottom_up(),
+        };
+        self.expanded_edges += self.frontier_edges;
+        self.previous_direction = Some(plan.direction);
+        self.level += work.levels;
+        self.visited_count += work.found;
+        work
+    }
+}
+
+/// One buffer per thread.
+struct SharedBuffers<'a>(&'a [Slab<Vertex>]);
+
+impl SharedBuffers<'_> {
+    /// # Safety
+    /// Only thread `thread` asks for buffer `thread`, and not while it holds it already.
+    #[allow(clippy::mut_from_ref, reason = "each buffer has one user (see Safety)")]
+    unsafe fn of(&self, thread: usize) -> &mut [Vertex] {
+        let slab = &self.0[thread];
+        // SAFETY: the memory is the slab's own, and its one user is the caller.
+        unsafe { std::slice::from_raw_parts_mut(slab.as_ptr().cast_mut(), slab.len()) }
+    }
+}
+
+/// The same memory as atomics, for a level in which any thread may write any parent.
+fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
+    // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
+    unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
+}
+
+/// Hands `0..len` out to the team in ranges of `grain`, or to the caller alone.
+fn share(team: &Team, len: usize, grain: usize, alone: bool, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
+    let next = AtomicUsize::new(0);
+    let run = |thread: usize| loop {
+        let begin = next.fetch_add(grain, Relaxed);
+        if begin >= len {
+            break;
+        }
+        work(thread, begin..len.min(begin + grain));
+    };
+    if alone { run(0) } else { team.run(&run) }
+}
+
+/// Why the CPU engine can't be set up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CpuEngineError {
+    /// The memory is not there.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// The vector instructions are not there.
+    #[error(transparent)]
+    Simd(#[from] SimdError),
+}

@@ -1,0 +1,140 @@
+//! Which vector instructions the CPU has, and the kernels written for them.
+
+use std::{fmt, ops::Range, str::FromStr};
+
+use super::bottom_up::BottomUp;
+use crate::{graph::Vertex, memory::Shared};
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(all(target_arch = "x86_64", socbfs_avx512))]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod scalar;
+
+/// Vector instructions a search uses. Each kind gives the same levels as the scalar one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Simd {
+    /// None beyond what the compiler makes of plain code.
+    Scalar,
+    /// AVX2 (x86-64): 8 vertices at a time.
+    Avx2,
+    /// AVX-512 F, BW, VL, DQ (x86-64; needs a build by Rust 1.89 or later): 16 vertices at a time.
+    Avx512,
+    /// NEON (aarch64): 4 vertices at a time.
+    Neon,
+}
+
+/// A kind of vector instructions that is unknown or not to be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SimdError(String);
+
+impl Simd {
+    /// All kinds, the plainest first.
+    pub const ALL: [Self; 4] = [Self::Scalar, Self::Neon, Self::Avx2, Self::Avx512];
+
+    /// The best that this CPU and this build offer.
+    pub fn detect() -> Self {
+        Self::ALL.into_iter().rev().find(|simd| simd.available()).unwrap_or(Self::Scalar)
+    }
+
+    /// Whether this CPU and this build offer it.
+    pub fn available(self) -> bool {
+        match self {
+            Self::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt"),
+            #[cfg(all(target_arch = "x86_64", socbfs_avx512))]
+            Self::Avx512 => {
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512dq")
+                    && Self::Avx2.available()
+            }
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            #[allow(unreachable_patterns, reason = "which kinds are left depends on the target")]
+            _ => false,
+        }
+    }
+
+    /// The kernels for it.
+    ///
+    /// # Errors
+    /// [`SimdError`] where the CPU or the build does not offer it.
+    pub(super) fn kernels(self) -> Result<Kernels, SimdError> {
+        if !self.available() {
+            return Err(SimdError(format!("this CPU or this build has no {self}; the best it has is {}", Self::detect())));
+        }
+        Ok(match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::KERNELS,
+            #[cfg(all(target_arch = "x86_64", socbfs_avx512))]
+            Self::Avx512 => avx512::KERNELS,
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => neon::KERNELS,
+            _ => scalar::KERNELS,
+        })
+    }
+}
+
+impl fmt::Display for Simd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scalar => "scalar",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Neon => "neon",
+        })
+    }
+}
+
+impl FromStr for Simd {
+    type Err = SimdError;
+
+    fn from_str(text: &str) -> Result<Self, SimdError> {
+        Self::ALL
+            .into_iter()
+            .find(|simd| simd.to_string() == text)
+            .ok_or_else(|| SimdError(format!("unknown vector instructions {text:?}; known: scalar, neon, avx2, avx512")))
+    }
+}
+
+/// The kernels of one kind. All are `unsafe`: the CPU must have the instructions, and the arguments must be as
+/// [`BottomUp`], [`Visited`] and [`MapBack`] say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kernels {
+    /// Runs a bottom-up level over a range of words; returns the number of vertices found. The last argument has room
+    /// for every vertex of the range.
+    pub(super) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> u64,
+    /// Builds words of the visited bitmap; returns the number of bits set.
+    pub(super) visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64,
+    /// Maps parents back; returns the number of vertices reached in the range of original vertices.
+    pub(super) map_back: unsafe fn(&MapBack<'_>, Range<usize>) -> u64,
+}
+
+/// Visited bitmap from parents.
+#[derive(Debug)]
+pub(super) struct Visited<'a> {
+    /// Parents by internal vertex, at least 64 for every word.
+    pub(super) parent: &'a [Vertex],
+    /// Bits to be set in any case: padding and vertices without an edge. One word for every 64 vertices.
+    pub(super) closed: &'a [u64],
+    /// The bitmap; each word is written by the thread that has it in its range.
+    pub(super) words: Shared<u64>,
+}
+
+/// Parents from internal to original places.
+#[derive(Debug)]
+pub(super) struct MapBack<'a> {
+    /// Place in `parent` of every original vertex: all in range.
+    pub(super) place: &'a [Vertex],
+    /// Parents (original numbers) by internal vertex.
+    pub(super) parent: &'a [Vertex],
+    /// Parents by original vertex; each is written by the thread that has it in its range.
+    pub(super) out: Shared<Vertex>,
+}

@@ -1,0 +1,115 @@
+//! Kernels for AVX-512: 16 vertices at a time, gathers and masked stores.
+#![allow(clippy::incompatible_msrv, reason = "built only by compilers that have these intrinsics (build.rs)")]
+
+use std::{arch::x86_64::*, ops::Range};
+
+use super::{
+    super::bottom_up::{BottomUp, Probe, bottom_up},
+    Kernels, MapBack, Visited, scalar,
+};
+use crate::graph::Vertex;
+
+pub(super) const KERNELS: Kernels = Kernels { bottom_up: level, visited, map_back };
+
+struct Avx512;
+
+/// Which of the vertices `of` (16 of them, those in `lanes`) were visited when the level began.
+#[inline(always)]
+unsafe fn visited_lanes(level: &BottomUp<'_>, of: __m512i, lanes: __mmask16) -> __mmask16 {
+    // SAFETY: the bitmap covers all vertices and `none`, and lanes that are not asked are not read. Halves of a
+    // 64-bit word lie in order on this little-endian machine.
+    unsafe {
+        let halves = level.visited.as_ptr().cast::<i32>();
+        let words = _mm512_mask_i32gather_epi32::<4>(_mm512_setzero_si512(), lanes, _mm512_srli_epi32::<5>(of), halves);
+        let bits = _mm512_rolv_epi32(_mm512_set1_epi32(1), of); // a rotation takes its count modulo 32
+        _mm512_mask_test_epi32_mask(lanes, words, bits)
+    }
+}
+
+impl Probe for Avx512 {
+    #[inline(always)]
+    unsafe fn column(level: &BottomUp<'_>, k: usize, word: usize, asking: u64) -> (u64, u64) {
+        let (mut hits, mut exhausted) = (0u64, 0u64);
+        // SAFETY: columns, originals and parents cover all words, and this thread owns the word.
+        unsafe {
+            let column = level.columns.get_unchecked(k).as_ptr().add(word * 64).cast::<i32>();
+            let originals = level.originals.get_unchecked(k).as_ptr().add(word * 64).cast::<i32>();
+            let parent = level.parent.get().add(word * 64).cast::<i32>();
+            let none = _mm512_set1_epi32(level.none as i32);
+            for block in 0..4 {
+                let lanes = (asking >> (16 * block)) as __mmask16;
+                if lanes == 0 {
+                    continue;
+                }
+                let neighbours = _mm512_loadu_epi32(column.add(16 * block));
+                let hit = visited_lanes(level, neighbours, lanes);
+                _mm512_mask_storeu_epi32(parent.add(16 * block), hit, _mm512_maskz_loadu_epi32(hit, originals.add(16 * block)));
+                hits |= u64::from(hit) << (16 * block);
+                exhausted |= u64::from(_mm512_cmpeq_epi32_mask(neighbours, none)) << (16 * block);
+            }
+        }
+        (hits, exhausted)
+    }
+
+    #[inline(always)]
+    unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex> {
+        let mut rest = list;
+        while !rest.is_empty() {
+            let lanes = if rest.len() >= 16 { 0xffff } else { (1 << rest.len()) - 1 };
+            // SAFETY: only the lanes of the list are read, and they hold vertices.
+            let hit = unsafe {
+                let neighbours = _mm512_maskz_loadu_epi32(lanes, rest.as_ptr().cast());
+                visited_lanes(level, neighbours, lanes)
+            };
+            if hit != 0 {
+                return rest.get(hit.trailing_zeros() as usize).copied();
+            }
+            rest = &rest[rest.len().min(16)..];
+        }
+        None
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> u64 {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { bottom_up::<Avx512>(level, words, left) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
+unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
+    let mut count = 0;
+    for word in words {
+        let mut bits = work.closed[word];
+        let parents = &work.parent[word * 64..][..64];
+        // SAFETY: 64 parents were sliced; this thread owns the word (caller).
+        unsafe {
+            let none = _mm512_set1_epi32(-1);
+            for block in 0..4 {
+                let parents = _mm512_loadu_epi32(parents.as_ptr().add(16 * block).cast());
+                bits |= u64::from(_mm512_cmpneq_epi32_mask(parents, none)) << (16 * block);
+            }
+            *work.words.get().add(word) = bits;
+        }
+        count += u64::from(bits.count_ones());
+    }
+    count
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
+unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) -> u64 {
+    let places = &work.place[vertices.clone()];
+    let mut reached = 0;
+    let (vectors, rest) = places.as_chunks::<16>();
+    // SAFETY: places are in range, and this thread owns the output (caller).
+    unsafe {
+        let none = _mm512_set1_epi32(-1);
+        for (i, places) in vectors.iter().enumerate() {
+            let places = _mm512_loadu_epi32(places.as_ptr().cast());
+            let parents = _mm512_i32gather_epi32::<4>(places, work.parent.as_ptr().cast());
+            _mm512_storeu_epi32(work.out.get().add(vertices.start + 16 * i).cast(), parents);
+            reached += u64::from(_mm512_cmpneq_epi32_mask(parents, none).count_ones());
+        }
+        reached + scalar::map_back(work, vertices.end - rest.len()..vertices.end)
+    }
+}

@@ -1,0 +1,75 @@
+//! Kernels without vector instructions: the twins that the others are tested against.
+
+use std::ops::Range;
+
+use super::{
+    super::bottom_up::{BottomUp, Probe, bottom_up},
+    Kernels, MapBack, Visited,
+};
+use crate::graph::{NONE, Vertex};
+
+pub(super) const KERNELS: Kernels = Kernels { bottom_up: level, visited, map_back };
+
+struct Scalar;
+
+impl Probe for Scalar {
+    #[inline(always)]
+    unsafe fn column(level: &BottomUp<'_>, k: usize, word: usize, asking: u64) -> (u64, u64) {
+        let (mut hits, mut exhausted) = (0, 0);
+        let mut rest = asking;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let v = word * 64 + lane as usize;
+            // SAFETY: columns cover all words; their entries are vertices or `none`.
+            unsafe {
+                let neighbour = *level.columns.get_unchecked(k).get_unchecked(v);
+                let hit = u64::from(level.is_visited(neighbour));
+                hits |= hit << lane;
+                exhausted |= u64::from(neighbour == level.none) << lane;
+                if hit != 0 {
+                    *level.parent.get().add(v) = *level.originals.get_unchecked(k).get_unchecked(v);
+                }
+            }
+        }
+        (hits, exhausted)
+    }
+
+    #[inline(always)]
+    unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex> {
+        // SAFETY: lists hold vertices.
+        list.iter().copied().find(|&neighbour| unsafe { level.is_visited(neighbour) })
+    }
+}
+
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> u64 {
+    // SAFETY: the caller's promise, passed on; plain code runs everywhere.
+    unsafe { bottom_up::<Scalar>(level, words, left) }
+}
+
+pub(super) unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
+    let mut count = 0;
+    for word in words {
+        let mut bits = work.closed[word];
+        for (lane, &parent) in work.parent[word * 64..][..64].iter().enumerate() {
+            bits |= u64::from(parent != NONE) << lane;
+        }
+        // SAFETY: this thread owns the word (caller), and the bitmap has one for each of `closed`.
+        unsafe { *work.words.get().add(word) = bits };
+        count += u64::from(bits.count_ones());
+    }
+    count
+}
+
+pub(super) unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) -> u64 {
+    let mut reached = 0;
+    for (v, &place) in vertices.clone().zip(&work.place[vertices]) {
+        // SAFETY: places are in range, and this thread owns the output (caller).
+        unsafe {
+            let parent = *work.parent.get_unchecked(place as usize);
+            *work.out.get().add(v) = parent;
+            reached += u64::from(parent != NONE);
+        }
+    }
+    reached
+}

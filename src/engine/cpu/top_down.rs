@@ -1,0 +1,249 @@
+//! TC: frontier vertices look for unvisited neighbours.
+//!
+//! The parent array is the visited test: a neighbour without a parent gets one and joins the next queue. Threads
+//! write parents without atomic read-modify-writes, since two that find a vertex at once write equally good parents,
+//! and an atomic exchange for every vertex found would cost more than the level (measured: 20 cycles, and it keeps the
+//! processor from overlapping the misses around it). Such a vertex enters the queue twice. Each entry therefore comes
+//! with the parent its thread wrote, its *claim*: when the entry is expanded, only the one whose claim stands in the
+//! parent array counts.
+
+use std::sync::atomic::{
+    AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Relaxed},
+};
+
+use super::prefetch::prefetch;
+use crate::{
+    graph::{Csr, NONE, ROW_CONTINUES, Vertex},
+    memory::Shared,
+};
+
+/// Vertices a thread collects before it appends them to the next queue in one go (GAP's QueueBuffer).
+const BUFFER: usize = 512;
+/// Arcs handed out at a time where the frontier is split by edges.
+const ARCS: u64 = 4096;
+/// How far ahead of the vertex being expanded its offsets are prefetched, in vertices.
+const AHEAD_OFFSETS: usize = 24;
+/// How far ahead its list is prefetched.
+const AHEAD_LIST: usize = 8;
+
+/// A top-down level run by one thread. Returns the length of the next queue.
+///
+/// # Safety
+/// `parent` has an entry for every vertex of `csr`; `queue` holds vertices of it; `next` has room for every vertex
+/// plus one; nobody else accesses them.
+pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Vertex], queue: &[Vertex], next: &mut [Vertex]) -> usize {
+    let mut found = 0;
+    let (offsets, targets) = (csr.offsets.as_ptr(), csr.targets.as_ptr());
+    for (i, &u) in queue.iter().enumerate() {
+        // SAFETY: the queue holds vertices, lists hold vertices, and `next` has room for one more than can be found.
+        unsafe {
+            if let Some(&ahead) = queue.get(i + AHEAD_OFFSETS) {
+                prefetch(offsets.add(ahead as usize));
+            }
+            if let Some(&ahead) = queue.get(i + AHEAD_LIST) {
+                prefetch(targets.wrapping_add(*offsets.add(ahead as usize) as usize));
+            }
+            let original = if to_original.is_empty() { u } else { *to_original.get_unchecked(u as usize) };
+            for k in *offsets.add(u as usize) as usize..*offsets.add(u as usize + 1) as usize {
+                let v = *targets.add(k);
+                let slot = parent.get_unchecked_mut(v as usize);
+                let new = *slot == NONE;
+                *next.get_unchecked_mut(found) = v;
+                found += usize::from(new);
+                if new {
+                    *slot = original;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A top-down level over rows of four neighbours, run by one thread. Returns the length of the next queue.
+///
+/// # Safety
+/// As for [`expand`]; `parent` also has an entry that is not [`NONE`] for "no neighbour"; `rows` has one row per vertex.
+pub(super) unsafe fn expand_rows(
+    rows: &[[Vertex; 4]],
+    csr: &Csr,
+    parent: &mut [Vertex],
+    queue: &[Vertex],
+    next: &mut [Vertex],
+) -> usize {
+    let mut found = 0;
+    for (i, &u) in queue.iter().enumerate() {
+        // SAFETY: as in `expand`; "no neighbour" has a parent entry and is never new.
+        unsafe {
+            if let Some(&ahead) = queue.get(i + AHEAD_LIST) {
+                prefetch(rows.as_ptr().add(ahead as usize));
+            }
+            let row = rows.get_unchecked(u as usize);
+            for k in 0..4 {
+                let v = if k == 0 { row[0] & !ROW_CONTINUES } else { row[k] };
+                let slot = parent.get_unchecked_mut(v as usize);
+                let new = *slot == NONE;
+                *next.get_unchecked_mut(found) = v;
+                found += usize::from(new);
+                *slot = if new { u } else { *slot };
+            }
+            if row[0] & ROW_CONTINUES != 0 {
+                for &v in csr.neighbours(u).get(4..).unwrap_or_default() {
+                    let slot = parent.get_unchecked_mut(v as usize);
+                    let new = *slot == NONE;
+                    *next.get_unchecked_mut(found) = v;
+                    found += usize::from(new);
+                    *slot = if new { u } else { *slot };
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A top-down level run by a team.
+#[derive(Debug)]
+pub(super) struct TopDown<'a> {
+    /// Adjacency.
+    pub(super) csr: &'a Csr,
+    /// Internal to original numbers; empty where they are the same.
+    pub(super) to_original: &'a [Vertex],
+    /// Parents (original numbers) by internal vertex, written by any thread.
+    pub(super) parent: &'a [AtomicU32],
+    /// The frontier.
+    pub(super) queue: &'a [Vertex],
+    /// The claim of each entry; empty where no vertex is in the queue twice.
+    pub(super) claims: &'a [Vertex],
+    /// Sums of the degrees of the frontier, one more than it has vertices; empty where it is split by vertices.
+    pub(super) prefix: &'a [u64],
+    /// Where the next queue and its claims go.
+    pub(super) next: Shared<Vertex>,
+    /// See `next`.
+    pub(super) next_claims: Shared<Vertex>,
+    /// Entries there is room for.
+    pub(super) capacity: usize,
+    /// Entries so far.
+    pub(super) tail: &'a AtomicUsize,
+    /// Next piece to be handed out.
+    pub(super) piece: &'a AtomicUsize,
+    /// Entries whose claim does not stand: repeats of the level before.
+    pub(super) repeats: &'a AtomicU64,
+    /// Frontier vertices handed out at a time.
+    pub(super) grain: usize,
+}
+
+/// A thread's part of the next queue, on its stack.
+struct Found {
+    vertices: [Vertex; BUFFER],
+    claims: [Vertex; BUFFER],
+    len: usize,
+}
+
+impl TopDown<'_> {
+    /// One thread's share. All threads together expand every frontier vertex once.
+    pub(super) fn work(&self) {
+        let mut found = Found { vertices: [0; BUFFER], claims: [0; BUFFER], len: 0 };
+        if self.prefix.is_empty() { self.by_vertices(&mut found) } else { self.by_edges(&mut found) }
+        self.flush(&mut found);
+    }
+
+    fn by_vertices(&self, found: &mut Found) {
+        let (mut repeats, offsets) = (0, &self.csr.offsets);
+        loop {
+            let begin = self.piece.fetch_add(self.grain, Relaxed);
+            if begin >= self.queue.len() {
+                break;
+            }
+            let end = self.queue.len().min(begin + self.grain);
+            for i in begin..end {
+                if let Some(&ahead) = self.queue.get(i + AHEAD_OFFSETS) {
+                    prefetch(&raw const offsets[ahead as usize]);
+                    if !self.claims.is_empty() {
+                        prefetch(&raw const self.parent[ahead as usize]);
+                    }
+                }
+                if let Some(&ahead) = self.queue.get(i + AHEAD_LIST) {
+                    let start = self.csr.targets.as_ptr().wrapping_add(offsets[ahead as usize] as usize);
+                    prefetch(start);
+                    prefetch(start.wrapping_add(16));
+                }
+                let u = self.queue[i];
+                if self.claims.get(i).is_some_and(|&claim| self.parent[u as usize].load(Relaxed) != claim) {
+                    repeats += 1;
+                    continue;
+                }
+                self.list(u, self.csr.neighbours(u), found);
+            }
+        }
+        self.repeats.fetch_add(repeats, Relaxed);
+    }
+
+    /// Hands out pieces of equally many arcs, so that a hub is shared.
+    fn by_edges(&self, found: &mut Found) {
+        let total = self.prefix.last().copied().unwrap_or(0);
+        let mut repeats = 0;
+        loop {
+            let begin = self.piece.fetch_add(1, Relaxed) as u64 * ARCS;
+            if begin >= total {
+                break;
+            }
+            let end = total.min(begin + ARCS);
+            // The last frontier vertex whose arcs begin at or before `begin`.
+            let mut i = self.prefix.partition_point(|&sum| sum <= begin) - 1;
+            let mut at = begin;
+            while at < end {
+                let u = self.queue[i];
+                let list = self.csr.neighbours(u);
+                let from = (at - self.prefix[i]) as usize;
+                let to = list.len().min((end - self.prefix[i]) as usize);
+                if self.claims.get(i).is_some_and(|&claim| self.parent[u as usize].load(Relaxed) != claim) {
+                    repeats += u64::from(from == 0);
+                } else {
+                    self.list(u, &list[from..to], found);
+                }
+                i += 1;
+                at = self.prefix[i];
+            }
+        }
+        self.repeats.fetch_add(repeats, Relaxed);
+    }
+
+    #[inline(always)]
+    fn list(&self, u: Vertex, list: &[Vertex], found: &mut Found) {
+        let original = if self.to_original.is_empty() { u } else { self.to_original[u as usize] };
+        // In runs that fit the buffer, so that the inner loop checks nothing.
+        let mut rest = list;
+        while !rest.is_empty() {
+            if found.len + rest.len().min(64) > BUFFER {
+                self.flush(found);
+            }
+            let (run, after) = rest.split_at(rest.len().min(64));
+            for &v in run {
+                // SAFETY: lists hold vertices, and every vertex has a parent entry.
+                let slot = unsafe { self.parent.get_unchecked(v as usize) };
+                let new = slot.load(Relaxed) == NONE;
+                // SAFETY: before the run there was room for all of it.
+                unsafe {
+                    *found.vertices.get_unchecked_mut(found.len) = v;
+                    *found.claims.get_unchecked_mut(found.len) = original;
+                }
+                if new {
+                    slot.store(original, Relaxed);
+                }
+                found.len += usize::from(new);
+            }
+            rest = after;
+        }
+    }
+
+    fn flush(&self, found: &mut Found) {
+        let at = self.tail.fetch_add(found.len, AcqRel);
+        assert!(at + found.len <= self.capacity, "the next queue overflows");
+        // SAFETY: `fetch_add` hands every place out once, and the room was checked.
+        unsafe {
+            std::ptr::copy_nonoverlapping(found.vertices.as_ptr(), self.next.get().add(at), found.len);
+            std::ptr::copy_nonoverlapping(found.claims.as_ptr(), self.next_claims.get().add(at), found.len);
+        }
+        found.len = 0;
+    }
+}

@@ -1,0 +1,278 @@
+//! Threads that stay: they wait for the next piece of work by spinning briefly, then sleep.
+//!
+//! A level of a search can take a few microseconds, less than waking a thread of a general pool, and a level loop
+//! that waits for all its threads loses a scheduling quantum whenever the system takes a core away. So the caller of
+//! [`Team::run`] starts at once, the others join late or not at all, and the work itself is handed out in chunks: the
+//! call ends when the caller has found no more chunks and those that joined have finished theirs.
+
+use std::{
+    cell::UnsafeCell,
+    hint,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{
+            AtomicBool, AtomicU32, AtomicUsize,
+            Ordering::{AcqRel, Acquire, Release, SeqCst},
+        },
+    },
+    thread::{self, JoinHandle, Thread},
+    time::{Duration, Instant},
+};
+
+/// How long a thread without work spins before it sleeps: longer than the serial part between two levels.
+const SPIN: Duration = Duration::from_micros(100);
+/// Set in [`Room::state`] while helpers may join; the lower bits count those inside.
+const OPEN: u32 = 1 << 31;
+
+type Job = *const (dyn Fn(usize) + Sync);
+
+/// What caller and helpers share.
+struct Room {
+    /// Number of calls so far; helpers wait for it to change.
+    calls: AtomicU32,
+    /// [`OPEN`] and the number of helpers inside.
+    state: AtomicU32,
+    /// Helpers asleep or about to fall asleep.
+    sleepers: AtomicUsize,
+    job: UnsafeCell<Option<Job>>,
+    leave: AtomicBool,
+    /// A helper's share of the work panicked.
+    panicked: AtomicBool,
+}
+
+// SAFETY: `job` is written only by the caller while the room is closed and empty, and read only by helpers that have
+// entered an open room; entering (acquire) follows opening (release).
+unsafe impl Sync for Room {}
+// SAFETY: the job pointer is only dereferenced between the opening and the end of `Team::run`, which borrows it.
+unsafe impl Send for Room {}
+
+impl std::fmt::Debug for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Room").field("calls", &self.calls).field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// A caller and its helpers.
+#[derive(Debug)]
+pub struct Team {
+    room: Arc<Room>,
+    helpers: Vec<JoinHandle<()>>,
+    threads: Vec<Thread>,
+}
+
+impl Team {
+    /// A team of `size` threads, the caller being one of them; `cpus` (if not empty) binds them in turn, the caller
+    /// first.
+    ///
+    /// # Errors
+    /// A sentence that names what the system refused.
+    pub fn new(size: usize, cpus: &[usize]) -> Result<Self, String> {
+        if let Some(&cpu) = cpus.first() {
+            bind(cpu)?;
+        }
+        let room = Arc::new(Room {
+            calls: AtomicU32::new(0),
+            state: AtomicU32::new(0),
+            sleepers: AtomicUsize::new(0),
+            job: UnsafeCell::new(None),
+            leave: AtomicBool::new(false),
+            panicked: AtomicBool::new(false),
+        });
+        let mut team = Self { room, helpers: Vec::new(), threads: Vec::new() };
+        for index in 1..size.max(1) {
+            let room = Arc::clone(&team.room);
+            let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+            let (report, bound) = std::sync::mpsc::sync_channel(1);
+            let helper = thread::Builder::new()
+                .name(format!("socbfs-{index}"))
+                .spawn(move || {
+                    let result = cpu.map_or(Ok(()), bind);
+                    let go_on = result.is_ok();
+                    let _ = report.send(result);
+                    if go_on {
+                        help(&room, index);
+                    }
+                })
+                .map_err(|error| format!("can't start thread {index} of {size}: {error}; use fewer with --threads"))?;
+            team.threads.push(helper.thread().clone());
+            team.helpers.push(helper);
+            bound.recv().unwrap_or_else(|_| Err(format!("thread {index} ended before it started")))?;
+        }
+        Ok(team)
+    }
+
+    /// Threads, the caller included.
+    pub fn size(&self) -> usize {
+        self.helpers.len() + 1
+    }
+
+    /// Runs `work(0)` on the caller and `work(i)` on every helper that arrives before the caller is done; returns when
+    /// all of them are. `work` must hand itself out in chunks, since nobody waits for a helper that is late.
+    pub fn run(&self, work: &(dyn Fn(usize) + Sync)) {
+        if self.helpers.is_empty() {
+            work(0);
+            return;
+        }
+        let room = &*self.room;
+        // SAFETY: the room is closed and empty (the previous call saw to that), so nobody reads `job`. The lifetime is
+        // erased; this call does not return before everyone who could read the pointer has left.
+        unsafe { *room.job.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(work)) };
+        room.state.store(OPEN, Release);
+        // Sequentially consistent with the helper's announcement that it goes to sleep: either it sees this call, or
+        // we see it asleep.
+        room.calls.fetch_add(1, SeqCst);
+        if room.sleepers.load(SeqCst) > 0 {
+            for thread in &self.threads {
+                thread.unpark();
+            }
+        }
+        let closing = Closing(room);
+        work(0);
+        drop(closing);
+        assert!(!room.panicked.load(Acquire), "a helper thread panicked in the middle of a level");
+    }
+}
+
+/// Closes the room and waits until it is empty, also when the caller's own share of the work panics.
+struct Closing<'a>(&'a Room);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.state.fetch_and(!OPEN, AcqRel);
+        let mut spins = 0u32;
+        while self.0.state.load(Acquire) != 0 {
+            spins = spins.wrapping_add(1);
+            // A helper that lost its core needs ours to finish.
+            if spins % 4096 == 0 { thread::yield_now() } else { hint::spin_loop() }
+        }
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        self.room.leave.store(true, Release);
+        self.room.calls.fetch_add(1, SeqCst);
+        for helper in self.helpers.drain(..) {
+            helper.thread().unpark();
+            let _ = helper.join();
+        }
+    }
+}
+
+/// A helper's life.
+fn help(room: &Room, index: usize) {
+    let mut seen = 0;
+    loop {
+        seen = wait(room, seen);
+        if room.leave.load(Acquire) {
+            return;
+        }
+        // Enter if the room is still open.
+        let entered = room.state.fetch_update(AcqRel, Acquire, |state| (state & OPEN != 0).then_some(state + 1)).is_ok();
+        if entered {
+            // SAFETY: the room was open when we entered and the caller waits for us, so the job is set and alive.
+            let job = unsafe { (*room.job.get()).map(|job| &*job) };
+            if let Some(job) = job {
+                if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
+                    room.panicked.store(true, Release);
+                }
+            }
+            room.state.fetch_sub(1, Release);
+        }
+    }
+}
+
+/// Waits until the number of calls differs from `seen`; returns it.
+fn wait(room: &Room, seen: u32) -> u32 {
+    let begin = Instant::now();
+    loop {
+        for _ in 0..64 {
+            let calls = room.calls.load(Acquire);
+            if calls != seen {
+                return calls;
+            }
+            hint::spin_loop();
+        }
+        if begin.elapsed() > SPIN {
+            break;
+        }
+    }
+    room.sleepers.fetch_add(1, SeqCst);
+    let calls = loop {
+        let calls = room.calls.load(SeqCst);
+        if calls != seen {
+            break calls;
+        }
+        thread::park();
+    };
+    room.sleepers.fetch_sub(1, SeqCst);
+    calls
+}
+
+/// Binds the calling thread to one CPU.
+fn bind(cpu: usize) -> Result<(), String> {
+    use nix::{
+        sched::{CpuSet, sched_setaffinity},
+        unistd::Pid,
+    };
+    let mut set = CpuSet::new();
+    set.set(cpu)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
+        .map_err(|errno| format!("can't bind a thread to CPU {cpu}: {}; the CPUs at hand are listed by `nproc` and `taskset -p $$`", errno.desc()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+
+    #[test]
+    fn every_chunk_is_done_once_however_late_the_helpers_are() {
+        for size in 1..5 {
+            let team = Team::new(size, &[]).unwrap();
+            for round in 0..2000usize {
+                let next = AtomicUsize::new(0);
+                let done: Vec<AtomicU32> = (0..17).map(|_| AtomicU32::new(0)).collect();
+                team.run(&|_| {
+                    loop {
+                        let chunk = next.fetch_add(1, Relaxed);
+                        if chunk >= done.len() {
+                            break;
+                        }
+                        done[chunk].fetch_add(1, Relaxed);
+                    }
+                });
+                assert!(done.iter().all(|count| count.load(Relaxed) == 1));
+                if round % 500 == 0 {
+                    thread::sleep(Duration::from_millis(1)); // let the helpers fall asleep
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_helper_reaches_the_caller() {
+        let team = Team::new(2, &[]).unwrap();
+        let helped = AtomicBool::new(false);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            team.run(&|index| {
+                if index == 1 {
+                    helped.store(true, SeqCst);
+                    panic!("on purpose");
+                }
+                while !helped.load(SeqCst) {
+                    thread::yield_now();
+                }
+            });
+        }));
+        assert!(result.is_err());
+    }
+
+    #[test]
+    fn an_impossible_cpu_is_named() {
+        let error = Team::new(2, &[100_000]).unwrap_err();
+        assert!(error.contains("CPU 100000"), "{error}");
+    }
+}

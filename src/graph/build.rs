@@ -1,0 +1,331 @@
+//! From an edge list to sorted adjacency, in parallel.
+//!
+//! Every arc is first written to the bucket of its source (a bucket is a run of vertices whose arcs fit the second
+//! level cache), then each bucket is sorted on its own, by one thread and without atomics. That keeps every random
+//! write inside a cache, and the result does not depend on the number of threads.
+
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+};
+
+use rayon::prelude::*;
+
+use super::{Csr, EdgeList, GraphError, Listing, NONE, Vertex};
+use crate::memory::{Shared, Slab};
+
+/// Arcs of one bucket that one thread sorts at a time: 64 Ki arcs are 768 KiB with their scratch space.
+const BUCKET_ARCS: u64 = 64 << 10;
+/// Most buckets: each thread holds a small buffer for every one of them.
+const MAX_BUCKETS: u64 = 1024;
+/// Arcs a thread collects for a bucket before it appends them in one go.
+const BUFFER: usize = 32;
+/// Entries of the table that finds a vertex's bucket: small enough for the first level cache.
+const TABLE: usize = 8 << 10;
+/// Entries of the edge list that are handed out to a thread at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Which of an edge's two ends become the source of an arc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arcs {
+    /// Source to target, as listed.
+    Forward,
+    /// Target to source.
+    Backward,
+    /// Both.
+    Both,
+}
+
+/// What the first pass over the edges finds out.
+#[derive(Debug)]
+pub(super) struct Degrees {
+    /// Entries that leave each vertex, self-loops not counted.
+    pub(super) outgoing: Slab<u32>,
+    /// Entries that arrive at each vertex, self-loops not counted.
+    pub(super) incoming: Slab<u32>,
+    /// Self-loops.
+    pub(super) self_loops: u64,
+    /// Every entry has its reverse among the others, equally often.
+    pub(super) symmetric: bool,
+}
+
+fn chunks(edges: &EdgeList) -> impl IndexedParallelIterator<Item = Range<usize>> {
+    let len = edges.len();
+    (0..len.div_ceil(CHUNK)).into_par_iter().with_max_len(1).map(move |chunk| chunk * CHUNK..len.min((chunk + 1) * CHUNK))
+}
+
+/// A 64-bit mix (the finaliser of MurmurHash3) of an unordered pair; sums of it fingerprint a set of pairs.
+fn fingerprint(low: Vertex, high: Vertex) -> u64 {
+    let mut x = (u64::from(low) << 32 | u64::from(high)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    x = (x ^ x >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    x ^ x >> 33
+}
+
+/// Counts the degrees, checks every end, and finds out whether the list is symmetric.
+///
+/// Symmetry is judged by comparing sums of 64-bit fingerprints of the entries that go up (u < v) and of those that go
+/// down: equal sets always compare equal, different ones do so with a chance of 2^-64.
+pub(super) fn count_degrees(edges: &EdgeList) -> Result<Degrees, GraphError> {
+    let n = edges.vertices();
+    let mut outgoing = Slab::zeroed(n, "vertex degrees")?;
+    let mut incoming = Slab::zeroed(n, "vertex degrees")?;
+    let first_bad = AtomicUsize::new(usize::MAX);
+    let (self_loops, up, down) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let ask_symmetry = edges.listing() != Listing::Once;
+    {
+        let out = atomics(&mut outgoing);
+        let arriving = atomics(&mut incoming);
+        chunks(edges).for_each(|range| {
+            let (mut loops, mut sum_up, mut sum_down) = (0u64, 0u64, 0u64);
+            let mut index = range.start;
+            edges.for_each(range, |u, v| {
+                // Neighbouring entries of a file often share their source, but random ones don't: a plain atomic
+                // increment costs the same for both.
+                if let (Some(from), Some(to)) = (out.get(u as usize), arriving.get(v as usize)) {
+                    if u == v {
+                        loops += 1;
+                    } else {
+                        from.fetch_add(1, Relaxed);
+                        to.fetch_add(1, Relaxed);
+                        if ask_symmetry {
+                            let mix = fingerprint(u.min(v), u.max(v));
+                            if u < v { sum_up = sum_up.wrapping_add(mix) } else { sum_down = sum_down.wrapping_add(mix) }
+                        }
+                    }
+                } else {
+                    first_bad.fetch_min(index, Relaxed);
+                }
+                index += 1;
+            });
+            self_loops.fetch_add(loops, Relaxed);
+            up.fetch_add(sum_up, Relaxed);
+            down.fetch_add(sum_down, Relaxed);
+        });
+    }
+    let index = first_bad.into_inner();
+    if index != usize::MAX {
+        let mut error = None;
+        edges.for_each(index..index + 1, |u, v| {
+            error = Some(GraphError::VertexOutOfRange { index, source_vertex: u, target_vertex: v, vertices: n });
+        });
+        if let Some(error) = error {
+            return Err(error);
+        }
+    }
+    let self_loops = self_loops.into_inner();
+    let symmetric = ask_symmetry && edges.len() as u64 > self_loops && up.into_inner() == down.into_inner();
+    Ok(Degrees { outgoing, incoming, self_loops, symmetric })
+}
+
+/// The same memory as atomics, for passes in which several threads count into it.
+fn atomics(values: &mut [u32]) -> &[AtomicU32] {
+    // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
+    unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
+}
+
+/// Vertices with an edge by descending degree (ties by number), as `(to_original, to_internal)`; the others are [`NONE`].
+pub(super) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
+    let mut keys: Vec<u64> = degree
+        .par_iter()
+        .enumerate()
+        .filter(|&(_, &degree)| degree > 0)
+        .map(|(v, &degree)| u64::from(!degree) << 32 | v as u64)
+        .collect();
+    keys.par_sort_unstable();
+    let mut to_original = Slab::zeroed(keys.len(), "vertex order")?;
+    let mut to_internal = Slab::zeroed(degree.len(), "vertex order")?;
+    to_internal.par_iter_mut().for_each(|internal| *internal = NONE);
+    for (internal, &key) in keys.iter().enumerate() {
+        to_original[internal] = key as u32;
+        to_internal[key as u32 as usize] = internal as u32;
+    }
+    Ok((to_original, to_internal))
+}
+
+/// How vertices are renamed on their way into the adjacency.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Naming<'a> {
+    /// Original vertex to row of the adjacency; empty: the same.
+    pub(super) row: &'a [Vertex],
+    /// Original vertex to the key by which its appearances in lists are sorted.
+    pub(super) key: &'a [Vertex],
+    /// Key to the number that is stored in the lists; empty: the key itself.
+    pub(super) stored: &'a [Vertex],
+}
+
+impl Naming<'_> {
+    fn row(&self, v: Vertex) -> Vertex {
+        if self.row.is_empty() { v } else { self.row[v as usize] }
+    }
+}
+
+/// Buckets of rows: where each begins, in rows and in arcs.
+struct Buckets {
+    /// Row to bucket, by `row >> shift`.
+    table: Vec<u16>,
+    shift: u32,
+    /// First row of each bucket and, at the end, the number of rows.
+    rows: Vec<usize>,
+    /// First arc of each bucket and, at the end, the number of arcs.
+    arcs: Vec<usize>,
+}
+
+impl Buckets {
+    fn new(degree: &[u32]) -> Self {
+        let rows = degree.len();
+        let mut shift = 0;
+        while rows >> shift > TABLE {
+            shift += 1;
+        }
+        let sums: Vec<u64> = degree.par_chunks(1 << shift).map(|granule| granule.iter().map(|&d| u64::from(d)).sum()).collect();
+        let total: u64 = sums.iter().sum();
+        let target = BUCKET_ARCS.max(total / MAX_BUCKETS);
+        let mut buckets = Self { table: Vec::with_capacity(sums.len()), shift, rows: vec![0], arcs: vec![0] };
+        let (mut arcs, mut in_bucket) = (0, 0);
+        for (granule, &sum) in sums.iter().enumerate() {
+            if in_bucket > 0 && in_bucket + sum > target && buckets.rows.len() < usize::from(u16::MAX) {
+                buckets.rows.push(granule << shift);
+                buckets.arcs.push(arcs as usize);
+                in_bucket = 0;
+            }
+            buckets.table.push((buckets.rows.len() - 1) as u16);
+            in_bucket += sum;
+            arcs += sum;
+        }
+        buckets.rows.push(rows);
+        buckets.arcs.push(arcs as usize);
+        buckets
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len() - 1
+    }
+}
+
+/// Adjacency with sorted lists and without repeats; self-loops are left out. `degree` holds the arcs of each row.
+///
+/// # Errors
+/// [`GraphError::OutOfMemory`].
+pub(super) fn adjacency(edges: &EdgeList, arcs: Arcs, degree: &[u32], naming: Naming<'_>) -> Result<Csr, GraphError> {
+    let buckets = Buckets::new(degree);
+    let total = buckets.arcs[buckets.len()];
+    let mut pairs: Slab<[u32; 2]> = Slab::zeroed(total, "arcs of the graph")?;
+    distribute(edges, arcs, naming, &buckets, &mut pairs);
+    let mut offsets = Slab::zeroed(degree.len() + 1, "adjacency offsets")?;
+    sort_buckets(&buckets, degree, &mut pairs, &mut offsets[1..]);
+    // From here on the front of each bucket holds its lists, one after the other.
+    let mut sum = 0u32;
+    for offset in offsets.iter_mut() {
+        sum += *offset;
+        *offset = sum;
+    }
+    let mut targets: Slab<u32> = Slab::zeroed(sum as usize, "adjacency")?;
+    let lists = pairs.as_flattened();
+    let out = Shared::new(&mut targets);
+    (0..buckets.len()).into_par_iter().with_max_len(1).for_each(|bucket| {
+        let range = offsets[buckets.rows[bucket]] as usize..offsets[buckets.rows[bucket + 1]] as usize;
+        let from = &lists[2 * buckets.arcs[bucket]..][..range.len()];
+        // SAFETY: buckets are disjoint runs of rows, so their ranges of `targets` are disjoint and inside it.
+        let to = unsafe { std::slice::from_raw_parts_mut(out.get().add(range.start), range.len()) };
+        if naming.stored.is_empty() {
+            to.copy_from_slice(from);
+        } else {
+            for (to, &key) in to.iter_mut().zip(from) {
+                *to = naming.stored[key as usize];
+            }
+        }
+    });
+    Ok(Csr { offsets, targets })
+}
+
+/// Writes every arc, as (row, key), to the bucket of its row.
+fn distribute(edges: &EdgeList, arcs: Arcs, naming: Naming<'_>, buckets: &Buckets, pairs: &mut [[u32; 2]]) {
+    let cursors: Vec<AtomicUsize> = buckets.arcs.iter().map(|&first| AtomicUsize::new(first)).collect();
+    let out = Shared::new(pairs);
+    let total = pairs.len();
+    let append = |bucket: usize, held: &[[u32; 2]]| {
+        let at = cursors[bucket].fetch_add(held.len(), Relaxed);
+        assert!(at + held.len() <= total, "a bucket holds more arcs than were counted");
+        // SAFETY: `fetch_add` hands every position out once, and the range was checked against the slab.
+        unsafe { std::ptr::copy_nonoverlapping(held.as_ptr(), out.get().add(at), held.len()) };
+    };
+    chunks(edges).for_each_init(
+        || (vec![[[0u32; 2]; BUFFER]; buckets.len()], vec![0u8; buckets.len()]),
+        |(buffers, lengths), range| {
+            let mut push = |row: Vertex, key: Vertex| {
+                let bucket = usize::from(buckets.table[(row >> buckets.shift) as usize]);
+                let (buffer, length) = (&mut buffers[bucket], &mut lengths[bucket]);
+                buffer[usize::from(*length) % BUFFER] = [row, key];
+                *length += 1;
+                if usize::from(*length) == BUFFER {
+                    append(bucket, buffer);
+                    *length = 0;
+                }
+            };
+            edges.for_each(range, |u, v| {
+                if u != v {
+                    if arcs != Arcs::Backward {
+                        push(naming.row(u), naming.key[v as usize]);
+                    }
+                    if arcs != Arcs::Forward {
+                        push(naming.row(v), naming.key[u as usize]);
+                    }
+                }
+            });
+            for (bucket, length) in lengths.iter_mut().enumerate() {
+                append(bucket, &buffers[bucket][..usize::from(*length)]);
+                *length = 0;
+            }
+        },
+    );
+}
+
+/// Sorts the lists of every bucket and removes repeats; the lists end up at the front of their bucket, one after the
+/// other, and `unique` receives their lengths.
+fn sort_buckets(buckets: &Buckets, degree: &[u32], pairs: &mut [[u32; 2]], unique: &mut [u32]) {
+    let pairs = Shared::new(pairs);
+    let unique = Shared::new(unique);
+    (0..buckets.len()).into_par_iter().with_max_len(1).for_each_init(
+        || (Vec::new(), Vec::new()),
+        |(scratch, cursors): &mut (Vec<u32>, Vec<u32>), bucket| {
+            let rows = buckets.rows[bucket]..buckets.rows[bucket + 1];
+            let arcs = buckets.arcs[bucket]..buckets.arcs[bucket + 1];
+            // SAFETY: buckets are disjoint ranges of arcs and of rows; each is visited by one thread.
+            let (pairs, unique) = unsafe {
+                (
+                    std::slice::from_raw_parts_mut(pairs.get().add(arcs.start), arcs.len()),
+                    std::slice::from_raw_parts_mut(unique.get().add(rows.start), rows.len()),
+                )
+            };
+            scratch.resize(scratch.len().max(arcs.len()), 0);
+            cursors.clear();
+            let mut first = 0;
+            for &degree in &degree[rows.clone()] {
+                cursors.push(first);
+                first += degree;
+            }
+            for &[row, key] in &*pairs {
+                let cursor = &mut cursors[row as usize - rows.start];
+                scratch[*cursor as usize] = key;
+                *cursor += 1;
+            }
+            let lists = pairs.as_flattened_mut();
+            let mut at = 0;
+            let mut begin = 0;
+            for (&end, unique) in cursors.iter().zip(unique) {
+                let list = &mut scratch[begin..end as usize];
+                begin = end as usize;
+                list.sort_unstable();
+                let start = at;
+                let mut last = NONE;
+                for &key in &*list {
+                    lists[at] = key;
+                    at += usize::from(key != last);
+                    last = key;
+                }
+                *unique = (at - start) as u32;
+            }
+        },
+    );
+}

@@ -1,0 +1,186 @@
+//! One search after another over one layout: policy and engine put together.
+
+use std::time::{Duration, Instant};
+
+use crate::{
+    bfs::{BfsResult, LevelRecord, Records, level_loop},
+    engine::{CpuEngine, CpuEngineError, Simd, Team},
+    graph::{Layout, NONE, Vertex},
+    policy::{Policy, PolicyPlanner},
+};
+
+/// Level records kept of one search; deeper levels are summed in the last.
+const RECORDS: usize = 4096;
+
+/// How to search.
+#[derive(Debug, Clone, Default)]
+pub struct SearchOptions {
+    /// Who decides the direction of each level.
+    pub policy: Policy,
+    /// Threads (0: one for every CPU the process may run on).
+    pub threads: usize,
+    /// CPUs the threads are bound to, one each in turn, the calling thread first (empty: not bound).
+    pub cpus: Vec<usize>,
+    /// Vector instructions (`None`: the best this CPU has).
+    pub simd: Option<Simd>,
+}
+
+/// Why a search can't be set up or run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// The root is not a vertex of the graph.
+    #[error("root {root} is not a vertex: the graph has {vertices} vertices (0..{vertices})")]
+    RootOutOfRange {
+        /// The root asked for.
+        root: Vertex,
+        /// Vertices of the graph.
+        vertices: usize,
+    },
+    /// Threads could not be started or bound.
+    #[error("{0}")]
+    Threads(String),
+    /// Memory or vector instructions are not there.
+    #[error(transparent)]
+    Engine(#[from] CpuEngineError),
+}
+
+/// What one search did. The tree itself is read through [`Search::parents`].
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Outcome {
+    /// Root, as an original number.
+    pub root: Vertex,
+    /// Vertices reached, the root included.
+    pub reached: u64,
+    /// Levels of the tree: the root alone is 1.
+    pub levels: u32,
+    /// Edges for TEPS (both ends reached; repeats counted, self-loops not).
+    pub edges: u64,
+    /// From the call to the parents in original numbers.
+    #[serde(skip)]
+    pub elapsed: Duration,
+    /// The part of `elapsed` that mapped parents back to original numbers.
+    #[serde(skip)]
+    pub mapping: Duration,
+}
+
+/// Searches one layout, again and again, without allocating in [`run`](Search::run).
+#[derive(Debug)]
+pub struct Search<'g> {
+    layout: &'g Layout,
+    engine: CpuEngine<'g>,
+    planner: PolicyPlanner,
+    records: Records,
+}
+
+impl<'g> Search<'g> {
+    /// Allocates everything a search needs and starts its threads.
+    ///
+    /// # Errors
+    /// [`SearchError`] where memory, threads or vector instructions are refused.
+    pub fn new(layout: &'g Layout, options: &SearchOptions) -> Result<Self, SearchError> {
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = match (options.threads, options.cpus.len()) {
+            (0, 0) => available,
+            (0, cpus) => cpus,
+            (threads, _) => threads,
+        };
+        let team = Team::new(threads, &options.cpus).map_err(SearchError::Threads)?;
+        let engine = CpuEngine::new(layout, team, options.simd.unwrap_or_else(Simd::detect))?;
+        let records = Records::with_capacity(layout.vertices().clamp(1, RECORDS));
+        Ok(Self { layout, engine, planner: PolicyPlanner::new(options.policy.clone()), records })
+    }
+
+    /// Threads the search uses.
+    pub fn threads(&self) -> usize {
+        self.engine.threads()
+    }
+
+    /// Vector instructions the search uses.
+    pub fn simd(&self) -> Simd {
+        self.engine.simd()
+    }
+
+    /// Searches from `root` (an original number).
+    ///
+    /// # Errors
+    /// [`SearchError::RootOutOfRange`].
+    pub fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
+        if root as usize >= self.layout.vertices() {
+            return Err(SearchError::RootOutOfRange { root, vertices: self.layout.vertices() });
+        }
+        let begin = Instant::now();
+        let internal = self.layout.to_internal(root);
+        let levels = if internal == NONE {
+            self.records.clear();
+            self.engine.begin_dropped();
+            1
+        } else {
+            level_loop(&mut self.engine, &mut self.planner, internal, &mut self.records)
+        };
+        let searched = Instant::now();
+        self.engine.map_back();
+        if internal == NONE {
+            self.engine.adopt_dropped(root);
+        }
+        let end = Instant::now();
+        let (mut reached, mut edges) = (0, 0);
+        for (&parent, &degree) in self.parents().iter().zip(self.layout.input_degrees()) {
+            let is_reached = parent != NONE;
+            reached += u64::from(is_reached);
+            edges += if is_reached { u64::from(degree) } else { 0 };
+        }
+        if !self.layout.directed() {
+            edges /= 2;
+        }
+        Ok(Outcome { root, reached, levels, edges, elapsed: end - begin, mapping: end - searched })
+    }
+
+    /// Parents of the last search, by original vertex: the root's is itself, [`NONE`] where not reached.
+    pub fn parents(&self) -> &[Vertex] {
+        self.engine.parents()
+    }
+
+    /// Levels of the last search, by original vertex ([`NONE`] where not reached), into `levels` (one per vertex).
+    /// They are read off the parents, in time linear in the vertices.
+    ///
+    /// # Panics
+    /// If `levels` has not exactly one entry per vertex.
+    pub fn levels_into(&self, levels: &mut [u32]) {
+        let parents = self.parents();
+        assert_eq!(levels.len(), parents.len(), "one level per vertex");
+        levels.fill(NONE);
+        for v in 0..parents.len() {
+            // Up to the first vertex whose level is known, counting; then the same way again, writing.
+            let (mut at, mut steps) = (v, 0);
+            while levels[at] == NONE && parents[at] != NONE && parents[at] as usize != at {
+                at = parents[at] as usize;
+                steps += 1;
+            }
+            if parents[at] == NONE {
+                continue;
+            }
+            let top = if parents[at] as usize == at { 0 } else { levels[at] };
+            levels[at] = top;
+            let mut level = top + steps;
+            at = v;
+            while levels[at] == NONE {
+                levels[at] = level;
+                level -= 1;
+                at = parents[at] as usize;
+            }
+        }
+    }
+
+    /// What happened at each level of the last search.
+    pub fn records(&self) -> &[LevelRecord] {
+        self.records.get()
+    }
+
+    /// The last search's tree as owned arrays.
+    pub fn result(&self, root: Vertex) -> BfsResult {
+        let mut level = vec![NONE; self.parents().len()];
+        self.levels_into(&mut level);
+        BfsResult { root, parent: self.parents().to_vec(), level }
+    }
+}

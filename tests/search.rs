@@ -1,0 +1,151 @@
+//! Every policy, order, direction, thread count and kind of vector instructions against a serial reference.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use socbfs::{
+    engine::Simd,
+    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
+    policy::Policy,
+    search::{Search, SearchOptions},
+};
+
+/// Levels by a plain queue.
+fn reference(n: usize, edges: &[[u32; 2]], directed: bool, root: u32) -> Vec<u32> {
+    let mut lists = vec![Vec::new(); n];
+    for &[u, v] in edges {
+        lists[u as usize].push(v);
+        if !directed {
+            lists[v as usize].push(u);
+        }
+    }
+    let mut level = vec![NONE; n];
+    level[root as usize] = 0;
+    let mut queue = VecDeque::from([root]);
+    while let Some(u) = queue.pop_front() {
+        for &v in &lists[u as usize] {
+            if level[v as usize] == NONE {
+                level[v as usize] = level[u as usize] + 1;
+                queue.push_back(v);
+            }
+        }
+    }
+    level
+}
+
+fn policies() -> Vec<Policy> {
+    vec![
+        Policy::Auto,
+        Policy::Tc,
+        Policy::Bc,
+        Policy::AlphaBeta { alpha: 15.0, beta: 18.0 },
+        Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 },
+        Policy::Sampled,
+    ]
+}
+
+fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
+    let mut arcs: Vec<[u32; 2]> = edges.to_vec();
+    if !directed {
+        arcs.extend(edges.iter().map(|&[u, v]| [v, u]));
+    }
+    arcs.sort_unstable();
+    let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
+    for order in [Order::Auto, Order::Original, Order::Degree] {
+        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+        for threads in [1, 2, 3] {
+            for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
+                for policy in policies() {
+                    let options = SearchOptions { policy: policy.clone(), threads, cpus: vec![], simd: Some(simd) };
+                    let mut search = Search::new(&layout, &options).unwrap();
+                    for &root in roots {
+                        let outcome = search.run(root).unwrap();
+                        let want = reference(n, edges, directed, root);
+                        let result = search.result(root);
+                        let what = format!("{order:?} {threads} threads {simd} {policy} root {root}");
+                        assert_eq!(result.level, want, "levels: {what}");
+                        assert_eq!(outcome.reached, want.iter().filter(|&&level| level != NONE).count() as u64, "{what}");
+                        assert_eq!(
+                            u64::from(outcome.levels),
+                            want.iter().filter(|&&level| level != NONE).map(|&level| u64::from(level) + 1).max().unwrap(),
+                            "{what}"
+                        );
+                        let found: u64 = search.records().iter().map(|record| record.found).sum();
+                        assert_eq!(found + 1, outcome.reached, "found: {what}: {:?}", search.records());
+                        for v in 0..n as u32 {
+                            let parent = result.parent[v as usize];
+                            if v == root {
+                                assert_eq!(parent, root, "{what}");
+                            } else if parent != NONE {
+                                assert_eq!(want[parent as usize] + 1, want[v as usize], "{what}: parent {parent} of {v}");
+                                assert!(arcs.binary_search(&[parent, v]).is_ok(), "{what}: ({parent}, {v}) is no edge");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn random(n: u64, m: usize, skewed: bool, mut x: u64) -> Vec<[u32; 2]> {
+    let mut next = |bound: u64| {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (x >> 33) % bound
+    };
+    (0..m)
+        .map(|_| {
+            let bound = if skewed { 1 + next(n) } else { n };
+            let bound = if skewed { 1 + next(bound) } else { bound };
+            [next(bound) as u32, next(n) as u32]
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn small_random_graphs(n in 1u64..300, m in 0usize..900, skewed: bool, directed: bool, seed: u64) {
+        check(n as usize, &random(n, m, skewed, seed), directed, &[0, (seed % n) as u32]);
+    }
+}
+
+#[test]
+fn odd_graphs() {
+    check(1, &[], false, &[0]);
+    check(2, &[], false, &[1]);
+    check(3, &[[0, 0], [1, 1]], true, &[0, 2]);
+    check(70, &[[3, 4], [4, 3], [3, 4]], false, &[3, 5]);
+    check(2, &vec![[0, 1]; 5000], false, &[0, 1]);
+    let star: Vec<[u32; 2]> = (1..5000).map(|v| [0, v]).collect();
+    check(5000, &star, false, &[0, 17]);
+    check(5000, &star, true, &[0, 17]);
+    let path: Vec<[u32; 2]> = (1..5000).map(|v| [v - 1, v]).collect();
+    check(5000, &path, false, &[0, 2500]);
+    check(5000, &path, true, &[0, 4999]);
+    let side = 70;
+    let grid: Vec<[u32; 2]> = (0..side * side)
+        .flat_map(|v| [(v % side + 1 < side).then_some([v, v + 1]), (v / side + 1 < side).then_some([v, v + side])])
+        .flatten()
+        .collect();
+    check((side * side) as usize, &grid, false, &[0, 2485]);
+    let two: Vec<[u32; 2]> =
+        path.iter().map(|&[u, v]| [u / 2 * 2, v / 2 * 2]).chain(star.iter().map(|&[u, v]| [u * 2 + 1, v | 1])).collect();
+    check(5000, &two, false, &[0, 1]);
+}
+
+#[test]
+fn larger_graphs_share_their_levels() {
+    for (skewed, directed) in [(false, false), (true, false), (true, true)] {
+        let n = 20_000;
+        check(n as usize, &random(n, 200_000, skewed, 7), directed, &[0, 19_999]);
+    }
+}
+
+#[test]
+fn a_root_out_of_range_is_refused() {
+    let list = EdgeList::new(3, vec![[0, 1]], Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+    let error = Search::new(&layout, &SearchOptions::default()).unwrap().run(3).unwrap_err();
+    assert!(error.to_string().contains("root 3"), "{error}");
+}
