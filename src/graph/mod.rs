@@ -5,7 +5,7 @@ mod edges;
 mod layout;
 
 pub use csr::Csr;
-pub use edges::{EdgeList, Listing};
+pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 
 /// A vertex number. Vertices are 32-bit everywhere (design rule 5).
