@@ -125,7 +125,10 @@ impl AdjacencyReader {
             LIGRA => false,
             LIGRA_WEIGHTED => true,
             other => {
-                return Err(Fault::at(start, format!("{} stands where 'AdjacencyGraph' or 'WeightedAdjacencyGraph' is wanted", shown(other))));
+                return Err(Fault::at(
+                    start,
+                    format!("{} stands where 'AdjacencyGraph' or 'WeightedAdjacencyGraph' is wanted", shown(other)),
+                ));
             }
         };
         self.section = Section::Vertices;
@@ -182,10 +185,14 @@ impl AdjacencyReader {
         for (index, &offset) in values.iter().enumerate() {
             let before = self.offsets.last().copied();
             if before.is_none() && offset != 0 || before.is_some_and(|before| offset < before) || u64::from(offset) > self.entries {
-                return Err((index, format!(
-                    "the offset of vertex {} is {offset}; offsets start at 0, never decrease, and are at most {}",
-                    self.offsets.len(), self.entries
-                )));
+                return Err((
+                    index,
+                    format!(
+                        "the offset of vertex {} is {offset}; offsets start at 0, never decrease, and are at most {}",
+                        self.offsets.len(),
+                        self.entries
+                    ),
+                ));
             }
             self.offsets.push(offset);
         }
@@ -198,10 +205,14 @@ impl AdjacencyReader {
             let position = self.seen + index as u64;
             if position % 2 == 0 {
                 if u64::from(value) != self.sum {
-                    return Err((index, format!(
-                        "the edges of vertex {} start at {value}, but those of the vertices before it end at {}",
-                        position / 2, self.sum
-                    )));
+                    return Err((
+                        index,
+                        format!(
+                            "the edges of vertex {} start at {value}, but those of the vertices before it end at {}",
+                            position / 2,
+                            self.sum
+                        ),
+                    ));
                 }
                 self.offsets.push(value);
             } else {

@@ -67,8 +67,11 @@ impl TextReader for DimacsReader {
         };
         let found = self.records.edges.len() as u64;
         if found != count {
-            return Err(Fault::whole(format!("the header announces {count} edges, but the file holds {found}"))
-                .cure(if found < count { "is it cut off?" } else { "correct the header" }));
+            return Err(Fault::whole(format!("the header announces {count} edges, but the file holds {found}")).cure(if found < count {
+                "is it cut off?"
+            } else {
+                "correct the header"
+            }));
         }
         Ok(Parsed { vertices: syntax.vertices, edges: self.records.edges, listing })
     }

@@ -1,5 +1,6 @@
 //! Edge lists: one edge `source target` per line, 0-based; lines that start with `#` or `%` are comments; further columns
-//! (weights, times) are ignored. The format of SNAP, KONECT and GAP's `.el` and `.wel`.
+//! (weights, times) are ignored. The format of SNAP, KONECT and GAP's `.el` and `.wel`. Vertices go up to the largest one
+//! named, or further where SNAP's comment `# Nodes: n` (or our own) says so.
 
 use super::error::Fault;
 use super::lines::{Records, Syntax};
@@ -39,7 +40,9 @@ impl TextReader for EdgeListReader {
             return Err(Fault::whole(format!(
                 "the first line '{first} {second}' may be an edge, or a header that gives the numbers of vertices and edges"
             ))
-            .cure("say which: --format el where it is an edge, --format metis where rows of neighbours follow; otherwise remove that line"));
+            .cure(
+                "say which: --format el where it is an edge, --format metis where rows of neighbours follow; otherwise remove that line",
+            ));
         }
         let Records { edges, vertices, note } = self.records;
         let vertices = vertices.max(note.vertices.unwrap_or(0));

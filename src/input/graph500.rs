@@ -57,10 +57,14 @@ impl Layout {
             if largest >= MAX_VERTICES as u64 {
                 let at = index * self.size();
                 return Err(if largest > i64::MAX as u64 {
-                    Fault::at(at, "a vertex is negative").cure("edges that the generator left out must be removed; or is the file in another format (--format)?")
+                    Fault::at(at, "a vertex is negative")
+                        .cure("edges that the generator left out must be removed; or is the file in another format (--format)?")
                 } else {
-                    Fault::at(at, format!("vertex {largest}, but socbfs numbers vertices with 32 bits and takes at most {}", MAX_VERTICES - 1))
-                        .cure("is the file in another format (--format)?")
+                    Fault::at(
+                        at,
+                        format!("vertex {largest}, but socbfs numbers vertices with 32 bits and takes at most {}", MAX_VERTICES - 1),
+                    )
+                    .cure("is the file in another format (--format)?")
                 });
             }
             vertices = vertices.max(largest + 1);

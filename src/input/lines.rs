@@ -27,23 +27,28 @@ pub(super) struct Syntax {
     pub(super) extra: Range<usize>,
 }
 
-/// What our own writers note in a comment, since the format has no place for it.
+/// What a comment tells that the format has no other place for: ours (the writers' ` socbfs ...`), or SNAP's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Note {
-    /// Number of vertices.
+    /// Number of vertices. SNAP's ` Nodes: 5` counts those that have an edge where the numbering has gaps: it is a lower bound.
     pub(super) vertices: Option<u64>,
     /// How edges are listed.
     pub(super) listing: Option<Listing>,
 }
 
 impl Note {
-    /// Reads ` socbfs vertices 5 listing once`, the text of a comment behind its sign; `None` for any other.
+    /// Reads ` socbfs vertices 5 listing once` or ` Nodes: 5 Edges: 8`, a comment without its sign; `None` for any other.
     pub(super) fn parse(comment: &[u8]) -> Option<Self> {
         let mut words = fields(comment).map(|(_, word)| word);
-        if words.next() != Some(b"socbfs") {
-            return None;
-        }
         let mut note = Self::default();
+        match words.next()? {
+            b"Nodes:" => {
+                let Field::Number(vertices) = field(words.next()?) else { return None };
+                return Some(Self { vertices: Some(vertices), listing: None });
+            }
+            b"socbfs" => {}
+            _ => return None,
+        }
         while let Some(key) = words.next() {
             match (key, words.next()?) {
                 (b"vertices", value) => match field(value) {
@@ -253,7 +258,9 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
             }
             Field::Number(value) => value - u64::from(syntax.base),
             Field::Huge => u64::MAX,
-            Field::Negative => return Err(Fault::at(at, format!("{} is negative; vertices are counted from {}", shown(text), syntax.base))),
+            Field::Negative => {
+                return Err(Fault::at(at, format!("{} is negative; vertices are counted from {}", shown(text), syntax.base)));
+            }
             Field::Other => {
                 let fault = Fault::at(at, format!("{} is no vertex number", shown(text)));
                 return Err(if memchr(b',', text).is_some() {

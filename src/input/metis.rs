@@ -39,9 +39,8 @@ impl Header {
         if first[0] == b'%' {
             return Ok(None);
         }
-        let wrong = || {
-            Fault::at(at, format!("{} is no METIS header", shown(line.trim_ascii()))).cure("it is 'vertices edges [fmt [ncon]]'")
-        };
+        let wrong =
+            || Fault::at(at, format!("{} is no METIS header", shown(line.trim_ascii()))).cure("it is 'vertices edges [fmt [ncon]]'");
         let numbers: Vec<Field> = words.iter().map(|&(_, word)| field(word)).collect();
         let (vertices, edges, constraints) = match numbers[..] {
             [Field::Number(vertices), Field::Number(edges)] | [Field::Number(vertices), Field::Number(edges), _] => (vertices, edges, None),
@@ -67,8 +66,7 @@ impl MetisReader {
     fn rows(&mut self, text: &[u8], header: Header, tick: &Tick<'_>) -> Result<(), Box<Fault>> {
         let chunks = Cut::Lines.chunks(text, CHUNK);
         let counts: Vec<(u64, usize)> = chunks.par_iter().map(|chunk| count(&text[chunk.clone()])).collect();
-        let room: Vec<usize> =
-            counts.iter().map(|&(_, fields)| if header.edge_weights { fields.div_ceil(2) } else { fields }).collect();
+        let room: Vec<usize> = counts.iter().map(|&(_, fields)| if header.edge_weights { fields.div_ceil(2) } else { fields }).collect();
         let mut next = self.lines;
         let mut firsts = Vec::with_capacity(chunks.len());
         for &(lines, _) in &counts {
@@ -138,8 +136,10 @@ fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<
     if vertex >= header.vertices {
         return match fields.next() {
             None => Ok(()), // empty lines at the end
-            Some((at, _)) => Err(Fault::at(at, format!("a row behind the last of the {} vertices that the header announces", header.vertices))
-                .cure("correct the header")),
+            Some((at, _)) => {
+                Err(Fault::at(at, format!("a row behind the last of the {} vertices that the header announces", header.vertices))
+                    .cure("correct the header"))
+            }
         };
     }
     let weight = |field: Option<(usize, &[u8])>, what: &str| match field {

@@ -52,7 +52,9 @@ pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recog
     }
     let found = if is_text(head) { text(head, complete) } else { binary(source) };
     match found {
-        Ok((format, reason)) => Ok(Recognised { by_structure: format == Format::EdgeListText && !reason.contains('#'), ..chosen(format, reason) }),
+        Ok((format, reason)) => {
+            Ok(Recognised { by_structure: format == Format::EdgeListText && !reason.contains('#'), ..chosen(format, reason) })
+        }
         Err(reason) => Err(InputError::Unrecognised { path: path.clone(), reason }),
     }
 }
@@ -120,7 +122,9 @@ fn text(head: &[u8], complete: bool) -> Result<(Format, String), String> {
     if first.len() == 1 {
         return match (comment, rodinia(&whole[*start..], complete)) {
             (None, Ok(())) => Ok((Format::Rodinia, "a number, and behind it starts and degrees that add up".into())),
-            (None, Err(reason)) => Err(format!("the first line is a single number, but {reason}, as it would in Rodinia's and Parboil's files")),
+            (None, Err(reason)) => {
+                Err(format!("the first line is a single number, but {reason}, as it would in Rodinia's and Parboil's files"))
+            }
             (Some(sign), _) => Err(format!("the first line is a single number, and Rodinia's files have no '{sign}' comments")),
         };
     }

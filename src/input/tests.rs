@@ -76,6 +76,8 @@ mod formats {
         ] {
             assert_eq!(ok("g.el", text), expected, "{text:?}");
         }
+        assert_eq!(ok("g.txt", "# Nodes: 9 Edges: 1\n0 1\n"), (9, vec![[0, 1]], Listing::Unknown));
+        assert_eq!(ok("g.txt", "# Nodes: 2 Edges: 1\n5 7\n"), (8, vec![[5, 7]], Listing::Unknown));
         assert_eq!(ok("g.el", "# nothing\n"), (0, vec![], Listing::Unknown));
         assert_eq!(ok("g.el", "0 4294967292\n").0, 4_294_967_293);
     }
@@ -294,7 +296,11 @@ mod faults {
             ("g.el", "0 1 2;3\n".to_owned(), "g.el:1: '2;3' is no weight"),
             ("g.el", "0 1\n\u{1}\0\u{7f}\n".to_owned(), "g.el:2: '\\x01\\x00\\x7f' is no vertex number"),
             ("g.mtx", "1 1 1\n".to_owned(), "g.mtx:1: '1 1 1' is no MatrixMarket banner"),
-            ("g.mtx", "%%MatrixMarket matrix array real general\n".to_owned(), "g.mtx: a MatrixMarket matrix in array layout is no sparse matrix"),
+            (
+                "g.mtx",
+                "%%MatrixMarket matrix array real general\n".to_owned(),
+                "g.mtx: a MatrixMarket matrix in array layout is no sparse matrix",
+            ),
             ("g.mtx", "%%MatrixMarket matrix coordinate quaternion general\n".to_owned(), "g.mtx:1: unknown kind of values 'quaternion'"),
             ("g.mtx", "%%MatrixMarket matrix coordinate real lopsided\n".to_owned(), "g.mtx:1: unknown symmetry 'lopsided'"),
             ("g.mtx", mtx("% c\n3 4 1\n1 1 1\n"), "g.mtx:3: the matrix has 3 rows and 4 columns"),
@@ -316,14 +322,22 @@ mod faults {
             ("g.graph", "x\n".to_owned(), "g.graph:1: 'x' is no METIS header"),
             ("g.graph", "2 1 3\n2\n1\n".to_owned(), "g.graph:1: '2 1 3' is no METIS header"),
             ("g.graph", "2 1\n2\n".to_owned(), "g.graph: the header announces 2 vertices, but only 1 rows follow"),
-            ("g.graph", "2 2\n2\n1\n".to_owned(), "g.graph: the header announces 2 edges, so 4 neighbours (each edge at both ends), but the rows hold 2"),
+            (
+                "g.graph",
+                "2 2\n2\n1\n".to_owned(),
+                "g.graph: the header announces 2 edges, so 4 neighbours (each edge at both ends), but the rows hold 2",
+            ),
             ("g.graph", "2 1\n% c\n3\n1\n".to_owned(), "g.graph:3: vertex 3, but the header says that there are 2"),
             ("g.graph", "2 1\n0\n1\n".to_owned(), "g.graph:2: vertex 0, but this format counts vertices from 1"),
             ("g.graph", "2 1\n2\n1\n2\n".to_owned(), "g.graph:4: a row behind the last of the 2 vertices"),
             ("g.graph", "2 1 1\n2 1\n1\n".to_owned(), "g.graph:3: a edge weight of vertex 2 is missing"),
             ("g.graph", "% c\n".to_owned(), "g.graph: there is no header line"),
             ("g.adj", "Adjacency\n1\n".to_owned(), "g.adj:1: 'Adjacency' stands where 'AdjacencyGraph'"),
-            ("g.adj", "AdjacencyGraph\n3\n1\n0\n1\n".to_owned(), "g.adj: the file ends before the offsets (2 of 3 numbers read); is it cut off?"),
+            (
+                "g.adj",
+                "AdjacencyGraph\n3\n1\n0\n1\n".to_owned(),
+                "g.adj: the file ends before the offsets (2 of 3 numbers read); is it cut off?",
+            ),
             ("g.adj", "AdjacencyGraph\n2\n1\n0\n2\n0\n".to_owned(), "g.adj:5: the offset of vertex 1 is 2"),
             ("g.adj", "AdjacencyGraph\n2\n1\n0\n1\n2\n".to_owned(), "g.adj:6: '2' is not one of the 2 vertices"),
             ("g.adj", "AdjacencyGraph\n2\n1\n0\n1\n1\n7\n".to_owned(), "g.adj:7: more numbers follow"),
@@ -335,7 +349,11 @@ mod faults {
             ("graph_input.dat", "2\n0 1\n2 1\n".to_owned(), "graph_input.dat:3: the edges of vertex 1 start at 2"),
             ("graph_input.dat", "2\n0 4294967295\n4294967295 1\n".to_owned(), "graph_input.dat:3: the degrees add up to 4294967296"),
             ("graph_input.dat", "2\n0 1\n1 1\n0\n2\n1 1\n2 1\n".to_owned(), "graph_input.dat:7: '2' is not one of the 2 vertices"),
-            ("graph_input.dat", "2\n0 1\n1 1\n0\n2\n1 1\n0\n".to_owned(), "graph_input.dat: the file ends before the edges (3 of 4 numbers read)"),
+            (
+                "graph_input.dat",
+                "2\n0 1\n1 1\n0\n2\n1 1\n0\n".to_owned(),
+                "graph_input.dat: the file ends before the edges (3 of 4 numbers read)",
+            ),
         ] {
             let message = message(name, text.as_bytes());
             assert!(message.starts_with(wanted), "{text:?}\n got: {message}\nwant: {wanted}");
@@ -409,7 +427,9 @@ mod compression {
     #[test]
     fn damage_is_told() {
         let text = TEXT.repeat(1000);
-        for (name, good) in [("g.el.gz", gzip(text.as_bytes())), ("g.el.xz", xz(text.as_bytes(), None)), ("g.el.zst", zstd(text.as_bytes()))] {
+        for (name, good) in
+            [("g.el.gz", gzip(text.as_bytes())), ("g.el.xz", xz(text.as_bytes(), None)), ("g.el.zst", zstd(text.as_bytes()))]
+        {
             assert!(read_bytes(name, &good).is_ok());
             let error = message(name, &good[..good.len() - 1]);
             assert!(error.contains("can't decompress"), "{name} without its last byte: {error}");
@@ -688,7 +708,8 @@ fn packed(name: &str, bytes: Vec<u8>, how: u8) -> (String, Vec<u8>) {
 
 /// A file of every format for a graph, with what must be read from it.
 fn files(vertices: usize, edges: &[[Vertex; 2]]) -> Vec<(&'static str, Option<Format>, Vec<u8>, Parts)> {
-    let plain = |line: usize| [("", " ", "\n"), ("", "\t", "\r\n"), ("# x\n", " ", " 5\n"), (" ", "  ", " \n"), ("\n", " ", " 0.5 -7\n")][line % 5];
+    let plain =
+        |line: usize| [("", " ", "\n"), ("", "\t", "\r\n"), ("# x\n", " ", " 5\n"), (" ", "  ", " \n"), ("\n", " ", " 0.5 -7\n")][line % 5];
     let both: Vec<[Vertex; 2]> = edges.iter().flat_map(|&[source, target]| [[source, target], [target, source]]).collect();
     let rows = by_row(edges.to_vec());
     let largest = edges.iter().flatten().max().map_or(0, |&end| end as usize + 1);

@@ -111,7 +111,11 @@ pub(super) fn read(source: Source, mut parser: Box<dyn TextReader + '_>, progres
 }
 
 /// Feeds the blocks of a stream to `consume`, with the bytes of the file consumed so far.
-pub(super) fn stream(mut source: Source, cut: Cut, mut consume: impl FnMut(&[u8], u64) -> Result<(), InputError>) -> Result<(), InputError> {
+pub(super) fn stream(
+    mut source: Source,
+    cut: Cut,
+    mut consume: impl FnMut(&[u8], u64) -> Result<(), InputError>,
+) -> Result<(), InputError> {
     let Content::Stream { head, rest } = std::mem::replace(&mut source.content, Content::Stream { head: Vec::new(), rest: None }) else {
         return Ok(()); // a mapped source: the callers have taken another way
     };

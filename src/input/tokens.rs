@@ -83,8 +83,9 @@ fn parse(text: &[u8], chunk: Range<usize>, first: usize, out: &mut [Vertex]) -> 
             Field::Number(value) if value <= u64::from(Vertex::MAX) => out[filled] = value as Vertex,
             _ if is_weight(word) => strange.push(first + filled),
             _ => {
-                return Err(Fault::at(at, format!("{} is no number", shown(word)))
-                    .cure("is the file damaged, or in another format (--format)?"));
+                return Err(
+                    Fault::at(at, format!("{} is no number", shown(word))).cure("is the file damaged, or in another format (--format)?")
+                );
             }
         }
         filled += 1;

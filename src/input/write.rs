@@ -61,8 +61,7 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
     }
     let write_error = |reason| InputError::Write { path: path.to_owned(), reason };
     if format == Format::GapSg {
-        let graph = Serialised::new(edges, options.directed)
-            .map_err(|bytes| InputError::OutOfMemory { path: path.to_owned(), bytes })?;
+        let graph = Serialised::new(edges, options.directed).map_err(|bytes| InputError::OutOfMemory { path: path.to_owned(), bytes })?;
         if vertices > i32::MAX as usize {
             return unsupported(format!("GAP numbers vertices with 31 bits, too few for {vertices}; write el or mtx"));
         }
@@ -190,7 +189,9 @@ impl Serialised {
         }
         drop((out, incoming));
         if edges.listing() == Listing::BothDirections {
-            log::warn!("not every edge is listed in both directions, though the format of the input promises it; each entry is written in both");
+            log::warn!(
+                "not every edge is listed in both directions, though the format of the input promises it; each entry is written in both"
+            );
         }
         Ok(Self { out: Rows::new(edges, Side::Both)?, incoming: None })
     }
