@@ -1,1 +1,5 @@
 //! Roots, warm-up, timed searches, records.
+
+mod roots;
+
+pub use roots::{RootSource, roots};

@@ -1,1 +1,3 @@
 //! Readers, writers and generators.
+
+pub mod generate;
