@@ -3,6 +3,7 @@
 mod default_scale;
 mod environment;
 mod record;
+mod roots;
 mod runner;
 mod summary;
 mod warnings;
@@ -12,6 +13,7 @@ pub use environment::{Build, Cache, Cpu, Environment, System, Temperature, avail
 pub use record::{
     GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord, scale_and_edge_factor,
 };
+pub use roots::{RootSource, roots};
 pub use runner::measure;
 pub use summary::{Summary, Teps};
 pub use warnings::warnings;

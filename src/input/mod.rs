@@ -12,6 +12,7 @@ mod error;
 mod fill;
 mod format;
 mod gap;
+pub mod generate;
 mod graph500;
 mod lines;
 mod matrix_market;
