@@ -25,7 +25,11 @@ const ARCS: u64 = 4096;
 /// How far ahead of the vertex being expanded its offsets are prefetched, in vertices.
 const AHEAD_OFFSETS: usize = 24;
 /// How far ahead its list is prefetched.
-const AHEAD_LIST: usize = 8;
+const AHEAD_LIST: usize = 12;
+/// How far ahead the parents of its neighbours are prefetched.
+const AHEAD_PARENTS: usize = 4;
+/// Neighbours whose parents are prefetched, at most.
+const PARENTS: usize = 32;
 
 /// A top-down level run by one thread. Returns the length of the next queue.
 ///
@@ -43,6 +47,12 @@ pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Ver
             }
             if let Some(&ahead) = queue.get(i + AHEAD_LIST) {
                 prefetch(targets.wrapping_add(*offsets.add(ahead as usize) as usize));
+                prefetch(targets.wrapping_add(*offsets.add(ahead as usize) as usize + 16));
+            }
+            if let Some(&ahead) = queue.get(i + AHEAD_PARENTS) {
+                for &v in csr.neighbours(ahead).iter().take(PARENTS) {
+                    prefetch(parent.as_ptr().add(v as usize));
+                }
             }
             let original = if to_original.is_empty() { u } else { *to_original.get_unchecked(u as usize) };
             for k in *offsets.add(u as usize) as usize..*offsets.add(u as usize + 1) as usize {
@@ -51,9 +61,7 @@ pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Ver
                 let new = *slot == NONE;
                 *next.get_unchecked_mut(found) = v;
                 found += usize::from(new);
-                if new {
-                    *slot = original;
-                }
+                *slot = if new { original } else { *slot };
             }
         }
     }
@@ -167,6 +175,11 @@ impl TopDown<'_> {
                     prefetch(start);
                     prefetch(start.wrapping_add(16));
                 }
+                if let Some(&ahead) = self.queue.get(i + AHEAD_PARENTS) {
+                    for &v in self.csr.neighbours(ahead).iter().take(PARENTS) {
+                        prefetch(&raw const self.parent[v as usize]);
+                    }
+                }
                 let u = self.queue[i];
                 if self.claims.get(i).is_some_and(|&claim| self.parent[u as usize].load(Relaxed) != claim) {
                     repeats += 1;
@@ -221,15 +234,17 @@ impl TopDown<'_> {
             for &v in run {
                 // SAFETY: lists hold vertices, and every vertex has a parent entry.
                 let slot = unsafe { self.parent.get_unchecked(v as usize) };
-                let new = slot.load(Relaxed) == NONE;
+                let old = slot.load(Relaxed);
+                let new = old == NONE;
                 // SAFETY: before the run there was room for all of it.
                 unsafe {
                     *found.vertices.get_unchecked_mut(found.len) = v;
                     *found.claims.get_unchecked_mut(found.len) = original;
                 }
-                if new {
-                    slot.store(original, Relaxed);
-                }
+                // No branch: it would be taken or not at random, and depend on a load that misses. A parent once
+                // written is only ever replaced by another thread's claim to the same vertex, so that writing back
+                // what was read loses nothing.
+                slot.store(if new { original } else { old }, Relaxed);
                 found.len += usize::from(new);
             }
             rest = after;
