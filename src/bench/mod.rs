@@ -14,6 +14,6 @@ pub use record::{
     GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord, scale_and_edge_factor,
 };
 pub use roots::{RootSource, roots};
-pub use runner::measure;
-pub use summary::{Summary, Teps};
+pub use runner::{MeasureError, measure};
+pub use summary::Summary;
 pub use warnings::warnings;

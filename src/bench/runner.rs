@@ -5,10 +5,22 @@ use std::time::Instant;
 use super::{RootRecord, ValidationRecord};
 use crate::{
     bfs::LevelRecord,
-    graph::{EdgeList, Vertex},
+    graph::{EdgeList, Layout, Vertex},
     search::{Outcome, Search, SearchError},
-    standin::validate::{Scratch, validate},
+    validate::{ValidateError, Validator},
 };
+
+/// Why a run could not go on. A tree that fails validation is a result and no error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// The search could not run.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// The tree could not be checked.
+    #[error("the tree can't be validated")]
+    Validate(#[source] ValidateError),
+}
 
 /// What the runner needs of a search; a trait so that a test can give it a search that errs.
 trait Searcher {
@@ -38,39 +50,45 @@ impl Searcher for Search<'_> {
 /// searches with the number of roots done.
 ///
 /// # Errors
-/// [`SearchError`] for a root that is no vertex.
+/// [`MeasureError`] for a root that is no vertex.
 pub fn measure(
     edges: &EdgeList,
-    directed: bool,
+    layout: &Layout,
     search: &mut Search<'_>,
     roots: &[Vertex],
     finished: &mut dyn FnMut(usize),
-) -> Result<Vec<RootRecord>, SearchError> {
-    measure_with(edges, directed, search, roots, finished)
+) -> Result<Vec<RootRecord>, MeasureError> {
+    measure_with(edges, layout, search, roots, finished)
 }
 
 fn measure_with(
     edges: &EdgeList,
-    directed: bool,
+    layout: &Layout,
     search: &mut impl Searcher,
     roots: &[Vertex],
     finished: &mut dyn FnMut(usize),
-) -> Result<Vec<RootRecord>, SearchError> {
+) -> Result<Vec<RootRecord>, MeasureError> {
     let mut records = Vec::with_capacity(roots.len());
     let Some(&first) = roots.first() else { return Ok(records) };
-    let mut scratch = Scratch::new(edges.vertices());
+    let mut validator = Validator::new(edges, layout.directed()).map_err(|error| MeasureError::Validate(error.into()))?;
+    // A list that has every undirected edge in both directions shows the validator each of them twice.
+    let listings = if layout.stats().both_directions && !layout.directed() { 2 } else { 1 };
     search.run(first)?;
     for &root in roots {
         let outcome = search.run(root)?;
         let start = Instant::now();
-        let verdict = validate(edges, directed, root, search.parents(), &mut scratch);
+        let verdict = validator.validate(root, search.parents(), None);
         let validation_seconds = start.elapsed().as_secs_f64();
         let violation = match verdict {
-            Err(violation) => Some(violation.to_string()),
+            Err(ValidateError::Violation(violation)) => Some(violation.to_string()),
+            Err(other) => return Err(MeasureError::Validate(other)),
             // The counts that the speed is made of are checked as well: a right tree with a wrong count is a wrong speed.
-            Ok(found) if (found.reached, found.edges) != (outcome.reached, outcome.edges) => Some(format!(
+            Ok(found) if (found.reached, found.edges / listings) != (outcome.reached, outcome.edges) => Some(format!(
                 "the search reports {} vertices and {} edges, the tree has {} and {}",
-                outcome.reached, outcome.edges, found.reached, found.edges
+                outcome.reached,
+                outcome.edges,
+                found.reached,
+                found.edges / listings
             )),
             Ok(_) => None,
         };
@@ -99,21 +117,23 @@ mod tests {
 
     use super::*;
     use crate::{
-        graph::{BuildOptions, Layout, Listing, NONE},
+        graph::{BuildOptions, Listing, NONE},
         search::SearchOptions,
     };
 
-    fn path() -> EdgeList {
-        EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 3]], Listing::Once).unwrap()
+    /// The path 0 - 1 - 2 - 3 with a self-loop, and a vertex apart.
+    fn built() -> (EdgeList, Layout) {
+        let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 3]], Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        (edges, layout)
     }
 
     #[test]
     fn every_root_is_measured_and_validated() {
-        let edges = path();
-        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let (edges, layout) = built();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
         let mut calls = Vec::new();
-        let records = measure(&edges, false, &mut search, &[1, 3], &mut |done| calls.push(done)).unwrap();
+        let records = measure(&edges, &layout, &mut search, &[1, 3], &mut |done| calls.push(done)).unwrap();
         assert_eq!(calls, [1, 2]);
         assert_eq!(records.iter().map(|r| (r.root, r.reached, r.levels, r.edges)).collect::<Vec<_>>(), [(1, 4, 3, 3), (3, 4, 4, 3)]);
         assert!(records.iter().all(|r| r.validation.passed && r.seconds.is_some() && r.mapping_seconds.is_some()));
@@ -121,11 +141,10 @@ mod tests {
 
     #[test]
     fn no_root_is_no_search() {
-        let edges = path();
-        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let (edges, layout) = built();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
-        assert!(measure(&edges, false, &mut search, &[], &mut |_| ()).unwrap().is_empty());
-        assert!(measure(&edges, false, &mut search, &[5], &mut |_| ()).is_err());
+        assert!(measure(&edges, &layout, &mut search, &[], &mut |_| ()).unwrap().is_empty());
+        assert!(measure(&edges, &layout, &mut search, &[5], &mut |_| ()).is_err());
     }
 
     /// Right for its first `good` searches, the warm-up included; then vertex 3 hangs on vertex 0.
@@ -158,7 +177,8 @@ mod tests {
     #[test]
     fn a_wrong_tree_ends_the_run_and_has_no_time() {
         let mut search = Errs { good: 2, edges: 3, parents: Vec::new() };
-        let records = measure_with(&path(), false, &mut search, &[0, 0, 0], &mut |_| ()).unwrap();
+        let (edges, layout) = built();
+        let records = measure_with(&edges, &layout, &mut search, &[0, 0, 0], &mut |_| ()).unwrap();
         assert_eq!(records.iter().map(|r| r.validation.passed).collect::<Vec<_>>(), [true, false]);
         assert_eq!(records[0].seconds, Some(0.002));
         assert_eq!((records[1].seconds, records[1].mapping_seconds), (None, None));
@@ -167,9 +187,20 @@ mod tests {
     }
 
     #[test]
+    fn edges_listed_in_both_directions_count_once() {
+        let edges = EdgeList::new(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]], Listing::BothDirections).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        assert_eq!(records[0].edges, 2);
+        assert!(records[0].validation.passed, "{:?}", records[0].validation);
+    }
+
+    #[test]
     fn a_wrong_count_is_no_speed_either() {
         let mut search = Errs { good: 9, edges: 4, parents: Vec::new() };
-        let records = measure_with(&path(), false, &mut search, &[0], &mut |_| ()).unwrap();
+        let (edges, layout) = built();
+        let records = measure_with(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
         assert!(!records[0].validation.passed && records[0].seconds.is_none());
         assert!(records[0].validation.violation.as_deref().unwrap().contains("4 edges"));
     }

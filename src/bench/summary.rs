@@ -3,26 +3,7 @@
 use serde::Serialize;
 
 use super::RootRecord;
-use crate::standin::stats::{self, Summary as Quartiles};
-
-/// Order statistics of TEPS. They are taken on seconds per edge and inverted, as Graph500 does.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Teps {
-    /// Slowest root.
-    pub min: f64,
-    /// First quartile.
-    pub first_quartile: f64,
-    /// Median.
-    pub median: f64,
-    /// Third quartile.
-    pub third_quartile: f64,
-    /// Fastest root.
-    pub max: f64,
-    /// Harmonic mean: the headline figure.
-    pub harmonic_mean: f64,
-    /// Standard error of the harmonic mean (Norris 1940): sd / (mean^2 * sqrt(roots - 1)) of the seconds per edge; 0 for one root.
-    pub harmonic_stddev: f64,
-}
+use crate::stats::{self, RateSummary};
 
 /// Statistics of a run whose every root passed validation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,20 +11,20 @@ pub struct Summary {
     /// Roots.
     pub roots: usize,
     /// Seconds of a search, mapping back to original numbers included.
-    pub seconds: Quartiles,
+    pub seconds: stats::Summary,
     /// Edges for TEPS of a search.
-    pub edges: Quartiles,
+    pub edges: stats::Summary,
     /// Traversed edges per second, mapping included.
-    pub teps: Teps,
+    pub teps: RateSummary,
     /// Traversed edges per second without the mapping back to original numbers.
-    pub teps_without_mapping: Teps,
+    pub teps_without_mapping: RateSummary,
     /// Share of the search time that the mapping took.
     pub mapping_share: f64,
     /// Harmonic mean over the roots of (edges of the whole graph / time): the metric of Remis 2016, which counts edges that were
     /// not traversed too. Never comparable with TEPS.
     pub whole_graph_edges_per_second: f64,
     /// Seconds of the five checks.
-    pub validation_seconds: Quartiles,
+    pub validation_seconds: stats::Summary,
 }
 
 impl Summary {
@@ -63,33 +44,19 @@ impl Summary {
         let edges: Vec<f64> = roots.iter().map(|root| root.edges as f64).collect();
         let without_mapping: Vec<f64> = seconds.iter().zip(&mapping).map(|(all, mapping)| (all - mapping).max(1e-9)).collect();
         let validation: Vec<f64> = roots.iter().map(|root| root.validation.seconds).collect();
-        let times = stats::summary(&seconds)?;
+        let teps = |seconds: &[f64]| RateSummary::of(seconds.iter().copied().zip(edges.iter().copied()));
+        let times = stats::Summary::of(&seconds)?;
         Some(Self {
             roots: roots.len(),
             seconds: times,
-            edges: stats::summary(&edges)?,
-            teps: teps(&seconds, &edges)?,
-            teps_without_mapping: teps(&without_mapping, &edges)?,
+            edges: stats::Summary::of(&edges)?,
+            teps: teps(&seconds)?,
+            teps_without_mapping: teps(&without_mapping)?,
             mapping_share: mapping.iter().sum::<f64>() / seconds.iter().sum::<f64>(),
             whole_graph_edges_per_second: graph_edges as f64 / times.mean,
-            validation_seconds: stats::summary(&validation)?,
+            validation_seconds: stats::Summary::of(&validation)?,
         })
     }
-}
-
-fn teps(seconds: &[f64], edges: &[f64]) -> Option<Teps> {
-    let per_edge: Vec<f64> = seconds.iter().zip(edges).map(|(seconds, edges)| seconds / edges).collect();
-    let x = stats::summary(&per_edge)?;
-    let error = if per_edge.len() > 1 { x.stddev / (x.mean * x.mean * (per_edge.len() as f64 - 1.0).sqrt()) } else { 0.0 };
-    Some(Teps {
-        min: 1.0 / x.max,
-        first_quartile: 1.0 / x.third_quartile,
-        median: 1.0 / x.median,
-        third_quartile: 1.0 / x.first_quartile,
-        max: 1.0 / x.min,
-        harmonic_mean: 1.0 / x.mean,
-        harmonic_stddev: error,
-    })
 }
 
 #[cfg(test)]
@@ -120,7 +87,7 @@ mod tests {
         near(s.teps.max, 40.0);
         near(s.teps.harmonic_mean, 3.0 / 0.175);
         // Seconds per edge .1, .05, .025: mean .058333, sample sd .0381881.
-        near(s.teps.harmonic_stddev, 0.038_188_130_791_298_67 / (0.175_f64 / 3.0).powi(2) / 2_f64.sqrt());
+        near(s.teps.harmonic_stddev.unwrap(), 0.038_188_130_791_298_67 / (0.175_f64 / 3.0).powi(2) / 2_f64.sqrt());
         near(s.mapping_share, 0.25);
         near(s.teps_without_mapping.harmonic_mean, 4.0 / 3.0 * s.teps.harmonic_mean);
         near(s.whole_graph_edges_per_second, 100.0 / (2.0 / 3.0));
@@ -131,8 +98,8 @@ mod tests {
     #[test]
     fn one_root_has_no_spread() {
         let s = Summary::new(&[root(10, Some(1.0))], 10).unwrap();
-        assert_eq!(s.teps.harmonic_stddev, 0.0);
-        assert_eq!(s.seconds.stddev, 0.0);
+        assert_eq!(s.teps.harmonic_stddev, None);
+        assert_eq!(s.seconds.stddev, None);
     }
 
     #[test]

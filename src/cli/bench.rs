@@ -14,13 +14,13 @@ use super::{
 };
 use crate::{
     bench::{
-        Environment, GraphRecord, LayoutRecord, Record, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, available_memory, default_scale,
-        measure, scale_and_edge_factor, temperatures, warnings,
+        Environment, GraphRecord, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, available_memory,
+        default_scale, measure, roots, scale_and_edge_factor, temperatures, warnings,
     },
     graph::Layout,
+    input::{Format, generate::Generator},
     report,
     search::Search,
-    standin::{generate::Generator, input::Format, roots::roots},
 };
 
 const EXAMPLES: &str = "\
@@ -98,16 +98,15 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     let source = arguments.source()?;
     let (edges, acquisition_seconds) = source.load()?;
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
-    let drawn = roots(edges.vertices() as u64, arguments.roots, (arguments.seed, arguments.seed.wrapping_add(1)), |vertex| {
-        layout.input_degree(vertex) > 0
-    });
+    let seeds = RootSource { seed1: arguments.seed, seed2: arguments.seed.wrapping_add(1) };
+    let drawn = roots(edges.vertices(), |vertex| layout.input_degree(vertex), arguments.roots, seeds);
     if drawn.is_empty() {
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
     let mut search = Search::new(&layout, &config.options())?;
     let (threads, simd) = (search.threads(), search.simd());
     let progress = Progress::still("Searching", drawn.len() as u64);
-    let records = measure(&edges, arguments.layout.directed, &mut search, &drawn, &mut |done| progress.between(done))?;
+    let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
     drop(progress);
 
     let valid = records.iter().all(|root| root.validation.passed);

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     graph::EdgeList,
+    input::{self, Format, WriteOptions},
     report::numbers::counted,
-    standin::input::{self, Format, WriteOptions},
 };
 
 const EXAMPLES: &str = "\

@@ -83,7 +83,9 @@ plain!(
     crate::board::CpuListError,
     crate::policy::PolicyError,
     crate::report::ArrayError,
-    crate::standin::input::InputError,
+    crate::bench::MeasureError,
+    crate::input::InputError,
+    crate::validate::ValidateError,
 );
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{
     error::Failure,
     source::{self, Source},
 };
-use crate::standin::{generate::Generator, input::Format};
+use crate::input::{Format, generate::Generator};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use super::{
     progress::Progress,
     source::{Source, with_graph_help},
 };
-use crate::standin::{info::info, input::Format};
+use crate::{input::Format, standin::info::info};
 
 const EXAMPLES: &str = "\
 Examples:

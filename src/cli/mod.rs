@@ -27,7 +27,7 @@ use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcom
 
 use error::Failure;
 
-use crate::standin::input;
+use crate::input;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::error::Failure;
-use crate::standin::input::AtomicFile;
+use crate::input::AtomicFile;
 
 /// Prints a result on standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {

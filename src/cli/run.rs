@@ -13,12 +13,10 @@ use super::{
 };
 use crate::{
     graph::Vertex,
+    input::Format,
     report::{self, ArrayFormat, Column, numbers, write_array},
     search::Search,
-    standin::{
-        input::Format,
-        validate::{Scratch, validate},
-    },
+    validate::{ValidateError, validate},
 };
 
 const EXAMPLES: &str = "\
@@ -79,10 +77,13 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
     let mut search = Search::new(&layout, &config.options())?;
     let outcome = search.run(arguments.root)?;
-    let mut scratch = Scratch::new(edges.vertices());
-    if let Err(violation) = validate(&edges, arguments.layout.directed, arguments.root, search.parents(), &mut scratch) {
-        say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
-        return Err(Failure::Invalid);
+    match validate(&edges, arguments.layout.directed, arguments.root, search.parents()) {
+        Ok(_) => {}
+        Err(ValidateError::Violation(violation)) => {
+            say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
+            return Err(Failure::Invalid);
+        }
+        Err(other) => return Err(other.into()),
     }
 
     let mut text = String::new();

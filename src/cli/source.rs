@@ -8,10 +8,7 @@ use std::{
 use super::{error::Failure, progress::Progress};
 use crate::{
     graph::{BuildOptions, EdgeList, Layout},
-    standin::{
-        generate::Generator,
-        input::{self, Format, ReadOptions},
-    },
+    input::{self, Format, ReadOptions, generate::Generator},
 };
 
 /// Help on the argument GRAPH and `examples`, for below the options of a command.

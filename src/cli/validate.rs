@@ -12,12 +12,10 @@ use super::{
 };
 use crate::{
     graph::Vertex,
+    input::Format,
     report::{numbers::counted, read_array},
     search::SearchError,
-    standin::{
-        input::Format,
-        validate::{Scratch, validate},
-    },
+    validate::{ValidateError, validate},
 };
 
 const EXAMPLES: &str = "\
@@ -66,17 +64,17 @@ pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {
     }
     let parents = read_array(&arguments.parents, vertices)?;
     let progress = Progress::start("Validating", 0);
-    let verdict = validate(&edges, arguments.directed, arguments.root, &parents, &mut Scratch::new(vertices));
+    let verdict = validate(&edges, arguments.directed, arguments.root, &parents);
     drop(progress);
     match verdict {
         Ok(found) => {
             let reached = counted(found.reached, "vertex", "vertices");
-            let levels = counted(found.levels.into(), "level", "levels");
-            print(&format!("valid: {reached} on {levels}, {} traversed\n", counted(found.edges, "edge", "edges")))
+            print(&format!("valid: {reached} on {}\n", counted(found.levels.into(), "level", "levels")))
         }
-        Err(violation) => {
+        Err(ValidateError::Violation(violation)) => {
             print(&format!("INVALID: {violation}\n"))?;
             Err(Failure::Invalid)
         }
+        Err(other) => Err(other.into()),
     }
 }

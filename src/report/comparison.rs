@@ -9,7 +9,7 @@ use super::numbers::{mteps, seconds};
 use crate::{
     bench::{SCHEMA, SCHEMA_VERSION},
     graph::Vertex,
-    standin::stats,
+    stats,
 };
 
 /// A recorded run, as far as it is compared.
@@ -171,7 +171,7 @@ impl Comparison {
             without_mapping: [of_a[1], of_b[1]],
             median_seconds: [of_a[2], of_b[2]],
             common_roots: ratios.len(),
-            median_root_ratio: stats::summary(&ratios).map(|summary| summary.median),
+            median_root_ratio: stats::Summary::of(&ratios).map(|summary| summary.median),
             differences,
         })
     }

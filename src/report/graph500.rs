@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use super::numbers::general;
 use crate::{
-    bench::{Record, Summary, Teps},
-    standin::stats::Summary as Quartiles,
+    bench::{Record, Summary},
+    stats::{self, RateSummary},
 };
 
 /// Column at which the values start.
@@ -37,7 +37,8 @@ fn write(out: &mut String, record: &Record, summary: &Summary) -> fmt::Result {
     statistics(out, "bfs  ", "validate", &summary.validation_seconds, 6)
 }
 
-fn statistics(out: &mut String, prefix: &str, what: &str, q: &Quartiles, digits: usize) -> fmt::Result {
+/// A single root has no spread: 0, where the reference code divides by zero.
+fn statistics(out: &mut String, prefix: &str, what: &str, q: &stats::Summary, digits: usize) -> fmt::Result {
     for (name, value) in [
         ("min", q.min),
         ("firstquartile", q.first_quartile),
@@ -45,14 +46,14 @@ fn statistics(out: &mut String, prefix: &str, what: &str, q: &Quartiles, digits:
         ("thirdquartile", q.third_quartile),
         ("max", q.max),
         ("mean", q.mean),
-        ("stddev", q.stddev),
+        ("stddev", q.stddev.unwrap_or(0.0)),
     ] {
         line(out, &format!("{prefix}{name}_{what}"), &general(value, digits))?;
     }
     Ok(())
 }
 
-fn teps(out: &mut String, t: &Teps) -> fmt::Result {
+fn teps(out: &mut String, t: &RateSummary) -> fmt::Result {
     for (name, value) in
         [("min", t.min), ("firstquartile", t.first_quartile), ("median", t.median), ("thirdquartile", t.third_quartile), ("max", t.max)]
     {
@@ -60,7 +61,7 @@ fn teps(out: &mut String, t: &Teps) -> fmt::Result {
     }
     // The official figure is marked, three columns before the values.
     writeln!(out, "{:<width$}!  {}", "bfs  harmonic_mean_TEPS:", general(t.harmonic_mean, 6), width = COLUMN - 3)?;
-    line(out, "bfs  harmonic_stddev_TEPS", &general(t.harmonic_stddev, 6))
+    line(out, "bfs  harmonic_stddev_TEPS", &general(t.harmonic_stddev.unwrap_or(0.0), 6))
 }
 
 fn line(out: &mut String, key: &str, value: &str) -> fmt::Result {

@@ -106,7 +106,8 @@ fn validation(out: &mut String, record: &Record) -> fmt::Result {
 
 fn figures(out: &mut String, s: &Summary) -> fmt::Result {
     writeln!(out)?;
-    writeln!(out, "  {:<26}{}  +/- {}", "Harmonic mean", mteps(s.teps.harmonic_mean), mteps(s.teps.harmonic_stddev))?;
+    let spread = s.teps.harmonic_stddev.map_or_else(String::new, |spread| format!("  +/- {}", mteps(spread)));
+    writeln!(out, "  {:<26}{}{spread}", "Harmonic mean", mteps(s.teps.harmonic_mean))?;
     writeln!(out, "  {:<26}{}", "  without mapping to ids", mteps(s.teps_without_mapping.harmonic_mean))?;
     writeln!(out, "  {:<26}{} %", "  mapping's share of time", general(100.0 * s.mapping_share, 3))?;
     writeln!(out, "  {:<26}{}", "Median time", seconds(s.seconds.median))?;

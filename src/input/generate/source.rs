@@ -5,7 +5,10 @@ use std::{mem, ops::Range};
 use rayon::prelude::*;
 
 use super::GenerateError;
-use crate::graph::{GraphError, Vertex};
+use crate::{
+    graph::{GraphError, Vertex},
+    memory::OutOfMemory,
+};
 
 /// Most edges a list may have: no allocation may be larger than `isize::MAX` bytes.
 pub(super) const MAX_EDGES: usize = isize::MAX as usize / size_of::<[Vertex; 2]>();
@@ -77,7 +80,7 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
 fn reserve(edges: &mut Vec<[Vertex; 2]>, count: u128) -> Result<(), GenerateError> {
     let count = usize::try_from(count).ok().filter(|&count| count <= MAX_EDGES).ok_or(GenerateError::TooManyEdges(count))?;
     edges.try_reserve_exact(count).map_err(|error| {
-        GraphError::OutOfMemory { what: "the edge list", bytes: (count * size_of::<[Vertex; 2]>()) as u64, reason: error.to_string() }
-            .into()
+        let bytes = (count * size_of::<[Vertex; 2]>()) as u64;
+        GraphError::OutOfMemory(OutOfMemory { what: "the edge list", bytes, reason: error.to_string() }).into()
     })
 }
