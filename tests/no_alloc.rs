@@ -1,0 +1,103 @@
+//! From the call of `Search::run` to its return, nobody calls the allocator: every policy, order, thread count and
+//! kind of vector instructions (design rule 1).
+
+use std::{
+    alloc::{GlobalAlloc, Layout as Block, System},
+    sync::atomic::{AtomicU64, Ordering::SeqCst},
+};
+
+use socbfs::{
+    engine::Simd,
+    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+    policy::Policy,
+    search::{Search, SearchOptions},
+};
+
+/// Counts every call, on any thread.
+struct Counting;
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: all calls are passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, block: Block) -> *mut u8 {
+        CALLS.fetch_add(1, SeqCst);
+        // SAFETY: passed on.
+        unsafe { System.alloc(block) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, block: Block) {
+        CALLS.fetch_add(1, SeqCst);
+        // SAFETY: passed on.
+        unsafe { System.dealloc(pointer, block) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, block: Block, size: usize) -> *mut u8 {
+        CALLS.fetch_add(1, SeqCst);
+        // SAFETY: passed on.
+        unsafe { System.realloc(pointer, block, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn graph(kind: &str) -> EdgeList {
+    let mut x = 5u64;
+    let mut next = |bound: u64| {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (x >> 33) % bound
+    };
+    let n = 30_000u64;
+    let edges = match kind {
+        "uniform" => (0..300_000).map(|_| [next(n) as u32, next(n) as u32]).collect(),
+        "skewed" => (0..300_000)
+            .map(|_| {
+                let bound = 1 + next(n);
+                let bound = 1 + next(bound);
+                [next(bound) as u32, next(n) as u32]
+            })
+            .collect(),
+        _ => (1..n as u32).map(|v| [v - 1, v]).collect(),
+    };
+    EdgeList::new(n as usize, edges, Listing::Once).unwrap()
+}
+
+// One test, so that no other test's allocations are counted.
+#[test]
+fn a_search_allocates_nothing() {
+    let mut combinations = 0;
+    for kind in ["uniform", "skewed", "path"] {
+        let list = graph(kind);
+        for order in [Order::Original, Order::Degree] {
+            for directed in [false, true] {
+                let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+                for policy in [Policy::Auto, Policy::Tc, Policy::Bc, Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Policy::Sampled] {
+                    if policy == Policy::Bc && kind == "path" {
+                        continue; // 30,000 bottom-up levels over 30,000 vertices prove nothing more
+                    }
+                    for threads in [1, 2, 4] {
+                        for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
+                            let options = SearchOptions { policy: policy.clone(), threads, cpus: vec![], simd: Some(simd) };
+                            let mut search = Search::new(&layout, &options).unwrap();
+                            // The very first search counts, and so does one after another.
+                            for root in [0, 17, 29_999] {
+                                let before = CALLS.load(SeqCst);
+                                let outcome = search.run(root);
+                                let after = CALLS.load(SeqCst);
+                                assert!(outcome.is_ok());
+                                assert_eq!(after - before, 0, "{kind} {order:?} directed {directed} {policy} {threads} threads {simd} root {root}");
+                            }
+                            combinations += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    // The counter itself works.
+    let before = CALLS.load(SeqCst);
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(100)));
+    assert!(CALLS.load(SeqCst) - before >= 2);
+    assert!(combinations >= 100);
+}
