@@ -2,7 +2,7 @@
 //!
 //! Data flows one way: [`input`] reads or generates a [`graph::EdgeList`], [`graph::Layout`] turns it into the
 //! structure that is searched, [`search::Search`] searches it level by level (a [`policy`] decides, an [`engine`]
-//! runs), [`validate`] checks the tree, [`bench`] records, [`report`] prints.
+//! runs), [`validate`] checks the tree, [`mod@bench`] records, [`report`] prints.
 
 pub mod bench;
 pub mod bfs;

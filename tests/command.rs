@@ -114,7 +114,10 @@ fn bench_takes_files_and_says_what_their_keys_mean() {
     let output = good(&["bench", &graph, "--roots", "64", "--order", "original"]);
     // 7 vertices fit in 2^3; 5 edges without the self-loop; every vertex has an edge.
     let text = stdout(&output);
-    assert!(text.starts_with("SCALE:                          3\nedgefactor:                     1\nNBFS:                           7\n"), "{text}");
+    assert!(
+        text.starts_with("SCALE:                          3\nedgefactor:                     1\nNBFS:                           7\n"),
+        "{text}"
+    );
     assert!(stderr(&output).contains("7 roots instead of 64"), "{}", stderr(&output));
 }
 

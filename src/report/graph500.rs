@@ -12,9 +12,9 @@ use crate::{
 const COLUMN: usize = 32;
 
 /// What stands in place of the report where a root failed validation.
-pub const INVALID: &str = "No results printed for invalid run.\n";
+const INVALID: &str = "No results printed for invalid run.\n";
 
-/// The report of `record`, or [`INVALID`].
+/// The report of `record`, or the line that stands in its place where a root failed validation.
 pub fn graph500(record: &Record) -> String {
     let Some(summary) = record.summary.as_ref().filter(|_| record.valid) else { return INVALID.to_owned() };
     let mut text = String::new();

@@ -114,8 +114,8 @@ fn figures(out: &mut String, s: &Summary) -> fmt::Result {
     let [min, first, third, max] = [s.seconds.min, s.seconds.first_quartile, s.seconds.third_quartile, s.seconds.max].map(seconds);
     writeln!(out, "  {:<26}{first} .. {third}", "  quartiles")?;
     writeln!(out, "  {:<26}{min} .. {max}", "  range")?;
-    let whole = general(s.whole_graph_edges_per_second / 1e6, 5);
-    writeln!(out, "  {:<26}{whole} million/s (edges of the whole graph / time; not TEPS)", "Whole-graph edges")
+    let whole = mteps(s.whole_graph_edges_per_second).replace("MTEPS", "million/s");
+    writeln!(out, "  {:<26}{whole} (edges of the whole graph / time: not TEPS)", "Whole-graph edges")
 }
 
 #[cfg(test)]
