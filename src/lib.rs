@@ -1,12 +1,13 @@
 //! Breadth-first search for chips whose CPU and GPU share memory.
 //!
 //! Data flows one way: [`input`] reads or generates a [`graph::EdgeList`], [`graph::Layout`] turns it into the
-//! structure that is searched, [`bfs::Search`] searches it level by level (a [`policy`] decides, an [`engine`]
-//! runs), [`validate`] checks the tree, [`bench`] records, [`report`] prints.
+//! structure that is searched, [`search::Search`] searches it level by level (a [`policy`] decides, an [`engine`]
+//! runs), [`validate`] checks the tree, [`mod@bench`] records, [`report`] prints.
 
 pub mod bench;
 pub mod bfs;
 pub mod board;
+pub mod cli;
 pub mod engine;
 pub mod graph;
 pub mod input;
@@ -14,5 +15,6 @@ pub mod memory;
 pub mod policy;
 pub mod report;
 pub mod search;
+mod standin;
 pub mod stats;
 pub mod validate;

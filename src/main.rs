@@ -1,3 +1,7 @@
 //! The `socbfs` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    socbfs::cli::main()
+}

@@ -34,7 +34,14 @@ fn reference(n: usize, edges: &[[u32; 2]], directed: bool, root: u32) -> Vec<u32
 }
 
 fn policies() -> Vec<Policy> {
-    vec![Policy::Auto, Policy::Tc, Policy::Bc, Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 }, Policy::Sampled]
+    vec![
+        Policy::Auto,
+        Policy::Tc,
+        Policy::Bc,
+        Policy::AlphaBeta { alpha: 15.0, beta: 18.0 },
+        Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 },
+        Policy::Sampled,
+    ]
 }
 
 fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
@@ -58,7 +65,11 @@ fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
                         let what = format!("{order:?} {threads} threads {simd} {policy} root {root}");
                         assert_eq!(result.level, want, "levels: {what}");
                         assert_eq!(outcome.reached, want.iter().filter(|&&level| level != NONE).count() as u64, "{what}");
-                        assert_eq!(u64::from(outcome.levels), want.iter().filter(|&&level| level != NONE).map(|&level| u64::from(level) + 1).max().unwrap(), "{what}");
+                        assert_eq!(
+                            u64::from(outcome.levels),
+                            want.iter().filter(|&&level| level != NONE).map(|&level| u64::from(level) + 1).max().unwrap(),
+                            "{what}"
+                        );
                         let found: u64 = search.records().iter().map(|record| record.found).sum();
                         assert_eq!(found + 1, outcome.reached, "found: {what}: {:?}", search.records());
                         for v in 0..n as u32 {
@@ -118,7 +129,8 @@ fn odd_graphs() {
         .flatten()
         .collect();
     check((side * side) as usize, &grid, false, &[0, 2485]);
-    let two: Vec<[u32; 2]> = path.iter().map(|&[u, v]| [u / 2 * 2, v / 2 * 2]).chain(star.iter().map(|&[u, v]| [u * 2 + 1, v | 1])).collect();
+    let two: Vec<[u32; 2]> =
+        path.iter().map(|&[u, v]| [u / 2 * 2, v / 2 * 2]).chain(star.iter().map(|&[u, v]| [u * 2 + 1, v | 1])).collect();
     check(5000, &two, false, &[0, 1]);
 }
 

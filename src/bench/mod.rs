@@ -1,1 +1,19 @@
 //! Roots, warm-up, timed searches, records.
+
+mod default_scale;
+mod environment;
+mod record;
+mod roots;
+mod runner;
+mod summary;
+mod warnings;
+
+pub use default_scale::default_scale;
+pub use environment::{Build, Cache, Cpu, Environment, System, Temperature, available_memory, temperatures};
+pub use record::{
+    GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord, scale_and_edge_factor,
+};
+pub use roots::{RootSource, roots};
+pub use runner::{MeasureError, measure};
+pub use summary::Summary;
+pub use warnings::warnings;

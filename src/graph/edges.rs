@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use memmap2::Mmap;
+use rayon::prelude::*;
+
 use super::{GraphError, MAX_VERTICES, Vertex};
 
 /// How the source of an edge list lists an undirected edge.
@@ -20,8 +23,15 @@ pub enum Listing {
 #[derive(Debug)]
 pub struct EdgeList {
     vertices: usize,
-    edges: Vec<[Vertex; 2]>,
+    entries: Entries,
     listing: Listing,
+}
+
+/// Where the entries of an [`EdgeList`] lie.
+#[derive(Debug)]
+enum Entries {
+    Pairs(Vec<[Vertex; 2]>),
+    Rows(SerializedRows),
 }
 
 impl EdgeList {
@@ -33,7 +43,12 @@ impl EdgeList {
         if vertices > MAX_VERTICES {
             return Err(GraphError::TooManyVertices(vertices as u64));
         }
-        Ok(Self { vertices, edges, listing })
+        Ok(Self { vertices, entries: Entries::Pairs(edges), listing })
+    }
+
+    /// Takes adjacency rows as they lie in a file, without copying them: one entry per target, row by row.
+    pub fn from_rows(rows: SerializedRows, listing: Listing) -> Self {
+        Self { vertices: rows.vertices, entries: Entries::Rows(rows), listing }
     }
 
     /// Number of vertices, isolated ones included.
@@ -43,7 +58,10 @@ impl EdgeList {
 
     /// Number of entries as listed (an undirected edge that is listed in both directions counts twice).
     pub fn len(&self) -> usize {
-        self.edges.len()
+        match &self.entries {
+            Entries::Pairs(pairs) => pairs.len(),
+            Entries::Rows(rows) => rows.entries,
+        }
     }
 
     /// True where no edge is listed.
@@ -57,9 +75,231 @@ impl EdgeList {
     }
 
     /// Calls `visit(source, target)` for the entries `range` in the order of the source.
+    ///
+    /// # Panics
+    /// Where `range` reaches beyond [`len`](Self::len).
+    #[inline]
     pub fn for_each(&self, range: Range<usize>, mut visit: impl FnMut(Vertex, Vertex)) {
-        for &[source, target] in &self.edges[range] {
-            visit(source, target);
+        match &self.entries {
+            Entries::Pairs(pairs) => {
+                for &[source, target] in &pairs[range] {
+                    visit(source, target);
+                }
+            }
+            Entries::Rows(rows) => rows.for_each(range, visit),
         }
+    }
+}
+
+/// The bytes behind [`SerializedRows`].
+#[derive(Debug)]
+pub enum RowBytes {
+    /// A file mapped into memory.
+    Mapped(Mmap),
+    /// Bytes read or decompressed into memory.
+    Owned(Vec<u8>),
+}
+
+impl AsRef<[u8]> for RowBytes {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Adjacency rows as they lie in a file: `vertices + 1` offsets (64-bit little-endian) somewhere in the bytes, and the
+/// targets (32-bit little-endian) right behind them, neither of them aligned. Decoded while they are visited.
+///
+/// Invariant (checked once by [`SerializedRows::new`]): offsets start at 0, never decrease and end at `entries`; targets are
+/// below `vertices`. A mapped file that another process changes afterwards can break it; every access is therefore checked
+/// by slice bounds, so that this gives a panic or a wrong edge (which the builder refuses) but never an invalid access.
+#[derive(Debug)]
+pub struct SerializedRows {
+    bytes: RowBytes,
+    offsets_at: usize,
+    vertices: usize,
+    entries: usize,
+}
+
+/// Why serialised rows are no graph. Positions are byte offsets into the file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowsError {
+    /// More vertices than 32-bit numbers can name.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The arrays don't fit into the bytes.
+    #[error("the arrays of {vertices} vertices and {entries} entries need more bytes than the {bytes} there are")]
+    TooShort {
+        /// Number of vertices.
+        vertices: u64,
+        /// Number of entries.
+        entries: u64,
+        /// Bytes there are.
+        bytes: u64,
+    },
+    /// An offset is out of order or out of range.
+    #[error("the offset of vertex {vertex} is {offset}, which is no position in 0..={entries} at or after the offset before it")]
+    Offset {
+        /// Position in the file.
+        byte: u64,
+        /// Whose offset.
+        vertex: usize,
+        /// Its value.
+        offset: u64,
+        /// Number of entries.
+        entries: usize,
+    },
+    /// A target is no vertex.
+    #[error("entry {entry} names vertex {target}, but the graph has only {vertices} vertices (0..{vertices})")]
+    Target {
+        /// Position in the file.
+        byte: u64,
+        /// Which entry.
+        entry: usize,
+        /// What it names.
+        target: Vertex,
+        /// Number of vertices.
+        vertices: usize,
+    },
+}
+
+impl SerializedRows {
+    /// Takes `bytes` that hold `vertices + 1` offsets at `offsets_at` and `entries` targets right behind them, and checks
+    /// every offset and every target, in parallel on the current rayon pool.
+    ///
+    /// # Errors
+    /// [`RowsError`].
+    pub fn new(bytes: RowBytes, offsets_at: usize, vertices: u64, entries: u64) -> Result<Self, RowsError> {
+        if vertices > MAX_VERTICES as u64 {
+            return Err(GraphError::TooManyVertices(vertices).into());
+        }
+        let size = bytes.as_ref().len();
+        let need = entries.checked_mul(4).and_then(|targets| targets.checked_add((vertices + 1) * 8)?.checked_add(offsets_at as u64));
+        if need.is_none_or(|need| need > size as u64) {
+            return Err(RowsError::TooShort { vertices, entries, bytes: size as u64 });
+        }
+        // Both fit a usize: the arrays lie within a slice.
+        let rows = Self { bytes, offsets_at, vertices: vertices as usize, entries: entries as usize };
+        rows.check()?;
+        Ok(rows)
+    }
+
+    fn check(&self) -> Result<(), RowsError> {
+        const BLOCK: usize = 1 << 16;
+        let (offsets, targets) = (self.offsets(), self.targets());
+        let bad_offset = |vertex: usize| {
+            let offset = u64::from_le_bytes(offsets[vertex]);
+            RowsError::Offset { byte: (self.offsets_at + 8 * vertex) as u64, vertex, offset, entries: self.entries }
+        };
+        if u64::from_le_bytes(offsets[0]) != 0 {
+            return Err(bad_offset(0));
+        }
+        let rising = |pair: &[[u8; 8]]| u64::from_le_bytes(pair[0]) <= u64::from_le_bytes(pair[1]);
+        let fall = (0..self.vertices.div_ceil(BLOCK)).into_par_iter().find_map_first(|block| {
+            let start = block * BLOCK;
+            let part = &offsets[start..=(start + BLOCK).min(self.vertices)];
+            part.windows(2).position(|pair| !rising(pair)).map(|at| start + at + 1)
+        });
+        if let Some(vertex) = fall {
+            return Err(bad_offset(vertex));
+        }
+        // They rise, so the last one bounds them all.
+        if u64::from_le_bytes(offsets[self.vertices]) != self.entries as u64 {
+            return Err(bad_offset(self.vertices));
+        }
+        let strange = targets.par_chunks(BLOCK).enumerate().find_map_first(|(block, part)| {
+            // The largest first: a loop without an exit is vectorised.
+            let largest = part.iter().map(|&target| Vertex::from_le_bytes(target)).max()?;
+            if (largest as usize) < self.vertices {
+                return None;
+            }
+            part.iter().position(|&target| Vertex::from_le_bytes(target) as usize >= self.vertices).map(|at| block * BLOCK + at)
+        });
+        match strange {
+            None => Ok(()),
+            Some(entry) => {
+                let byte = (self.offsets_at + 8 * (self.vertices + 1) + 4 * entry) as u64;
+                Err(RowsError::Target { byte, entry, target: Vertex::from_le_bytes(targets[entry]), vertices: self.vertices })
+            }
+        }
+    }
+
+    fn offsets(&self) -> &[[u8; 8]] {
+        arrays(&self.bytes.as_ref()[self.offsets_at..], self.vertices + 1)
+    }
+
+    fn targets(&self) -> &[[u8; 4]] {
+        arrays(&self.bytes.as_ref()[self.offsets_at + 8 * (self.vertices + 1)..], self.entries)
+    }
+
+    #[inline]
+    fn for_each(&self, range: Range<usize>, mut visit: impl FnMut(Vertex, Vertex)) {
+        let (offsets, targets) = (self.offsets(), &self.targets()[..range.end]);
+        let offset = |vertex: usize| u64::from_le_bytes(offsets[vertex]) as usize;
+        let mut entry = range.start;
+        // The last row that starts at or before the first entry: rows without entries before it are skipped.
+        let mut row = offsets.partition_point(|&offset| u64::from_le_bytes(offset) as usize <= entry).saturating_sub(1);
+        while entry < range.end {
+            let end = offset(row + 1).min(range.end);
+            for &target in &targets[entry..end.max(entry)] {
+                visit(row as Vertex, Vertex::from_le_bytes(target));
+            }
+            entry = end.max(entry);
+            row += 1;
+        }
+    }
+}
+
+/// The first `count` arrays of `N` bytes in `bytes`.
+fn arrays<const N: usize>(bytes: &[u8], count: usize) -> &[[u8; N]] {
+    let bytes = &bytes[..count * N];
+    // SAFETY: the pointer comes from a slice of count * N initialised bytes, [u8; N] has size N and alignment 1, and the
+    // result borrows from `bytes`.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), count) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(offsets: &[u64], targets: &[u32]) -> Result<SerializedRows, RowsError> {
+        let mut bytes = vec![7_u8; 3];
+        bytes.extend(offsets.iter().flat_map(|offset| offset.to_le_bytes()));
+        bytes.extend(targets.iter().flat_map(|target| target.to_le_bytes()));
+        SerializedRows::new(RowBytes::Owned(bytes), 3, offsets.len() as u64 - 1, targets.len() as u64)
+    }
+
+    #[test]
+    fn rows_are_visited_in_order_from_any_entry() {
+        let list = EdgeList::from_rows(rows(&[0, 0, 2, 2, 5, 5], &[4, 0, 1, 2, 3]).unwrap(), Listing::Unknown);
+        let all = [(1, 4), (1, 0), (3, 1), (3, 2), (3, 3)];
+        assert_eq!((list.vertices(), list.len(), list.is_empty()), (5, 5, false));
+        for start in 0..=5 {
+            for end in start..=5 {
+                let mut seen = Vec::new();
+                list.for_each(start..end, |u, v| seen.push((u, v)));
+                assert_eq!(seen, all[start..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_no_graph_are_refused() {
+        assert_eq!(rows(&[1, 1], &[0]).unwrap_err(), RowsError::Offset { byte: 3, vertex: 0, offset: 1, entries: 1 });
+        assert_eq!(rows(&[0, 2, 1], &[0]).unwrap_err(), RowsError::Offset { byte: 19, vertex: 2, offset: 1, entries: 1 });
+        assert_eq!(rows(&[0, 2], &[0]).unwrap_err(), RowsError::Offset { byte: 11, vertex: 1, offset: 2, entries: 1 });
+        assert_eq!(rows(&[0, 2], &[0, 1]).unwrap_err(), RowsError::Target { byte: 23, entry: 1, target: 1, vertices: 1 });
+        let short = |vertices, entries| SerializedRows::new(RowBytes::Owned(vec![0; 24]), 0, vertices, entries).unwrap_err();
+        assert_eq!(short(2, 1), RowsError::TooShort { vertices: 2, entries: 1, bytes: 24 });
+        assert_eq!(short(1, u64::MAX), RowsError::TooShort { vertices: 1, entries: u64::MAX, bytes: 24 });
+        assert_eq!(short(1 << 40, 0), GraphError::TooManyVertices(1 << 40).into());
+    }
+
+    #[test]
+    fn no_vertex_is_a_graph() {
+        assert!(EdgeList::from_rows(rows(&[0], &[]).unwrap(), Listing::BothDirections).is_empty());
     }
 }

@@ -6,7 +6,7 @@ mod edges;
 mod layout;
 
 pub use csr::Csr;
-pub use edges::{EdgeList, Listing};
+pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
 pub(crate) use layout::ROW_CONTINUES;
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 

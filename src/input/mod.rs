@@ -1,1 +1,104 @@
 //! Readers, writers and generators.
+//!
+//! [`read`] turns a graph file of any [`Format`], compressed or not, into an [`EdgeList`]; [`write()`] writes one. Plain text is
+//! parsed in parallel from a memory map; compressed text while it is decompressed, block by block. What is allocated grows
+//! with what has been read, never with what a header announces.
+
+mod adjacency;
+mod atomic;
+mod dimacs;
+mod edge_list;
+mod error;
+mod fill;
+mod format;
+mod gap;
+pub mod generate;
+mod graph500;
+mod lines;
+mod matrix_market;
+mod metis;
+mod recognise;
+mod scan;
+mod source;
+mod text;
+mod tokens;
+mod write;
+mod zstd;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+pub use atomic::{AtomicFile, remove_temporaries};
+pub use error::{InputError, Place};
+pub use format::{Compression, Format, UnknownFormat};
+pub use recognise::Recognised;
+pub use write::{WriteOptions, write};
+
+use self::adjacency::AdjacencyReader;
+use self::dimacs::DimacsReader;
+use self::edge_list::EdgeListReader;
+use self::graph500::Layout;
+use self::matrix_market::MatrixMarketReader;
+use self::metis::MetisReader;
+use self::source::Source;
+use crate::graph::EdgeList;
+
+/// Is told how far reading or writing has come, now and then, from any thread.
+pub trait Progress: Sync {
+    /// `done` of `total` bytes (reading) or entries (writing). `total` is 0 where it is not known (a pipe); calls from
+    /// several threads may arrive out of order.
+    fn update(&self, done: u64, total: u64);
+}
+
+impl<F: Fn(u64, u64) + Sync> Progress for F {
+    fn update(&self, done: u64, total: u64) {
+        self(done, total);
+    }
+}
+
+/// How to read.
+#[derive(Default)]
+pub struct ReadOptions<'a> {
+    /// The format, where the user has named it; otherwise it is recognised.
+    pub format: Option<Format>,
+    /// Told how much of the file has been read.
+    pub progress: Option<&'a dyn Progress>,
+}
+
+/// Reads a graph file on the current rayon pool.
+///
+/// The format is the one in `options`; or else the one that the first bytes announce (`%%MatrixMarket`, `AdjacencyGraph`,
+/// `p sp`, `p tw`); or else the one that the extension stands for; or else the only one that the content can be. A file that
+/// may be in two formats is refused. What was chosen, and why, is logged.
+///
+/// # Errors
+/// [`InputError`], the text of which names the file, the line or byte, and a cure.
+pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<EdgeList, InputError> {
+    let source = Source::open(path)?;
+    let Recognised { format, compression, reason, by_structure } = recognise::recognise(&source, options.format)?;
+    log::info!("{}: read as {format} ({compression}), {reason}", path.display());
+    let progress = options.progress;
+    let edges = match format {
+        Format::EdgeListText => text::read(source, Box::new(EdgeListReader::new(by_structure)), progress),
+        Format::MatrixMarket => text::read(source, Box::new(MatrixMarketReader::new()), progress),
+        Format::Dimacs => text::read(source, Box::new(DimacsReader::default()), progress),
+        Format::Metis => text::read(source, Box::new(MetisReader::default()), progress),
+        Format::Ligra => text::read(source, Box::new(AdjacencyReader::ligra()), progress),
+        Format::Rodinia | Format::Parboil => text::read(source, Box::new(AdjacencyReader::rodinia()), progress),
+        Format::GapSg => gap::read(source, progress),
+        Format::Graph500Packed => graph500::read(source, Layout::Packed, progress),
+        Format::Graph500Int64 => graph500::read(source, Layout::Int64, progress),
+    }?;
+    log::info!("{}: {} vertices, {} entries", path.display(), edges.vertices(), edges.len());
+    Ok(edges)
+}
+
+/// Tells the format of a file without reading all of it (unless it is binary and bears no known name).
+///
+/// # Errors
+/// As [`read`], for what can be seen at the start of the file.
+pub fn recognise(path: &Path, format: Option<Format>) -> Result<Recognised, InputError> {
+    recognise::recognise(&Source::open(path)?, format)
+}

@@ -1,1 +1,123 @@
-//! Graph500 text, JSON and tables.
+//! Graph500 text, JSON, tables, and arrays of vertices as files.
+
+mod arrays;
+mod comparison;
+mod graph500;
+pub mod numbers;
+mod table;
+mod trace;
+
+use std::io::{self, Write};
+
+pub use arrays::{ArrayError, ArrayFormat, Column, read_array, write_array};
+pub use comparison::{Comparison, ComparisonError, Run};
+pub use graph500::graph500;
+pub use table::table;
+pub use trace::trace;
+
+use crate::bench::Record;
+
+/// Writes `record` as one line of JSON.
+///
+/// # Errors
+/// What writing to `out` gives.
+pub fn json(record: &Record, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, record)?;
+    out.write_all(b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{
+        bench::{Environment, GraphRecord, LayoutRecord, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, ValidationRecord},
+        bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
+        engine::Simd,
+        graph::{LayoutStats, Order, StepRecord},
+    };
+
+    /// A level with made-up counts: top-down where even.
+    pub(super) fn level(level: u32) -> LevelRecord {
+        let direction = if level % 2 == 0 { Direction::TopDown } else { Direction::BottomUp };
+        LevelRecord {
+            stats: LevelStats {
+                level,
+                vertices: 1_000,
+                arcs: 20_000,
+                frontier_vertices: 1 + 500 * u64::from(level),
+                frontier_edges: 40,
+                unvisited_vertices: 900,
+                unvisited_edges: 12_345,
+                previous_frontier_vertices: 0,
+                previous_direction: None,
+                sampled_probes: (level > 0).then_some(2.5),
+            },
+            plan: LevelPlan { direction, placement: Placement::Cpu },
+            levels: 1 + 9 * level,
+            found: 77,
+            elapsed_ns: 1_500_000,
+            conversion_ns: 200,
+            decision_ns: 90,
+            threads: 2,
+        }
+    }
+
+    /// A valid run with one root for each of `seconds` (a quarter of each is mapping).
+    pub(super) fn record(seconds: &[f64]) -> Record {
+        let root = |(index, &seconds): (usize, &f64)| RootRecord {
+            root: index as u32,
+            reached: 645_643,
+            levels: 6,
+            edges: 16_775_818,
+            seconds: Some(seconds),
+            mapping_seconds: Some(seconds / 4.0),
+            validation: ValidationRecord { passed: true, violation: None, seconds: 0.5 },
+            level_records: vec![level(0)],
+        };
+        let roots: Vec<RootRecord> = seconds.iter().enumerate().map(root).collect();
+        let counts = LayoutStats { vertices: 1 << 20, listed: 16 << 20, edges: 16_775_900, unique_edges: 15_700_000, ..Default::default() };
+        Record {
+            schema: SCHEMA,
+            schema_version: SCHEMA_VERSION,
+            environment: Environment::read(Path::new("/nowhere")),
+            graph: GraphRecord {
+                source: "kronecker scale=20".into(),
+                generated: true,
+                scale: 20,
+                edge_factor: 16,
+                directed: false,
+                acquisition_seconds: 1.5,
+                counts,
+            },
+            layout: LayoutRecord {
+                order_asked: Order::Auto,
+                order: Order::Degree,
+                construction_seconds: 0.25,
+                bytes: 123 << 20,
+                steps: vec![StepRecord { step: "count degrees", seconds: 0.125, peak_bytes: Some(1 << 30) }],
+            },
+            search: SearchRecord { policy: "auto".into(), threads: 2, simd: Simd::Scalar, cpus: vec![0, 1], board: "generic".into() },
+            roots_asked: roots.len(),
+            valid: true,
+            summary: Summary::new(&roots, 16_775_900),
+            roots,
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn json_is_one_line_with_schema_and_raw_values() {
+        let mut text = Vec::new();
+        json(&record(&[0.001, 0.002]), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.matches('\n').count(), 1);
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["schema"], "socbfs-bench");
+        assert_eq!(value["schema_version"], 1);
+        assert_eq!(value["graph"]["edges"], 16_775_900);
+        assert_eq!(value["roots"][1]["seconds"], 0.002);
+        assert_eq!(value["roots"][1]["level_records"][0]["elapsed_ns"], 1_500_000);
+    }
+}

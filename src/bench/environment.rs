@@ -1,0 +1,346 @@
+//! Where and how a run was made: everything that decides whether two figures may be compared.
+//!
+//! Read from files below a root directory (`/` on a live system, anything in a test). What can't be read is absent from the
+//! record, never a made-up value.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+/// Machine, system, build, command and time.
+#[derive(Debug, Clone, Serialize)]
+pub struct Environment {
+    /// Time of the start, RFC 3339 in UTC.
+    pub time: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// How the program was built.
+    pub build: Build,
+    /// The processor.
+    pub cpu: Cpu,
+    /// Physical memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The operating system.
+    pub system: System,
+    /// Load of the machine before the run, one-minute average.
+    pub load: Option<f64>,
+    /// Temperatures before the run.
+    pub temperatures: Vec<Temperature>,
+    /// Temperatures after the run (filled by whoever makes the record).
+    pub temperatures_after: Vec<Temperature>,
+}
+
+/// How the program was built.
+#[derive(Debug, Clone, Serialize)]
+pub struct Build {
+    /// Version of socbfs.
+    pub version: &'static str,
+    /// Commit, with "+" where the source differs from it; "unknown" outside a checkout.
+    pub commit: &'static str,
+    /// Compiler and its version.
+    pub compiler: &'static str,
+    /// Target triple.
+    pub target: &'static str,
+    /// Optimisation level.
+    pub opt_level: &'static str,
+    /// Instruction sets the compiler was allowed to use everywhere.
+    pub target_features: &'static str,
+}
+
+impl Build {
+    /// This program's build.
+    pub const THIS: Self = Self {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: env!("SOCBFS_COMMIT"),
+        compiler: env!("SOCBFS_COMPILER"),
+        target: env!("SOCBFS_TARGET"),
+        opt_level: env!("SOCBFS_OPT_LEVEL"),
+        target_features: env!("SOCBFS_TARGET_FEATURES"),
+    };
+}
+
+/// The processor.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Cpu {
+    /// Model, as the system names it.
+    pub model: Option<String>,
+    /// CPUs that are online, as a list: "0-7".
+    pub online: Option<String>,
+    /// CPUs that the process may run on.
+    pub usable: usize,
+    /// Caches of the first CPU.
+    pub caches: Vec<Cache>,
+    /// Highest frequency of each CPU in kHz, by CPU (big.LITTLE systems have several).
+    pub max_khz: Vec<u64>,
+    /// Frequency governors in use, each once.
+    pub governors: Vec<String>,
+    /// Instruction sets found at run time that a kernel may choose.
+    pub simd: Vec<&'static str>,
+}
+
+/// One cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cache {
+    /// 1 is nearest to the core.
+    pub level: u32,
+    /// "Data", "Instruction" or "Unified".
+    pub kind: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// CPUs that share it.
+    pub shared_by: Option<String>,
+}
+
+/// The operating system.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct System {
+    /// Name and version of the distribution.
+    pub name: Option<String>,
+    /// Version of the kernel.
+    pub kernel: Option<String>,
+    /// Setting of transparent huge pages: "always", "madvise" or "never".
+    pub huge_pages: Option<String>,
+}
+
+/// One temperature sensor.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Temperature {
+    /// Name of the zone.
+    pub zone: String,
+    /// Degrees Celsius.
+    pub celsius: f64,
+}
+
+impl Environment {
+    /// Reads the environment below `root` (`/` for the live system).
+    pub fn read(root: &Path) -> Self {
+        let tree = Tree(root);
+        Self {
+            time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+            build: Build::THIS,
+            cpu: tree.cpu(),
+            memory_bytes: tree.memory("MemTotal"),
+            system: tree.system(),
+            load: tree.line("proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
+            temperatures: tree.temperatures(),
+            temperatures_after: Vec::new(),
+        }
+    }
+}
+
+/// Temperatures below `root` (`/` for the live system), now.
+pub fn temperatures(root: &Path) -> Vec<Temperature> {
+    Tree(root).temperatures()
+}
+
+/// Bytes of memory that could be had without swapping, below `root` (`/` for the live system).
+pub fn available_memory(root: &Path) -> Option<u64> {
+    Tree(root).memory("MemAvailable")
+}
+
+/// A file system tree as Linux shows itself in it.
+struct Tree<'r>(&'r Path);
+
+impl Tree<'_> {
+    fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        fs::read_to_string(self.0.join(path)).ok()
+    }
+
+    fn line(&self, path: impl AsRef<Path>) -> Option<String> {
+        let text = self.text(path)?;
+        // Strings of the device tree end with a zero byte.
+        let line = text.lines().next()?.trim_end_matches('\0').trim();
+        (!line.is_empty()).then(|| line.to_owned())
+    }
+
+    fn number(&self, path: impl AsRef<Path>) -> Option<u64> {
+        self.line(path)?.parse().ok()
+    }
+
+    /// Entries of `directory` whose names are `prefix` and a number, in the order of the numbers.
+    fn numbered(&self, directory: &str, prefix: &str) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.0.join(directory)) else { return Vec::new() };
+        let number = |name: &str| name.strip_prefix(prefix)?.parse::<u32>().ok();
+        let mut found: Vec<(u32, PathBuf)> =
+            entries.flatten().filter_map(|entry| Some((number(entry.file_name().to_str()?)?, entry.path()))).collect();
+        found.sort();
+        found.into_iter().map(|(_, path)| path).collect()
+    }
+
+    fn cpu(&self) -> Cpu {
+        let cpus = self.numbered("sys/devices/system/cpu", "cpu");
+        let mut governors: Vec<String> = cpus.iter().filter_map(|cpu| self.line(cpu.join("cpufreq/scaling_governor"))).collect();
+        governors.sort();
+        governors.dedup();
+        Cpu {
+            model: self.model(),
+            online: self.line("sys/devices/system/cpu/online"),
+            usable: std::thread::available_parallelism().map_or(1, usize::from),
+            caches: self.caches(),
+            max_khz: cpus.iter().filter_map(|cpu| self.number(cpu.join("cpufreq/cpuinfo_max_freq"))).collect(),
+            governors,
+            simd: simd(),
+        }
+    }
+
+    /// x86 and newer ARM kernels name the model; boards name themselves in the device tree.
+    fn model(&self) -> Option<String> {
+        let info = self.text("proc/cpuinfo").unwrap_or_default();
+        let field = |name: &str| {
+            let (_, value) = info.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == name)?;
+            Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+        };
+        let board = self.line("proc/device-tree/model").or_else(|| field("Hardware"));
+        let part = || Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
+        match (field("model name").or_else(part), board) {
+            (Some(cpu), Some(board)) => Some(format!("{cpu} ({board})")),
+            (cpu, board) => cpu.or(board),
+        }
+    }
+
+    fn caches(&self) -> Vec<Cache> {
+        let cache = |directory: PathBuf| {
+            Some(Cache {
+                level: self.number(directory.join("level"))?.try_into().ok()?,
+                kind: self.line(directory.join("type"))?,
+                bytes: kernel_size(&self.line(directory.join("size"))?)?,
+                shared_by: self.line(directory.join("shared_cpu_list")),
+            })
+        };
+        self.numbered("sys/devices/system/cpu/cpu0/cache", "index").into_iter().filter_map(cache).collect()
+    }
+
+    fn memory(&self, field: &str) -> Option<u64> {
+        let text = self.text("proc/meminfo")?;
+        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+        value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    }
+
+    fn system(&self) -> System {
+        let release = self.text("etc/os-release").unwrap_or_default();
+        let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+        let huge = self.line("sys/kernel/mm/transparent_hugepage/enabled");
+        System {
+            name: name.map(|name| name.trim_matches('"').to_owned()),
+            kernel: self.line("proc/sys/kernel/osrelease"),
+            // The setting in force stands in brackets: "always [madvise] never".
+            huge_pages: huge.and_then(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())),
+        }
+    }
+
+    fn temperatures(&self) -> Vec<Temperature> {
+        let zone = |path: PathBuf| {
+            let millidegrees: f64 = self.line(path.join("temp"))?.parse().ok()?;
+            Some(Temperature { zone: self.line(path.join("type"))?, celsius: millidegrees / 1000.0 })
+        };
+        self.numbered("sys/class/thermal", "thermal_zone").into_iter().filter_map(zone).collect()
+    }
+}
+
+/// "2048K" as bytes.
+fn kernel_size(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.char_indices().last()? {
+        (at, 'K') => (&text[..at], 1 << 10),
+        (at, 'M') => (&text[..at], 1 << 20),
+        (at, 'G') => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn simd() -> Vec<&'static str> {
+    let found = [
+        ("sse4.2", is_x86_feature_detected!("sse4.2")),
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("bmi2", is_x86_feature_detected!("bmi2")),
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+        ("avx512vl", is_x86_feature_detected!("avx512vl")),
+    ];
+    found.into_iter().filter_map(|(name, here)| here.then_some(name)).collect()
+}
+
+#[cfg(target_arch = "aarch64")]
+fn simd() -> Vec<&'static str> {
+    use std::arch::is_aarch64_feature_detected;
+    let found = [("neon", is_aarch64_feature_detected!("neon")), ("sve", is_aarch64_feature_detected!("sve"))];
+    found.into_iter().filter_map(|(name, here)| here.then_some(name)).collect()
+}
+
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+fn simd() -> Vec<&'static str> {
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_board_is_read_from_its_files() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path();
+        write(root, "proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xc0f\n\nHardware\t: ODROID-XU3\n");
+        write(root, "proc/device-tree/model", "Hardkernel Odroid XU3\0");
+        write(root, "proc/meminfo", "MemTotal:        2048000 kB\nMemFree: 5 kB\nMemAvailable:    1024 kB\n");
+        write(root, "proc/loadavg", "0.52 0.58 0.59 1/597 13\n");
+        write(root, "proc/sys/kernel/osrelease", "4.14.180\n");
+        write(root, "etc/os-release", "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\n");
+        write(root, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+        write(root, "sys/devices/system/cpu/online", "0-1,10\n");
+        for (cpu, governor, khz) in [(0, "ondemand", 1_400_000), (1, "ondemand", 1_400_000), (10, "performance", 2_000_000)] {
+            write(root, &format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"), governor);
+            write(root, &format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"), &format!("{khz}\n"));
+        }
+        for (file, text) in [("level", "2"), ("type", "Unified"), ("size", "512K"), ("shared_cpu_list", "0-1")] {
+            write(root, &format!("sys/devices/system/cpu/cpu0/cache/index2/{file}"), text);
+        }
+        write(root, "sys/class/thermal/thermal_zone0/type", "cpu-thermal\n");
+        write(root, "sys/class/thermal/thermal_zone0/temp", "51500\n");
+        write(root, "sys/class/thermal/thermal_zone1/type", "broken\n");
+
+        let e = Environment::read(root);
+        assert_eq!(e.cpu.model.as_deref(), Some("implementer 0x41 part 0xc0f (Hardkernel Odroid XU3)"));
+        assert_eq!(e.memory_bytes, Some(2_048_000 * 1024));
+        assert_eq!(available_memory(root), Some(1024 * 1024));
+        assert_eq!(e.load, Some(0.52));
+        assert_eq!(e.system.kernel.as_deref(), Some("4.14.180"));
+        assert_eq!(e.system.name.as_deref(), Some("Debian GNU/Linux 13 (trixie)"));
+        assert_eq!(e.system.huge_pages.as_deref(), Some("madvise"));
+        assert_eq!(e.cpu.online.as_deref(), Some("0-1,10"));
+        assert_eq!(e.cpu.governors, ["ondemand", "performance"]);
+        assert_eq!(e.cpu.max_khz, [1_400_000, 1_400_000, 2_000_000]);
+        let cache = Cache { level: 2, kind: "Unified".into(), bytes: 512 << 10, shared_by: Some("0-1".into()) };
+        assert_eq!(e.cpu.caches, [cache]);
+        assert_eq!(e.temperatures, [Temperature { zone: "cpu-thermal".into(), celsius: 51.5 }]);
+    }
+
+    #[test]
+    fn what_is_absent_is_left_out() {
+        let tree = tempfile::tempdir().unwrap();
+        let e = Environment::read(tree.path());
+        assert_eq!((e.cpu.model, e.memory_bytes, e.load, e.system.kernel), (None, None, None, None));
+        assert!(e.cpu.governors.is_empty() && e.temperatures.is_empty() && e.cpu.caches.is_empty());
+        assert!(e.cpu.usable >= 1);
+        assert!(e.time.ends_with('Z') && e.time.len() == 20, "{}", e.time);
+    }
+
+    #[test]
+    fn sizes_of_the_kernel() {
+        assert_eq!(kernel_size("32K"), Some(32 << 10));
+        assert_eq!(kernel_size("300M"), Some(300 << 20));
+        assert_eq!(kernel_size("12"), Some(12));
+        assert_eq!(kernel_size("K"), None);
+        assert_eq!(kernel_size(""), None);
+    }
+}

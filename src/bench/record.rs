@@ -1,0 +1,166 @@
+//! What a benchmark run leaves behind: raw values, so that every derived number can be checked.
+
+use serde::Serialize;
+
+use super::{Environment, Summary};
+use crate::{
+    bfs::LevelRecord,
+    engine::Simd,
+    graph::{Layout, LayoutStats, Order, StepRecord, Vertex},
+};
+
+/// Name of the record format, in every record.
+pub const SCHEMA: &str = "socbfs-bench";
+
+/// Version of the record format: raised by every change that a reader of older records has to know.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A whole benchmark run. Serialised to JSON as it stands; times are in seconds except where a name says otherwise.
+#[derive(Debug, Clone, Serialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Machine, system, build, command, time.
+    pub environment: Environment,
+    /// What was searched.
+    pub graph: GraphRecord,
+    /// How it was laid out.
+    pub layout: LayoutRecord,
+    /// How it was searched.
+    pub search: SearchRecord,
+    /// Roots asked for.
+    pub roots_asked: usize,
+    /// Every root passed the five checks.
+    pub valid: bool,
+    /// One entry for every root searched, in the order searched.
+    pub roots: Vec<RootRecord>,
+    /// Statistics (`None` where a root failed validation: then there is no speed).
+    pub summary: Option<Summary>,
+    /// What may have disturbed the figures.
+    pub warnings: Vec<String>,
+}
+
+/// The graph as its source gives it.
+#[derive(Debug, Clone, Serialize)]
+pub struct GraphRecord {
+    /// File name, or the generator with every parameter.
+    pub source: String,
+    /// True for a generated graph.
+    pub generated: bool,
+    /// log2 of the vertices, rounded up (Graph500's SCALE; exact for a Kronecker graph).
+    pub scale: u32,
+    /// Edges per vertex, rounded (Graph500's edgefactor; exact for a Kronecker graph).
+    pub edge_factor: u64,
+    /// Arcs kept as they are.
+    pub directed: bool,
+    /// Time to read or generate it.
+    pub acquisition_seconds: f64,
+    /// Counts of vertices and edges.
+    #[serde(flatten)]
+    pub counts: LayoutStats,
+}
+
+/// The searched structure and how it was built.
+#[derive(Debug, Clone, Serialize)]
+pub struct LayoutRecord {
+    /// Order asked for.
+    pub order_asked: Order,
+    /// Order chosen.
+    pub order: Order,
+    /// Time of the whole construction, from edge list in memory to searchable structure.
+    pub construction_seconds: f64,
+    /// Bytes of the structure.
+    pub bytes: u64,
+    /// The steps of construction.
+    pub steps: Vec<StepRecord>,
+}
+
+impl LayoutRecord {
+    /// The record of `layout`, which was built on request of `order_asked`.
+    pub fn new(layout: &Layout, order_asked: Order) -> Self {
+        Self {
+            order_asked,
+            order: layout.order(),
+            construction_seconds: layout.construction_time().as_secs_f64(),
+            bytes: layout.bytes(),
+            steps: layout.steps().to_vec(),
+        }
+    }
+}
+
+/// The settings of the search.
+#[derive(Debug, Clone, Serialize)]
+pub struct SearchRecord {
+    /// Policy, as on the command line.
+    pub policy: String,
+    /// Threads that searched.
+    pub threads: usize,
+    /// Vector instructions of the search.
+    pub simd: Simd,
+    /// CPUs the threads were bound to, in order (empty: not bound).
+    pub cpus: Vec<usize>,
+    /// Name of the board profile.
+    pub board: String,
+}
+
+/// One root.
+#[derive(Debug, Clone, Serialize)]
+pub struct RootRecord {
+    /// The root, as an original number.
+    pub root: Vertex,
+    /// Vertices reached, the root included.
+    pub reached: u64,
+    /// Levels of the tree, the root's included.
+    pub levels: u32,
+    /// Edges for TEPS: both ends reached; repeats counted, self-loops not.
+    pub edges: u64,
+    /// Time from the call to the parents in original numbers (`None` where validation failed).
+    pub seconds: Option<f64>,
+    /// The part of it that mapped parents back to original numbers (`None` where validation failed).
+    pub mapping_seconds: Option<f64>,
+    /// The five checks.
+    pub validation: ValidationRecord,
+    /// What happened at each level (empty where validation failed).
+    pub level_records: Vec<LevelRecord>,
+}
+
+/// The result of the five checks for one root.
+#[derive(Debug, Clone, Serialize)]
+pub struct ValidationRecord {
+    /// All five passed.
+    pub passed: bool,
+    /// The first that failed, with its vertices.
+    pub violation: Option<String>,
+    /// Time of the checks.
+    pub seconds: f64,
+}
+
+/// Graph500's SCALE and edgefactor for a graph that was not generated from them: the smallest SCALE whose 2^SCALE holds
+/// all vertices, and edges per vertex rounded to the nearest whole number (at least 1 where there are edges).
+pub fn scale_and_edge_factor(vertices: u64, edges: u64) -> (u32, u64) {
+    let scale = if vertices <= 1 { 0 } else { u64::BITS - (vertices - 1).leading_zeros() };
+    let factor = match (edges + vertices / 2).checked_div(vertices) {
+        Some(0) if edges > 0 => 1,
+        Some(factor) => factor,
+        None => 0,
+    };
+    (scale, factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scale_and_edge_factor_fit_the_graph() {
+        assert_eq!(scale_and_edge_factor(1 << 20, 16 << 20), (20, 16));
+        assert_eq!(scale_and_edge_factor((1 << 20) + 1, 16 << 20), (21, 16));
+        assert_eq!(scale_and_edge_factor(1_524_453, 1_934_010), (21, 1));
+        assert_eq!(scale_and_edge_factor(10, 3), (4, 1));
+        assert_eq!(scale_and_edge_factor(10, 0), (4, 0));
+        assert_eq!(scale_and_edge_factor(1, 0), (0, 0));
+        assert_eq!(scale_and_edge_factor(0, 0), (0, 0));
+    }
+}

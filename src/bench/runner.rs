@@ -1,0 +1,207 @@
+//! One untimed warm-up, then every root timed and validated.
+
+use std::time::Instant;
+
+use super::{RootRecord, ValidationRecord};
+use crate::{
+    bfs::LevelRecord,
+    graph::{EdgeList, Layout, Vertex},
+    search::{Outcome, Search, SearchError},
+    validate::{ValidateError, Validator},
+};
+
+/// Why a run could not go on. A tree that fails validation is a result and no error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// The search could not run.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// The tree could not be checked.
+    #[error("the tree can't be validated")]
+    Validate(#[source] ValidateError),
+}
+
+/// What the runner needs of a search; a trait so that a test can give it a search that errs.
+trait Searcher {
+    fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError>;
+    fn parents(&self) -> &[Vertex];
+    fn records(&self) -> &[LevelRecord];
+}
+
+impl Searcher for Search<'_> {
+    fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
+        Search::run(self, root)
+    }
+
+    fn parents(&self) -> &[Vertex] {
+        Search::parents(self)
+    }
+
+    fn records(&self) -> &[LevelRecord] {
+        Search::records(self)
+    }
+}
+
+/// Searches from every root in turn after one untimed search from the first, and validates every tree against the edges as
+/// listed, outside the timed region. Ends with the first root that fails validation, as the reference code does.
+///
+/// The time of a search is the search's own: from its call to the parents in original numbers. `finished` is called between
+/// searches with the number of roots done.
+///
+/// # Errors
+/// [`MeasureError`] for a root that is no vertex.
+pub fn measure(
+    edges: &EdgeList,
+    layout: &Layout,
+    search: &mut Search<'_>,
+    roots: &[Vertex],
+    finished: &mut dyn FnMut(usize),
+) -> Result<Vec<RootRecord>, MeasureError> {
+    measure_with(edges, layout, search, roots, finished)
+}
+
+fn measure_with(
+    edges: &EdgeList,
+    layout: &Layout,
+    search: &mut impl Searcher,
+    roots: &[Vertex],
+    finished: &mut dyn FnMut(usize),
+) -> Result<Vec<RootRecord>, MeasureError> {
+    let mut records = Vec::with_capacity(roots.len());
+    let Some(&first) = roots.first() else { return Ok(records) };
+    let mut validator = Validator::new(edges, layout.directed()).map_err(|error| MeasureError::Validate(error.into()))?;
+    // A list that has every undirected edge in both directions shows the validator each of them twice.
+    let listings = if layout.stats().both_directions && !layout.directed() { 2 } else { 1 };
+    search.run(first)?;
+    for &root in roots {
+        let outcome = search.run(root)?;
+        let start = Instant::now();
+        let verdict = validator.validate(root, search.parents(), None);
+        let validation_seconds = start.elapsed().as_secs_f64();
+        let violation = match verdict {
+            Err(ValidateError::Violation(violation)) => Some(violation.to_string()),
+            Err(other) => return Err(MeasureError::Validate(other)),
+            // The counts that the speed is made of are checked as well: a right tree with a wrong count is a wrong speed.
+            Ok(found) if (found.reached, found.edges / listings) != (outcome.reached, outcome.edges) => Some(format!(
+                "the search reports {} vertices and {} edges, the tree has {} and {}",
+                outcome.reached,
+                outcome.edges,
+                found.reached,
+                found.edges / listings
+            )),
+            Ok(_) => None,
+        };
+        let passed = violation.is_none();
+        records.push(RootRecord {
+            root,
+            reached: outcome.reached,
+            levels: outcome.levels,
+            edges: outcome.edges,
+            seconds: passed.then_some(outcome.elapsed.as_secs_f64()),
+            mapping_seconds: passed.then_some(outcome.mapping.as_secs_f64()),
+            validation: ValidationRecord { passed, violation, seconds: validation_seconds },
+            level_records: if passed { search.records().to_vec() } else { Vec::new() },
+        });
+        finished(records.len());
+        if !passed {
+            break;
+        }
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        graph::{BuildOptions, Listing, NONE},
+        search::SearchOptions,
+    };
+
+    /// The path 0 - 1 - 2 - 3 with a self-loop, and a vertex apart.
+    fn built() -> (EdgeList, Layout) {
+        let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 3]], Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        (edges, layout)
+    }
+
+    #[test]
+    fn every_root_is_measured_and_validated() {
+        let (edges, layout) = built();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let mut calls = Vec::new();
+        let records = measure(&edges, &layout, &mut search, &[1, 3], &mut |done| calls.push(done)).unwrap();
+        assert_eq!(calls, [1, 2]);
+        assert_eq!(records.iter().map(|r| (r.root, r.reached, r.levels, r.edges)).collect::<Vec<_>>(), [(1, 4, 3, 3), (3, 4, 4, 3)]);
+        assert!(records.iter().all(|r| r.validation.passed && r.seconds.is_some() && r.mapping_seconds.is_some()));
+    }
+
+    #[test]
+    fn no_root_is_no_search() {
+        let (edges, layout) = built();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        assert!(measure(&edges, &layout, &mut search, &[], &mut |_| ()).unwrap().is_empty());
+        assert!(measure(&edges, &layout, &mut search, &[5], &mut |_| ()).is_err());
+    }
+
+    /// Right for its first `good` searches, the warm-up included; then vertex 3 hangs on vertex 0.
+    struct Errs {
+        good: usize,
+        edges: u64,
+        parents: Vec<Vertex>,
+    }
+
+    impl Searcher for Errs {
+        fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
+            self.parents = vec![0, 0, 1, 2, NONE];
+            match self.good.checked_sub(1) {
+                Some(left) => self.good = left,
+                None => self.parents[3] = 0,
+            }
+            let (elapsed, mapping) = (Duration::from_millis(2), Duration::from_millis(1));
+            Ok(Outcome { root, reached: 4, levels: 4, edges: self.edges, elapsed, mapping })
+        }
+
+        fn parents(&self) -> &[Vertex] {
+            &self.parents
+        }
+
+        fn records(&self) -> &[LevelRecord] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn a_wrong_tree_ends_the_run_and_has_no_time() {
+        let mut search = Errs { good: 2, edges: 3, parents: Vec::new() };
+        let (edges, layout) = built();
+        let records = measure_with(&edges, &layout, &mut search, &[0, 0, 0], &mut |_| ()).unwrap();
+        assert_eq!(records.iter().map(|r| r.validation.passed).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(records[0].seconds, Some(0.002));
+        assert_eq!((records[1].seconds, records[1].mapping_seconds), (None, None));
+        let violation = records[1].validation.violation.as_deref().unwrap();
+        assert!(violation.contains('3') && violation.contains('0'), "{violation}");
+    }
+
+    #[test]
+    fn edges_listed_in_both_directions_count_once() {
+        let edges = EdgeList::new(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]], Listing::BothDirections).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        assert_eq!(records[0].edges, 2);
+        assert!(records[0].validation.passed, "{:?}", records[0].validation);
+    }
+
+    #[test]
+    fn a_wrong_count_is_no_speed_either() {
+        let mut search = Errs { good: 9, edges: 4, parents: Vec::new() };
+        let (edges, layout) = built();
+        let records = measure_with(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        assert!(!records[0].validation.passed && records[0].seconds.is_none());
+        assert!(records[0].validation.violation.as_deref().unwrap().contains("4 edges"));
+    }
+}

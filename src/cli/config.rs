@@ -1,0 +1,286 @@
+//! The settings of a search, each resolved once: flag > environment variable > board file > built-in default.
+
+use std::{fmt, path::PathBuf};
+
+use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
+
+use super::error::Failure;
+use crate::{
+    board::{Board, BoardError, CpuList, MOST_THREADS},
+    engine::Simd,
+    graph::{BuildOptions, Order},
+    policy::Policy,
+    search::SearchOptions,
+};
+
+/// Flags of every command that searches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search")]
+pub(super) struct SearchArgs {
+    /// Threads [default: one for every CPU the process may run on]
+    #[arg(long, value_name = "N", env = "SOCBFS_THREADS", hide_env_values = true)]
+    threads: Option<usize>,
+
+    /// Run on these CPUs only and bind the threads to them, one each in turn: 0-3,6
+    #[arg(long, value_name = "LIST", env = "SOCBFS_CPUS", hide_env_values = true)]
+    cpus: Option<CpuList>,
+
+    /// Who decides the direction of each level: auto, tc (always top-down), bc (always bottom-up), alpha-beta[:ALPHA,BETA]
+    /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample) [default: auto]
+    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true)]
+    policy: Option<Policy>,
+
+    /// Vector instructions: scalar, neon, avx2, avx512 [default: the best this CPU has]
+    #[arg(long, value_name = "KIND", env = "SOCBFS_SIMD", hide_env_values = true)]
+    simd: Option<Simd>,
+
+    /// Board profile (TOML) with defaults for this machine; `socbfs board profile` prints one
+    #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    board: Option<PathBuf>,
+}
+
+/// Flags of every command that builds the searchable structure.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Graph")]
+pub(super) struct LayoutArgs {
+    /// Keep arcs as they are instead of making every edge undirected
+    #[arg(long)]
+    pub(super) directed: bool,
+
+    /// Order of the vertices inside the searched structure
+    #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
+    order: OrderArg,
+}
+
+/// [`Order`] as a flag.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OrderArg {
+    /// Chosen by what the graph is
+    Auto,
+    /// As given: nothing to map back
+    Original,
+    /// By descending degree, vertices without edges dropped
+    Degree,
+}
+
+impl LayoutArgs {
+    /// The order asked for.
+    pub(super) fn order(&self) -> Order {
+        match self.order {
+            OrderArg::Auto => Order::Auto,
+            OrderArg::Original => Order::Original,
+            OrderArg::Degree => Order::Degree,
+        }
+    }
+
+    /// How to build the layout.
+    pub(super) fn options(&self) -> BuildOptions {
+        BuildOptions { directed: self.directed, order: self.order() }
+    }
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Flag,
+    Environment,
+    Board,
+    BuiltIn,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::Board => "board file",
+            Self::BuiltIn => "built-in",
+        })
+    }
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Setting<T> {
+    pub(super) value: T,
+    pub(super) origin: Origin,
+}
+
+/// The settings of a search.
+#[derive(Debug, Clone)]
+pub(super) struct SearchConfig {
+    /// Name of the board profile.
+    pub(super) board: String,
+    /// Threads (0: one for every CPU the process may run on).
+    pub(super) threads: Setting<usize>,
+    /// CPUs to bind to (empty: not bound).
+    pub(super) cpus: Setting<CpuList>,
+    /// Policy.
+    pub(super) policy: Setting<Policy>,
+    /// Vector instructions (`None`: the best this CPU has).
+    pub(super) simd: Setting<Option<Simd>>,
+}
+
+impl SearchArgs {
+    /// Resolves the settings; `matches` are those of the subcommand and tell a flag from an environment variable.
+    pub(super) fn resolve(&self, matches: &ArgMatches) -> Result<SearchConfig, Failure> {
+        let board = match &self.board {
+            Some(path) => Board::load(path).map_err(|error| board_failure(&error))?,
+            None => Board::generic(),
+        };
+        let config = self.merge(&board, |id| match matches.value_source(id) {
+            Some(ValueSource::EnvVariable) => Origin::Environment,
+            _ => Origin::Flag,
+        });
+        if config.threads.value > MOST_THREADS {
+            return Err(Failure::new(format!("{} threads are more than the {MOST_THREADS} that make sense", config.threads.value))
+                .cure("leave --threads away: every CPU then gets one"));
+        }
+        Ok(config)
+    }
+
+    fn merge(&self, board: &Board<Policy>, origin: impl Fn(&str) -> Origin) -> SearchConfig {
+        fn pick<T: Default>(id: &str, given: Option<T>, board: Option<T>, origin: impl Fn(&str) -> Origin) -> Setting<T> {
+            match (given, board) {
+                (Some(value), _) => Setting { value, origin: origin(id) },
+                (None, Some(value)) => Setting { value, origin: Origin::Board },
+                (None, None) => Setting { value: T::default(), origin: Origin::BuiltIn },
+            }
+        }
+        let cpus = pick("cpus", self.cpus.clone(), board.search.cpus.clone(), &origin);
+        let mut threads = pick("threads", self.threads, board.search.threads, &origin);
+        // One thread for each CPU named, unless a number was asked for.
+        if threads.value == 0 && !cpus.value.numbers().is_empty() {
+            threads = Setting { value: cpus.value.numbers().len(), origin: cpus.origin };
+        }
+        let policy = pick("policy", self.policy.clone(), board.policy.clone(), &origin);
+        let simd = pick("simd", self.simd.map(Some), None, &origin);
+        SearchConfig { board: board.name.clone(), threads, cpus, policy, simd }
+    }
+}
+
+impl SearchConfig {
+    /// The options of the search.
+    pub(super) fn options(&self) -> SearchOptions {
+        SearchOptions {
+            policy: self.policy.value.clone(),
+            threads: self.threads.value,
+            cpus: self.cpus.value.numbers().to_vec(),
+            simd: self.simd.value,
+        }
+    }
+
+    /// Sets the process up: bound to the CPUs asked for, with as many threads for building and validating as for searching.
+    pub(super) fn apply(&self) -> Result<(), Failure> {
+        bind(self.cpus.value.numbers())?;
+        for (name, origin, value) in [
+            ("threads", self.threads.origin, self.threads.value.to_string()),
+            ("cpus", self.cpus.origin, self.cpus.value.to_string()),
+            ("policy", self.policy.origin, self.policy.value.to_string()),
+        ] {
+            log::info!("{name} = {value:?} ({origin})");
+        }
+        threads(self.threads.value)
+    }
+}
+
+/// Starts the pool on which files are read, graphs built and trees validated (0: one thread for every usable CPU).
+pub(super) fn threads(count: usize) -> Result<(), Failure> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(count)
+        .build_global()
+        .map_err(|error| Failure::because(&format!("can't start {count} threads"), &error).cure("ask for fewer with --threads"))
+}
+
+/// Restricts the process, and every thread it starts, to `cpus` (none: no restriction).
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn bind(cpus: &[usize]) -> Result<(), Failure> {
+    use nix::{
+        sched::{CpuSet, sched_setaffinity},
+        unistd::Pid,
+    };
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let refuse = |error: nix::Error| {
+        Failure::because(&format!("can't run on CPUs {}", list(cpus)), &error)
+            .cure("`cat /sys/devices/system/cpu/online` shows the CPUs there are; a container may allow fewer")
+    };
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu).map_err(refuse)?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set).map_err(refuse)?;
+    // The system silently leaves out CPUs that are not there.
+    let allowed = nix::sched::sched_getaffinity(Pid::from_raw(0)).map_err(refuse)?;
+    match cpus.iter().find(|&&cpu| !allowed.is_set(cpu).unwrap_or(false)) {
+        Some(cpu) => Err(Failure::new(format!("CPU {cpu} is not online, or this process may not run on it"))
+            .cure("`cat /sys/devices/system/cpu/online` shows the CPUs there are; a container may allow fewer")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn bind(cpus: &[usize]) -> Result<(), Failure> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("can't bind threads to CPUs {} on this system", list(cpus))).cure("leave --cpus away"))
+}
+
+fn list(cpus: &[usize]) -> String {
+    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// A board error with its cure.
+pub(super) fn board_failure(error: &BoardError) -> Failure {
+    let failure = Failure::because("", error);
+    match error {
+        BoardError::Read { .. } => failure.cure("check the spelling of the path"),
+        _ => failure.cure("`socbfs board profile` prints one to start from, with the keys there are"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(threads: Option<usize>, cpus: Option<&str>, policy: Option<&str>) -> SearchArgs {
+        SearchArgs { threads, cpus: cpus.map(|c| c.parse().unwrap()), policy: policy.map(|p| p.parse().unwrap()), simd: None, board: None }
+    }
+
+    fn board() -> Board<Policy> {
+        let text = "schema = 1\nname = 'b'\n[search]\nthreads = 3\ncpus = '1-3'\n[policy]\nkind = 'bc'";
+        Board::parse(text, "b.toml").unwrap()
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_environment_over_the_board_over_the_default() {
+        let origin = |id: &str| if id == "policy" { Origin::Environment } else { Origin::Flag };
+        let all = arguments(Some(7), Some("0"), Some("tc")).merge(&board(), origin);
+        assert_eq!(all.threads, Setting { value: 7, origin: Origin::Flag });
+        assert_eq!(all.policy, Setting { value: Policy::Tc, origin: Origin::Environment });
+        let none = arguments(None, None, None).merge(&board(), origin);
+        assert_eq!(none.threads, Setting { value: 3, origin: Origin::Board });
+        assert_eq!(none.cpus.value.numbers(), [1, 2, 3]);
+        assert_eq!(none.policy, Setting { value: Policy::Bc, origin: Origin::Board });
+        let bare = arguments(None, None, None).merge(&Board::generic(), origin);
+        assert_eq!(bare.threads, Setting { value: 0, origin: Origin::BuiltIn });
+        assert_eq!(bare.policy, Setting { value: Policy::Auto, origin: Origin::BuiltIn });
+        assert_eq!(bare.board, "generic");
+    }
+
+    #[test]
+    fn cpus_say_how_many_threads() {
+        let config = arguments(None, Some("4-6"), None).merge(&Board::generic(), |_| Origin::Flag);
+        assert_eq!(config.threads, Setting { value: 3, origin: Origin::Flag });
+        assert_eq!(config.options().cpus, [4, 5, 6]);
+    }
+
+    #[test]
+    fn every_shipped_board_has_a_policy_that_is_understood() {
+        for name in crate::board::shipped() {
+            Board::<Policy>::parse(crate::board::shipped_text(name).unwrap(), name).unwrap();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `socbfs convert`: from one file format to another.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{
+    error::Failure,
+    output::Output,
+    progress::Progress,
+    say,
+    source::{Source, with_graph_help},
+};
+use crate::{
+    graph::EdgeList,
+    input::{self, Format, WriteOptions},
+    report::numbers::counted,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs convert web.mtx.gz web.sg
+  socbfs convert edges.txt graph.mtx --from el
+  socbfs convert citations.el citations.sg --directed";
+
+/// Convert a graph file to another format
+///
+/// Self-loops and repeated edges are kept. The output appears under its name only when it is complete.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct ConvertArgs {
+    /// File or generator
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+
+    /// File to write: .el, .mtx or .sg says the format
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+
+    /// Format of IN, where name and content do not say it
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+
+    /// Format of OUT, where its name does not say it
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<Format>,
+
+    /// Write arcs, not undirected edges (matters to .sg alone)
+    #[arg(long)]
+    directed: bool,
+}
+
+pub(super) fn run(arguments: &ConvertArgs, quiet: bool) -> Result<(), Failure> {
+    let source = Source::parse(&arguments.input, arguments.from)?;
+    let format = target_format(&arguments.output, arguments.to)?;
+    let (edges, _) = source.load()?;
+    write(&arguments.output, format, &edges, arguments.directed, quiet)
+}
+
+/// The format to write `path` in. Checks that it can be written, so that no long work is done for nothing.
+pub(super) fn target_format(path: &Path, given: Option<Format>) -> Result<Format, Failure> {
+    let known = || Format::WRITABLE.map(Format::name).join(", ");
+    let format = given.or_else(|| Format::of_path(path).0).ok_or_else(|| {
+        Failure::new(format!("{}: the name does not say in which format to write", path.display()))
+            .cure(format!("end it with .el, .mtx or .sg, or name one with --to: {}", known()))
+    })?;
+    if !Format::WRITABLE.contains(&format) {
+        return Err(Failure::new(format!("{format} is read, but not written")).cure(format!("write one of {}", known())));
+    }
+    // Opened and, as nothing is committed, gone again.
+    match Output::open(path)? {
+        Output::Stdout => Err(Failure::new("a graph is written to a file, not to standard output").cure("name a file")),
+        Output::File(..) => Ok(format),
+    }
+}
+
+/// Writes `edges` and says so.
+pub(super) fn write(path: &Path, format: Format, edges: &EdgeList, directed: bool, quiet: bool) -> Result<(), Failure> {
+    let progress = Progress::start(&format!("Writing {}", path.display()), edges.len() as u64);
+    input::write(path, format, edges, &WriteOptions { directed, progress: Some(&progress) })?;
+    drop(progress);
+    if !quiet {
+        let vertices = counted(edges.vertices() as u64, "vertex", "vertices");
+        say(&format!("{}: {vertices}, {}, {format}", path.display(), counted(edges.len() as u64, "edge", "edges")));
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! Errors as the user sees them. Modules give typed errors; the context is added once, here, where the command knows it.
+
+use std::{error::Error, fmt::Write as _, io};
+
+/// Why a command ended without success.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Usage, input or device: exit code 2.
+    Error {
+        /// What was being done, with the causes.
+        message: String,
+        /// What the user can do about it.
+        cure: Option<String>,
+    },
+    /// A result failed validation: exit code 1. What there is to say has been printed.
+    Invalid,
+    /// Whoever read standard output has gone: no error.
+    BrokenPipe,
+}
+
+impl Failure {
+    /// An error without a cause.
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self::Error { message: message.into(), cure: None }
+    }
+
+    /// An error and what led to it. The text of `error` stands first where `context` is empty.
+    pub(super) fn because(context: &str, error: &(dyn Error + 'static)) -> Self {
+        let mut message = context.to_owned();
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Some errors repeat their cause in their own text.
+            if !message.ends_with(&text) {
+                let separator = if message.is_empty() { "" } else { ": " };
+                // Writing to a String can't fail.
+                let _ = write!(message, "{separator}{text}");
+            }
+            cause = error.source();
+        }
+        Self::Error { message, cure: None }
+    }
+
+    /// Adds what the user can do about it.
+    pub(super) fn cure(self, cure: impl Into<String>) -> Self {
+        match self {
+            Self::Error { message, .. } => Self::Error { message, cure: Some(cure.into()) },
+            other => other,
+        }
+    }
+
+    /// An error of standard output.
+    pub(super) fn stdout(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::BrokenPipe;
+        }
+        Self::because("can't write to standard output", error)
+    }
+
+    /// The exit code.
+    pub(super) fn code(&self) -> u8 {
+        match self {
+            Self::BrokenPipe => 0,
+            Self::Invalid => 1,
+            Self::Error { .. } => 2,
+        }
+    }
+}
+
+/// Errors that say everything themselves.
+macro_rules! plain {
+    ($($error:ty),+ $(,)?) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::because("", &error)
+            }
+        })+
+    };
+}
+
+plain!(
+    crate::search::SearchError,
+    crate::board::CpuListError,
+    crate::policy::PolicyError,
+    crate::report::ArrayError,
+    crate::bench::MeasureError,
+    crate::input::InputError,
+    crate::validate::ValidateError,
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("no graph")]
+    struct Outer(#[source] io::Error);
+
+    #[test]
+    fn causes_stand_in_one_line() {
+        let failure = Failure::because("reading a.el", &Outer(io::Error::other("disk on fire"))).cure("use water");
+        let Failure::Error { message, cure } = &failure else { panic!("{failure:?}") };
+        assert_eq!(message, "reading a.el: no graph: disk on fire");
+        assert_eq!(cure.as_deref(), Some("use water"));
+        assert_eq!(failure.code(), 2);
+    }
+
+    #[test]
+    fn a_broken_pipe_is_no_error() {
+        assert_eq!(Failure::stdout(&io::ErrorKind::BrokenPipe.into()).code(), 0);
+        assert_eq!(Failure::stdout(&io::ErrorKind::StorageFull.into()).code(), 2);
+        assert_eq!(Failure::Invalid.code(), 1);
+    }
+}

@@ -1,0 +1,52 @@
+//! `socbfs info`: what a graph is like.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    error::Failure,
+    output::print,
+    progress::Progress,
+    source::{Source, with_graph_help},
+};
+use crate::{input::Format, standin::info::info};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs info web.mtx.gz
+  socbfs info kronecker:16 --json | jq .vertices";
+
+/// Describe a graph: counts, degrees, components
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct InfoArgs {
+    /// File or generator
+    #[arg(value_name = "GRAPH")]
+    graph: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Keep arcs as they are instead of making every edge undirected
+    #[arg(long)]
+    directed: bool,
+
+    /// Format of the file, where name and content do not say it
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+pub(super) fn run(arguments: &InfoArgs) -> Result<(), Failure> {
+    let source = Source::parse(&arguments.graph, arguments.format)?;
+    let (edges, _) = source.load()?;
+    let progress = Progress::start("Counting", 0);
+    let info = info(&edges, arguments.directed).map_err(|error| Failure::because(&source.name(), &error))?;
+    drop(progress);
+    if arguments.json {
+        let json = serde_json::to_string(&info).map_err(|error| Failure::because("can't write JSON", &error))?;
+        return print(&format!("{json}\n"));
+    }
+    print(&format!("{info:#?}\n"))
+}

@@ -1,0 +1,189 @@
+//! The command line: one file per subcommand.
+//!
+//! Standard output is the result, standard error everything else. Exit codes: 0 good, 1 a result failed validation, 2 usage, input or
+//! device, 130 interrupted.
+
+mod bench;
+mod board;
+mod compare;
+mod completions;
+mod config;
+mod convert;
+mod error;
+mod generate;
+mod info;
+mod output;
+mod progress;
+mod run;
+mod source;
+mod validate;
+
+use std::{
+    io::{Write, stderr},
+    process::ExitCode,
+};
+
+use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use error::Failure;
+
+use crate::input;
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs bench                                 a graph that fits this machine
+  socbfs bench web.mtx.gz --threads 4 --json r.json
+  socbfs run kronecker:18 --root 5 --trace     one search, level by level
+  socbfs run road.gr --root 0 --parents tree.npy
+  socbfs validate road.gr tree.npy --root 0    check anyone's tree
+  socbfs compare before.json after.json
+
+Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device.
+Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD and
+SOCBFS_BOARD stand in for the flags of these names; SOCBFS_LOG=info (or debug)
+logs as -v does.";
+
+/// Breadth-first search, measured and validated.
+///
+/// Reads or generates a graph, builds a structure that is quick to search, searches it choosing the direction of every level, checks every
+/// tree against the edges as given, and reports traversed edges per second (TEPS) in the form of Graph500.
+#[derive(Debug, Parser)]
+#[command(name = "socbfs", version, long_version = LONG_VERSION, after_help = EXAMPLES, max_term_width = 120, arg_required_else_help = true)]
+struct Cli {
+    /// Say more about what is done (-vv: still more)
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+
+    /// Print results and errors only
+    #[arg(short, long, global = true)]
+    quiet: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("SOCBFS_COMMIT"),
+    "\ncompiler: ",
+    env!("SOCBFS_COMPILER"),
+    "\ntarget: ",
+    env!("SOCBFS_TARGET"),
+);
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Bench(bench::BenchArgs),
+    Run(run::RunArgs),
+    Validate(validate::ValidateArgs),
+    Compare(compare::CompareArgs),
+    Generate(generate::GenerateArgs),
+    Convert(convert::ConvertArgs),
+    Info(info::InfoArgs),
+    Board(board::BoardArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// Parses the arguments of the process, runs the command, prints its error.
+pub fn main() -> ExitCode {
+    let (cli, matches) = match parse() {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            // A reader that has gone is no error, and there is nowhere else to tell of one.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    log_to_stderr(&cli);
+    if cli.quiet {
+        progress::disable();
+    }
+    match interruptible().and_then(|()| dispatch(&cli, &matches)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            tell(&failure);
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn parse() -> Result<(Cli, ArgMatches), clap::Error> {
+    let matches = Cli::command().try_get_matches()?;
+    let cli = Cli::from_arg_matches(&matches)?;
+    Ok((cli, matches))
+}
+
+fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
+    // The matches of the subcommand know which values came from the environment.
+    let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
+    match &cli.command {
+        Command::Bench(arguments) => bench::run(arguments, matches, cli.quiet),
+        Command::Run(arguments) => run::run(arguments, matches),
+        Command::Validate(arguments) => validate::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
+        Command::Generate(arguments) => generate::run(arguments, cli.quiet),
+        Command::Convert(arguments) => convert::run(arguments, cli.quiet),
+        Command::Info(arguments) => info::run(arguments),
+        Command::Board(arguments) => board::run(arguments, matches),
+        Command::Completions(arguments) => completions::run(arguments, Cli::command()),
+    }
+}
+
+/// Prints `error: ...` and the cure.
+fn tell(failure: &Failure) {
+    if let Failure::Error { message, cure } = failure {
+        say(&format!("error: {message}"));
+        if let Some(cure) = cure {
+            say(&format!("  help: {cure}"));
+        }
+    }
+}
+
+/// Prints a line on standard error. `eprintln!` would panic where nobody reads it any more.
+fn say(line: &str) {
+    let _ = writeln!(stderr(), "{line}");
+}
+
+/// On Ctrl-C, SIGTERM and SIGHUP: no half-written file stays behind.
+fn interruptible() -> Result<(), Failure> {
+    let handler = || {
+        input::remove_temporaries();
+        std::process::exit(130);
+    };
+    ctrlc::set_handler(handler).map_err(|error| Failure::because("can't watch for Ctrl-C", &error))
+}
+
+/// Flag > SOCBFS_LOG > warnings only.
+fn log_to_stderr(cli: &Cli) {
+    let level = match (cli.quiet, cli.verbose) {
+        (true, _) => Some(log::LevelFilter::Error),
+        (false, 0) => None,
+        (false, 1) => Some(log::LevelFilter::Info),
+        (false, _) => Some(log::LevelFilter::Debug),
+    };
+    let mut builder = env_logger::Builder::new();
+    match (level, std::env::var("SOCBFS_LOG")) {
+        (Some(level), _) => builder.filter_level(level),
+        (None, Ok(filters)) => builder.parse_filters(&filters),
+        (None, Err(_)) => builder.filter_level(log::LevelFilter::Warn),
+    };
+    builder.format(|out, record| {
+        let level = match record.level() {
+            log::Level::Warn => "warning".to_owned(),
+            other => other.as_str().to_ascii_lowercase(),
+        };
+        writeln!(out, "{level}: {}", record.args())
+    });
+    builder.init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,56 @@
+//! Where results go.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use super::error::Failure;
+use crate::input::AtomicFile;
+
+/// Prints a result on standard output.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    to_stdout(|out| out.write_all(text.as_bytes()))
+}
+
+fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
+}
+
+/// A result that goes to a file or, named `-`, to standard output. Opened before the work begins, so that hours of work are not
+/// lost to a spelling mistake; complete or not there at all.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// Standard output.
+    Stdout,
+    /// A file.
+    File(PathBuf, AtomicFile),
+}
+
+impl Output {
+    /// Opens `path`, `-` for standard output.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout);
+        }
+        match AtomicFile::create(path) {
+            Ok(file) => Ok(Self::File(path.to_owned(), file)),
+            Err(error) => Err(Failure::because(&format!("can't write {}", path.display()), &error)
+                .cure("name a file in a folder that exists and that you may write to")),
+        }
+    }
+
+    /// Lets `write` write everything and puts the file in its place.
+    pub(super) fn finish(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => to_stdout(write),
+            Self::File(path, file) => {
+                let mut buffered = BufWriter::new(file);
+                write(&mut buffered)
+                    .and_then(|()| buffered.into_inner().map_err(io::IntoInnerError::into_error)?.commit())
+                    .map_err(|error| Failure::because(&format!("can't write {}", path.display()), &error))
+            }
+        }
+    }
+}

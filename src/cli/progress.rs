@@ -1,0 +1,110 @@
+//! Progress of work that takes longer than a second, where standard error is a terminal.
+
+use std::{
+    io::{IsTerminal, stderr},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::input;
+
+/// Work shorter than this shows nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often a bar moves.
+const TICK: Duration = Duration::from_millis(100);
+
+static ENABLED: AtomicBool = AtomicBool::new(true);
+
+/// Shows no progress from now on (`--quiet`).
+pub(super) fn disable() {
+    ENABLED.store(false, Ordering::Relaxed);
+}
+
+/// The progress of one piece of work; gone when dropped.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    started: Instant,
+    visible: bool,
+    timer: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    /// Progress that is drawn by a thread of its own. `total` 0: not known.
+    pub(super) fn start(what: &str, total: u64) -> Self {
+        let mut progress = Self::still(what, total);
+        if progress.visible {
+            let (stop, stopped) = mpsc::channel();
+            let bar = progress.bar.clone();
+            let draw = move || {
+                if stopped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                    bar.set_draw_target(ProgressDrawTarget::stderr());
+                    bar.enable_steady_tick(TICK);
+                }
+            };
+            // Without a thread there is no bar, and no harm.
+            progress.timer = thread::Builder::new().name("progress".into()).spawn(draw).ok().map(|thread| (stop, thread));
+        }
+        progress
+    }
+
+    /// Progress that is drawn only by [`Progress::between`]: no thread wakes during timed work.
+    pub(super) fn still(what: &str, total: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        let template = if total == 0 { "{msg} {spinner} {elapsed}" } else { "{msg} [{bar:30}] {percent} % {elapsed}" };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(what.to_owned());
+        let visible = ENABLED.load(Ordering::Relaxed) && stderr().is_terminal();
+        Self { bar, started: Instant::now(), visible, timer: None }
+    }
+
+    /// Draws `done`, between two pieces of timed work.
+    pub(super) fn between(&self, done: usize) {
+        if self.visible && self.started.elapsed() > PATIENCE {
+            if self.bar.is_hidden() {
+                self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
+            self.bar.set_position(done as u64);
+        }
+    }
+
+    /// Adds work done.
+    pub(super) fn add(&self, done: u64) {
+        if self.visible {
+            self.bar.inc(done);
+        }
+    }
+}
+
+impl input::Progress for Progress {
+    fn update(&self, done: u64, total: u64) {
+        if self.visible {
+            if total > 0 && self.bar.length() != Some(total) {
+                self.bar.set_length(total);
+                if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {percent} % {elapsed}") {
+                    self.bar.set_style(style.progress_chars("=> "));
+                }
+            }
+            self.bar.set_position(done);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.timer.take() {
+            drop(stop);
+            // The thread can't panic in a way that matters here.
+            let _ = thread.join();
+        }
+        self.bar.finish_and_clear();
+    }
+}

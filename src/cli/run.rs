@@ -1,0 +1,114 @@
+//! `socbfs run`: one search.
+
+use std::{fmt::Write as _, path::PathBuf};
+
+use clap::{ArgMatches, Args};
+
+use super::{
+    config::{LayoutArgs, SearchArgs},
+    error::Failure,
+    output::{Output, print},
+    say,
+    source::{self, Source, with_graph_help},
+};
+use crate::{
+    graph::Vertex,
+    input::Format,
+    report::{self, ArrayFormat, Column, numbers, write_array},
+    search::Search,
+    validate::{ValidateError, validate},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs run kronecker:18 --root 5 --trace
+  socbfs run road.gr --root 0 --parents tree.npy --levels levels.csv
+  python3 -c 'import numpy; print(numpy.load(\"tree.npy\"))'
+
+One search from a cold start is no benchmark: `socbfs bench` measures.";
+
+/// Search a graph from one root
+///
+/// Prints what was reached, checks the tree, and writes it on request. Parents and levels are in the vertex numbers of the input, one for
+/// every vertex: the root is its own parent and on level 0; a vertex that was not reached has -1.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct RunArgs {
+    /// File or generator
+    #[arg(value_name = "GRAPH")]
+    graph: PathBuf,
+
+    /// Vertex to start from, as numbered in the input (formats that count from 1 are read as counting from 0)
+    #[arg(long, value_name = "R")]
+    root: Vertex,
+
+    /// Write the parent of every vertex (.npy, .csv or .txt)
+    #[arg(long, value_name = "FILE")]
+    parents: Option<PathBuf>,
+
+    /// Write the level of every vertex (.npy, .csv or .txt)
+    #[arg(long, value_name = "FILE")]
+    levels: Option<PathBuf>,
+
+    /// Print a table of what happened at each level
+    #[arg(long)]
+    trace: bool,
+
+    /// Format of the file, where name and content do not say it
+    #[arg(long, value_name = "FORMAT", help_heading = "Graph")]
+    format: Option<Format>,
+
+    #[command(flatten)]
+    layout: LayoutArgs,
+
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    let config = arguments.search.resolve(matches)?;
+    let source = Source::parse(&arguments.graph, arguments.format)?;
+    let open = |path: &PathBuf| Ok::<_, Failure>((ArrayFormat::of_path(path)?, Output::open(path)?));
+    let parents = arguments.parents.as_ref().map(open).transpose()?;
+    let levels = arguments.levels.as_ref().map(open).transpose()?;
+    config.apply()?;
+
+    let (edges, _) = source.load()?;
+    let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
+    let mut search = Search::new(&layout, &config.options())?;
+    let outcome = search.run(arguments.root)?;
+    match validate(&edges, arguments.layout.directed, arguments.root, search.parents()) {
+        Ok(_) => {}
+        Err(ValidateError::Violation(violation)) => {
+            say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
+            return Err(Failure::Invalid);
+        }
+        Err(other) => return Err(other.into()),
+    }
+
+    let mut text = String::new();
+    for (name, value) in [
+        ("root", outcome.root.to_string()),
+        ("reached", format!("{} of {} vertices", outcome.reached, layout.vertices())),
+        ("levels", outcome.levels.to_string()),
+        ("edges", outcome.edges.to_string()),
+        ("time", numbers::seconds(outcome.elapsed.as_secs_f64())),
+        ("mapping", format!("{} of it", numbers::seconds(outcome.mapping.as_secs_f64()))),
+        ("validation", "passed".to_owned()),
+    ] {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{:<12}{value}", format!("{name}:"));
+    }
+    if arguments.trace {
+        text.push('\n');
+        text.push_str(&report::trace(search.records()));
+    }
+    if let Some((format, output)) = parents {
+        output.finish(|out| write_array(out, format, Column::Parent, search.parents()))?;
+    }
+    if let Some((format, output)) = levels {
+        let tree = search.result(arguments.root);
+        output.finish(|out| write_array(out, format, Column::Level, &tree.level))?;
+    }
+    print(&text)
+}

@@ -1,0 +1,80 @@
+//! `socbfs validate`: anyone's tree.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    error::Failure,
+    output::print,
+    progress::Progress,
+    source::{Source, with_graph_help},
+};
+use crate::{
+    graph::Vertex,
+    input::Format,
+    report::{numbers::counted, read_array},
+    search::SearchError,
+    validate::{ValidateError, validate},
+};
+
+const EXAMPLES: &str = "\
+PARENTS has one number for every vertex: the root's is itself, -1 where a vertex was not reached.
+  .npy                 NumPy, one dimension, int32, int64, uint32 or uint64
+  .csv                 vertex,parent (a head line is passed over; a missing vertex was not reached)
+  .txt                 one number per line, the line being the vertex
+
+Examples:
+  socbfs validate road.gr tree.npy --root 0 && echo a breadth-first tree";
+
+/// Check a breadth-first tree against its graph
+///
+/// Applies the five checks of Graph500: the tree has no cycle, tree edges span one level, the ends of every edge are at most one level
+/// apart, the whole component is reached, every tree edge is an edge of the graph. Exit code 1 with the first that fails and its vertices.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct ValidateArgs {
+    /// File or generator
+    #[arg(value_name = "GRAPH")]
+    graph: PathBuf,
+
+    /// Parent of every vertex (.npy, .csv or .txt)
+    #[arg(value_name = "PARENTS")]
+    parents: PathBuf,
+
+    /// Root of the tree
+    #[arg(long, value_name = "R")]
+    root: Vertex,
+
+    /// Arcs lead from source to target only
+    #[arg(long)]
+    directed: bool,
+
+    /// Format of the graph file, where name and content do not say it
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {
+    let source = Source::parse(&arguments.graph, arguments.format)?;
+    let (edges, _) = source.load()?;
+    let vertices = edges.vertices();
+    if arguments.root as usize >= vertices {
+        return Err(SearchError::RootOutOfRange { root: arguments.root, vertices }.into());
+    }
+    let parents = read_array(&arguments.parents, vertices)?;
+    let progress = Progress::start("Validating", 0);
+    let verdict = validate(&edges, arguments.directed, arguments.root, &parents);
+    drop(progress);
+    match verdict {
+        Ok(found) => {
+            let reached = counted(found.reached, "vertex", "vertices");
+            print(&format!("valid: {reached} on {}\n", counted(found.levels.into(), "level", "levels")))
+        }
+        Err(ValidateError::Violation(violation)) => {
+            print(&format!("INVALID: {violation}\n"))?;
+            Err(Failure::Invalid)
+        }
+        Err(other) => Err(other.into()),
+    }
+}

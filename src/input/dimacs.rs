@@ -1,0 +1,78 @@
+//! DIMACS `.gr`, 1-based, `c` starts a comment. Two kinds: the shortest-path challenge's `p sp vertices arcs` with arcs
+//! `a source target weight` (<http://www.diag.uniroma1.it/challenge9/format.shtml>; its road files list both directions, but the
+//! format does not promise it), and PACE's `p tw vertices edges` with lines `u v`, every edge once.
+
+use super::error::Fault;
+use super::lines::{Records, Syntax};
+use super::scan::{Field, field, fields, line_end, shown};
+use super::text::{Parsed, TextReader, Tick};
+use crate::graph::{GraphError, Listing, MAX_VERTICES};
+
+#[derive(Default)]
+pub(super) struct DimacsReader {
+    header: Option<Header>,
+    records: Records,
+}
+
+struct Header {
+    syntax: Syntax,
+    listing: Listing,
+    count: u64,
+}
+
+/// Reads a line before the arcs: the header, a comment or an empty line (`None`).
+fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
+    let words: Vec<(usize, &[u8])> = fields(line).collect();
+    let Some(&(at, first)) = words.first() else { return Ok(None) };
+    if first[0] == b'c' {
+        return Ok(None);
+    }
+    let wanted = "it is 'p sp vertices arcs' or 'p tw vertices edges'";
+    if first != b"p" || words.len() != 4 {
+        let reason = format!("{} stands where the header of a DIMACS .gr file is wanted", shown(line.trim_ascii()));
+        let other = if line.contains(&0) { "; Galois' binary .gr is another format, which is not read" } else { "" };
+        return Err(Fault::at(at, reason).cure(format!("{wanted}{other}")));
+    }
+    let (tag, extra, listing) = match words[1].1 {
+        b"sp" => (Some(b'a'), 0..2, Listing::Unknown),
+        b"tw" => (None, 0..1, Listing::Once),
+        kind => return Err(Fault::at(words[1].0, format!("a DIMACS file of kind {} is not read", shown(kind))).cure(wanted)),
+    };
+    let (Field::Number(vertices), Field::Number(count)) = (field(words[2].1), field(words[3].1)) else {
+        return Err(Fault::at(words[2].0, format!("{} has no two numbers", shown(line.trim_ascii()))).cure(wanted));
+    };
+    if vertices > MAX_VERTICES as u64 {
+        return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(vertices))));
+    }
+    Ok(Some(Header { syntax: Syntax { tag, comments: b"c", base: 1, vertices, extra }, listing, count }))
+}
+
+impl TextReader for DimacsReader {
+    fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+        let mut at = 0;
+        while at < text.len() {
+            if let Some(header) = &self.header {
+                return self.records.append(&text[at..], &header.syntax, tick).map_err(|fault| fault.shift(at));
+            }
+            let end = line_end(text, at);
+            self.header = header(&text[at..end]).map_err(|fault| fault.shift(at))?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Parsed, Box<Fault>> {
+        let Some(Header { syntax, listing, count }) = self.header else {
+            return Err(Fault::whole("there is no header line").cure("it is 'p sp vertices arcs' or 'p tw vertices edges'"));
+        };
+        let found = self.records.edges.len() as u64;
+        if found != count {
+            return Err(Fault::whole(format!("the header announces {count} edges, but the file holds {found}")).cure(if found < count {
+                "is it cut off?"
+            } else {
+                "correct the header"
+            }));
+        }
+        Ok(Parsed { vertices: syntax.vertices, edges: self.records.edges, listing })
+    }
+}

@@ -1,0 +1,190 @@
+//! What can be wrong with a file.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::{Compression, Format};
+use crate::graph::GraphError;
+
+/// Why a graph file could not be read or written. The text names the file, the place in it, and a cure.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// The file can't be opened.
+    #[error("{}: can't open it: {reason}{}", .path.display(), cure(.reason))]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// A folder where a file is wanted.
+    #[error("{}: is a directory; name a graph file in it", .path.display())]
+    Directory {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Nothing in the file.
+    #[error("{}: the file is empty, so it is a graph in no format; was it cut off while it was downloaded or written?", .path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Reading failed half-way.
+    #[error("{}: can't read it: {reason}{}", .path.display(), cure(.reason))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The compressed data is damaged, truncated, or needs more memory than is granted.
+    #[error("{}: can't decompress it as {compression}: {reason}; fetch it anew, or decompress it first with `{} -d`", .path.display(), .compression.command())]
+    Decompress {
+        /// The file.
+        path: PathBuf,
+        /// How it is compressed.
+        compression: Compression,
+        /// What the decompressor said.
+        reason: io::Error,
+    },
+    /// Neither the name nor the content proves a format.
+    #[error("{}: can't tell the format: {reason}; name it with --format, one of {}", .path.display(), Format::names())]
+    Unrecognised {
+        /// The file.
+        path: PathBuf,
+        /// What was seen.
+        reason: String,
+    },
+    /// A format, or a variant of one, that is not for breadth-first search or not supported.
+    #[error("{}: {reason}", .path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do instead.
+        reason: String,
+    },
+    /// The content breaks the format.
+    #[error("{}{place} {reason}{}{cure}", .path.display(), if .cure.is_empty() { "" } else { "; " })]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        place: Place,
+        /// What is wrong.
+        reason: String,
+        /// What to do about it (may be empty).
+        cure: String,
+    },
+    /// The graph is too large.
+    #[error("{}: {reason}", .path.display())]
+    Graph {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: GraphError,
+    },
+    /// The system refused the memory for the edges.
+    #[error("{}: no memory for {bytes} bytes of edges; a machine with more memory, or a smaller graph, is needed", .path.display())]
+    OutOfMemory {
+        /// The file.
+        path: PathBuf,
+        /// How much was asked for.
+        bytes: u64,
+    },
+    /// Writing failed; nothing was left at the path.
+    #[error("{}: can't write it: {reason}{}", .path.display(), cure(.reason))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line, counted from 1.
+    Line(u64),
+    /// A byte, counted from 0.
+    Byte(u64),
+    /// The file as a whole.
+    Whole,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(out, ":{line}:"),
+            Self::Byte(byte) => write!(out, ": byte {byte}:"),
+            Self::Whole => write!(out, ":"),
+        }
+    }
+}
+
+/// What to do about an error of the system.
+fn cure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; check the spelling, and that the folder exists",
+        io::ErrorKind::PermissionDenied => "; change its permissions (`ls -l` shows them), or run as its owner",
+        io::ErrorKind::StorageFull => "; free some space, or write to another disk",
+        io::ErrorKind::ReadOnlyFilesystem => "; write to another folder",
+        _ => "",
+    }
+}
+
+/// What a parser found wrong; the caller adds the file, and turns the offset into a line.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// At an offset (in bytes) of the text that the parser was given.
+    At { offset: usize, reason: String, cure: String },
+    /// In the file as a whole.
+    Whole { reason: String, cure: String },
+    /// Not supported.
+    Unsupported(String),
+    /// More vertices than fit.
+    Graph(GraphError),
+    /// No memory for so many bytes.
+    Memory(u64),
+}
+
+impl Fault {
+    #[cold]
+    pub(super) fn at(offset: usize, reason: impl Into<String>) -> Box<Self> {
+        Box::new(Self::At { offset, reason: reason.into(), cure: String::new() })
+    }
+
+    #[cold]
+    pub(super) fn whole(reason: impl Into<String>) -> Box<Self> {
+        Box::new(Self::Whole { reason: reason.into(), cure: String::new() })
+    }
+
+    #[cold]
+    pub(super) fn cure(mut self: Box<Self>, text: impl Into<String>) -> Box<Self> {
+        if let Self::At { cure, .. } | Self::Whole { cure, .. } = &mut *self {
+            *cure = text.into();
+        }
+        self
+    }
+
+    /// The same fault in a text that starts `by` bytes earlier.
+    pub(super) fn shift(mut self: Box<Self>, by: usize) -> Box<Self> {
+        if let Self::At { offset, .. } = &mut *self {
+            *offset += by;
+        }
+        self
+    }
+
+    /// The error for the user; `place` turns an offset into a place.
+    pub(super) fn into_error(self, path: PathBuf, place: impl FnOnce(usize) -> Place) -> InputError {
+        match self {
+            Self::At { offset, reason, cure } => InputError::Malformed { path, place: place(offset), reason, cure },
+            Self::Whole { reason, cure } => InputError::Malformed { path, place: Place::Whole, reason, cure },
+            Self::Unsupported(reason) => InputError::Unsupported { path, reason },
+            Self::Graph(reason) => InputError::Graph { path, reason },
+            Self::Memory(bytes) => InputError::OutOfMemory { path, bytes },
+        }
+    }
+}

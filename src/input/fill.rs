@@ -1,0 +1,99 @@
+//! Many tasks that write their edges in place into one vector.
+
+use std::mem::MaybeUninit;
+
+use rayon::prelude::*;
+
+use super::error::Fault;
+use crate::graph::Vertex;
+
+/// The slots of one task.
+pub(super) struct Slots<'a> {
+    slots: &'a mut [MaybeUninit<[Vertex; 2]>],
+    filled: usize,
+}
+
+impl Slots<'_> {
+    /// Adds an edge.
+    ///
+    /// # Panics
+    /// Where the task has more edges than it asked room for.
+    #[inline(always)]
+    pub(super) fn push(&mut self, edge: [Vertex; 2]) {
+        self.slots[self.filled].write(edge);
+        self.filled += 1;
+    }
+
+    /// True where no edge has been added.
+    pub(super) fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+}
+
+/// Appends to `edges` what the tasks `0..room.len()` push, in their order; task `i` may push up to `room[i]` edges. Where a
+/// task pushes fewer, the gap is closed. Gives what the tasks return, or the first fault in their order.
+pub(super) fn fill<P: Send>(
+    edges: &mut Vec<[Vertex; 2]>,
+    room: &[usize],
+    task: impl Fn(usize, &mut Slots<'_>) -> Result<P, Box<Fault>> + Sync,
+) -> Result<Vec<P>, Box<Fault>> {
+    let total: usize = room.iter().sum();
+    let old = edges.len();
+    // Exactly where this is all there is; with room to grow where blocks of a stream follow each other.
+    let reserved = if edges.is_empty() { edges.try_reserve_exact(total) } else { edges.try_reserve(total) };
+    reserved.map_err(|_| Box::new(Fault::Memory((old + total) as u64 * size_of::<[Vertex; 2]>() as u64)))?;
+    let mut spare = &mut edges.spare_capacity_mut()[..total];
+    let mut tasks = Vec::with_capacity(room.len());
+    for &room in room {
+        let (slots, rest) = spare.split_at_mut(room);
+        tasks.push(Slots { slots, filled: 0 });
+        spare = rest;
+    }
+    let done: Vec<(usize, Result<P, Box<Fault>>)> = tasks
+        .into_par_iter()
+        .enumerate()
+        .map(|(index, mut slots)| {
+            let result = task(index, &mut slots);
+            (slots.filled, result)
+        })
+        .collect();
+    let mut results = Vec::with_capacity(room.len());
+    let (mut from, mut to) = (old, old);
+    let start = edges.as_mut_ptr();
+    for ((filled, result), room) in done.into_iter().zip(room) {
+        results.push(result?);
+        if from != to {
+            // SAFETY: both ranges lie within the capacity reserved above (to <= from, from + room <= old + total), and the
+            // first `filled` slots at `from` are initialised: Slots::push counts them. `copy` allows overlap.
+            unsafe { std::ptr::copy(start.add(from), start.add(to), filled) };
+        }
+        from += room;
+        to += filled;
+    }
+    // SAFETY: all below `to` is initialised: the edges before, and what the tasks pushed, moved together.
+    unsafe { edges.set_len(to) };
+    Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_closed_and_the_order_is_kept() {
+        let mut edges = vec![[9, 9]];
+        let room = [2, 3, 0, 1];
+        let results = fill(&mut edges, &room, |index, out| {
+            (0..[1, 3, 0, 0][index]).for_each(|k| out.push([index as u32, k]));
+            Ok(index)
+        });
+        assert_eq!(results.unwrap(), [0, 1, 2, 3]);
+        assert_eq!(edges, [[9, 9], [0, 0], [1, 0], [1, 1], [1, 2]]);
+    }
+
+    #[test]
+    fn the_first_fault_in_order_is_given() {
+        let fault = fill(&mut Vec::new(), &[0; 100], |index, _| if index >= 40 { Err(Fault::at(index, "")) } else { Ok(()) }).unwrap_err();
+        assert!(matches!(*fault, Fault::At { offset: 40, .. }));
+    }
+}

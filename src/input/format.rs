@@ -1,0 +1,241 @@
+//! Names of formats.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// A graph file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// One edge `u v` per line, 0-based; `#` and `%` comments; further columns ignored (SNAP, KONECT, GAP `.el` and `.wel`).
+    EdgeListText,
+    /// MatrixMarket coordinate files (NIST, SuiteSparse), 1-based.
+    MatrixMarket,
+    /// DIMACS `.gr`: `p sp n m` with `a u v w` lines (shortest-path challenge), or `p tw n m` with `u v` lines (PACE); 1-based.
+    Dimacs,
+    /// METIS and DIMACS-10 `.graph`: line i lists the neighbours of vertex i, 1-based.
+    Metis,
+    /// The GAP Benchmark Suite's serialised graph.
+    GapSg,
+    /// Ligra's `AdjacencyGraph` and `WeightedAdjacencyGraph` (the text format of PBBS).
+    Ligra,
+    /// Rodinia's bfs input: n; `start degree` per vertex; source; m; `target weight` per edge.
+    Rodinia,
+    /// Parboil's bfs input: laid out as Rodinia's.
+    Parboil,
+    /// Edges of the Graph500 reference 3.x: 12 bytes each (two low halves of 32 bits, two high parts of 16 bits).
+    Graph500Packed,
+    /// Edges of the Graph500 reference 2.1: two 64-bit integers each.
+    Graph500Int64,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 10] = [
+        Self::EdgeListText,
+        Self::MatrixMarket,
+        Self::Dimacs,
+        Self::Metis,
+        Self::GapSg,
+        Self::Ligra,
+        Self::Rodinia,
+        Self::Parboil,
+        Self::Graph500Packed,
+        Self::Graph500Int64,
+    ];
+
+    /// Formats that [`write`](super::write()) can produce.
+    pub const WRITABLE: [Self; 3] = [Self::EdgeListText, Self::MatrixMarket, Self::GapSg];
+
+    /// The name that `--format` takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EdgeListText => "el",
+            Self::MatrixMarket => "mtx",
+            Self::Dimacs => "dimacs",
+            Self::Metis => "metis",
+            Self::GapSg => "sg",
+            Self::Ligra => "ligra",
+            Self::Rodinia => "rodinia",
+            Self::Parboil => "parboil",
+            Self::Graph500Packed => "graph500-packed",
+            Self::Graph500Int64 => "graph500-int64",
+        }
+    }
+
+    /// What the format is, in a line for `--help`.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::EdgeListText => "text, one edge `u v` per line (SNAP, KONECT, GAP .el)",
+            Self::MatrixMarket => "MatrixMarket coordinate (SuiteSparse)",
+            Self::Dimacs => "DIMACS .gr: `p sp` with arcs, or `p tw` with edges (PACE)",
+            Self::Metis => "METIS and DIMACS-10 .graph",
+            Self::GapSg => "GAP's serialised graph",
+            Self::Ligra => "Ligra's AdjacencyGraph text",
+            Self::Rodinia => "Rodinia's bfs input",
+            Self::Parboil => "Parboil's bfs input",
+            Self::Graph500Packed => "Graph500 3.x edges, 12 bytes each",
+            Self::Graph500Int64 => "Graph500 2.1 edges, two 64-bit integers each",
+        }
+    }
+
+    /// All names, for messages: `el, mtx, ...`.
+    pub fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// What the name of a file says: the format its extension stands for (if any), under the suffix of a compression.
+    pub fn of_path(path: &Path) -> (Option<Self>, Compression) {
+        let compression = Compression::of_path(path);
+        let inner = if compression == Compression::None { path } else { Path::new(path.file_stem().unwrap_or_default()) };
+        if inner.file_name() == Some(OsStr::new("graph_input.dat")) {
+            return (Some(Self::Parboil), compression); // the one name all of Parboil's data sets bear
+        }
+        let format = match extension(inner).as_deref() {
+            Some("el" | "wel" | "snap") => Some(Self::EdgeListText),
+            Some("mtx") => Some(Self::MatrixMarket),
+            Some("gr") => Some(Self::Dimacs),
+            Some("graph" | "metis") => Some(Self::Metis),
+            Some("sg") => Some(Self::GapSg),
+            Some("adj") => Some(Self::Ligra),
+            _ => None,
+        };
+        (format, compression)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.name())
+    }
+}
+
+impl serde::Serialize for Format {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// `--format` names something that is no format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format '{name}'; the formats are {}", Format::names())]
+pub struct UnknownFormat {
+    /// What was given.
+    pub name: String,
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let lower = name.to_ascii_lowercase();
+        Self::ALL
+            .into_iter()
+            .find(|format| format.name() == lower)
+            .or(match lower.as_str() {
+                "wel" | "snap" | "edge-list" | "edgelist" => Some(Self::EdgeListText),
+                "matrix-market" | "matrixmarket" => Some(Self::MatrixMarket),
+                "gr" | "pace" => Some(Self::Dimacs),
+                "graph" => Some(Self::Metis),
+                "gap" => Some(Self::GapSg),
+                "adj" | "pbbs" => Some(Self::Ligra),
+                _ => None,
+            })
+            .ok_or_else(|| UnknownFormat { name: name.to_owned() })
+    }
+}
+
+/// How a file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip, one member or several.
+    Gzip,
+    /// xz, one block or several.
+    Xz,
+    /// Zstandard, one frame or several.
+    Zstd,
+}
+
+impl Compression {
+    /// What the suffix of a file says.
+    pub fn of_path(path: &Path) -> Self {
+        match extension(path).as_deref() {
+            Some("gz") => Self::Gzip,
+            Some("xz") => Self::Xz,
+            Some("zst" | "zstd") => Self::Zstd,
+            _ => Self::None,
+        }
+    }
+
+    /// What the first bytes of a file say.
+    pub fn of_content(head: &[u8]) -> Self {
+        match head {
+            // Method 8 (deflate) is the only one there is, and the three highest flags are reserved.
+            [0x1f, 0x8b, 8, flags, ..] if flags & 0xe0 == 0 => Self::Gzip,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            _ => Self::None,
+        }
+    }
+
+    /// The command that decompresses it.
+    pub(super) fn command(self) -> &'static str {
+        match self {
+            Self::None => "cat",
+            Self::Gzip => "gzip",
+            Self::Xz => "xz",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(match self {
+            Self::None => "uncompressed",
+            Self::Gzip => "gzip",
+            Self::Xz => "xz",
+            Self::Zstd => "zstd",
+        })
+    }
+}
+
+/// The extension in lower case.
+pub(super) fn extension(path: &Path) -> Option<String> {
+    path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_back() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
+            assert_eq!(format.name().to_uppercase().parse(), Ok(format));
+            assert!(Format::names().contains(format.name()));
+        }
+        let error = "xml".parse::<Format>().unwrap_err().to_string();
+        assert!(error.contains("'xml'") && error.contains("graph500-packed"), "{error}");
+    }
+
+    #[test]
+    fn a_path_says_format_and_compression() {
+        let of = |path: &str| Format::of_path(Path::new(path));
+        assert_eq!(of("a/b.el"), (Some(Format::EdgeListText), Compression::None));
+        assert_eq!(of("USA-road-d.NE.gr.gz"), (Some(Format::Dimacs), Compression::Gzip));
+        assert_eq!(of("x.MTX.XZ"), (Some(Format::MatrixMarket), Compression::Xz));
+        assert_eq!(of("m.graph.zst"), (Some(Format::Metis), Compression::Zstd));
+        assert_eq!(of("bfs/1M/graph_input.dat"), (Some(Format::Parboil), Compression::None));
+        assert_eq!(of("graph4096.txt"), (None, Compression::None));
+        assert_eq!(of("gz"), (None, Compression::None));
+        assert_eq!(of(".gz"), (None, Compression::None));
+    }
+}

@@ -1,0 +1,86 @@
+//! From a generator that can make any part of its list by itself to the whole list, in parallel.
+
+use std::{mem, ops::Range};
+
+use rayon::prelude::*;
+
+use super::GenerateError;
+use crate::{
+    graph::{GraphError, Vertex},
+    memory::OutOfMemory,
+};
+
+/// Most edges a list may have: no allocation may be larger than `isize::MAX` bytes.
+pub(super) const MAX_EDGES: usize = isize::MAX as usize / size_of::<[Vertex; 2]>();
+
+/// Units of work in one part. Small enough to keep threads evenly busy and the buffer in the first-level cache,
+/// large enough that what starting a part costs does not show.
+const PART: u64 = 4096;
+
+/// A generator, able to make the edges of any range of its units of work (edges, or vertices that bring edges along)
+/// without having made the others.
+pub(super) trait Source: Sync {
+    /// Number of vertices.
+    fn vertices(&self) -> u64;
+
+    /// Units of work: the ranges passed to the other methods are parts of `0..units`.
+    fn units(&self) -> u64;
+
+    /// Number of edges of all units, where that is known without going through them.
+    fn known_edges(&self) -> Option<u64>;
+
+    /// Number of edges of these units.
+    fn count(&self, units: Range<u64>) -> usize;
+
+    /// Appends the edges of these units: exactly `count` of them.
+    fn fill(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>);
+}
+
+/// Makes the whole list on the current rayon pool.
+pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<[Vertex; 2]>, GenerateError> {
+    let mut edges = Vec::new();
+    // Memory first where the size is known, before anything else grows with it.
+    if let Some(known) = source.known_edges() {
+        reserve(&mut edges, u128::from(known))?;
+    }
+    let units = source.units();
+    let part = |index: usize| {
+        let start = index as u64 * PART;
+        start..(start + PART).min(units)
+    };
+    let parts = units.div_ceil(PART) as usize;
+    let counts: Vec<usize> = (0..parts).into_par_iter().map(|index| source.count(part(index))).collect();
+    let total: usize = counts.iter().sum();
+    reserve(&mut edges, total as u128)?;
+
+    let mut rest = &mut edges.spare_capacity_mut()[..total];
+    let mut slots = Vec::with_capacity(parts);
+    for &count in &counts {
+        let (slot, tail) = mem::take(&mut rest).split_at_mut(count);
+        slots.push(slot);
+        rest = tail;
+    }
+    slots.into_par_iter().enumerate().for_each_init(Vec::new, |buffer, (index, slot)| {
+        let range = part(index);
+        let work = range.end - range.start;
+        buffer.clear();
+        source.fill(range, buffer);
+        assert_eq!(buffer.len(), slot.len(), "a generator made another number of edges than it counted");
+        for (place, &edge) in slot.iter_mut().zip(&*buffer) {
+            place.write(edge);
+        }
+        progress(work);
+    });
+    // SAFETY: the slots cover the first `total` places of the spare capacity without gaps (their lengths sum to `total`),
+    // and each was written from end to end, or the assertion above would have stopped us.
+    unsafe { edges.set_len(total) };
+    Ok(edges)
+}
+
+fn reserve(edges: &mut Vec<[Vertex; 2]>, count: u128) -> Result<(), GenerateError> {
+    let count = usize::try_from(count).ok().filter(|&count| count <= MAX_EDGES).ok_or(GenerateError::TooManyEdges(count))?;
+    edges.try_reserve_exact(count).map_err(|error| {
+        let bytes = (count * size_of::<[Vertex; 2]>()) as u64;
+        GraphError::OutOfMemory(OutOfMemory { what: "the edge list", bytes, reason: error.to_string() }).into()
+    })
+}

@@ -1,0 +1,124 @@
+//! Edge files of the Graph500 reference codes, little-endian, without any header.
+//!
+//! - 3.x (`graph_generator.h` there): 12 bytes per edge, the low 32 bits of the first and of the second vertex, then a word
+//!   with the high 16 bits of the first (low half) and of the second (high half);
+//! - 2.1: two 64-bit integers per edge.
+//!
+//! The number of vertices is not in the file. By the specification it is a power of two (2^SCALE), so it is the smallest
+//! one above every vertex; the roots of the benchmark are drawn from all of them, isolated ones included.
+
+use rayon::prelude::*;
+
+use super::error::{Fault, Place};
+use super::fill::{Slots, fill};
+use super::scan::Cut;
+use super::source::{Content, Source};
+use super::text::{Parsed, Tick, stream};
+use super::{InputError, Progress};
+use crate::graph::{EdgeList, Listing, MAX_VERTICES, Vertex};
+
+/// One of the two layouts of an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    Packed,
+    Int64,
+}
+
+impl Layout {
+    /// Bytes per edge.
+    pub(super) fn size(self) -> usize {
+        match self {
+            Self::Packed => 12,
+            Self::Int64 => 16,
+        }
+    }
+
+    fn edge(self, bytes: &[u8]) -> [u64; 2] {
+        let word = |at: usize| u64::from(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
+        match self {
+            Self::Packed => [word(0) | (word(8) & 0xffff) << 32, word(4) | (word(8) >> 16) << 32],
+            Self::Int64 => [word(0) | word(4) << 32, word(8) | word(12) << 32],
+        }
+    }
+
+    /// Could the bytes be edges of this layout, of vertices that fit 32 bits? True for every byte string with
+    /// probability 2^-32 per edge only.
+    pub(super) fn fits(self, bytes: &[u8]) -> bool {
+        bytes.len() % self.size() == 0
+            && bytes.par_chunks_exact(self.size()).all(|edge| self.edge(edge).iter().all(|&vertex| vertex < MAX_VERTICES as u64))
+    }
+
+    /// Parses edges; gives one more than the largest vertex.
+    fn parse(self, bytes: &[u8], out: &mut Slots<'_>) -> Result<u64, Box<Fault>> {
+        let mut vertices = 0;
+        for (index, edge) in bytes.chunks_exact(self.size()).enumerate() {
+            let [source, target] = self.edge(edge);
+            let largest = source.max(target);
+            if largest >= MAX_VERTICES as u64 {
+                let at = index * self.size();
+                return Err(if largest > i64::MAX as u64 {
+                    Fault::at(at, "a vertex is negative")
+                        .cure("edges that the generator left out must be removed; or is the file in another format (--format)?")
+                } else {
+                    Fault::at(
+                        at,
+                        format!("vertex {largest}, but socbfs numbers vertices with 32 bits and takes at most {}", MAX_VERTICES - 1),
+                    )
+                    .cure("is the file in another format (--format)?")
+                });
+            }
+            vertices = vertices.max(largest + 1);
+            out.push([source as Vertex, target as Vertex]);
+        }
+        Ok(vertices)
+    }
+}
+
+/// The edges read so far.
+struct Reader {
+    layout: Layout,
+    edges: Vec<[Vertex; 2]>,
+    vertices: u64,
+}
+
+impl Reader {
+    fn append(&mut self, bytes: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+        let layout = self.layout;
+        let excess = bytes.len() % layout.size();
+        if excess != 0 {
+            let reason = format!("the file ends with {excess} bytes of an edge of {} bytes", layout.size());
+            return Err(Fault::at(bytes.len() - excess, reason).cure("is it cut off, or in another format (--format)?"));
+        }
+        let task = layout.size() << 16;
+        let chunks: Vec<&[u8]> = bytes.chunks(task).collect();
+        let room: Vec<usize> = chunks.iter().map(|chunk| chunk.len() / layout.size()).collect();
+        let vertices = fill(&mut self.edges, &room, |index, out| {
+            tick.advance(chunks[index].len() as u64);
+            layout.parse(chunks[index], out).map_err(|fault| fault.shift(index * task))
+        })?;
+        self.vertices = vertices.into_iter().fold(self.vertices, u64::max);
+        Ok(())
+    }
+}
+
+/// Reads a source.
+pub(super) fn read(source: Source, layout: Layout, progress: Option<&dyn Progress>) -> Result<EdgeList, InputError> {
+    let path = source.path.clone();
+    let mut reader = Reader { layout, edges: Vec::new(), vertices: 0 };
+    let fail = |fault: Box<Fault>, start: u64| fault.into_error(path.clone(), |offset| Place::Byte(start + offset as u64));
+    let tick = Tick::new(progress, source.size, matches!(source.content, Content::Mapped(_)));
+    if let Content::Mapped(map) = &source.content {
+        reader.append(map, &tick).map_err(|fault| fail(fault, 0))?;
+    } else {
+        let mut start = 0;
+        stream(source, Cut::Bytes(layout.size()), |bytes, consumed| {
+            reader.append(bytes, &tick).map_err(|fault| fail(fault, start))?;
+            start += bytes.len() as u64;
+            tick.at(consumed);
+            Ok(())
+        })?;
+    }
+    tick.end();
+    let vertices = reader.vertices.next_power_of_two();
+    Parsed { vertices, edges: reader.edges, listing: Listing::Once }.into_edge_list().map_err(|fault| fail(fault, 0))
+}

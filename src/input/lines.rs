@@ -1,0 +1,323 @@
+//! Text that lists one edge per line, parsed in parallel into one vector: the edge list, MatrixMarket and DIMACS formats
+//! are all of this kind and differ only in their [`Syntax`].
+
+use std::ops::Range;
+
+use memchr::memchr;
+use rayon::prelude::*;
+
+use super::error::Fault;
+use super::fill::{Slots, fill};
+use super::scan::{CHUNK, Cut, Field, MARGIN, WEIGHT, count_lines, field, fields, is_weight, line_end, number, shown};
+use super::text::Tick;
+use crate::graph::{Listing, Vertex};
+
+/// How a line of a format gives an edge.
+#[derive(Debug, Clone)]
+pub(super) struct Syntax {
+    /// The letter every edge starts with.
+    pub(super) tag: Option<u8>,
+    /// First bytes of a comment line.
+    pub(super) comments: &'static [u8],
+    /// The number of the first vertex.
+    pub(super) base: u32,
+    /// One more than the largest vertex, counted from 0.
+    pub(super) vertices: u64,
+    /// How many fields (weights, ignored) stand behind the two ends.
+    pub(super) extra: Range<usize>,
+}
+
+/// What a comment tells that the format has no other place for: ours (the writers' ` socbfs ...`), or SNAP's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Note {
+    /// Number of vertices. SNAP's ` Nodes: 5` counts those that have an edge where the numbering has gaps: it is a lower bound.
+    pub(super) vertices: Option<u64>,
+    /// How edges are listed.
+    pub(super) listing: Option<Listing>,
+}
+
+impl Note {
+    /// Reads ` socbfs vertices 5 listing once` or ` Nodes: 5 Edges: 8`, a comment without its sign; `None` for any other.
+    pub(super) fn parse(comment: &[u8]) -> Option<Self> {
+        let mut words = fields(comment).map(|(_, word)| word);
+        let mut note = Self::default();
+        match words.next()? {
+            b"Nodes:" => {
+                let Field::Number(vertices) = field(words.next()?) else { return None };
+                return Some(Self { vertices: Some(vertices), listing: None });
+            }
+            b"socbfs" => {}
+            _ => return None,
+        }
+        while let Some(key) = words.next() {
+            match (key, words.next()?) {
+                (b"vertices", value) => match field(value) {
+                    Field::Number(vertices) => note.vertices = Some(vertices),
+                    _ => return None,
+                },
+                (b"listing", b"once") => note.listing = Some(Listing::Once),
+                (b"listing", b"both-directions") => note.listing = Some(Listing::BothDirections),
+                _ => return None,
+            }
+        }
+        Some(note)
+    }
+
+    /// The text that [`parse`](Self::parse) reads; `None` where there is nothing to note.
+    pub(super) fn text(self) -> Option<String> {
+        let vertices = self.vertices.map(|vertices| format!(" vertices {vertices}"));
+        let listing = match self.listing {
+            Some(Listing::Once) => " listing once",
+            Some(Listing::BothDirections) => " listing both-directions",
+            Some(Listing::Unknown) | None => "",
+        };
+        let text = vertices.unwrap_or_default() + listing;
+        (!text.is_empty()).then(|| format!(" socbfs{text}"))
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.vertices = later.vertices.or(self.vertices);
+        self.listing = later.listing.or(self.listing);
+    }
+}
+
+/// The edges read so far.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    /// Both ends counted from 0.
+    pub(super) edges: Vec<[Vertex; 2]>,
+    /// One more than the largest vertex seen.
+    pub(super) vertices: u64,
+    /// Notes in comments.
+    pub(super) note: Note,
+}
+
+/// What one task found besides edges.
+#[derive(Debug, Default)]
+struct Part {
+    vertices: u64,
+    note: Note,
+}
+
+/// The fewest bytes an edge takes: two digits, a blank and a line end.
+const SHORTEST: usize = 4;
+
+impl Records {
+    /// Parses whole lines and appends their edges. Offsets in faults count from the start of `text`.
+    pub(super) fn append(&mut self, text: &[u8], syntax: &Syntax, tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+        let chunks = Cut::Lines.chunks(text, CHUNK);
+        // Room for as many edges as there are lines, but not for more than the bytes can hold.
+        let room: Vec<usize> = chunks
+            .par_iter()
+            .map(|chunk| {
+                let part = &text[chunk.clone()];
+                (count_lines(part) + 1).min(part.len() / SHORTEST + 1)
+            })
+            .collect();
+        let parts = fill(&mut self.edges, &room, |index, out| {
+            let chunk = chunks[index].clone();
+            tick.advance(chunk.len() as u64);
+            match syntax.tag {
+                Some(_) => parse::<true>(text, chunk, syntax, out),
+                None => parse::<false>(text, chunk, syntax, out),
+            }
+        })?;
+        for part in parts {
+            self.vertices = self.vertices.max(part.vertices);
+            self.note.merge(part.note);
+        }
+        Ok(())
+    }
+}
+
+/// Parses the lines of one chunk into `out`.
+fn parse<const TAGGED: bool>(text: &[u8], chunk: Range<usize>, syntax: &Syntax, out: &mut Slots<'_>) -> Result<Part, Box<Fault>> {
+    let tag = syntax.tag.unwrap_or_default();
+    let base = u64::from(syntax.base);
+    let mut part = Part::default();
+    let mut largest = 0; // of the numbers less base; vertex 0 where the base is 1 wraps around to the largest of all
+    let mut at = chunk.start;
+    while at < chunk.end {
+        if at + MARGIN <= text.len() {
+            // SAFETY: MARGIN bytes follow.
+            let next = unsafe { fast_line::<TAGGED>(text, at, tag, &syntax.extra) };
+            if let Some((source, target, next)) = next {
+                let (source, target) = (source.wrapping_sub(base), target.wrapping_sub(base));
+                largest = largest.max(source.max(target));
+                out.push([source as Vertex, target as Vertex]);
+                at = next;
+                continue;
+            }
+        }
+        let end = line_end(text, at).min(chunk.end);
+        // On a fault the chunk is read anew with care: an earlier line may name a vertex that does not exist.
+        match slow_line(&text[at..end], syntax).map_err(|_| first_fault(text, chunk.clone(), syntax))? {
+            Line::Edge([source, target]) => {
+                largest = largest.max(source.max(target));
+                out.push([source as Vertex, target as Vertex]);
+            }
+            Line::Note(note) => part.note.merge(note),
+            Line::Nothing => {}
+        }
+        at = end;
+    }
+    if !out.is_empty() {
+        if largest >= syntax.vertices {
+            return Err(first_fault(text, chunk, syntax));
+        }
+        part.vertices = largest + 1;
+    }
+    Ok(part)
+}
+
+/// Parses a line of the usual look: numbers of at most 15 digits with single blanks between them, no blanks at either end.
+/// Gives both numbers and the start of the next line, or `None` for a line that wants a closer look.
+///
+/// # Safety
+/// [`MARGIN`] bytes follow `at`.
+#[inline(always)]
+unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, extra: &Range<usize>) -> Option<(u64, u64, usize)> {
+    let limit = at + MARGIN - 2;
+    // A tag and its blank, two numbers of at most 15 digits and their separators are 34 bytes, and a number looks 16 bytes
+    // ahead; the loop over the weights stops at `limit`.
+    // SAFETY: so all positions asked for are below `at + MARGIN`.
+    let byte = |at: usize| unsafe { *text.get_unchecked(at) };
+    // SAFETY: as above.
+    let number = |at: usize| unsafe { number(text, at) };
+    if TAGGED {
+        if byte(at) != tag || byte(at + 1) != b' ' {
+            return None;
+        }
+        at += 2;
+    }
+    let (source, length) = number(at);
+    at += length;
+    if length == 0 || !matches!(byte(at), b' ' | b'\t') {
+        return None;
+    }
+    at += 1;
+    let (target, length) = number(at);
+    at += length;
+    if length == 0 {
+        return None;
+    }
+    let mut weights = 0;
+    loop {
+        match byte(at) {
+            b'\n' => return extra.contains(&weights).then_some((source, target, at + 1)),
+            b'\r' if byte(at + 1) == b'\n' => return extra.contains(&weights).then_some((source, target, at + 2)),
+            b' ' | b'\t' => {}
+            _ => return None,
+        }
+        at += 1;
+        let start = at;
+        while at < limit && WEIGHT[usize::from(byte(at))] {
+            at += 1;
+        }
+        if at == start || at == limit {
+            return None;
+        }
+        weights += 1;
+    }
+}
+
+/// What a line is.
+enum Line {
+    /// An edge; ends counted from 0, not checked against the number of vertices.
+    Edge([u64; 2]),
+    Note(Note),
+    /// A comment, or only blanks.
+    Nothing,
+}
+
+/// Parses any line, and says what is wrong with it.
+#[cold]
+fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
+    let mut fields = fields(line);
+    let Some((at, first)) = fields.next() else { return Ok(Line::Nothing) };
+    if syntax.comments.contains(&first[0]) {
+        return Ok(Note::parse(&line[at + 1..]).map_or(Line::Nothing, Line::Note));
+    }
+    let mut next = Some((at, first));
+    if let Some(tag) = syntax.tag {
+        if first != [tag] {
+            return Err(Fault::at(at, format!("an edge line starts with '{}', this one with {}", char::from(tag), shown(first))));
+        }
+        next = fields.next();
+    }
+    let mut ends = [0; 2];
+    for (end, name) in ends.iter_mut().zip(["first", "second"]) {
+        let Some((at, text)) = next else {
+            let text = line.strip_suffix(b"\n").unwrap_or(line);
+            return Err(Fault::at(at, format!("the {name} vertex of the edge is missing in {}", shown(text)))
+                .cure("is the file cut off, or in another format (--format)?"));
+        };
+        *end = match field(text) {
+            Field::Number(0) if syntax.base == 1 => {
+                return Err(Fault::at(at, "vertex 0, but this format counts vertices from 1"));
+            }
+            Field::Number(value) => value - u64::from(syntax.base),
+            Field::Huge => u64::MAX,
+            Field::Negative => {
+                return Err(Fault::at(at, format!("{} is negative; vertices are counted from {}", shown(text), syntax.base)));
+            }
+            Field::Other => {
+                let fault = Fault::at(at, format!("{} is no vertex number", shown(text)));
+                return Err(if memchr(b',', text).is_some() {
+                    fault.cure("fields are separated by blanks or tabs, not by commas")
+                } else {
+                    fault.cure("is the file damaged, or in another format (--format)?")
+                });
+            }
+        };
+        next = fields.next();
+    }
+    if let Some(&end) = ends.iter().find(|&&end| end >= syntax.vertices) {
+        return Err(out_of_range(at, end, syntax));
+    }
+    let mut extra = 0;
+    while let Some((at, text)) = next {
+        extra += 1;
+        if extra >= syntax.extra.end {
+            return Err(Fault::at(at, format!("unexpected {} behind the edge", shown(text))));
+        }
+        if !is_weight(text) {
+            return Err(Fault::at(at, format!("{} is no weight", shown(text)))
+                .cure("only numbers may follow the two vertices; is the file in another format (--format)?"));
+        }
+        next = fields.next();
+    }
+    if extra < syntax.extra.start {
+        return Err(Fault::at(at, format!("{} of the {} values of the edge are missing", syntax.extra.start - extra, syntax.extra.start))
+            .cure("is the file cut off?"));
+    }
+    Ok(Line::Edge(ends))
+}
+
+/// The fault of a vertex that does not exist.
+fn out_of_range(at: usize, vertex: u64, syntax: &Syntax) -> Box<Fault> {
+    use crate::graph::MAX_VERTICES;
+    let base = u64::from(syntax.base);
+    let name = if vertex == u64::MAX { "a vertex beyond 64 bits".to_owned() } else { format!("vertex {}", vertex + base) };
+    if syntax.vertices >= MAX_VERTICES as u64 {
+        Fault::at(at, format!("{name}, but socbfs numbers vertices with 32 bits and takes at most {}", MAX_VERTICES as u64 - 1 + base))
+            .cure("renumber the vertices without gaps")
+    } else {
+        let last = (syntax.vertices + base).saturating_sub(1);
+        Fault::at(at, format!("{name}, but the header says that vertices go from {base} to {last}"))
+    }
+}
+
+/// The first fault of a chunk. The fast path only sees that a vertex does not exist, not where.
+#[cold]
+fn first_fault(text: &[u8], chunk: Range<usize>, syntax: &Syntax) -> Box<Fault> {
+    let mut at = chunk.start;
+    while at < chunk.end {
+        let end = line_end(text, at).min(chunk.end);
+        if let Err(fault) = slow_line(&text[at..end], syntax) {
+            return fault.shift(at);
+        }
+        at = end;
+    }
+    Fault::whole("a vertex is out of range")
+}

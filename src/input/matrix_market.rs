@@ -1,0 +1,125 @@
+//! MatrixMarket coordinate files (<https://math.nist.gov/MatrixMarket/formats.html>): banner, comments, a size line, and one
+//! entry `row column [value [value]]` per line, 1-based. A symmetric matrix lists one triangle, so every edge once.
+
+use std::ops::Range;
+
+use super::error::Fault;
+use super::lines::{Note, Records, Syntax};
+use super::scan::{Field, field, fields, line_end, shown};
+use super::text::{Parsed, TextReader, Tick};
+use crate::graph::{GraphError, Listing, MAX_VERTICES};
+
+/// The word every file starts with.
+pub(super) const BANNER: &[u8] = b"%%MatrixMarket";
+
+pub(super) struct MatrixMarketReader {
+    stage: Stage,
+    records: Records,
+    listing: Listing,
+    /// How many values an entry has.
+    values: usize,
+}
+
+enum Stage {
+    Banner,
+    Size,
+    Entries { syntax: Syntax, count: u64 },
+}
+
+impl MatrixMarketReader {
+    pub(super) fn new() -> Self {
+        Self { stage: Stage::Banner, records: Records::default(), listing: Listing::Unknown, values: 0 }
+    }
+
+    fn banner(&mut self, line: &[u8]) -> Result<(), Box<Fault>> {
+        let words: Vec<String> = fields(line).map(|(_, word)| String::from_utf8_lossy(word).to_ascii_lowercase()).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let &[banner, object, layout, value, symmetry] = words.as_slice() else {
+            return Err(Fault::at(0, format!("{} is no MatrixMarket banner", shown(line.trim_ascii_end())))
+                .cure("the first line is '%%MatrixMarket matrix coordinate pattern general' or the like"));
+        };
+        if !banner.as_bytes().eq_ignore_ascii_case(BANNER) {
+            return Err(Fault::at(0, format!("{} is not '%%MatrixMarket'", shown(banner.as_bytes()))));
+        }
+        if object != "matrix" || layout != "coordinate" {
+            return Err(Box::new(Fault::Unsupported(format!(
+                "a MatrixMarket {object} in {layout} layout is no sparse matrix, so no graph to search; only 'matrix coordinate' is read"
+            ))));
+        }
+        self.values = match value {
+            "pattern" => 0,
+            "real" | "double" | "integer" => 1,
+            "complex" => 2,
+            _ => {
+                return Err(Fault::at(0, format!("unknown kind of values {}", shown(value.as_bytes())))
+                    .cure("it is one of pattern, real, integer, complex"));
+            }
+        };
+        self.listing = match symmetry {
+            "general" => Listing::Unknown,
+            "symmetric" | "skew-symmetric" | "hermitian" => Listing::Once,
+            _ => {
+                return Err(Fault::at(0, format!("unknown symmetry {}", shown(symmetry.as_bytes())))
+                    .cure("it is one of general, symmetric, skew-symmetric, hermitian"));
+            }
+        };
+        self.stage = Stage::Size;
+        Ok(())
+    }
+
+    /// A line before the entries: a comment, an empty line, or the size line.
+    fn size(&mut self, line: &[u8]) -> Result<(), Box<Fault>> {
+        let words: Vec<(usize, &[u8])> = fields(line).collect();
+        let Some(&(at, first)) = words.first() else { return Ok(()) };
+        if first[0] == b'%' {
+            if let Some(listing) = Note::parse(&line[at + 1..]).and_then(|note| note.listing) {
+                self.listing = listing;
+            }
+            return Ok(());
+        }
+        let numbers: Vec<Field> = words.iter().map(|&(_, word)| field(word)).collect();
+        let &[Field::Number(rows), Field::Number(columns), Field::Number(count)] = numbers.as_slice() else {
+            return Err(Fault::at(at, format!("{} is no size line", shown(line.trim_ascii()))).cure("it is 'rows columns entries'"));
+        };
+        if rows != columns {
+            return Err(Fault::at(at, format!("the matrix has {rows} rows and {columns} columns, but a graph is a square matrix")));
+        }
+        if rows > MAX_VERTICES as u64 {
+            return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(rows))));
+        }
+        let extra: Range<usize> = self.values..self.values + 1;
+        let syntax = Syntax { tag: None, comments: b"%", base: 1, vertices: rows, extra };
+        self.stage = Stage::Entries { syntax, count };
+        Ok(())
+    }
+}
+
+impl TextReader for MatrixMarketReader {
+    fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+        let mut at = 0;
+        while at < text.len() {
+            let end = line_end(text, at);
+            match &self.stage {
+                Stage::Banner => self.banner(&text[at..end]).map_err(|fault| fault.shift(at))?,
+                Stage::Size => self.size(&text[at..end]).map_err(|fault| fault.shift(at))?,
+                Stage::Entries { syntax, .. } => {
+                    return self.records.append(&text[at..], syntax, tick).map_err(|fault| fault.shift(at));
+                }
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Parsed, Box<Fault>> {
+        let Stage::Entries { syntax, count } = self.stage else {
+            return Err(Fault::whole("the file ends before its size line").cure("is it cut off?"));
+        };
+        let found = self.records.edges.len() as u64;
+        if found != count {
+            return Err(Fault::whole(format!("the size line announces {count} entries, but the file holds {found}"))
+                .cure(if found < count { "is it cut off?" } else { "correct the size line" }));
+        }
+        Ok(Parsed { vertices: syntax.vertices, edges: self.records.edges, listing: self.listing })
+    }
+}

@@ -1,0 +1,187 @@
+//! Which format a file is in: by `--format`, by what its first bytes say, by its extension, or by what its content proves.
+
+use std::path::Path;
+
+use super::adjacency::{LIGRA, LIGRA_WEIGHTED};
+use super::format::extension;
+use super::graph500::Layout;
+use super::matrix_market::BANNER;
+use super::scan::{Field, count_lines, field, fields, line_end, shown};
+use super::source::{Content, Source};
+use super::{Compression, Format, InputError, gap};
+
+/// A format and why it was chosen.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Recognised {
+    /// The format.
+    pub format: Format,
+    /// How the file is compressed.
+    pub compression: Compression,
+    /// Why.
+    pub reason: String,
+    /// Nothing but the look of the numbers speaks for the format, so that the reader must exclude others.
+    #[serde(skip)]
+    pub(super) by_structure: bool,
+}
+
+/// How many lines are looked at.
+const LINES: usize = 1000;
+
+/// Recognises the format of an opened file.
+pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recognised, InputError> {
+    let path = &source.path;
+    let (head, complete) = source.head();
+    let chosen = |format, reason: String| Recognised { format, compression: source.compression, reason, by_structure: false };
+    if let Some(format) = wanted {
+        return Ok(chosen(format, "as --format says".into()));
+    }
+    let (named, _) = Format::of_path(path);
+    if let Some((format, sign)) = signature(head) {
+        if let Some(named) = named.filter(|&named| named != format) {
+            log::warn!("{}: named like {named}, but it starts as {format} does; read as {format}", path.display());
+        }
+        return Ok(chosen(format, format!("it starts with {sign}")));
+    }
+    if let Some(format) = named {
+        return Ok(chosen(format, "by its name".into()));
+    }
+    let inner = if source.compression == Compression::None { path.as_path() } else { Path::new(path.file_stem().unwrap_or_default()) };
+    if extension(inner).as_deref() == Some("wsg") {
+        let reason = "a weighted graph of GAP (.wsg); breadth-first search needs no weights: write it without them, as .sg, with GAP's `converter -b`";
+        return Err(InputError::Unsupported { path: path.clone(), reason: reason.into() });
+    }
+    let found = if is_text(head) { text(head, complete) } else { binary(source) };
+    match found {
+        Ok((format, reason)) => {
+            Ok(Recognised { by_structure: format == Format::EdgeListText && !reason.contains('#'), ..chosen(format, reason) })
+        }
+        Err(reason) => Err(InputError::Unrecognised { path: path.clone(), reason }),
+    }
+}
+
+/// Formats that announce themselves.
+fn signature(head: &[u8]) -> Option<(Format, &'static str)> {
+    if head.get(..BANNER.len()).is_some_and(|start| start.eq_ignore_ascii_case(BANNER)) {
+        return Some((Format::MatrixMarket, "%%MatrixMarket"));
+    }
+    let (_, first) = fields(&head[..head.len().min(64)]).next()?;
+    if first == LIGRA || first == LIGRA_WEIGHTED {
+        return Some((Format::Ligra, if first == LIGRA { "AdjacencyGraph" } else { "WeightedAdjacencyGraph" }));
+    }
+    // The header of DIMACS may stand behind any number of comments.
+    let mut at = 0;
+    while matches!(head.get(at), Some(b'c' | b'\n' | b'\r')) {
+        at = line_end(head, at);
+    }
+    match head.get(at..)? {
+        [b'p', b' ' | b'\t', rest @ ..] => match fields(&rest[..rest.len().min(64)]).next()?.1 {
+            b"sp" => Some((Format::Dimacs, "'p sp'")),
+            b"tw" => Some((Format::Dimacs, "'p tw'")),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Printable ASCII and white space at the start (comments may hold bytes above 127).
+fn is_text(head: &[u8]) -> bool {
+    head.iter().take(4096).all(|&byte| byte >= b' ' && byte != 0x7f || matches!(byte, b'\t'..=b'\r'))
+}
+
+/// What the look of a text proves, with the reason; or why nothing is proven.
+fn text(head: &[u8], complete: bool) -> Result<(Format, String), String> {
+    // Whole lines only, unless the last one is the end of the file.
+    let whole = if complete { head } else { &head[..memchr::memrchr(b'\n', head).map_or(0, |at| at + 1)] };
+    let mut rows: Vec<(usize, Vec<Field>)> = Vec::new(); // offset and fields of data lines
+    let mut comment = None;
+    let mut at = 0;
+    while at < whole.len() && rows.len() < LINES {
+        let end = line_end(whole, at);
+        let line = &whole[at..end];
+        match line.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            None => {}
+            Some(&sign @ (b'#' | b'%')) => comment = comment.or(Some(char::from(sign))),
+            Some(_) => {
+                let row: Vec<Field> = fields(line).map(|(_, word)| field(word)).take(8).collect();
+                if !row.iter().take(2).all(|field| matches!(field, Field::Number(_))) {
+                    let line_number = count_lines(&whole[..at]) + 1;
+                    return Err(format!("line {line_number} is {}, where numbers are wanted", shown(line.trim_ascii())));
+                }
+                let alone = rows.is_empty() && row.len() == 1;
+                rows.push((at, row));
+                if alone {
+                    break; // no edge list: the next lines are looked at below
+                }
+            }
+        }
+        at = end;
+    }
+    let Some((start, first)) = rows.first() else {
+        return Err("there are no numbers in it".into());
+    };
+    if first.len() == 1 {
+        return match (comment, rodinia(&whole[*start..], complete)) {
+            (None, Ok(())) => Ok((Format::Rodinia, "a number, and behind it starts and degrees that add up".into())),
+            (None, Err(reason)) => {
+                Err(format!("the first line is a single number, but {reason}, as it would in Rodinia's and Parboil's files"))
+            }
+            (Some(sign), _) => Err(format!("the first line is a single number, and Rodinia's files have no '{sign}' comments")),
+        };
+    }
+    if let Some((at, row)) = rows.iter().find(|(_, row)| row.len() != first.len()) {
+        let line_number = count_lines(&whole[..*at]) + 1;
+        return Err(format!(
+            "an edge list has the same number of fields on every line, but line {line_number} has {} and the first {}",
+            row.len(),
+            first.len()
+        ));
+    }
+    match comment {
+        Some('#') => Ok((Format::EdgeListText, "'#' comments, and lines of two numbers or more".into())),
+        _ => Ok((Format::EdgeListText, "every line holds two numbers or more".into())),
+    }
+}
+
+/// Do the numbers add up as in Rodinia's and Parboil's files, as far as they are there? Otherwise, what does not.
+fn rodinia(text: &[u8], complete: bool) -> Result<(), String> {
+    let mut numbers = fields(text).map(|(_, word)| field(word)).peekable();
+    let mut next = || {
+        let number = numbers.next()?;
+        // The last number of an incomplete text may be cut short, but then its end is a line end: only whole lines are given.
+        Some(if let Field::Number(number) = number { Ok(number) } else { Err("not all of what follows are numbers".to_owned()) })
+    };
+    let Some(vertices) = next().transpose()? else { return Err("nothing follows".into()) };
+    let mut sum = 0_u64;
+    for vertex in 0..vertices {
+        let (Some(start), Some(degree)) = (next().transpose()?, next().transpose()?) else {
+            return if complete || vertex == 0 { Err("starts and degrees of its vertices do not follow".into()) } else { Ok(()) };
+        };
+        if start != sum {
+            return Err(format!("the edges of vertex {vertex} do not start where those before it end"));
+        }
+        sum = sum.saturating_add(degree);
+    }
+    let (source, entries) = (next().transpose()?, next().transpose()?);
+    match (source, entries) {
+        (Some(source), _) if source >= vertices => Err("no source follows".into()),
+        (_, Some(entries)) if entries != sum => Err("the degrees do not add up to the number of edges".into()),
+        (_, None) if complete => Err("no source and number of edges follow".into()),
+        _ => Ok(()),
+    }
+}
+
+/// What the bytes of a binary file prove, with the reason; or why nothing is proven.
+fn binary(source: &Source) -> Result<(Format, String), String> {
+    let Content::Mapped(bytes) = &source.content else {
+        return Err("it is binary, and its format can only be proven by all of it, uncompressed".into());
+    };
+    if gap::proves(bytes) {
+        return Ok((Format::GapSg, "header, offsets and size agree".into()));
+    }
+    match (Layout::Packed.fits(bytes), Layout::Int64.fits(bytes)) {
+        (true, false) => Ok((Format::Graph500Packed, "every 12 bytes are an edge".into())),
+        (false, true) => Ok((Format::Graph500Int64, "every 16 bytes are an edge".into())),
+        (true, true) => Err("it is binary, and may be edges of 12 or of 16 bytes".into()),
+        (false, false) => Err("it is binary, and neither a .sg file nor Graph500 edges".into()),
+    }
+}

@@ -1,0 +1,243 @@
+//! Files as bytes: mapped into memory where they are plain, as a stream of blocks where they are compressed or no file.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
+use memmap2::Mmap;
+
+use super::scan::Cut;
+use super::zstd::ZstdReader;
+use super::{Compression, InputError};
+
+/// A file that has been opened.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) compression: Compression,
+    pub(super) content: Content,
+    /// Size of the file (0 for a pipe).
+    pub(super) size: u64,
+    /// Bytes of the file that a stream has consumed so far.
+    pub(super) consumed: Arc<AtomicU64>,
+}
+
+/// What is in the file, decompressed.
+pub(super) enum Content {
+    /// All of it.
+    Mapped(Mmap),
+    /// The first bytes, and what follows them (`None`: nothing).
+    Stream { head: Vec<u8>, rest: Option<Box<dyn Read + Send>> },
+}
+
+/// How much of a stream is looked at to recognise its format.
+const HEAD: usize = 64 << 10;
+
+/// Size of the blocks that a stream is cut into: work for every thread, and small against any graph worth the parallelism.
+const BLOCK: usize = 8 << 20;
+
+/// The longest line of a compressed text: a vertex of 100 million neighbours in METIS.
+const LONGEST: usize = 1 << 30;
+
+/// What an xz file may make the decompressor allocate, in KiB: four times what `xz -9` needs.
+const XZ_MEMORY_KIB: u32 = 256 << 10;
+
+impl Source {
+    /// Opens a file and looks at its first bytes.
+    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
+        let open_error = |reason| InputError::Open { path: path.to_owned(), reason };
+        let read_error = |reason| InputError::Read { path: path.to_owned(), reason };
+        let file = File::open(path).map_err(open_error)?;
+        let metadata = file.metadata().map_err(open_error)?;
+        if metadata.is_dir() {
+            return Err(InputError::Directory { path: path.to_owned() });
+        }
+        let consumed = Arc::new(AtomicU64::new(0));
+        let mut source = Self {
+            path: path.to_owned(),
+            compression: Compression::None,
+            content: Content::Stream { head: Vec::new(), rest: None },
+            size: if metadata.is_file() { metadata.len() } else { 0 },
+            consumed: Arc::clone(&consumed),
+        };
+        if metadata.is_file() && metadata.len() > 0 {
+            // SAFETY: the map is only read. Another process that changes the file while it is read changes bytes under us:
+            // nothing below keeps a conclusion about mapped bytes that memory safety would rest on. One that truncates it
+            // ends this process with SIGBUS, as for every tool that maps files.
+            if let Ok(map) = unsafe { Mmap::map(&file) } {
+                source.compression = Compression::of_content(&map);
+                if source.compression == Compression::None {
+                    #[cfg(unix)]
+                    let _ = map.advise(memmap2::Advice::WillNeed); // a hint, no promise
+                    source.content = Content::Mapped(map);
+                    source.refuse_false_suffix()?;
+                    return Ok(source);
+                }
+            }
+            // No map to be had (some network and FUSE file systems, or a 32-bit address space): a stream does.
+        }
+        let mut raw = BufReader::with_capacity(256 << 10, Counted { file, consumed });
+        // A pipe may give its first bytes in crumbs: the longest magic is six bytes.
+        let mut start = Vec::new();
+        raw.by_ref().take(8).read_to_end(&mut start).map_err(read_error)?;
+        source.compression = Compression::of_content(&start);
+        source.refuse_false_suffix()?;
+        let raw = Cursor::new(start).chain(raw);
+        let mut rest: Box<dyn Read + Send> = match source.compression {
+            Compression::None => Box::new(raw),
+            Compression::Gzip => Box::new(MultiGzDecoder::new(raw)),
+            Compression::Xz => Box::new(XzReader::new_mem_limit(raw, true, XZ_MEMORY_KIB)),
+            Compression::Zstd => Box::new(ZstdReader::new(raw)),
+        };
+        let mut head = Vec::new();
+        rest.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(|reason| source.stream_error(reason))?;
+        if head.is_empty() {
+            return Err(InputError::Empty { path: source.path });
+        }
+        let rest = (head.len() == HEAD).then_some(rest);
+        source.content = Content::Stream { head, rest };
+        Ok(source)
+    }
+
+    /// The first bytes (all of a mapped file), and whether they are all there is.
+    pub(super) fn head(&self) -> (&[u8], bool) {
+        match &self.content {
+            Content::Mapped(map) => (map, true),
+            Content::Stream { head, rest } => (head, rest.is_none()),
+        }
+    }
+
+    /// The error of a stream.
+    pub(super) fn stream_error(&self, reason: io::Error) -> InputError {
+        let path = self.path.clone();
+        match self.compression {
+            Compression::None => InputError::Read { path, reason },
+            compression => InputError::Decompress { path, compression, reason },
+        }
+    }
+
+    fn refuse_false_suffix(&self) -> Result<(), InputError> {
+        let named = Compression::of_path(&self.path);
+        if named == Compression::None || self.compression != Compression::None {
+            return Ok(());
+        }
+        if self.size == 0 && matches!(&self.content, Content::Stream { head, .. } if head.is_empty()) {
+            return Ok(()); // empty, which says more; or a pipe of that name, which decompression then refuses or not
+        }
+        let reason = io::Error::new(io::ErrorKind::InvalidData, format!("it is named so, but does not start as {named} data does"));
+        Err(InputError::Decompress { path: self.path.clone(), compression: named, reason })
+    }
+}
+
+/// A file that counts what is read from it.
+struct Counted {
+    file: File,
+    consumed: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.consumed.fetch_add(count as u64, Ordering::Relaxed); // a number to show, nothing hangs on it
+        Ok(count)
+    }
+}
+
+/// Why [`for_each_block`] stopped.
+pub(super) enum Stopped<E> {
+    /// The stream failed.
+    Stream(io::Error),
+    /// The consumer did.
+    Consumer(E),
+}
+
+/// Feeds a stream to `consume` in blocks that end where `cut` allows; the next blocks are read (and decompressed) on a
+/// thread of their own meanwhile. Holds at most four blocks of [`BLOCK`] bytes, unless a single line is longer.
+pub(super) fn for_each_block<E>(
+    reader: impl Read + Send,
+    cut: Cut,
+    mut consume: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), Stopped<E>> {
+    let (full_sender, full) = mpsc::sync_channel::<io::Result<Vec<u8>>>(2);
+    let (empty, empty_receiver) = mpsc::channel::<Vec<u8>>();
+    thread::scope(|scope| {
+        let producer = thread::Builder::new()
+            .name("socbfs-read".to_owned())
+            .spawn_scoped(scope, move || {
+                let mut blocks = Blocks { reader, cut, carry: Vec::new(), ended: false };
+                loop {
+                    let block = blocks.next(empty_receiver.try_recv().unwrap_or_default());
+                    let last = block.as_ref().map_or(true, Vec::is_empty);
+                    // A send fails where the consumer has stopped.
+                    if full_sender.send(block).is_err() || last {
+                        return;
+                    }
+                }
+            })
+            .map_err(Stopped::Stream)?;
+        // By value: an early return drops the receiver, which ends the producer.
+        for block in full {
+            let block = block.map_err(Stopped::Stream)?;
+            if !block.is_empty() {
+                consume(&block).map_err(Stopped::Consumer)?;
+            }
+            let _ = empty.send(block); // the producer may have finished
+        }
+        // Joined by hand, so that a panic within a decompressor is an error here.
+        producer.join().map_err(|_| Stopped::Stream(io::Error::new(io::ErrorKind::InvalidData, "the decompressor gave up on the data")))
+    })
+}
+
+/// Cuts a stream into blocks.
+struct Blocks<R> {
+    reader: R,
+    cut: Cut,
+    /// What stood behind the last cut.
+    carry: Vec<u8>,
+    ended: bool,
+}
+
+impl<R: Read> Blocks<R> {
+    /// The next block, in a buffer that was used before; empty at the end.
+    fn next(&mut self, mut block: Vec<u8>) -> io::Result<Vec<u8>> {
+        block.clear();
+        block.append(&mut self.carry);
+        while !self.ended {
+            let want = if block.len() < BLOCK { BLOCK - block.len() } else { block.len() };
+            block.try_reserve(want).map_err(io::Error::other)?;
+            let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block)?;
+            self.ended = read < want;
+            let end = if self.ended { block.len() } else { self.cut.last(&block) };
+            if end > 0 || self.ended {
+                self.carry.extend_from_slice(&block[end..]);
+                block.truncate(end);
+                break;
+            }
+            if block.len() > LONGEST {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line is longer than {LONGEST} bytes")));
+            }
+        }
+        Ok(block)
+    }
+}
+
+/// Reads all that is left of a stream, with an error instead of an abort where there is not enough memory.
+pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64) -> io::Result<()> {
+    let mut reader = reader.take(at_most);
+    let mut buffered = BufReader::with_capacity(1 << 20, &mut reader);
+    loop {
+        let part = buffered.fill_buf()?;
+        if part.is_empty() {
+            return Ok(());
+        }
+        bytes.try_reserve(part.len()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        bytes.extend_from_slice(part);
+        let count = part.len();
+        buffered.consume(count);
+    }
+}

@@ -1,0 +1,837 @@
+//! Every format, read and written.
+
+use std::fs;
+use std::io::{Cursor, Write};
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+use crate::graph::{Listing, Vertex};
+
+/// A list, taken apart.
+type Parts = (usize, Vec<[Vertex; 2]>, Listing);
+
+fn parts(list: &EdgeList) -> Parts {
+    let mut edges = Vec::new();
+    list.for_each(0..list.len(), |source, target| edges.push([source, target]));
+    (list.vertices(), edges, list.listing())
+}
+
+fn read_as(name: &str, bytes: &[u8], format: Option<Format>) -> Result<Parts, InputError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    read(&path, &ReadOptions { format, progress: None }).map(|list| parts(&list))
+}
+
+fn read_bytes(name: &str, bytes: &[u8]) -> Result<Parts, InputError> {
+    read_as(name, bytes, None)
+}
+
+fn ok(name: &str, text: &str) -> Parts {
+    read_bytes(name, text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The message of the error, from the file name on.
+fn message(name: &str, bytes: &[u8]) -> String {
+    let text = read_bytes(name, bytes).unwrap_err().to_string();
+    text[text.find(name).unwrap_or_else(|| panic!("no file name in {text}"))..].to_owned()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn xz(bytes: &[u8], block: Option<u64>) -> Vec<u8> {
+    let mut options = lzma_rust2::XzOptions::with_preset(0);
+    options.set_block_size(block.and_then(std::num::NonZeroU64::new));
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(Cursor::new(bytes), ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+mod formats {
+    use super::*;
+
+    #[test]
+    fn edge_list() {
+        let edges = vec![[0, 1], [2, 0], [7, 7], [2, 0]];
+        let expected = (8, edges, Listing::Unknown);
+        for text in [
+            "0 1\n2 0\n7 7\n2 0\n",
+            "0 1\n2 0\n7 7\n2 0",
+            "# SNAP\n#\tx y\n0\t1\n\n2\t0\n% KONECT\n 7   7 \n2 0",
+            "0 1\r\n2 0\r\n7 7\r\n2 0\r\n",
+            "0 1 5\n2 0 0.25\n7 7 -1e-3\n2 0 1 1262304000\n",
+            "0 1 5\r\n2 0 7 \r\n7 7 1\r\n2 0 1\r\n",
+            "00 01\n2\x0b0\n000000000000000000000000000007 7\n2 0\n\n\n",
+        ] {
+            assert_eq!(ok("g.el", text), expected, "{text:?}");
+        }
+        assert_eq!(ok("g.txt", "# Nodes: 9 Edges: 1\n0 1\n"), (9, vec![[0, 1]], Listing::Unknown));
+        assert_eq!(ok("g.txt", "# Nodes: 2 Edges: 1\n5 7\n"), (8, vec![[5, 7]], Listing::Unknown));
+        assert_eq!(ok("g.el", "# nothing\n"), (0, vec![], Listing::Unknown));
+        assert_eq!(ok("g.el", "0 4294967292\n").0, 4_294_967_293);
+    }
+
+    #[test]
+    fn matrix_market() {
+        let (general, once) = (Listing::Unknown, Listing::Once);
+        for (kind, values, listing) in [
+            ("pattern general", "", general),
+            ("real general", " -1.5e-300", general),
+            ("integer symmetric", " 3", once),
+            ("real skew-symmetric", " 1.0000000000000000000000000000000000000000000000000000000000", once),
+            ("complex hermitian", " 1.5 -2", once),
+            ("Pattern Symmetric", "", once),
+        ] {
+            let text = format!("%%MatrixMarket matrix coordinate {kind}\n% a\n\n4 4 3\n1 1{values}\n3 2{values}\n4 1{values}\n");
+            let expected = (4, vec![[0, 0], [2, 1], [3, 0]], listing);
+            assert_eq!(ok("g.mtx", &text), expected, "{text}");
+            assert_eq!(ok("g.txt", &text), expected, "by its banner");
+            assert_eq!(ok("g.mtx", &text.replace('\n', "\r\n")), expected);
+        }
+        assert_eq!(ok("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n0 0 0\n"), (0, vec![], general));
+    }
+
+    #[test]
+    fn dimacs() {
+        let arcs = vec![[0, 1], [1, 0], [3, 2]];
+        assert_eq!(ok("g.gr", "c road\np sp 5 3\nc x\na 1 2 803\na 2 1 803\na 4 3 1\n"), (5, arcs.clone(), Listing::Unknown));
+        assert_eq!(ok("g.gr", "p tw 5 3\n1 2\n2 1\n4 3\n"), (5, arcs.clone(), Listing::Once));
+        assert_eq!(ok("g.txt", "c\nc comment\n\np\tsp  5 3\r\na 1 2 1\r\na 2 1 1\r\n\ta 4\t3 1\r\n"), (5, arcs, Listing::Unknown));
+    }
+
+    #[test]
+    fn metis() {
+        // The graph of the manual's figure: 7 vertices, 11 edges.
+        let plain = "7 11\n5 3 2\n1 3 4\n5 4 2 1\n2 3 6 7\n1 3 6\n5 4 7\n6 4\n";
+        let (vertices, edges, listing) = ok("g.graph", plain);
+        assert_eq!((vertices, edges.len(), listing), (7, 22, Listing::BothDirections));
+        assert_eq!(edges[..6], [[0, 4], [0, 2], [0, 1], [1, 0], [1, 2], [1, 3]]);
+        for text in [
+            "% c\n7 11 0\n% c\n5 3 2 \n 1 3 4\n5  4\t2 1\n% c\n2 3 6 7\r\n1 3 6\n5 4 7\n6 4\n\n\n",
+            "7 11 1\n5 1 3 2 2 1\n1 1 3 2 4 1\n5 3 4 2 2 2 1 2\n2 1 3 2 6 2 7 5\n1 1 3 3 6 2\n5 2 4 2 7 6\n6 6 4 5\n",
+            "7 11 011\n4 5 1 3 2 2 1\n2 1 1 3 2 4 1\n5 5 3 4 2 2 2 1 2\n3 2 1 3 2 6 2 7 5\n1 1 1 3 3 6 2\n6 5 2 4 2 7 6\n2 6 6 4 5\n",
+            "7 11 10 3\n1 2 0 5 3 2\n0 2 2 1 3 4\n4 1 1 5 4 2 1\n2 2 3 2 3 6 7\n1 1 1 1 3 6\n2 2 1 5 4 7\n1 2 1 6 4\n",
+            "7 11 100\n1 5 3 2\n0 1 3 4\n4 5 4 2 1\n2 2 3 6 7\n1 1 3 6\n2 5 4 7\n1 6 4",
+            "7 11 111 1\n9 4 5 1 3 2 2 1\n9 2 1 1 3 2 4 1\n9 5 5 3 4 2 2 2 1 2\n9 3 2 1 3 2 6 2 7 5\n9 1 1 1 3 3 6 2\n9 6 5 2 4 2 7 6\n9 2 6 6 4 5\n",
+        ] {
+            assert_eq!(ok("g.graph", text), (7, edges.clone(), listing), "{text}");
+        }
+        let isolated = ok("g.graph", "4 1\n\n4\n\n2\n");
+        assert_eq!(isolated, (4, vec![[1, 3], [3, 1]], Listing::BothDirections));
+    }
+
+    #[test]
+    fn gap_sg() {
+        let sg = |directed: u8, offsets: &[u64], targets: &[u32]| {
+            let mut bytes = vec![directed];
+            bytes.extend((targets.len() as u64).to_le_bytes());
+            bytes.extend((offsets.len() as u64 - 1).to_le_bytes());
+            for _ in 0..=directed {
+                offsets.iter().for_each(|offset| bytes.extend(offset.to_le_bytes()));
+                targets.iter().for_each(|target| bytes.extend(target.to_le_bytes()));
+            }
+            bytes
+        };
+        let undirected = sg(0, &[0, 1, 1, 2], &[2, 0]);
+        let expected = (3, vec![[0, 2], [2, 0]], Listing::BothDirections);
+        assert_eq!(read_bytes("g.sg", &undirected).unwrap(), expected);
+        assert_eq!(read_bytes("g.bin", &undirected).unwrap(), expected, "header, offsets and size prove it");
+        assert_eq!(read_bytes("g.sg.gz", &gzip(&undirected)).unwrap(), expected);
+        let directed = sg(1, &[0, 1, 1, 1], &[2]);
+        let expected = (3, vec![[0, 2]], Listing::Unknown);
+        assert_eq!(read_bytes("g.sg", &directed).unwrap(), expected);
+        assert_eq!(read_bytes("g.sg.zst", &zstd(&directed)).unwrap(), expected);
+
+        assert!(message("g.sg", &undirected[..40]).contains("byte 1: the header announces 3 vertices and 2 entries, which makes 57 bytes"));
+        assert!(message("g.sg.gz", &gzip(&undirected[..40])).contains("but the file has 40; is it cut off?"));
+        assert!(message("g.sg", &undirected[..9]).contains("9 bytes are too few"));
+        assert!(message("g.sg", b"0 1\n1 2\n2 3\n3 4\n4 5\n").contains("the first byte of a GAP .sg file is 0 or 1, this one is 48"));
+        assert!(message("g.sg", &sg(0, &[0, 2, 1, 2], &[2, 0])).contains("byte 33: the offset of vertex 2 is 1"));
+        assert!(message("g.sg", &sg(0, &[0, 1, 1, 2], &[2, 3])).contains("byte 53: entry 1 names vertex 3"));
+        let weighted = sg(0, &[0, 1, 1, 2], &[2, 0, 0, 0]);
+        let mut weighted = [&weighted[..1], &2_u64.to_le_bytes(), &weighted[9..]].concat();
+        assert!(message("g.sg", &weighted).contains(".wsg"));
+        assert!(message("g.wsg", &weighted).contains(".wsg"));
+        weighted[1..17].fill(0xff);
+        assert!(message("g.sg", &weighted).contains("negative"));
+        weighted[8] = 0x7f;
+        weighted[16] = 0x7f;
+        assert!(message("g.sg", &weighted).contains("more than any file can hold"));
+        assert!(message("g.sg.gz", &gzip(&weighted)).contains("more than any file can hold"));
+    }
+
+    #[test]
+    fn ligra() {
+        let expected = (4, vec![[0, 1], [0, 2], [2, 3]], Listing::Unknown);
+        assert_eq!(ok("g.adj", "AdjacencyGraph\n4\n3\n0\n2\n2\n3\n1\n2\n3\n"), expected);
+        assert_eq!(ok("g.txt", "WeightedAdjacencyGraph\n4 3 0 2 2 3\n1 2 3\n-7 0.5 99999999999999999999"), expected);
+        assert_eq!(ok("g.adj", "AdjacencyGraph\n0\n0\n"), (0, vec![], Listing::Unknown));
+        assert_eq!(ok("g.adj", "AdjacencyGraph\n2\n0\n0\n0\n"), (2, vec![], Listing::Unknown));
+    }
+
+    #[test]
+    fn rodinia_and_parboil() {
+        let text = "4\n0 2\n2 0\n2 1\n3 0\n\n1\n\n3\n1 5\n2 6\n3 -7\n";
+        let expected = (4, vec![[0, 1], [0, 2], [2, 3]], Listing::Unknown);
+        assert_eq!(ok("graph4.txt", text), expected);
+        assert_eq!(ok("graph_input.dat", text), expected);
+        assert_eq!(ok("x.txt", "1\n0 0\n0\n0\n"), (1, vec![], Listing::Unknown));
+    }
+
+    #[test]
+    fn graph500() {
+        let edges = [[1_u32, 6], [3, 3], [0, 2]];
+        let packed: Vec<u8> = edges.iter().flat_map(|&[u, v]| [u, v, 0]).flat_map(u32::to_le_bytes).collect();
+        let int64: Vec<u8> = edges.iter().flatten().flat_map(|&end| u64::from(end).to_le_bytes()).collect();
+        let expected = (8, edges.to_vec(), Listing::Once); // 2^SCALE vertices
+        for (bytes, format) in [(&packed, Format::Graph500Packed), (&int64, Format::Graph500Int64)] {
+            assert_eq!(read_as("edges", bytes, Some(format)).unwrap(), expected);
+            assert_eq!(read_bytes("edges", bytes).unwrap(), expected, "{format} is proven by the zeros");
+            assert_eq!(read_as("edges.xz", &xz(bytes, None), Some(format)).unwrap(), expected);
+            let error = read_as("edges", &bytes[..bytes.len() - 5], Some(format)).unwrap_err().to_string();
+            assert!(error.contains("of an edge of"), "{error}");
+            assert!(message("edges.gz", &gzip(bytes)).contains("--format"), "not all of it is looked at");
+        }
+        assert!(message("edges", &[0; 48]).contains("may be edges of 12 or of 16 bytes"));
+        let mut far = packed.clone();
+        far[12 + 8] = 1; // bit 32 of the second edge's first vertex
+        let error = read_as("edges", &far, Some(Format::Graph500Packed)).unwrap_err().to_string();
+        assert!(error.contains("byte 12: vertex 4294967299, but socbfs numbers vertices with 32 bits"), "{error}");
+        let negative: Vec<u8> = [-1_i64, -1].iter().flat_map(|end| end.to_le_bytes()).collect();
+        let error = read_as("edges", &negative, Some(Format::Graph500Int64)).unwrap_err().to_string();
+        assert!(error.contains("byte 0: a vertex is negative"), "{error}");
+    }
+}
+
+mod recognition {
+    use super::*;
+
+    fn recognised(name: &str, text: &str) -> Result<Format, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        recognise(&path, None).map(|found| found.format).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn content_that_proves_a_format() {
+        for (name, text, format) in [
+            ("g.txt", "# Nodes: 3\n0\t1\n1\t2\n", Format::EdgeListText),
+            ("g", "0 1\n1 2\n5 1\n", Format::EdgeListText),
+            ("g.tsv", "% sym\n1 2 1 0\n2 3 1 0\n", Format::EdgeListText),
+            ("g.txt", "3\n0 1\n1 0\n1 1\n0\n2\n1 1\n2 1\n", Format::Rodinia),
+            ("g.el", "%%matrixmarket matrix coordinate pattern general\n1 1 0\n", Format::MatrixMarket),
+            ("g.graph", "c\np sp 1 0\n", Format::Dimacs),
+            ("g", "WeightedAdjacencyGraph\n0\n0\n", Format::Ligra),
+        ] {
+            assert_eq!(recognised(name, text), Ok(format), "{text}");
+        }
+    }
+
+    #[test]
+    fn content_that_proves_nothing_is_refused_with_the_way_out() {
+        for (name, text, reason) in [
+            ("g.txt", "3\n0 1\n5 0\n", "the edges of vertex 1 do not start where those before it end"),
+            ("g.txt", "3\n", "starts and degrees of its vertices do not follow"),
+            ("g.txt", "1\n0 3\n0\n4\n", "the degrees do not add up"),
+            ("g.txt", "0 1\n1 2 3\n", "line 2 has 3 and the first 2"),
+            ("g.csv", "0,1\n1,2\n", "line 1 is '0,1', where numbers are wanted"),
+            ("g.txt", "source target\n0 1\n", "line 1 is 'source target'"),
+            ("g.txt", "# only\n", "there are no numbers in it"),
+            ("g.txt", "\0\u{1}\u{2}", "binary"),
+        ] {
+            let error = recognised(name, text).unwrap_err();
+            assert!(error.contains(reason) && error.contains("--format, one of el, mtx"), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_that_may_be_a_header_is_refused_unless_the_user_says_what_it_is() {
+        for text in ["5 3\n0 1\n1 2\n3 4\n", "3 3\n2 3\n1 3\n1 2\n", "2 1\n0 1\n"] {
+            assert!(message("g.txt", text.as_bytes()).contains("--format el"), "{text}");
+            assert_eq!(read_as("g.txt", text.as_bytes(), Some(Format::EdgeListText)).unwrap().1.len(), text.lines().count());
+            assert!(read_bytes("g.txt", format!("# SNAP\n{text}").as_bytes()).is_ok());
+        }
+        assert_eq!(read_as("g.txt", b"3 3\n2 3\n1 3\n1 2\n", Some(Format::Metis)).unwrap().1.len(), 6);
+        assert_eq!(ok("g.txt", "5 3\n0 1\n1 6\n3 4\n").1.len(), 4); // 6 is above 5
+    }
+
+    #[test]
+    fn a_long_rodinia_file_is_recognised_by_its_start() {
+        let vertices = 50_000;
+        let mut text = format!("{vertices}\n");
+        (0..vertices).for_each(|vertex| text += &format!("{vertex} 1\n"));
+        text += &format!("0\n{vertices}\n");
+        (0..vertices).for_each(|vertex| text += &format!("{vertex} 1\n"));
+        for (name, bytes) in [("g.txt", text.clone().into_bytes()), ("g.txt.gz", gzip(text.as_bytes()))] {
+            assert_eq!(read_bytes(name, &bytes).unwrap().1.len(), vertices);
+        }
+    }
+}
+
+mod faults {
+    use super::*;
+
+    #[test]
+    fn are_told_with_file_line_and_reason() {
+        let mtx = |rest: &str| format!("%%MatrixMarket matrix coordinate real general\n{rest}");
+        for (name, text, wanted) in [
+            ("g.el", "0 1\n0 x\n".to_owned(), "g.el:2: 'x' is no vertex number"),
+            ("g.el", "0 1\n\n3\n".to_owned(), "g.el:3: the second vertex of the edge is missing in '3'; is the file cut off"),
+            ("g.el", "0 1\n1,2\n".to_owned(), "g.el:2: '1,2' is no vertex number; fields are separated by blanks or tabs, not by commas"),
+            ("g.el", "0 1\n0 -1\n".to_owned(), "g.el:2: '-1' is negative"),
+            ("g.el", "0 4294967295\n".to_owned(), "g.el:1: vertex 4294967295, but socbfs numbers vertices with 32 bits"),
+            ("g.el", "0 1\n0 99999999999999999999\n".to_owned(), "g.el:2: a vertex beyond 64 bits"),
+            ("g.el", "0 1 2;3\n".to_owned(), "g.el:1: '2;3' is no weight"),
+            ("g.el", "0 1\n\u{1}\0\u{7f}\n".to_owned(), "g.el:2: '\\x01\\x00\\x7f' is no vertex number"),
+            ("g.mtx", "1 1 1\n".to_owned(), "g.mtx:1: '1 1 1' is no MatrixMarket banner"),
+            (
+                "g.mtx",
+                "%%MatrixMarket matrix array real general\n".to_owned(),
+                "g.mtx: a MatrixMarket matrix in array layout is no sparse matrix",
+            ),
+            ("g.mtx", "%%MatrixMarket matrix coordinate quaternion general\n".to_owned(), "g.mtx:1: unknown kind of values 'quaternion'"),
+            ("g.mtx", "%%MatrixMarket matrix coordinate real lopsided\n".to_owned(), "g.mtx:1: unknown symmetry 'lopsided'"),
+            ("g.mtx", mtx("% c\n3 4 1\n1 1 1\n"), "g.mtx:3: the matrix has 3 rows and 4 columns"),
+            ("g.mtx", mtx("% c\n3 3\n1 1 1\n"), "g.mtx:3: '3 3' is no size line; it is 'rows columns entries'"),
+            ("g.mtx", mtx("3 3 1\n0 1 1\n"), "g.mtx:3: vertex 0, but this format counts vertices from 1"),
+            ("g.mtx", mtx("3 3 2\n1 1 1\n1 4 1\n"), "g.mtx:4: vertex 4, but the header says that vertices go from 1 to 3"),
+            ("g.mtx", mtx("3 3 1\n1 2\n"), "g.mtx:3: 1 of the 1 values of the edge are missing"),
+            ("g.mtx", mtx("3 3 1\n1 2 3 4\n"), "g.mtx:3: unexpected '4' behind the edge"),
+            ("g.mtx", mtx("3 3 2\n1 2 3\n"), "g.mtx: the size line announces 2 entries, but the file holds 1; is it cut off?"),
+            ("g.mtx", mtx(""), "g.mtx: the file ends before its size line"),
+            ("g.mtx", mtx("5000000000 5000000000 1\n"), "g.mtx: the graph has 5000000000 vertices"),
+            ("g.gr", "a 1 2 3\n".to_owned(), "g.gr:1: 'a 1 2 3' stands where the header of a DIMACS .gr file is wanted"),
+            ("g.gr", "c\np max 3 1\n".to_owned(), "g.gr:2: a DIMACS file of kind 'max' is not read"),
+            ("g.gr", "p sp 3 x\n".to_owned(), "g.gr:1: 'p sp 3 x' has no two numbers"),
+            ("g.gr", "p sp 3 1\ne 1 2\n".to_owned(), "g.gr:2: an edge line starts with 'a', this one with 'e'"),
+            ("g.gr", "p sp 3 1\na 1 4 1\n".to_owned(), "g.gr:2: vertex 4, but"),
+            ("g.gr", "p tw 3 2\n1 2\n".to_owned(), "g.gr: the header announces 2 edges, but the file holds 1; is it cut off?"),
+            ("g.gr", "c\n".to_owned(), "g.gr: there is no header line"),
+            ("g.graph", "x\n".to_owned(), "g.graph:1: 'x' is no METIS header"),
+            ("g.graph", "2 1 3\n2\n1\n".to_owned(), "g.graph:1: '2 1 3' is no METIS header"),
+            ("g.graph", "2 1\n2\n".to_owned(), "g.graph: the header announces 2 vertices, but only 1 rows follow"),
+            (
+                "g.graph",
+                "2 2\n2\n1\n".to_owned(),
+                "g.graph: the header announces 2 edges, so 4 neighbours (each edge at both ends), but the rows hold 2",
+            ),
+            ("g.graph", "2 1\n% c\n3\n1\n".to_owned(), "g.graph:3: vertex 3, but the header says that there are 2"),
+            ("g.graph", "2 1\n0\n1\n".to_owned(), "g.graph:2: vertex 0, but this format counts vertices from 1"),
+            ("g.graph", "2 1\n2\n1\n2\n".to_owned(), "g.graph:4: a row behind the last of the 2 vertices"),
+            ("g.graph", "2 1 1\n2 1\n1\n".to_owned(), "g.graph:3: a edge weight of vertex 2 is missing"),
+            ("g.graph", "% c\n".to_owned(), "g.graph: there is no header line"),
+            ("g.adj", "Adjacency\n1\n".to_owned(), "g.adj:1: 'Adjacency' stands where 'AdjacencyGraph'"),
+            (
+                "g.adj",
+                "AdjacencyGraph\n3\n1\n0\n1\n".to_owned(),
+                "g.adj: the file ends before the offsets (2 of 3 numbers read); is it cut off?",
+            ),
+            ("g.adj", "AdjacencyGraph\n2\n1\n0\n2\n0\n".to_owned(), "g.adj:5: the offset of vertex 1 is 2"),
+            ("g.adj", "AdjacencyGraph\n2\n1\n0\n1\n2\n".to_owned(), "g.adj:6: '2' is not one of the 2 vertices"),
+            ("g.adj", "AdjacencyGraph\n2\n1\n0\n1\n1\n7\n".to_owned(), "g.adj:7: more numbers follow"),
+            ("g.adj", "AdjacencyGraph\n0\n1\n0\n".to_owned(), "g.adj:4: edges follow, but the graph has no vertices"),
+            ("g.adj", "AdjacencyGraph\n2\n-1\n".to_owned(), "g.adj:3: '-1' stands where a number below 2^32 is wanted"),
+            ("g.adj", "AdjacencyGraph\n2\nx\n".to_owned(), "g.adj:3: 'x' is no number"),
+            ("graph_input.dat", "2\n0 1\n1 1\n2\n2\n".to_owned(), "graph_input.dat:4: the source 2 is not one of the 2 vertices"),
+            ("graph_input.dat", "2\n0 1\n1 1\n0\n3\n".to_owned(), "graph_input.dat:5: 3 edges are announced, but the degrees add up to 2"),
+            ("graph_input.dat", "2\n0 1\n2 1\n".to_owned(), "graph_input.dat:3: the edges of vertex 1 start at 2"),
+            ("graph_input.dat", "2\n0 4294967295\n4294967295 1\n".to_owned(), "graph_input.dat:3: the degrees add up to 4294967296"),
+            ("graph_input.dat", "2\n0 1\n1 1\n0\n2\n1 1\n2 1\n".to_owned(), "graph_input.dat:7: '2' is not one of the 2 vertices"),
+            (
+                "graph_input.dat",
+                "2\n0 1\n1 1\n0\n2\n1 1\n0\n".to_owned(),
+                "graph_input.dat: the file ends before the edges (3 of 4 numbers read)",
+            ),
+        ] {
+            let message = message(name, text.as_bytes());
+            assert!(message.starts_with(wanted), "{text:?}\n got: {message}\nwant: {wanted}");
+            if !name.ends_with(".dat") {
+                // Compressed text is read by another path, with the same words.
+                let packed = super::message(&format!("{name}.gz"), &gzip(text.as_bytes()));
+                assert_eq!(packed.replacen(".gz", "", 1), message);
+            }
+        }
+    }
+
+    #[test]
+    fn of_the_file_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let fails = |name: &str| read(&folder.path().join(name), &ReadOptions::default()).unwrap_err();
+        assert!(matches!(fails("missing.el"), InputError::Open { .. }));
+        assert!(fails("missing.el").to_string().contains("check the spelling"));
+        assert!(matches!(fails(""), InputError::Directory { .. }));
+        for name in ["g.el", "g.sg", "g.txt", "g.el.gz"] {
+            fs::write(folder.path().join(name), "").unwrap();
+            assert!(matches!(fails(name), InputError::Empty { .. }), "{name}");
+        }
+        fs::write(folder.path().join("none.el.gz"), gzip(b"")).unwrap();
+        assert!(matches!(fails("none.el.gz"), InputError::Empty { .. }));
+        fs::write(folder.path().join("plain.el.gz"), "0 1\n").unwrap();
+        assert!(fails("plain.el.gz").to_string().contains("does not start as gzip data does"));
+    }
+
+    #[test]
+    fn in_a_large_file_bear_the_right_line() {
+        // Several chunks, blocks and megabytes; the fault is far from all their borders.
+        let lines = 1_500_000;
+        let mut text = "# head\n".to_owned();
+        (0..lines).for_each(|line| text += &format!("{} {}\n", line, line / 2));
+        let good = text.clone();
+        text.insert_str(text.find("1234567 ").unwrap(), "12 bad\n");
+        for (name, text) in [("g.el", text.clone().into_bytes()), ("g.el.zst", zstd(text.as_bytes()))] {
+            assert!(message(name, &text).contains(":1234569: 'bad' is no vertex number"));
+        }
+        for (name, text) in [("g.el", good.clone().into_bytes()), ("g.el.xz", xz(good.as_bytes(), Some(1 << 20)))] {
+            let (vertices, edges, _) = read_bytes(name, &text).unwrap();
+            assert_eq!(vertices, lines);
+            assert!(edges.iter().enumerate().all(|(line, &edge)| edge == [line as u32, line as u32 / 2]));
+            assert_eq!(edges.len(), lines);
+        }
+        let matrix = format!("%%MatrixMarket matrix coordinate pattern general\n{lines} {lines} {lines}\n{}", &good[7..]);
+        assert!(message("g.mtx", matrix.as_bytes()).contains("g.mtx:3: vertex 0"));
+    }
+}
+
+mod compression {
+    use super::*;
+
+    const TEXT: &str = "0 1\n1 2\n2 3\n";
+
+    #[test]
+    fn several_members_blocks_and_frames() {
+        let expected = ok("g.el", TEXT);
+        let (one, two) = TEXT.as_bytes().split_at(6); // within a line
+        for (name, bytes) in [
+            ("g.el.gz", [gzip(one), gzip(two)].concat()),
+            ("g.el.xz", [xz(one, None), xz(two, None)].concat()),
+            ("g.el.zst", [zstd(one), zstd(two)].concat()),
+            ("g.el.zst", [&[0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd(TEXT.as_bytes())].concat()),
+            ("g.el", gzip(TEXT.as_bytes())), // by content
+        ] {
+            assert_eq!(read_bytes(name, &bytes).unwrap(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn damage_is_told() {
+        let text = TEXT.repeat(1000);
+        for (name, good) in
+            [("g.el.gz", gzip(text.as_bytes())), ("g.el.xz", xz(text.as_bytes(), None)), ("g.el.zst", zstd(text.as_bytes()))]
+        {
+            assert!(read_bytes(name, &good).is_ok());
+            let error = message(name, &good[..good.len() - 1]);
+            assert!(error.contains("can't decompress"), "{name} without its last byte: {error}");
+            let error = message(name, &good[..good.len() / 2]);
+            assert!(error.contains("can't decompress"), "{name} without its second half: {error}");
+            let error = message(name, &[&good[..], b"rubbish!"].concat());
+            assert!(error.contains("can't decompress"), "{name} with more behind it: {error}");
+        }
+        // The checksum: flip a bit of the content's, which the last bytes hold.
+        for (name, mut bytes) in [("g.el.gz", gzip(text.as_bytes())), ("g.el.zst", zstd(text.as_bytes()))] {
+            let at = bytes.len() - if name.ends_with("gz") { 8 } else { 1 };
+            bytes[at] ^= 1;
+            assert!(message(name, &bytes).contains("can't decompress"), "{name}");
+        }
+    }
+
+    #[test]
+    fn windows_that_nobody_needs_are_refused() {
+        // A frame header that asks for a window of 2 TiB, and one for a content of 2^62 bytes in a single segment.
+        let window = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 1, 0, 0];
+        let segment = [0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 0];
+        for bytes in [&window[..], &segment[..]] {
+            assert!(message("g.el.zst", bytes).contains("more than the 134217728 that are granted"));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_read_as_a_stream() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe.el");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for bytes in [TEXT.as_bytes().to_vec(), gzip(TEXT.as_bytes())] {
+            let expected = ok("g.el", TEXT);
+            let writer = {
+                let path = path.clone();
+                std::thread::spawn(move || {
+                    let mut pipe = fs::OpenOptions::new().write(true).open(path).unwrap();
+                    for byte in bytes {
+                        pipe.write_all(&[byte]).unwrap();
+                    }
+                })
+            };
+            assert_eq!(parts(&read(&path, &ReadOptions::default()).unwrap()), expected);
+            writer.join().unwrap();
+        }
+    }
+}
+
+mod writers {
+    use super::*;
+
+    fn written(folder: &Path, format: Format, list: &EdgeList, directed: bool) -> Parts {
+        let path = folder.join(format!("g.{format}"));
+        write(&path, format, list, &WriteOptions { directed, progress: None }).unwrap();
+        parts(&read(&path, &ReadOptions::default()).unwrap())
+    }
+
+    #[test]
+    fn text_is_what_the_formats_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |format, listing| {
+            let list = EdgeList::new(4, vec![[0, 1], [2, 1], [2, 2]], listing).unwrap();
+            let path = folder.path().join("g");
+            write(&path, format, &list, &WriteOptions::default()).unwrap();
+            fs::read_to_string(path).unwrap()
+        };
+        assert_eq!(text(Format::EdgeListText, Listing::Unknown), "0 1\n2 1\n2 2\n# socbfs vertices 4\n");
+        assert_eq!(text(Format::EdgeListText, Listing::Once), "0 1\n2 1\n2 2\n# socbfs vertices 4 listing once\n");
+        let head = "%%MatrixMarket matrix coordinate pattern";
+        assert_eq!(text(Format::MatrixMarket, Listing::Unknown), format!("{head} general\n4 4 3\n1 2\n3 2\n3 3\n"));
+        assert_eq!(text(Format::MatrixMarket, Listing::Once), format!("{head} symmetric\n4 4 3\n2 1\n3 2\n3 3\n"));
+        assert_eq!(
+            text(Format::MatrixMarket, Listing::BothDirections),
+            format!("{head} general\n% socbfs listing both-directions\n4 4 3\n1 2\n3 2\n3 3\n")
+        );
+    }
+
+    #[test]
+    fn sg_makes_every_edge_go_both_ways_unless_it_does_or_is_an_arc() {
+        let folder = tempfile::tempdir().unwrap();
+        let both = vec![[0, 1], [1, 0], [1, 2], [2, 1]];
+        for (edges, listing) in [
+            (vec![[0, 1], [2, 1]], Listing::Once),
+            (vec![[1, 0], [1, 2]], Listing::Unknown),
+            (both.clone(), Listing::Unknown),
+            (both.clone(), Listing::BothDirections),
+        ] {
+            let list = EdgeList::new(4, edges, listing).unwrap();
+            assert_eq!(written(folder.path(), Format::GapSg, &list, false), (4, both.clone(), Listing::BothDirections));
+        }
+        let list = EdgeList::new(4, vec![[3, 1], [0, 1], [0, 0]], Listing::Unknown).unwrap();
+        assert_eq!(written(folder.path(), Format::GapSg, &list, true), (4, vec![[0, 0], [0, 1], [3, 1]], Listing::Unknown));
+        let bytes = fs::read(folder.path().join("g.sg")).unwrap();
+        let incoming: Vec<u8> = [0_u64, 1, 3, 3, 3].iter().flat_map(|offset| offset.to_le_bytes()).collect();
+        assert_eq!(bytes[17 + 5 * 8 + 3 * 4..][..40], incoming);
+    }
+
+    #[test]
+    fn what_can_t_be_written_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = EdgeList::new(2, vec![[0, 1]], Listing::Once).unwrap();
+        let fails = |list: &EdgeList, name: &str, format| {
+            let error = write(&folder.path().join(name), format, list, &WriteOptions::default()).unwrap_err();
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{error}");
+            error.to_string()
+        };
+        assert!(fails(&list, "g.graph", Format::Metis).contains("metis is read, but not written; write el or mtx or sg"));
+        assert!(fails(&list, "g.el.gz", Format::EdgeListText).contains("without the suffix"));
+        assert!(fails(&list, "missing/g.el", Format::EdgeListText).contains("missing/g.el: can't write it: "));
+        assert!(fails(&list, "", Format::GapSg).contains("directory"));
+        let bad = EdgeList::new(2, vec![[0, 1], [2, 0]], Listing::Once).unwrap();
+        for format in Format::WRITABLE {
+            assert!(fails(&bad, "g", format).contains("edge 1 joins 2 and 0"));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_told() {
+        let list = EdgeList::new(100, (0..100_000).map(|k| [k % 100, k % 7]).collect(), Listing::Once).unwrap();
+        for format in Format::WRITABLE {
+            let error = write(Path::new("/dev/full"), format, &list, &WriteOptions::default()).unwrap_err().to_string();
+            assert!(error.starts_with("/dev/full: can't write it") && error.contains("free some space"), "{error}");
+        }
+    }
+
+    #[test]
+    fn progress_reaches_the_end() {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        let folder = tempfile::tempdir().unwrap();
+        let list = EdgeList::new(100, (0..300_000).map(|k| [k % 100, k % 7]).collect(), Listing::Unknown).unwrap();
+        for format in Format::WRITABLE {
+            let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
+            let update = |now, all| {
+                done.fetch_max(now, Ordering::Relaxed);
+                total.store(all, Ordering::Relaxed);
+            };
+            let path = folder.path().join(format!("g.{format}"));
+            write(&path, format, &list, &WriteOptions { directed: false, progress: Some(&update) }).unwrap();
+            assert_eq!(done.swap(0, Ordering::Relaxed), total.load(Ordering::Relaxed));
+            read(&path, &ReadOptions { format: None, progress: Some(&update) }).unwrap();
+            assert_eq!(done.load(Ordering::Relaxed), fs::metadata(&path).unwrap().len());
+            assert_eq!(total.load(Ordering::Relaxed), fs::metadata(&path).unwrap().len());
+        }
+    }
+}
+
+/// Printers of the formats that are read but not written, for any list.
+mod print {
+    use std::fmt::Write;
+
+    use super::*;
+
+    fn rows(vertices: usize, edges: &[[Vertex; 2]]) -> Vec<Vec<Vertex>> {
+        let mut rows = vec![Vec::new(); vertices];
+        edges.iter().for_each(|&[source, target]| rows[source as usize].push(target));
+        rows
+    }
+
+    pub(super) fn edge_list(edges: &[[Vertex; 2]], decorate: &dyn Fn(usize) -> (&'static str, &'static str, &'static str)) -> String {
+        let mut text = String::new();
+        for (line, [source, target]) in edges.iter().enumerate() {
+            let (before, between, behind) = decorate(line);
+            write!(text, "{before}{source}{between}{target}{behind}").unwrap();
+        }
+        text
+    }
+
+    pub(super) fn dimacs(vertices: usize, edges: &[[Vertex; 2]], arcs: bool) -> String {
+        let mut text = format!("c x\np {} {vertices} {}\n", if arcs { "sp" } else { "tw" }, edges.len());
+        for (line, [source, target]) in edges.iter().enumerate() {
+            let (source, target) = (source + 1, target + 1);
+            if arcs { writeln!(text, "a {source} {target} {line}") } else { writeln!(text, "{source} {target}") }.unwrap();
+        }
+        text
+    }
+
+    /// METIS, with the flags of `fmt`; `edges` must be listed in both directions.
+    pub(super) fn metis(vertices: usize, edges: &[[Vertex; 2]], fmt: [bool; 3], constraints: usize) -> String {
+        let [sizes, weights, edge_weights] = fmt;
+        let digits: String = fmt.iter().map(|&flag| if flag { '1' } else { '0' }).collect();
+        let mut text = format!("{vertices} {} {digits}", edges.len() / 2);
+        if weights {
+            write!(text, " {constraints}").unwrap();
+        }
+        text.push('\n');
+        for row in rows(vertices, edges) {
+            let mut words = vec!["3".to_owned(); usize::from(sizes) + if weights { constraints } else { 0 }];
+            for target in row {
+                words.push((target + 1).to_string());
+                if edge_weights {
+                    words.push("5".into());
+                }
+            }
+            writeln!(text, "{}", words.join(" ")).unwrap();
+        }
+        text
+    }
+
+    pub(super) fn ligra(vertices: usize, edges: &[[Vertex; 2]], weighted: bool) -> String {
+        let rows = rows(vertices, edges);
+        let mut text = format!("{}\n{vertices}\n{}\n", if weighted { "WeightedAdjacencyGraph" } else { "AdjacencyGraph" }, edges.len());
+        let mut offset = 0;
+        for row in &rows {
+            writeln!(text, "{offset}").unwrap();
+            offset += row.len();
+        }
+        rows.iter().flatten().for_each(|target| writeln!(text, "{target}").unwrap());
+        if weighted {
+            (0..edges.len()).for_each(|edge| writeln!(text, "{}", 5 - edge as i64).unwrap());
+        }
+        text
+    }
+
+    pub(super) fn rodinia(vertices: usize, edges: &[[Vertex; 2]]) -> String {
+        let rows = rows(vertices, edges);
+        let mut text = format!("{vertices}\n");
+        let mut start = 0;
+        for row in &rows {
+            writeln!(text, "{start} {}", row.len()).unwrap();
+            start += row.len();
+        }
+        writeln!(text, "\n0\n\n{}", edges.len()).unwrap();
+        rows.iter().flatten().for_each(|target| writeln!(text, "{target} 7").unwrap());
+        text
+    }
+
+    pub(super) fn matrix_market(vertices: usize, edges: &[[Vertex; 2]], kind: &str, value: &str) -> String {
+        let mut text = format!("%%MatrixMarket matrix coordinate {kind}\n% x\n{vertices} {vertices} {}\n", edges.len());
+        edges.iter().for_each(|[source, target]| writeln!(text, "{} {}{value}", source + 1, target + 1).unwrap());
+        text
+    }
+
+    pub(super) fn graph500(edges: &[[Vertex; 2]], packed: bool) -> Vec<u8> {
+        edges
+            .iter()
+            .flat_map(|&[source, target]| if packed { vec![source, target, 0] } else { vec![source, 0, target, 0] })
+            .flat_map(u32::to_le_bytes)
+            .collect()
+    }
+}
+
+/// Small graphs with repeats and self-loops, and vertices of up to ten digits only where the vertices are many.
+fn graphs() -> impl Strategy<Value = (usize, Vec<[Vertex; 2]>)> {
+    prop_oneof![1_usize..40, Just(100_000), Just(4_000_000_000)].prop_flat_map(|vertices| {
+        let end = prop_oneof![0..vertices as u32, 0..vertices.min(12) as u32];
+        (Just(vertices), proptest::collection::vec([end.clone(), end], 0..60))
+    })
+}
+
+/// Graphs whose rows can be written out.
+fn small_graphs() -> impl Strategy<Value = (usize, Vec<[Vertex; 2]>)> {
+    graphs().prop_filter("rows", |(vertices, _)| *vertices <= 100_000)
+}
+
+fn listings() -> impl Strategy<Value = Listing> {
+    prop_oneof![Just(Listing::Once), Just(Listing::BothDirections), Just(Listing::Unknown)]
+}
+
+/// The entries in the order of rows.
+fn by_row(mut edges: Vec<[Vertex; 2]>) -> Vec<[Vertex; 2]> {
+    edges.sort_by_key(|edge| edge[0]); // stable
+    edges
+}
+
+/// The name and the bytes, plain or compressed.
+fn packed(name: &str, bytes: Vec<u8>, how: u8) -> (String, Vec<u8>) {
+    match how % 5 {
+        0 => (format!("{name}.gz"), gzip(&bytes)),
+        1 => (format!("{name}.xz"), xz(&bytes, Some(4096))),
+        2 => (format!("{name}.zst"), zstd(&bytes)),
+        _ => (name.to_owned(), bytes),
+    }
+}
+
+/// A file of every format for a graph, with what must be read from it.
+fn files(vertices: usize, edges: &[[Vertex; 2]]) -> Vec<(&'static str, Option<Format>, Vec<u8>, Parts)> {
+    let plain =
+        |line: usize| [("", " ", "\n"), ("", "\t", "\r\n"), ("# x\n", " ", " 5\n"), (" ", "  ", " \n"), ("\n", " ", " 0.5 -7\n")][line % 5];
+    let both: Vec<[Vertex; 2]> = edges.iter().flat_map(|&[source, target]| [[source, target], [target, source]]).collect();
+    let rows = by_row(edges.to_vec());
+    let largest = edges.iter().flatten().max().map_or(0, |&end| end as usize + 1);
+    let unknown = (vertices, edges.to_vec(), Listing::Unknown);
+    let once = (vertices, edges.to_vec(), Listing::Once);
+    let by_rows = (vertices, rows, Listing::Unknown);
+    let both_rows = (vertices, by_row(both.clone()), Listing::BothDirections);
+    let mut files = vec![
+        ("g.mtx", None, print::matrix_market(vertices, edges, "pattern general", "").into_bytes(), unknown.clone()),
+        ("g.mtx", None, print::matrix_market(vertices, edges, "complex hermitian", " 1 -2.5e7").into_bytes(), once.clone()),
+        ("g.gr", None, print::dimacs(vertices, edges, true).into_bytes(), unknown),
+        ("g.gr", None, print::dimacs(vertices, edges, false).into_bytes(), once),
+        ("g.graph", None, print::metis(vertices, &both, [false; 3], 1).into_bytes(), both_rows.clone()),
+        ("g.graph", None, print::metis(vertices, &both, [true, true, true], 2).into_bytes(), both_rows),
+        ("g.adj", None, print::ligra(vertices, edges, false).into_bytes(), by_rows.clone()),
+        ("g.adj", None, print::ligra(vertices, edges, true).into_bytes(), by_rows.clone()),
+        ("g.txt", Some(Format::Rodinia), print::rodinia(vertices, edges).into_bytes(), by_rows),
+    ];
+    if !edges.is_empty() {
+        let scale = (largest.next_power_of_two(), edges.to_vec(), Listing::Once);
+        files.push(("g.el", None, print::edge_list(edges, &plain).into_bytes(), (largest, edges.to_vec(), Listing::Unknown)));
+        files.push(("g", Some(Format::Graph500Packed), print::graph500(edges, true), scale.clone()));
+        files.push(("g", Some(Format::Graph500Int64), print::graph500(edges, false), scale));
+    }
+    files
+}
+
+/// What files of the formats and compressions start with.
+const STARTS: &[&[u8]] = &[
+    b"",
+    b"%%MatrixMarket matrix coordinate pattern general\n3 3 3\n",
+    b"p sp 3 3\n",
+    b"3 3\n",
+    b"AdjacencyGraph\n3 3\n",
+    b"\x00\x02\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00",
+    b"\x1f\x8b\x08\x00",
+    b"\xfd7zXZ\x00",
+    b"\x28\xb5\x2f\xfd",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_is_read_back((vertices, edges) in graphs(), listing in listings()) {
+        let folder = tempfile::tempdir().unwrap();
+        let list = EdgeList::new(vertices, edges.clone(), listing).unwrap();
+        let back = |format: Format, directed| {
+            let path = folder.path().join(format!("g.{format}"));
+            write(&path, format, &list, &WriteOptions { directed, progress: None }).unwrap();
+            parts(&read(&path, &ReadOptions::default()).unwrap())
+        };
+        prop_assert_eq!(back(Format::EdgeListText, false), (vertices, edges.clone(), listing));
+        let triangle = |&[source, target]: &[Vertex; 2]| [source.max(target), source.min(target)];
+        let lower = edges.iter().map(triangle).collect();
+        prop_assert_eq!(back(Format::MatrixMarket, false), (vertices, if listing == Listing::Once { lower } else { edges.clone() }, listing));
+        if vertices <= 100_000 {
+            let mut arcs = edges.clone();
+            arcs.sort_unstable();
+            prop_assert_eq!(back(Format::GapSg, true), (vertices, arcs.clone(), Listing::Unknown));
+            let mut reversed: Vec<[Vertex; 2]> = edges.iter().map(|&[source, target]| [target, source]).collect();
+            reversed.sort_unstable();
+            if listing == Listing::Once || reversed != arcs {
+                arcs.extend(reversed);
+                arcs.sort_unstable();
+            }
+            prop_assert_eq!(back(Format::GapSg, false), (vertices, arcs, Listing::BothDirections));
+        }
+    }
+
+    #[test]
+    fn every_format_is_read((vertices, edges) in small_graphs(), how in any::<u8>()) {
+        for (name, format, bytes, expected) in files(vertices, &edges) {
+            let (name, bytes) = packed(name, bytes, how);
+            let found = read_as(&name, &bytes, format);
+            prop_assert!(found.is_ok(), "{name} {format:?}: {}", found.unwrap_err());
+            prop_assert_eq!(found.unwrap(), expected, "{} {:?}", name, format);
+        }
+    }
+
+    #[test]
+    fn damaged_files_are_refused_or_read_but_never_worse(
+        (vertices, edges) in small_graphs(), how in any::<u8>(), cut in proptest::option::of(any::<Index>()),
+        changes in proptest::collection::vec((any::<Index>(), prop_oneof![any::<u8>(), Just(b' '), Just(b'\n'), b'0'..=b'9', Just(b'-')]), 0..5),
+    ) {
+        let vertices = vertices.min(50);
+        let edges: Vec<[Vertex; 2]> = edges.iter().map(|edge| edge.map(|end| end % vertices as u32)).collect();
+        for (name, format, bytes, _) in files(vertices, &edges) {
+            let damage = |mut bytes: Vec<u8>| {
+                if let Some(cut) = cut {
+                    bytes.truncate(cut.index(bytes.len() + 1));
+                }
+                for (at, byte) in &changes {
+                    if !bytes.is_empty() {
+                        let at = at.index(bytes.len());
+                        bytes[at] = *byte;
+                    }
+                }
+                bytes
+            };
+            // Damage to the content, and to what the compression made of it.
+            let (packed_name, inner) = packed(name, damage(bytes.clone()), how);
+            let _ = read_as(&packed_name, &inner, format);
+            let (packed_name, outer) = packed(name, bytes, how);
+            let _ = read_as(&packed_name, &damage(outer), format);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_read_but_never_worse(
+        bytes in prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..300),
+            proptest::collection::vec(prop_oneof![Just(b' '), Just(b'\n'), b'0'..=b'3', Just(b'%'), Just(b'#'), Just(b'a')], 0..300),
+        ],
+        start in proptest::sample::select(STARTS),
+    ) {
+        let bytes = [start, &bytes[..]].concat();
+        for format in Format::ALL {
+            let _ = read_as("g", &bytes, Some(format));
+        }
+        for name in ["g", "g.txt", "g.gz", "g.sg.zst"] {
+            let _ = read_bytes(name, &bytes);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Writers.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use super::atomic::AtomicFile;
+use super::lines::Note;
+use super::{Compression, Format, InputError, Progress};
+use crate::graph::{EdgeList, Listing, Vertex};
+
+/// How to write.
+#[derive(Default)]
+pub struct WriteOptions<'a> {
+    /// The entries are arcs. Only `.sg` needs to know: it then holds arcs as they are, and otherwise every edge at both ends.
+    pub directed: bool,
+    /// Told how many of the entries are written.
+    pub progress: Option<&'a dyn Progress>,
+}
+
+/// Writes `edges` to `path`, which appears only when it is complete (see [`AtomicFile`]).
+///
+/// What [`read`](super::read()) gives back:
+/// - [`Format::EdgeListText`]: the same entries in the same order. Vertices behind the last edge, and a known [`Listing`], are
+///   noted in a comment at the end (where GAP's reader stops, having read all edges).
+/// - [`Format::MatrixMarket`]: the same entries in the same order, as `pattern general`; where the list has every edge
+///   once, as `pattern symmetric`, which has the larger vertex first.
+/// - [`Format::GapSg`]: the same graph, row by row, neighbours ascending, repeats and self-loops kept: arcs as they are if
+///   `directed`; otherwise entries as they are where both directions are listed already, and each entry in both where not.
+///
+/// # Errors
+/// [`InputError::Write`] with the path; [`InputError::Unsupported`] for a format that can't be written, and for a name that
+/// promises compression; [`InputError::OutOfMemory`] (`.sg` is sorted in memory).
+pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptions<'_>) -> Result<(), InputError> {
+    let unsupported = |reason: String| Err(InputError::Unsupported { path: path.to_owned(), reason });
+    let compression = Compression::of_path(path);
+    if compression != Compression::None {
+        let command = compression.command();
+        return unsupported(format!("compressed files are read, but not written; write it without the suffix, then run `{command}`"));
+    }
+    if !Format::WRITABLE.contains(&format) {
+        return unsupported(format!("{format} is read, but not written; write {}", Format::WRITABLE.map(Format::name).join(" or ")));
+    }
+    // A vertex out of range is found here, before anything is written, not by whoever reads the file.
+    let vertices = edges.vertices();
+    let bad = blocks(edges.len(), BLOCK).into_par_iter().find_map_first(|block| {
+        let (mut at, mut bad) = (block.start, None);
+        edges.for_each(block, |source, target| {
+            if bad.is_none() && source.max(target) as usize >= vertices {
+                bad = Some((at, source, target));
+            }
+            at += 1;
+        });
+        bad
+    });
+    if let Some((index, source_vertex, target_vertex)) = bad {
+        let reason = crate::graph::GraphError::VertexOutOfRange { index, source_vertex, target_vertex, vertices };
+        return Err(InputError::Graph { path: path.to_owned(), reason });
+    }
+    let write_error = |reason| InputError::Write { path: path.to_owned(), reason };
+    if format == Format::GapSg {
+        let graph = Serialised::new(edges, options.directed).map_err(|bytes| InputError::OutOfMemory { path: path.to_owned(), bytes })?;
+        if vertices > i32::MAX as usize {
+            return unsupported(format!("GAP numbers vertices with 31 bits, too few for {vertices}; write el or mtx"));
+        }
+        let mut file = AtomicFile::create(path).map_err(write_error)?;
+        graph.write(&mut file, options.progress).and_then(|()| file.commit()).map_err(write_error)
+    } else {
+        let mut file = AtomicFile::create(path).map_err(write_error)?;
+        let result = if format == Format::MatrixMarket {
+            matrix_market(&mut file, edges, options.progress)
+        } else {
+            edge_list(&mut file, edges, options.progress)
+        };
+        result.and_then(|()| file.commit()).map_err(write_error)
+    }
+}
+
+/// Entries that one task formats.
+const BLOCK: usize = 1 << 16;
+
+/// `0..len` in blocks.
+fn blocks(len: usize, size: usize) -> Vec<std::ops::Range<usize>> {
+    (0..len).step_by(size).map(|start| start..(start + size).min(len)).collect()
+}
+
+/// Writes `0..len` block by block as `format` renders them; a few blocks per thread are rendered at a time, in parallel.
+fn in_blocks(
+    out: &mut impl Write,
+    len: usize,
+    progress: Option<&dyn Progress>,
+    format: impl Fn(std::ops::Range<usize>, &mut Vec<u8>) + Sync,
+) -> io::Result<()> {
+    let mut buffers = vec![Vec::new(); 4 * rayon::current_num_threads()];
+    for batch in blocks(len, BLOCK).chunks(buffers.len()) {
+        buffers.par_iter_mut().zip(batch).for_each(|(buffer, block)| {
+            buffer.clear();
+            format(block.clone(), buffer);
+        });
+        for (buffer, block) in buffers.iter().zip(batch) {
+            out.write_all(buffer)?;
+            if let Some(progress) = progress {
+                progress.update(block.end as u64, len as u64);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Appends `first second\n`.
+fn push_line(buffer: &mut Vec<u8>, first: Vertex, second: Vertex) {
+    let mut digits = itoa::Buffer::new();
+    buffer.extend_from_slice(digits.format(first).as_bytes());
+    buffer.push(b' ');
+    buffer.extend_from_slice(digits.format(second).as_bytes());
+    buffer.push(b'\n');
+}
+
+fn edge_list(out: &mut impl Write, edges: &EdgeList, progress: Option<&dyn Progress>) -> io::Result<()> {
+    in_blocks(out, edges.len(), progress, |block, buffer| edges.for_each(block, |source, target| push_line(buffer, source, target)))?;
+    let seen = blocks(edges.len(), BLOCK).into_par_iter().map(|block| {
+        let mut seen = 0;
+        edges.for_each(block, |source, target| seen = seen.max(source.max(target) as usize + 1));
+        seen
+    });
+    let isolated_behind = seen.max().unwrap_or(0) < edges.vertices() || edges.is_empty();
+    let note = Note { vertices: isolated_behind.then_some(edges.vertices() as u64), listing: Some(edges.listing()) };
+    if let Some(text) = note.text() {
+        writeln!(out, "#{text}")?;
+    }
+    Ok(())
+}
+
+fn matrix_market(out: &mut impl Write, edges: &EdgeList, progress: Option<&dyn Progress>) -> io::Result<()> {
+    let symmetric = edges.listing() == Listing::Once;
+    writeln!(out, "%%MatrixMarket matrix coordinate pattern {}", if symmetric { "symmetric" } else { "general" })?;
+    if edges.listing() == Listing::BothDirections {
+        if let Some(text) = (Note { vertices: None, listing: Some(edges.listing()) }).text() {
+            writeln!(out, "%{text}")?;
+        }
+    }
+    writeln!(out, "{0} {0} {1}", edges.vertices(), edges.len())?;
+    in_blocks(out, edges.len(), progress, |block, buffer| {
+        edges.for_each(block, |source, target| {
+            // The lower triangle: row >= column. A vertex is below u32::MAX, so that adding 1 can't overflow.
+            let (row, column) = if symmetric && source < target { (target, source) } else { (source, target) };
+            push_line(buffer, row + 1, column + 1);
+        });
+    })
+}
+
+/// A graph as `.sg` holds it.
+struct Serialised {
+    out: Rows,
+    /// Incoming arcs of a directed graph.
+    incoming: Option<Rows>,
+}
+
+/// Sorted adjacency with 64-bit offsets.
+#[derive(PartialEq, Eq)]
+struct Rows {
+    offsets: Vec<u64>,
+    targets: Vec<Vertex>,
+}
+
+/// Which ends of an entry get a row entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Source,
+    Target,
+    Both,
+}
+
+impl Serialised {
+    /// Gives the bytes wanted where there is no memory for them.
+    fn new(edges: &EdgeList, directed: bool) -> Result<Self, u64> {
+        if !directed && edges.listing() == Listing::Once {
+            return Ok(Self { out: Rows::new(edges, Side::Both)?, incoming: None });
+        }
+        let (out, incoming) = (Rows::new(edges, Side::Source)?, Rows::new(edges, Side::Target)?);
+        if directed {
+            return Ok(Self { out, incoming: Some(incoming) });
+        }
+        // Both directions are listed exactly if every row equals its transposed twin.
+        if out == incoming {
+            return Ok(Self { out, incoming: None });
+        }
+        drop((out, incoming));
+        if edges.listing() == Listing::BothDirections {
+            log::warn!(
+                "not every edge is listed in both directions, though the format of the input promises it; each entry is written in both"
+            );
+        }
+        Ok(Self { out: Rows::new(edges, Side::Both)?, incoming: None })
+    }
+
+    fn write(&self, out: &mut impl Write, progress: Option<&dyn Progress>) -> io::Result<()> {
+        out.write_all(&[u8::from(self.incoming.is_some())])?;
+        out.write_all(&(self.out.targets.len() as u64).to_le_bytes())?;
+        out.write_all(&(self.out.offsets.len() as u64 - 1).to_le_bytes())?;
+        for rows in std::iter::once(&self.out).chain(&self.incoming) {
+            in_blocks(out, rows.offsets.len(), None, |block, buffer| {
+                buffer.extend(rows.offsets[block].iter().flat_map(|offset| offset.to_le_bytes()));
+            })?;
+            in_blocks(out, rows.targets.len(), progress, |block, buffer| {
+                buffer.extend(rows.targets[block].iter().flat_map(|target| target.to_le_bytes()));
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Rows {
+    /// Rows of the vertices on `side` of the entries, all of which must be in range.
+    fn new(edges: &EdgeList, side: Side) -> Result<Self, u64> {
+        let vertices = edges.vertices();
+        let entries = edges.len() * if side == Side::Both { 2 } else { 1 };
+        let bytes = (vertices as u64 + 1) * 16 + entries as u64 * 4;
+        let each = |visit: &(dyn Fn(usize, Vertex) + Sync)| {
+            blocks(edges.len(), BLOCK).into_par_iter().for_each(|block| match side {
+                Side::Source => edges.for_each(block, |source, target| visit(source as usize, target)),
+                Side::Target => edges.for_each(block, |source, target| visit(target as usize, source)),
+                Side::Both => edges.for_each(block, |source, target| {
+                    visit(source as usize, target);
+                    visit(target as usize, source);
+                }),
+            });
+        };
+        // Counters; relaxed, since the end of each parallel loop orders them before the next.
+        let mut next: Vec<AtomicU64> = with_capacity(vertices).ok_or(bytes)?;
+        next.resize_with(vertices, AtomicU64::default);
+        each(&|row, _| {
+            next[row].fetch_add(1, Ordering::Relaxed);
+        });
+        let mut offsets = with_capacity(vertices + 1).ok_or(bytes)?;
+        offsets.push(0);
+        let mut sum = 0;
+        for counter in &mut next {
+            sum += std::mem::replace(counter.get_mut(), sum);
+            offsets.push(sum);
+        }
+        let mut slots: Vec<AtomicU32> = with_capacity(entries).ok_or(bytes)?;
+        slots.resize_with(entries, AtomicU32::default);
+        each(&|row, target| {
+            let slot = next[row].fetch_add(1, Ordering::Relaxed);
+            slots[slot as usize].store(target, Ordering::Relaxed);
+        });
+        drop(next);
+        let mut targets: Vec<Vertex> = slots.into_iter().map(AtomicU32::into_inner).collect(); // in place
+        let mut rest = &mut targets[..];
+        let mut rows = Vec::new();
+        for pair in offsets.windows(2) {
+            let (row, tail) = rest.split_at_mut((pair[1] - pair[0]) as usize);
+            if row.len() > 1 {
+                rows.push(row);
+            }
+            rest = tail;
+        }
+        rows.into_par_iter().for_each(|row| row.sort_unstable());
+        Ok(Self { offsets, targets })
+    }
+}
+
+/// An empty vector with room, if there is memory.
+fn with_capacity<T>(capacity: usize) -> Option<Vec<T>> {
+    let mut vector = Vec::new();
+    vector.try_reserve_exact(capacity).ok()?;
+    Some(vector)
+}

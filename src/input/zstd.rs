@@ -1,0 +1,105 @@
+//! Zstandard streams of any number of frames (RFC 8878), on top of a decoder for single frames.
+
+use std::io::{self, BufRead, Read};
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+/// The largest window that is accepted, as in the reference decoder: `zstd --ultra -22` needs it.
+const WINDOW: u64 = 128 << 20;
+
+/// Decompresses frame after frame and verifies their checksums; frames to be skipped are skipped.
+pub(super) struct ZstdReader<R> {
+    source: R,
+    frame: Option<FrameDecoder>,
+}
+
+impl<R: BufRead> ZstdReader<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self { source, frame: None }
+    }
+
+    /// Starts the next frame; false at the end of the source.
+    fn start(&mut self) -> io::Result<bool> {
+        if self.source.fill_buf()?.is_empty() {
+            return Ok(false);
+        }
+        let mut header = Vec::with_capacity(18);
+        self.take(&mut header, 4)?;
+        if let [0x50..=0x5f, 0x2a, 0x4d, 0x18] = header[..] {
+            let mut length = Vec::with_capacity(4);
+            self.take(&mut length, 4)?;
+            let length = length.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+            if io::copy(&mut self.source.by_ref().take(length), &mut io::sink())? < length {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            return Ok(true);
+        }
+        if header[..] != [0x28, 0xb5, 0x2f, 0xfd] {
+            return Err(invalid("bytes that are no frame follow the last frame"));
+        }
+        self.take(&mut header, 1)?;
+        let window = self.window(&mut header)?;
+        if window > WINDOW {
+            return Err(invalid(format!("it needs a window of {window} bytes, more than the {WINDOW} that are granted")));
+        }
+        let mut decoder = FrameDecoder::new();
+        decoder.init((&header[..]).chain(&mut self.source)).map_err(invalid)?;
+        self.frame = Some(decoder);
+        Ok(true)
+    }
+
+    /// Reads the rest of a frame header, the descriptor of which has been read, and gives the bytes the decoder must keep.
+    fn window(&mut self, header: &mut Vec<u8>) -> io::Result<u64> {
+        let descriptor = header[4];
+        let single_segment = descriptor & 0x20 != 0;
+        if !single_segment {
+            self.take(header, 1)?;
+            let (exponent, mantissa) = (u32::from(header[5] >> 3), u64::from(header[5] & 7));
+            let base = 1_u64 << (10 + exponent);
+            return Ok(base + base / 8 * mantissa);
+        }
+        self.take(header, [0, 1, 2, 4][usize::from(descriptor & 3)])?; // dictionary
+        let start = header.len();
+        let size_bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+        self.take(header, size_bytes)?;
+        let size = header[start..].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        Ok(if size_bytes == 2 { size + 256 } else { size })
+    }
+
+    fn take(&mut self, into: &mut Vec<u8>, count: usize) -> io::Result<()> {
+        let start = into.len();
+        into.resize(start + count, 0);
+        self.source.read_exact(&mut into[start..])
+    }
+}
+
+impl<R: BufRead> Read for ZstdReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !buffer.is_empty() {
+            let Some(frame) = &mut self.frame else {
+                if self.start()? {
+                    continue;
+                }
+                return Ok(0);
+            };
+            while !frame.is_finished() && frame.can_collect() == 0 {
+                frame.decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1)).map_err(invalid)?;
+            }
+            let count = frame.read(buffer)?;
+            if count > 0 {
+                return Ok(count);
+            }
+            if let Some(expected) = frame.get_checksum_from_data() {
+                if frame.get_calculated_checksum() != Some(expected) {
+                    return Err(invalid("the checksum of a frame is wrong"));
+                }
+            }
+            self.frame = None;
+        }
+        Ok(0)
+    }
+}
+
+fn invalid(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}

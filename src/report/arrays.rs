@@ -1,0 +1,407 @@
+//! Parents and levels as files: one number for every vertex, -1 where it was not reached.
+//!
+//! `.npy` is NumPy's format (version 1.0, little-endian 64-bit integers, one dimension), written and read here because a one-dimensional
+//! array of integers is ten lines of header; `.csv` has a head line and the rows `vertex,value`; `.txt` has one value per line, the
+//! vertex being the number of the line from 0.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read, Write},
+    path::Path,
+};
+
+use crate::graph::{NONE, Vertex};
+
+/// How an array stands in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrayFormat {
+    /// NumPy.
+    Npy,
+    /// `vertex,value` with a head line.
+    Csv,
+    /// A value per line.
+    Text,
+}
+
+/// What the values are: the head of the second column in CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Parents.
+    Parent,
+    /// Levels.
+    Level,
+}
+
+/// Why an array can't be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArrayError {
+    /// The extension says nothing.
+    #[error("{0}: the name must end with .npy, .csv or .txt, which says how the array is written")]
+    Extension(String),
+    /// The system refused.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line that is not what the format asks for.
+    #[error("{file}:{line}: {reason}")]
+    Line {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// Not a NumPy file that can be used.
+    #[error("{file}: {reason}")]
+    Npy {
+        /// The file.
+        file: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// An array for another graph.
+    #[error("{file} has {found} values, but the graph has {vertices} vertices (one value is needed for each)")]
+    Length {
+        /// The file.
+        file: String,
+        /// Values found ("at least" so many where the rest was not read).
+        found: String,
+        /// Vertices of the graph.
+        vertices: usize,
+    },
+}
+
+impl ArrayFormat {
+    /// What the extension of `path` says.
+    ///
+    /// # Errors
+    /// [`ArrayError::Extension`] where it says nothing.
+    pub fn of_path(path: &Path) -> Result<Self, ArrayError> {
+        match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
+            Some("npy") => Ok(Self::Npy),
+            Some("csv") => Ok(Self::Csv),
+            Some("txt") => Ok(Self::Text),
+            _ => Err(ArrayError::Extension(path.display().to_string())),
+        }
+    }
+}
+
+/// Writes one number for each vertex, [`NONE`] as -1.
+///
+/// # Errors
+/// What writing to `out` gives.
+pub fn write_array(out: &mut dyn Write, format: ArrayFormat, column: Column, values: &[u32]) -> io::Result<()> {
+    let signed = values.iter().map(|&value| if value == NONE { -1 } else { i64::from(value) });
+    match format {
+        ArrayFormat::Npy => {
+            out.write_all(&npy_head(values.len()))?;
+            signed.into_iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
+        }
+        ArrayFormat::Csv => {
+            let name = match column {
+                Column::Parent => "parent",
+                Column::Level => "level",
+            };
+            writeln!(out, "vertex,{name}")?;
+            signed.enumerate().try_for_each(|(vertex, value)| writeln!(out, "{vertex},{value}"))
+        }
+        ArrayFormat::Text => signed.into_iter().try_for_each(|value| writeln!(out, "{value}")),
+    }
+}
+
+/// First bytes of every NumPy file.
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+
+fn npy_head(length: usize) -> Vec<u8> {
+    let dictionary = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({length},), }}");
+    // The head ends with a line feed and fills a multiple of 64 bytes: 10 of them stand before the dictionary.
+    let padded = (10 + dictionary.len() + 1).next_multiple_of(64) - 10;
+    let mut head = MAGIC.to_vec();
+    head.extend([1, 0]);
+    // At most 128 bytes: the longest length has 20 digits.
+    head.extend((padded as u16).to_le_bytes());
+    head.extend(format!("{dictionary:<width$}\n", width = padded - 1).bytes());
+    head
+}
+
+/// Reads one number for each of `vertices` vertices; negative numbers and the largest of an unsigned type mean "not reached" and
+/// become [`NONE`]. A row missing in CSV is a vertex not reached.
+///
+/// # Errors
+/// [`ArrayError`] with the file, the line where there is one, and what would be right.
+pub fn read_array(path: &Path, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
+    let format = ArrayFormat::of_path(path)?;
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|source| ArrayError::Io { file: name.clone(), source })?;
+    let mut source = Source { name, reader: BufReader::new(file), line: 0, text: String::new() };
+    match format {
+        ArrayFormat::Npy => source.npy(vertices),
+        ArrayFormat::Csv => source.csv(vertices),
+        ArrayFormat::Text => source.text(vertices),
+    }
+}
+
+struct Source<R> {
+    name: String,
+    reader: R,
+    line: usize,
+    text: String,
+}
+
+/// No line of a right file is longer: two 20-digit numbers and some space. A file without line feeds must not fill the memory.
+const LONGEST_LINE: u64 = 256;
+
+impl<R: BufRead> Source<R> {
+    fn io(&self, source: io::Error) -> ArrayError {
+        ArrayError::Io { file: self.name.clone(), source }
+    }
+
+    fn bad_line(&self, reason: impl Into<String>) -> ArrayError {
+        ArrayError::Line { file: self.name.clone(), line: self.line, reason: reason.into() }
+    }
+
+    fn bad_npy(&self, reason: impl Into<String>) -> ArrayError {
+        ArrayError::Npy { file: self.name.clone(), reason: reason.into() }
+    }
+
+    fn wrong_length(&self, found: impl ToString, vertices: usize) -> ArrayError {
+        ArrayError::Length { file: self.name.clone(), found: found.to_string(), vertices }
+    }
+
+    /// Reads the next line into `self.text`; false at the end of the file.
+    fn next_line(&mut self) -> Result<bool, ArrayError> {
+        self.line += 1;
+        self.text.clear();
+        let mut bytes = Vec::new();
+        let count = self.reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes).map_err(|error| self.io(error))?;
+        if count as u64 == LONGEST_LINE && bytes.last() != Some(&b'\n') {
+            return Err(self.bad_line("the line is too long for a number"));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => self.text = text,
+            Err(_) => return Err(self.bad_line("not text")),
+        }
+        Ok(count > 0)
+    }
+
+    fn value(&self, text: &str) -> Result<Vertex, ArrayError> {
+        let value: i64 = text.trim().parse().map_err(|_| self.bad_line(format!("{:?} is not a whole number", text.trim())))?;
+        narrow(value).ok_or_else(|| self.bad_line(format!("{value} is too large for a vertex or a level")))
+    }
+
+    fn text(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
+        let mut values = Vec::with_capacity(vertices);
+        while self.next_line()? {
+            if values.len() == vertices {
+                return Err(self.wrong_length(format_args!("at least {}", vertices + 1), vertices));
+            }
+            values.push(self.value(&self.text)?);
+        }
+        if values.len() < vertices { Err(self.wrong_length(values.len(), vertices)) } else { Ok(values) }
+    }
+
+    fn csv(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
+        let mut values = vec![NONE; vertices];
+        let mut seen = vec![false; vertices];
+        while self.next_line()? {
+            let Some((vertex, value)) = self.text.split_once(',') else {
+                return Err(self.bad_line("a row is vertex,value"));
+            };
+            if self.line == 1 && vertex.trim().parse::<i64>().is_err() {
+                continue; // the head
+            }
+            let value = self.value(value)?;
+            let index = self.value(vertex)? as usize;
+            match seen.get_mut(index) {
+                None => return Err(self.bad_line(format!("vertex {} is not in the graph: it has {vertices} vertices", vertex.trim()))),
+                Some(true) => return Err(self.bad_line(format!("vertex {index} has a row already"))),
+                Some(seen) => *seen = true,
+            }
+            values[index] = value;
+        }
+        Ok(values)
+    }
+
+    fn npy(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
+        let mut start = [0; 8];
+        self.exact(&mut start)?;
+        if &start[..6] != MAGIC {
+            return Err(self.bad_npy("not a NumPy file (it does not start as one)"));
+        }
+        let mut length = [0; 4];
+        // The length of the head has 2 bytes in version 1 and 4 in versions 2 and 3.
+        let digits = if start[6] == 1 { 2 } else { 4 };
+        self.exact(&mut length[..digits])?;
+        let length = u32::from_le_bytes(length);
+        if length > 4096 {
+            return Err(self.bad_npy(format!("its head claims {length} bytes, far more than an array of numbers needs")));
+        }
+        let mut head = vec![0; length as usize];
+        self.exact(&mut head)?;
+        let head = String::from_utf8_lossy(&head).into_owned();
+        let descr = field(&head, "descr").map(|value| value.trim_matches(['\'', '"'])).unwrap_or_default();
+        let decode = decoder(descr).ok_or_else(|| {
+            self.bad_npy(format!("its numbers are {descr:?}; they must be int32, int64, uint32 or uint64 (use .astype(\"int64\"))"))
+        })?;
+        let shape = field(&head, "shape").unwrap_or_default();
+        let found: u64 = shape
+            .trim_matches(['(', ')'])
+            .trim_end()
+            .trim_end_matches(',')
+            .trim()
+            .parse()
+            .map_err(|_| self.bad_npy(format!("its shape is {shape}; it must have one dimension (use .ravel())")))?;
+        if found != vertices as u64 {
+            return Err(self.wrong_length(found, vertices));
+        }
+        let mut values = Vec::with_capacity(vertices);
+        let size = if descr.ends_with('4') { 4 } else { 8 };
+        let mut bytes = [0; 8];
+        for index in 0..vertices {
+            self.exact(&mut bytes[..size])?;
+            let value = decode(bytes);
+            values.push(narrow(value).ok_or_else(|| self.bad_npy(format!("entry {index} is {value}, too large for a vertex or a level")))?);
+        }
+        Ok(values)
+    }
+
+    fn exact(&mut self, bytes: &mut [u8]) -> Result<(), ArrayError> {
+        self.reader.read_exact(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.bad_npy("the file ends before its array does"),
+            _ => self.io(error),
+        })
+    }
+}
+
+/// A number as a vertex or level: negative and 2^32 - 1 are [`NONE`]; `None` where it does not fit.
+fn narrow(value: i64) -> Option<u32> {
+    if value < 0 { Some(NONE) } else { u32::try_from(value).ok() }
+}
+
+/// The value of a key of a Python dictionary literal as NumPy writes it.
+fn field<'t>(head: &'t str, key: &str) -> Option<&'t str> {
+    let (_, rest) = head.split_once(&format!("'{key}'"))?;
+    let value = rest.trim_start().strip_prefix(':')?.trim_start();
+    let end = if value.starts_with('(') { value.find(')')? + 1 } else { value.find([',', '}'])? };
+    Some(value[..end].trim())
+}
+
+/// How to read a number of a NumPy type from the first bytes of eight.
+fn decoder(descr: &str) -> Option<fn([u8; 8]) -> i64> {
+    fn low(bytes: [u8; 8]) -> [u8; 4] {
+        [bytes[0], bytes[1], bytes[2], bytes[3]]
+    }
+    Some(match descr {
+        "<i4" => |bytes| i32::from_le_bytes(low(bytes)).into(),
+        ">i4" => |bytes| i32::from_be_bytes(low(bytes)).into(),
+        "<u4" => |bytes| u32::from_le_bytes(low(bytes)).into(),
+        ">u4" => |bytes| u32::from_be_bytes(low(bytes)).into(),
+        "<i8" => i64::from_le_bytes,
+        ">i8" => i64::from_be_bytes,
+        // The largest value means "not reached" as well and becomes -1.
+        "<u8" => |bytes| u64::from_le_bytes(bytes) as i64,
+        ">u8" => |bytes| u64::from_be_bytes(bytes) as i64,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUES: [u32; 5] = [0, 0, NONE, 1, 4_000_000_000];
+
+    fn read(name: &str, bytes: &[u8], vertices: usize) -> Result<Vec<u32>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        read_array(&path, vertices).map_err(|error| error.to_string().replace(&format!("{}/", folder.path().display()), ""))
+    }
+
+    fn written(format: ArrayFormat, values: &[u32]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_array(&mut bytes, format, Column::Parent, values).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn every_format_reads_back() {
+        for (name, format) in [("a.npy", ArrayFormat::Npy), ("a.csv", ArrayFormat::Csv), ("a.TXT", ArrayFormat::Text)] {
+            for values in [&VALUES[..], &[]] {
+                assert_eq!(read(name, &written(format, values), values.len()).unwrap(), values, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_forms_are_as_documented() {
+        assert_eq!(written(ArrayFormat::Text, &VALUES[1..4]), b"0\n-1\n1\n");
+        assert_eq!(written(ArrayFormat::Csv, &VALUES[1..3]), b"vertex,parent\n0,0\n1,-1\n");
+        let npy = written(ArrayFormat::Npy, &VALUES);
+        assert_eq!(npy.len(), 128 + 5 * 8);
+        assert!(npy.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }"));
+        assert_eq!(npy[127], b'\n');
+    }
+
+    #[test]
+    fn other_types_of_numpy_are_read() {
+        let with = |descr: &str, data: &[u8]| {
+            let mut bytes = written(ArrayFormat::Npy, &[0; 2]);
+            bytes.truncate(128);
+            let head = String::from_utf8_lossy(&bytes[10..]).replace("<i8", descr);
+            bytes.truncate(10);
+            bytes.extend(head.bytes());
+            bytes.extend(data);
+            read("x.npy", &bytes, 2)
+        };
+        assert_eq!(with("<i4", &[7, 0, 0, 0, 255, 255, 255, 255]).unwrap(), [7, NONE]);
+        assert_eq!(with("<u4", &[7, 0, 0, 0, 255, 255, 255, 255]).unwrap(), [7, NONE]);
+        assert_eq!(with(">i4", &[0, 0, 1, 0, 255, 255, 255, 255]).unwrap(), [256, NONE]);
+        assert_eq!(with("<u8", &[7, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]).unwrap(), [7, NONE]);
+        assert!(with("<f8", &[0; 16]).unwrap_err().contains("int64"));
+        assert!(with("<i8", &[0; 15]).unwrap_err().contains("ends before"));
+        assert!(with("<i8", &[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap_err().contains("entry 0"));
+    }
+
+    #[test]
+    fn csv_rows_come_in_any_order() {
+        assert_eq!(read("a.csv", b"2,1\n0,0\n", 3).unwrap(), [0, NONE, 1]);
+        assert_eq!(read("a.csv", b"v,p\r\n1,0\r\n", 2).unwrap(), [NONE, 0]);
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        for (name, text, error) in [
+            ("a.txt", "0\nx\n", "a.txt:2: \"x\" is not a whole number"),
+            ("a.txt", "0\n", "a.txt has 1 values, but the graph has 2 vertices (one value is needed for each)"),
+            ("a.txt", "0\n0\n0\n", "a.txt has at least 3 values, but the graph has 2 vertices (one value is needed for each)"),
+            ("a.txt", "0\n99999999999\n", "a.txt:2: 99999999999 is too large for a vertex or a level"),
+            ("a.csv", "vertex,parent\n0,0\n0,1\n", "a.csv:3: vertex 0 has a row already"),
+            ("a.csv", "vertex,parent\n2,0\n", "a.csv:2: vertex 2 is not in the graph: it has 2 vertices"),
+            ("a.csv", "0 1\n", "a.csv:1: a row is vertex,value"),
+            ("a.npy", "0\n0\n", "a.npy: the file ends before its array does"),
+            ("a.npy", "0123456789", "a.npy: not a NumPy file (it does not start as one)"),
+            ("a.dat", "", "a.dat: the name must end with .npy, .csv or .txt, which says how the array is written"),
+        ] {
+            assert_eq!(read(name, text.as_bytes(), 2).unwrap_err(), error);
+        }
+        assert!(read("a.txt", &[b'1'; 10_000], 2).unwrap_err().contains("too long"));
+        assert!(read("a.txt", b"\xff\n", 1).unwrap_err().contains("not text"));
+    }
+
+    #[test]
+    fn a_lying_head_takes_no_memory() {
+        let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
+        bytes.extend(u32::MAX.to_le_bytes());
+        assert!(read("a.npy", &bytes, 2).unwrap_err().contains("claims 4294967295 bytes"));
+        let mut bytes = npy_head(1 << 40);
+        bytes.extend([0; 16]);
+        assert!(read("a.npy", &bytes, 2).unwrap_err().contains("1099511627776 values"));
+    }
+}

@@ -1,0 +1,311 @@
+//! Two recorded runs side by side.
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::numbers::{mteps, seconds};
+use crate::{
+    bench::{SCHEMA, SCHEMA_VERSION},
+    graph::Vertex,
+    stats,
+};
+
+/// A recorded run, as far as it is compared.
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    schema: String,
+    schema_version: u32,
+    environment: Map<String, Value>,
+    graph: Map<String, Value>,
+    layout: Map<String, Value>,
+    search: Map<String, Value>,
+    valid: bool,
+    roots: Vec<Root>,
+    summary: Option<Figures>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Root {
+    root: Vertex,
+    edges: u64,
+    seconds: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Figures {
+    teps: Teps,
+    teps_without_mapping: Teps,
+    seconds: Median,
+}
+
+#[derive(Debug, Deserialize)]
+struct Teps {
+    harmonic_mean: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Median {
+    median: f64,
+}
+
+/// Why two runs can't be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ComparisonError {
+    /// Not a record of `socbfs bench`.
+    #[error("{name} is not a record of `socbfs bench --json` (line {line}: {reason})")]
+    NotARecord {
+        /// File name.
+        name: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A record of another version.
+    #[error("{name} has schema {schema} version {version}; this build of socbfs compares {SCHEMA} version {SCHEMA_VERSION}")]
+    Version {
+        /// File name.
+        name: String,
+        /// Schema found.
+        schema: String,
+        /// Version found.
+        version: u32,
+    },
+    /// A run without figures.
+    #[error("{0} is the record of a run that failed validation: it has no speed")]
+    Invalid(String),
+    /// Figures of different graphs say nothing about each other.
+    #[error("the runs searched different graphs ({0}); --force compares them all the same")]
+    DifferentGraphs(String),
+}
+
+/// The parts of a graph's record that make it the same graph.
+const SAME_GRAPH: [&str; 5] = ["vertices", "listed", "edges", "unique_edges", "directed"];
+
+/// Fields that differ between any two runs.
+const ALWAYS_DIFFERENT: [&str; 6] = [
+    "environment.time",
+    "environment.command",
+    "environment.load",
+    "environment.temperatures",
+    "environment.temperatures_after",
+    "graph.acquisition_seconds",
+];
+
+/// Two runs side by side. "B over A" above 1 means that B is faster.
+#[derive(Debug)]
+pub struct Comparison {
+    /// Harmonic mean TEPS of both.
+    pub harmonic_mean: [f64; 2],
+    /// The same without mapping back to original numbers.
+    pub without_mapping: [f64; 2],
+    /// Median time of a search of both, in seconds.
+    pub median_seconds: [f64; 2],
+    /// Roots that both searched.
+    pub common_roots: usize,
+    /// Median over the common roots of A's time over B's (`None` without a common root).
+    pub median_root_ratio: Option<f64>,
+    /// Every field that differs: its name and both values.
+    pub differences: Vec<(String, [String; 2])>,
+}
+
+impl Run {
+    /// Reads a run from the JSON text of `socbfs bench --json`; `name` names it in errors.
+    ///
+    /// # Errors
+    /// [`ComparisonError`] where it is no record of a version that is understood.
+    pub fn parse(text: &str, name: &str) -> Result<Self, ComparisonError> {
+        let not_a_record = |error: serde_json::Error| ComparisonError::NotARecord {
+            name: name.to_owned(),
+            line: error.line().max(1),
+            reason: error.to_string(),
+        };
+        let value: Value = serde_json::from_str(text).map_err(not_a_record)?;
+        // The version first: a record of another version may lack anything else.
+        let schema = value.get("schema").and_then(Value::as_str);
+        let version = value.get("schema_version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
+        match (schema, version) {
+            (Some(SCHEMA), Some(SCHEMA_VERSION)) | (None, _) | (_, None) => {}
+            (Some(schema), Some(version)) => {
+                return Err(ComparisonError::Version { name: name.to_owned(), schema: schema.to_owned(), version });
+            }
+        }
+        let run: Self = serde_json::from_value(value).map_err(not_a_record)?;
+        debug_assert!(run.schema == SCHEMA && run.schema_version == SCHEMA_VERSION);
+        Ok(run)
+    }
+}
+
+impl Comparison {
+    /// Compares run `a` with run `b`; different graphs only if `force`.
+    ///
+    /// # Errors
+    /// [`ComparisonError::Invalid`] and [`ComparisonError::DifferentGraphs`].
+    pub fn new(a: (&str, &Run), b: (&str, &Run), force: bool) -> Result<Self, ComparisonError> {
+        let figures = |(name, run): (&str, &Run)| match &run.summary {
+            Some(figures) if run.valid => {
+                Ok([figures.teps.harmonic_mean, figures.teps_without_mapping.harmonic_mean, figures.seconds.median])
+            }
+            _ => Err(ComparisonError::Invalid(name.to_owned())),
+        };
+        let (of_a, of_b) = (figures(a)?, figures(b)?);
+        let (a, b) = (a.1, b.1);
+        if !force {
+            same_graph(a, b)?;
+        }
+        let mut differences = Vec::new();
+        for (name, left, right) in [
+            ("environment", &a.environment, &b.environment),
+            ("graph", &a.graph, &b.graph),
+            ("layout", &a.layout, &b.layout),
+            ("search", &a.search, &b.search),
+        ] {
+            differing(name, &Value::Object(left.clone()), &Value::Object(right.clone()), &mut differences);
+        }
+        let ratios = root_ratios(a, b);
+        Ok(Self {
+            harmonic_mean: [of_a[0], of_b[0]],
+            without_mapping: [of_a[1], of_b[1]],
+            median_seconds: [of_a[2], of_b[2]],
+            common_roots: ratios.len(),
+            median_root_ratio: stats::Summary::of(&ratios).map(|summary| summary.median),
+            differences,
+        })
+    }
+
+    /// The comparison as a table for people; the differences are warnings and not in it.
+    pub fn table(&self, names: [&str; 2]) -> String {
+        let mut text = String::new();
+        let mut row = |name: &str, cells: [String; 2], ratio: Option<f64>| {
+            let ratio = ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "{name:<24}{:>16}{:>16}{ratio:>10}", cells[0], cells[1]);
+        };
+        row("", ["A".into(), "B".into()], None);
+        let speed = |[a, b]: [f64; 2]| ([mteps(a), mteps(b)], Some(b / a));
+        let (cells, ratio) = speed(self.harmonic_mean);
+        row("harmonic mean", cells, ratio);
+        let (cells, ratio) = speed(self.without_mapping);
+        row("  without mapping", cells, ratio);
+        row("median time", self.median_seconds.map(seconds), Some(self.median_seconds[0] / self.median_seconds[1]));
+        row("per root, median", [format!("{} roots", self.common_roots), String::new()], self.median_root_ratio);
+        let text = text.replacen(&format!("{:>10}", "-"), &format!("{:>10}", "B over A"), 1);
+        format!("A: {}\nB: {}\n\n{text}\nB over A above 1: B is faster.\n", names[0], names[1])
+    }
+}
+
+fn same_graph(a: &Run, b: &Run) -> Result<(), ComparisonError> {
+    for field in SAME_GRAPH {
+        let (left, right) = (a.graph.get(field), b.graph.get(field));
+        if left != right {
+            let show = |value: Option<&Value>| value.map_or_else(|| "absent".to_owned(), Value::to_string);
+            return Err(ComparisonError::DifferentGraphs(format!("{field}: {} and {}", show(left), show(right))));
+        }
+    }
+    // Two graphs of the same size: the same root must reach the same number of edges.
+    for root in &a.roots {
+        if let Some(other) = b.roots.iter().find(|other| other.root == root.root && other.edges != root.edges) {
+            let reason = format!("root {} traverses {} edges and {}", root.root, root.edges, other.edges);
+            return Err(ComparisonError::DifferentGraphs(reason));
+        }
+    }
+    Ok(())
+}
+
+/// A's time over B's for every root that both searched.
+fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
+    let time_in_b = |root: Vertex| b.roots.iter().find(|other| other.root == root)?.seconds.filter(|seconds| *seconds > 0.0);
+    a.roots.iter().filter_map(|root| Some(root.seconds? / time_in_b(root.root)?)).collect()
+}
+
+/// Collects the leaves at which two values differ. Figures of the run itself are no settings and are passed over.
+fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String; 2])>) {
+    if ALWAYS_DIFFERENT.contains(&name) || name == "layout.steps" || name == "layout.construction_seconds" || a == b {
+        return;
+    }
+    match (a, b) {
+        (Value::Object(left), Value::Object(right)) => {
+            for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
+                let value = |map: &Map<String, Value>| map.get(key).cloned().unwrap_or(Value::Null);
+                differing(&format!("{name}.{key}"), &value(left), &value(right), found);
+            }
+        }
+        _ => {
+            let show = |value: &Value| match value {
+                Value::Null => "unknown".to_owned(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            found.push((name.to_owned(), [show(a), show(b)]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bench::Record, report::tests::record};
+
+    fn run(record: &Record) -> Run {
+        Run::parse(&serde_json::to_string(record).unwrap(), "x.json").unwrap()
+    }
+
+    fn compare(a: &Record, b: &Record, force: bool) -> Result<Comparison, ComparisonError> {
+        Comparison::new(("a.json", &run(a)), ("b.json", &run(b)), force)
+    }
+
+    #[test]
+    fn ratios_say_how_much_faster_b_is() {
+        let c = compare(&record(&[0.002, 0.004, 0.008]), &record(&[0.001, 0.001, 0.004]), false).unwrap();
+        let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+        // Equal edges: the harmonic means stand as the sums of the times.
+        near(c.harmonic_mean[1] / c.harmonic_mean[0], 14.0 / 6.0);
+        near(c.median_root_ratio.unwrap(), 2.0);
+        assert_eq!(c.common_roots, 3);
+        assert!(c.differences.is_empty(), "{:?}", c.differences);
+        let table = c.table(["a.json", "b.json"]);
+        assert!(table.contains("2.333") && table.contains("B over A"), "{table}");
+    }
+
+    #[test]
+    fn every_differing_field_is_named() {
+        let mut other = record(&[0.001]);
+        other.search.threads = 4;
+        other.environment.cpu.model = Some("Cortex-A72".into());
+        other.environment.time = "another".into();
+        other.layout.construction_seconds = 9.0;
+        let c = compare(&record(&[0.001]), &other, false).unwrap();
+        let expected = [
+            ("environment.cpu.model".to_owned(), ["unknown".to_owned(), "Cortex-A72".to_owned()]),
+            ("search.threads".to_owned(), ["2".to_owned(), "4".to_owned()]),
+        ];
+        assert_eq!(c.differences, expected);
+    }
+
+    #[test]
+    fn different_graphs_only_by_force() {
+        let mut other = record(&[0.001]);
+        other.graph.counts.edges += 1;
+        let refused = compare(&record(&[0.001]), &other, false).unwrap_err().to_string();
+        assert!(refused.contains("edges: 16775900 and 16775901"), "{refused}");
+        let forced = compare(&record(&[0.001]), &other, true).unwrap();
+        assert_eq!(forced.differences[0].0, "graph.edges");
+        let mut other = record(&[0.001]);
+        other.roots[0].edges = 5;
+        assert!(compare(&record(&[0.001]), &other, false).unwrap_err().to_string().contains("root 0"));
+    }
+
+    #[test]
+    fn failed_runs_and_foreign_files_are_refused() {
+        let mut failed = record(&[0.001]);
+        failed.valid = false;
+        assert!(matches!(compare(&failed, &record(&[0.001]), true), Err(ComparisonError::Invalid(name)) if name == "a.json"));
+        assert!(matches!(Run::parse("{}", "f"), Err(ComparisonError::NotARecord { .. })));
+        assert!(matches!(Run::parse("not json", "f"), Err(ComparisonError::NotARecord { line: 1, .. })));
+        let newer = serde_json::to_string(&record(&[0.001])).unwrap().replace("\"schema_version\":1", "\"schema_version\":2");
+        assert!(matches!(Run::parse(&newer, "f"), Err(ComparisonError::Version { version: 2, .. })));
+    }
+}

@@ -1,0 +1,133 @@
+//! Numbers as text: C's `%g`, digits in groups, times and sizes with a fitting unit.
+
+/// `value` as C's `printf("%.{digits}g")` writes it (`%g` is 6 digits): what tools that read Graph500 reports expect.
+pub fn general(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        return format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" });
+    }
+    let digits = digits.max(1);
+    // The exponent after rounding to the digits asked for decides the form, so round first.
+    let scientific = format!("{:.*e}", digits - 1, value);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if exponent < -4 || exponent >= digits as i32 {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", without_trailing_zeros(mantissa), exponent.abs());
+    }
+    without_trailing_zeros(&format!("{:.*}", (digits as i32 - 1 - exponent) as usize, value)).to_owned()
+}
+
+fn without_trailing_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+/// 1234567 as "1,234,567".
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count and its noun: "1 edge", "2 edges".
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// Seconds with a fitting unit and four significant digits: "1.042 ms".
+pub fn seconds(value: f64) -> String {
+    if value == 0.0 {
+        return "0 s".to_owned();
+    }
+    let (scale, unit) = match value.abs() {
+        v if v >= 1.0 => (1.0, "s"),
+        v if v >= 1e-3 => (1e3, "ms"),
+        v if v >= 1e-6 => (1e6, "us"),
+        _ => (1e9, "ns"),
+    };
+    format!("{} {unit}", significant(value * scale))
+}
+
+/// Bytes with a fitting binary unit: "1.5 GiB".
+pub fn bytes(value: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut scaled = value as f64;
+    let mut unit = 0;
+    while scaled >= 1024.0 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{value} B") } else { format!("{scaled:.1} {}", UNITS[unit]) }
+}
+
+/// Traversed edges per second as millions: "10,712 MTEPS" or "56.21 MTEPS".
+pub fn mteps(teps: f64) -> String {
+    let millions = teps / 1e6;
+    if millions >= 1e3 { format!("{} MTEPS", grouped(millions.round() as u64)) } else { format!("{} MTEPS", significant(millions)) }
+}
+
+/// Four significant digits without an exponent.
+fn significant(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 1000.0 => 0,
+        v if v >= 100.0 => 1,
+        v if v >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn general_is_what_c_prints() {
+        // Right-hand sides are the output of C's printf with %g and %.11g.
+        for (value, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (100_000.0, "100000"),
+            (1_000_000.0, "1e+06"),
+            (999_999.5, "1e+06"),
+            (123_456_789.0, "1.23457e+08"),
+            (0.000_123_456_789, "0.000123457"),
+            (0.000_012_345_678_9, "1.23457e-05"),
+            (0.001_042, "0.001042"),
+            (-2.5, "-2.5"),
+            (1.234_567_89e-100, "1.23457e-100"),
+            (10_712_345_678.9, "1.07123e+10"),
+        ] {
+            assert_eq!(general(value, 6), text, "{value}");
+        }
+        assert_eq!(general(16_775_818.0, 11), "16775818");
+        assert_eq!(general(16_775_818.25, 11), "16775818.25");
+        assert_eq!(general(1e11, 11), "1e+11");
+        assert_eq!(general(f64::NAN, 6), "nan");
+        assert_eq!(general(f64::NEG_INFINITY, 6), "-inf");
+    }
+
+    #[test]
+    fn people_read_groups_and_units() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_048_576), "1,048,576");
+        assert_eq!(counted(1, "edge", "edges"), "1 edge");
+        assert_eq!(counted(2_000, "edge", "edges"), "2,000 edges");
+        assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(seconds(1.5), "1.500 s");
+        assert_eq!(seconds(0.001_042), "1.042 ms");
+        assert_eq!(seconds(45.6e-6), "45.60 us");
+        assert_eq!(seconds(300e-9), "300.0 ns");
+        assert_eq!(bytes(1000), "1000 B");
+        assert_eq!(bytes(1_610_612_736), "1.5 GiB");
+        assert_eq!(mteps(10_712e6), "10,712 MTEPS");
+        assert_eq!(mteps(56.214e6), "56.21 MTEPS");
+    }
+}

@@ -1,0 +1,70 @@
+//! One search, level by level, for people.
+
+use std::fmt::Write;
+
+use super::numbers::{general, grouped, seconds};
+use crate::bfs::{Direction, LevelRecord};
+
+/// A table with one line for each level: what the policy saw, what it decided, what was found, how long it took.
+/// Levels that went by in one go share a line, `4-120`, with what the policy saw at the first.
+pub fn trace(records: &[LevelRecord]) -> String {
+    const HEAD: [&str; 11] =
+        ["level", "direction", "frontier", "its edges", "unvisited", "their edges", "found", "time", "convert", "decide", "probes"];
+    let rows: Vec<[String; 11]> = records.iter().map(cells).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([HEAD[column].len()]).max().unwrap_or(0);
+    let widths: [usize; 11] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in std::iter::once(HEAD.map(str::to_owned)).chain(rows) {
+        let line = row.iter().zip(widths).fold(String::new(), |mut line, (cell, width)| {
+            // Writing to a String can't fail.
+            let _ = write!(line, "{cell:>width$}  ");
+            line
+        });
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn cells(record: &LevelRecord) -> [String; 11] {
+    let stats = &record.stats;
+    let time = |nanoseconds: u64| seconds(nanoseconds as f64 / 1e9);
+    [
+        match record.levels {
+            0 | 1 => stats.level.to_string(),
+            levels => format!("{}-{}", stats.level, stats.level + levels - 1),
+        },
+        match record.plan.direction {
+            Direction::TopDown => "top-down".to_owned(),
+            Direction::BottomUp => "bottom-up".to_owned(),
+        },
+        grouped(stats.frontier_vertices),
+        grouped(stats.frontier_edges),
+        grouped(stats.unvisited_vertices),
+        grouped(stats.unvisited_edges),
+        grouped(record.found),
+        time(record.elapsed_ns),
+        time(record.conversion_ns),
+        time(record.decision_ns),
+        stats.sampled_probes.map_or_else(|| "-".to_owned(), |probes| general(f64::from(probes), 3)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::level;
+
+    #[test]
+    fn columns_line_up() {
+        let text = trace(&[level(0), level(1)]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
+        assert!(
+            lines[1].contains("top-down") && lines[2].contains("bottom-up") && lines[2].ends_with("2.5") && lines[2].contains(" 1-10 "),
+            "{text}"
+        );
+        assert_eq!(trace(&[]).lines().count(), 1);
+    }
+}

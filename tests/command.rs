@@ -1,0 +1,477 @@
+//! The built command as a user meets it: results, errors, exit codes, files left behind.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A path 0 - 1 - 2 - 3 with a branch 1 - 4, a self-loop and a vertex 6 apart with 5.
+const GRAPH: &str = "# a small graph\n0 1\n1 2\n2 3\n1 4\n4 4\n5 6\n";
+
+fn socbfs() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
+    // Settings of whoever runs the tests must not leak in.
+    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "LOG"] {
+        command.env_remove(format!("SOCBFS_{name}"));
+    }
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    socbfs().args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// Runs it and demands success.
+fn good(arguments: &[&str]) -> Output {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{}", stderr(&output));
+    output
+}
+
+/// Runs it and demands exit code 2, nothing on standard output, and `words` in the error.
+fn refused(arguments: &[&str], words: &[&str]) {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}\n{}", stderr(&output));
+    assert_eq!(stdout(&output), "", "{arguments:?}");
+    let text = stderr(&output);
+    assert!(text.starts_with("error: "), "{text}");
+    for word in words {
+        assert!(text.contains(word), "{word:?} in {text}");
+    }
+}
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.0.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn bench_prints_the_keys_of_graph500_and_nothing_else() {
+    let output = good(&["bench", "--kronecker", "8", "--roots", "5", "--threads", "2"]);
+    let lines: Vec<&str> = stdout(&output).lines().collect();
+    let keys: Vec<&str> = lines.iter().map(|line| line.split_once(':').unwrap().0).collect();
+    let statistics = ["min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev"];
+    let mut expected: Vec<String> =
+        ["SCALE", "edgefactor", "NBFS", "graph_generation", "num_mpi_processes", "construction_time"].map(str::to_owned).to_vec();
+    expected.extend(statistics.iter().map(|name| format!("bfs  {name}_time")));
+    expected.extend(statistics.iter().map(|name| format!("{name}_nedge")));
+    expected.extend(statistics[..5].iter().map(|name| format!("bfs  {name}_TEPS")));
+    expected.extend(["bfs  harmonic_mean_TEPS".to_owned(), "bfs  harmonic_stddev_TEPS".to_owned()]);
+    expected.extend(statistics.iter().map(|name| format!("bfs  {name}_validate")));
+    assert_eq!(keys, expected);
+    for line in &lines {
+        let value = &line[32..];
+        assert!(line.is_char_boundary(32) && !value.starts_with(' '), "{line}");
+        value.parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
+        let before = if line.contains("harmonic_mean") { "!  " } else { " " };
+        assert!(line[..32].ends_with(before), "{line}");
+    }
+    assert_eq!(lines[0], "SCALE:                          8");
+    assert_eq!(lines[2], "NBFS:                           5");
+    let table = stderr(&output);
+    for part in ["Harmonic mean", "Median time", "5 roots, all five checks passed", "policy auto", "2 threads", "Whole-graph edges"] {
+        assert!(table.contains(part), "{part} in\n{table}");
+    }
+}
+
+#[test]
+fn bench_takes_files_and_says_what_their_keys_mean() {
+    let folder = Folder::new();
+    let graph = folder.file("graph.el", GRAPH);
+    let output = good(&["bench", &graph, "--roots", "64", "--order", "original"]);
+    // 7 vertices fit in 2^3; 5 edges without the self-loop; every vertex has an edge.
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("SCALE:                          3\nedgefactor:                     1\nNBFS:                           7\n"),
+        "{text}"
+    );
+    assert!(stderr(&output).contains("7 roots instead of 64"), "{}", stderr(&output));
+}
+
+#[test]
+fn quiet_leaves_the_result_alone() {
+    let output = good(&["bench", "--kronecker", "6", "--roots", "2", "-q"]);
+    assert!(stdout(&output).starts_with("SCALE:"));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn json_has_schema_environment_and_every_root() {
+    let folder = Folder::new();
+    let path = folder.path("r.json");
+    good(&["bench", "--kronecker", "8", "--roots", "3", "--threads", "1", "--policy", "alpha-beta:14,24", "--json", &path]);
+    let record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(record["schema"], "socbfs-bench");
+    assert_eq!(record["schema_version"], 1);
+    assert_eq!(record["valid"], true);
+    assert_eq!(record["search"]["policy"], "alpha-beta:14,24");
+    assert_eq!(record["search"]["threads"], 1);
+    assert_eq!(record["graph"]["vertices"], 256);
+    assert_eq!(record["graph"]["listed"], 4096);
+    for field in ["commit", "compiler", "target", "version", "opt_level"] {
+        assert!(record["environment"]["build"][field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
+    }
+    let command = record["environment"]["command"].as_array().unwrap();
+    assert!(command.contains(&Value::from("--roots")), "{command:?}");
+    let roots = record["roots"].as_array().unwrap();
+    assert_eq!(roots.len(), 3);
+    for root in roots {
+        assert!(root["seconds"].as_f64().unwrap() > 0.0);
+        assert!(root["mapping_seconds"].as_f64().unwrap() >= 0.0);
+        assert_eq!(root["validation"]["passed"], true);
+        assert!(root["reached"].as_u64().unwrap() > 1 && root["edges"].as_u64().unwrap() > 0);
+        let levels: u64 = root["level_records"].as_array().unwrap().iter().map(|level| level["levels"].as_u64().unwrap()).sum();
+        assert_eq!(levels, root["levels"].as_u64().unwrap());
+    }
+    let teps = record["summary"]["teps"]["harmonic_mean"].as_f64().unwrap();
+    let per_edge: f64 = roots.iter().map(|root| root["seconds"].as_f64().unwrap() / root["edges"].as_f64().unwrap()).sum();
+    assert!((teps * per_edge / 3.0 - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn json_can_take_the_reports_place() {
+    let output = good(&["bench", "--kronecker", "6", "--roots", "1", "--json", "-"]);
+    let record: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(record["roots"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_roots() {
+    let roots = |seed: &str| {
+        let output = good(&["bench", "--kronecker", "8", "--roots", "4", "--seed", seed, "--json", "-"]);
+        let record: Value = serde_json::from_str(stdout(&output)).unwrap();
+        let all = record["roots"].as_array().unwrap();
+        all.iter().map(|root| (root["root"].as_u64().unwrap(), root["reached"].as_u64().unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(roots("2"), roots("2"));
+    assert_ne!(roots("2"), roots("77"));
+}
+
+#[test]
+fn a_graph_without_edges_is_refused() {
+    let folder = Folder::new();
+    refused(&["bench", &folder.file("loops.el", "0 0\n1 1\n")], &["loops.el", "nothing to search"]);
+}
+
+#[test]
+fn a_tree_that_was_written_is_found_valid_in_every_format() {
+    let folder = Folder::new();
+    let graph = folder.file("graph.el", GRAPH);
+    for order in ["original", "degree"] {
+        for extension in ["npy", "csv", "txt"] {
+            let (parents, levels) = (folder.path(&format!("p.{extension}")), folder.path(&format!("l.{extension}")));
+            let arguments = ["run", &graph, "--root", "3", "--order", order, "--parents", &parents, "--levels", &levels];
+            let output = good(&arguments);
+            assert!(stdout(&output).contains("reached:    5 of 7 vertices\nlevels:     4\nedges:      4\n"), "{}", stdout(&output));
+            let output = good(&["validate", &graph, &parents, "--root", "3"]);
+            assert_eq!(stdout(&output), "valid: 5 vertices on 4 levels\n");
+        }
+        assert_eq!(fs::read_to_string(folder.path("p.txt")).unwrap(), "1\n2\n3\n3\n1\n-1\n-1\n");
+        assert_eq!(fs::read_to_string(folder.path("l.csv")).unwrap(), "vertex,level\n0,3\n1,2\n2,1\n3,0\n4,3\n5,-1\n6,-1\n");
+    }
+}
+
+#[test]
+fn arcs_are_kept_where_asked() {
+    let folder = Folder::new();
+    let (graph, parents) = (folder.file("graph.el", GRAPH), folder.path("p.txt"));
+    let output = good(&["run", &graph, "--root", "1", "--directed", "--parents", &parents]);
+    assert!(stdout(&output).contains("reached:    4 of 7"), "{}", stdout(&output));
+    good(&["validate", &graph, &parents, "--root", "1", "--directed"]);
+    let output = run(&["validate", &graph, &parents, "--root", "1"]);
+    assert_eq!(output.status.code(), Some(1), "0 is reached where edges go both ways");
+}
+
+#[test]
+fn trace_shows_every_level() {
+    let folder = Folder::new();
+    let output = good(&["run", &folder.file("graph.el", GRAPH), "--root", "0", "--trace", "--policy", "tc"]);
+    let text = stdout(&output);
+    assert!(text.contains("level  direction") && text.contains("top-down") && !text.contains("bottom-up"), "{text}");
+}
+
+#[test]
+fn wrong_parents_give_exit_code_1_and_name_the_vertices() {
+    let folder = Folder::new();
+    let graph = folder.file("graph.el", GRAPH);
+    // Right is 0 0 1 2 1 -1 -1; 3 is not joined to 4.
+    for (parents, words) in [
+        ("0\n0\n1\n4\n1\n-1\n-1\n", ["3", "4"]),
+        ("0\n0\n1\n2\n-1\n-1\n-1\n", ["1", "4"]),
+        ("0\n2\n1\n2\n1\n-1\n-1\n", ["1", "2"]),
+        ("1\n0\n1\n2\n1\n-1\n-1\n", ["0", "0"]),
+    ] {
+        let output = run(&["validate", &graph, &folder.file("p.txt", parents), "--root", "0"]);
+        assert_eq!(output.status.code(), Some(1), "{parents}");
+        let text = stdout(&output);
+        assert!(text.starts_with("INVALID: ") && words.iter().all(|word| text.contains(word)), "{parents}: {text}");
+    }
+}
+
+#[test]
+fn usage_and_input_errors_give_exit_code_2_and_name_the_cause() {
+    let folder = Folder::new();
+    let graph = folder.file("graph.el", GRAPH);
+    let bad = folder.file("bad.el", "0 1\n1 x\n");
+    let parents = folder.file("short.txt", "0\n");
+    refused(&["bench", "--bogus"], &["--bogus"]);
+    refused(&["frobnicate"], &["frobnicate"]);
+    refused(&["bench", &folder.path("missing.el")], &["missing.el"]);
+    refused(&["bench", &bad], &["bad.el:2"]);
+    refused(&["run", &graph, "--root", "7"], &["root 7", "7 vertices"]);
+    refused(&["run", &graph, "--root", "-1"], &["-1"]);
+    refused(&["run", &graph, "--root", "0", "--parents", &folder.path("p.dat")], &["p.dat", ".npy"]);
+    refused(&["run", &graph, "--root", "0", "--policy", "alpha-beta:0,1"], &["alpha", "above 0"]);
+    refused(&["run", &graph, "--root", "0", "--cpus", "3-1"], &["3-1"]);
+    refused(&["run", &graph, "--root", "0", "--cpus", "8000"], &["8000", "help:"]);
+    refused(&["run", &graph, "--root", "0", "--threads", "99999"], &["99999", "help:"]);
+    refused(&["validate", &graph, &parents, "--root", "0"], &["short.txt", "7 vertices"]);
+    refused(&["validate", &graph, &parents, "--root", "9"], &["root 9"]);
+    refused(&["bench", "kronecker:99"], &["99"]);
+    refused(&["bench", "grid:5"], &["WIDTHxHEIGHT", "help: for example: grid:"]);
+    refused(&["bench", &graph, "--roots", "0"], &["at least one root"]);
+    refused(&["bench", &graph, "--format", "xml"], &["xml"]);
+    refused(&["convert", &graph, &folder.path("out.xyz")], &["out.xyz", "--to"]);
+    refused(&["compare", &graph, &graph], &["graph.el", "help:"]);
+}
+
+#[test]
+fn settings_come_from_flag_then_environment_then_board() {
+    let folder = Folder::new();
+    let board = folder.file("b.toml", "schema = 1\nname = 'b'\n[search]\nthreads = 2\n[policy]\nkind = 'bc'\n");
+    let show = |flags: &[&str], environment: &[(&str, &str)]| {
+        let output = socbfs().args(["board", "show", "--board", &board]).args(flags).envs(environment.iter().copied()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stdout(&output).to_owned();
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let with_board = show(&[], &[]);
+    assert!(with_board.contains(&"threads 2 board file".to_owned()), "{with_board:?}");
+    assert!(with_board.contains(&"policy bc board file".to_owned()), "{with_board:?}");
+    let with_environment = show(&[], &[("SOCBFS_THREADS", "3")]);
+    assert!(with_environment.contains(&"threads 3 environment".to_owned()), "{with_environment:?}");
+    let with_flag = show(&["--threads", "1"], &[("SOCBFS_THREADS", "3")]);
+    assert!(with_flag.contains(&"threads 1 flag".to_owned()), "{with_flag:?}");
+}
+
+#[test]
+fn boards_are_checked_with_file_line_and_key() {
+    let folder = Folder::new();
+    let bad = folder.file("bad.toml", "schema = 1\nname = 'b'\ncolour = 'red'\n");
+    refused(&["board", "validate", &bad], &["bad.toml:3", "colour", "help:"]);
+    refused(&["bench", "--kronecker", "4", "--board", &bad], &["bad.toml:3", "colour"]);
+    refused(&["board", "validate", &folder.path("none.toml")], &["none.toml"]);
+    let template = folder.file("new.toml", stdout(&good(&["board", "profile"])));
+    assert!(stdout(&good(&["board", "validate", &template])).contains("good profile"));
+}
+
+#[test]
+fn compare_gives_the_ratio_and_warns_of_differences() {
+    let folder = Folder::new();
+    let [a, b, other] = ["a.json", "b.json", "other.json"].map(|name| folder.path(name));
+    good(&["bench", "--kronecker", "8", "--roots", "3", "--threads", "1", "--policy", "tc", "--json", &a]);
+    good(&["bench", "--kronecker", "8", "--roots", "3", "--threads", "1", "--policy", "bc", "--json", &b]);
+    good(&["bench", "--kronecker", "7", "--roots", "3", "--threads", "1", "--json", &other]);
+    let output = good(&["compare", &a, &b]);
+    assert!(stdout(&output).contains("harmonic mean") && stdout(&output).contains("3 roots"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("warning: search.policy differs: tc | bc"), "{}", stderr(&output));
+    refused(&["compare", &a, &other], &["different graphs", "--force"]);
+    let output = good(&["compare", &a, &other, "--force"]);
+    assert!(stderr(&output).contains("graph.vertices differs: 256 | 128"), "{}", stderr(&output));
+}
+
+#[test]
+fn generated_and_converted_files_hold_the_same_graph() {
+    let folder = Folder::new();
+    let (text, matrix) = (folder.path("g.el"), folder.path("g.mtx"));
+    good(&["generate", "kronecker", "--scale", "8", "-o", &text]);
+    good(&["convert", &text, &matrix]);
+    let edges = |graph: &str| {
+        let record: Value = serde_json::from_str(stdout(&good(&["bench", graph, "--roots", "1", "--json", "-"]))).unwrap();
+        ["vertices", "edges", "unique_edges", "self_loops"].map(|field| record["graph"][field].as_u64().unwrap())
+    };
+    assert_eq!(edges(&text), edges("kronecker:8"));
+    assert_eq!(edges(&matrix), edges("kronecker:8"));
+    assert_eq!(folder.names(), ["g.el", "g.mtx"]);
+}
+
+#[test]
+fn info_describes_a_graph() {
+    let folder = Folder::new();
+    let graph = folder.file("graph.el", GRAPH);
+    assert!(stdout(&good(&["info", &graph])).contains('7'));
+    let info: Value = serde_json::from_str(stdout(&good(&["info", &graph, "--json"]))).unwrap();
+    assert_eq!(info["vertices"], 7);
+}
+
+#[test]
+fn help_version_and_completions_are_results() {
+    for arguments in [&["--help"][..], &["bench", "--help"], &["generate", "grid", "--help"], &["--version"], &["completions", "bash"]] {
+        let output = good(arguments);
+        assert!(stdout(&output).contains("socbfs") && stderr(&output).is_empty(), "{arguments:?}");
+    }
+    assert!(stdout(&good(&["bench", "--help"])).contains("Examples:"));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    // Completions are longer than a pipe holds, so the writer is still at it when the reader leaves.
+    let mut child = socbfs().args(["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(said, "");
+    assert!(!line.is_empty());
+}
+
+#[test]
+fn a_vanished_input_leaves_no_output() {
+    let folder = Folder::new();
+    let (gone, out) = (folder.file("gone.el", GRAPH), folder.path("out.mtx"));
+    fs::remove_file(&gone).unwrap();
+    refused(&["convert", &gone, &out], &["gone.el"]);
+    refused(&["run", &gone, "--root", "0", "--parents", &folder.path("p.npy")], &["gone.el"]);
+    refused(&["bench", &gone, "--json", &folder.path("r.json")], &["gone.el"]);
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_bad_input_leaves_the_old_output_alone() {
+    let folder = Folder::new();
+    let (bad, out) = (folder.file("bad.el", "0 1\nx y\n"), folder.file("out.mtx", "precious"));
+    refused(&["convert", &bad, &out], &["bad.el:2"]);
+    assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
+    assert_eq!(folder.names(), ["bad.el", "out.mtx"]);
+}
+
+/// Root may write into any directory, so the folder that can't be written to is "below" a regular file.
+#[test]
+fn an_output_that_cannot_be_written_is_found_before_the_work() {
+    let folder = Folder::new();
+    let graph = folder.file("graph.el", GRAPH);
+    for name in ["graph.el/r.json", "missing/r.json"] {
+        let path = folder.path(name);
+        // The graph would take minutes: the error must come first.
+        refused(&["bench", "--kronecker", "26", "--json", &path], &[name, "help:"]);
+        let target = path.replace("json", "sg");
+        refused(&["generate", "kronecker", "--scale", "26", "-o", &target], &["r.sg"]);
+        refused(&["run", "kronecker:26", "--root", "0", "--parents", &path.replace("json", "npy")], &["r.npy"]);
+    }
+    refused(&["convert", &graph, folder.0.path().to_str().unwrap(), "--to", "el"], &["directory"]);
+    assert_eq!(folder.names(), ["graph.el"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    if !Path::new("/dev/full").exists() {
+        println!("SKIPPED a_full_disk_is_told: there is no /dev/full");
+        return;
+    }
+    refused(&["convert", "kronecker:8", "/dev/full", "--to", "el"], &["/dev/full"]);
+    let output = run(&["bench", "--kronecker", "6", "--roots", "1", "--json", "/dev/full"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("error: can't write /dev/full"), "{}", stderr(&output));
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = socbfs().args(["--version"]).stdout(full.try_clone().unwrap()).status().unwrap();
+    assert!(status.code().is_some());
+    let output = socbfs().args(["board", "profile"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
+}
+
+#[cfg(unix)]
+mod interrupted {
+    use std::{
+        process::Child,
+        thread::sleep,
+        time::{Duration, Instant},
+    };
+
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+
+    use super::*;
+
+    fn start(arguments: &[&str]) -> Child {
+        socbfs().args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn signal(child: &Child, signal: Signal) {
+        kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+    }
+
+    #[test]
+    fn while_generating() {
+        for kind in [Signal::SIGINT, Signal::SIGTERM] {
+            let folder = Folder::new();
+            let mut child = start(&["generate", "kronecker", "--scale", "24", "-o", &folder.path("g.el")]);
+            sleep(Duration::from_millis(300));
+            signal(&child, kind);
+            assert_eq!(child.wait().unwrap().code(), Some(130), "{kind}");
+            assert_eq!(folder.names(), Vec::<String>::new(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn while_writing() {
+        // A fast machine may be done before the signal comes: then with four times the edges.
+        for edges in ["1000000", "4000000", "16000000", "64000000"] {
+            let folder = Folder::new();
+            let mut child = start(&["generate", "uniform", "--vertices", "100000", "--edges", edges, "-o", &folder.path("g.el")]);
+            let limit = Instant::now() + Duration::from_secs(300);
+            // The check at the start makes a temporary too, but it is gone at once.
+            let mut seen = 0;
+            while seen < 3 && child.try_wait().unwrap().is_none() && Instant::now() < limit {
+                seen = if folder.names().is_empty() { 0 } else { seen + 1 };
+                sleep(Duration::from_millis(1));
+            }
+            if child.try_wait().unwrap().is_none() {
+                signal(&child, Signal::SIGINT);
+            }
+            match child.wait().unwrap().code() {
+                Some(130) => return assert_eq!(folder.names(), Vec::<String>::new()),
+                Some(0) => assert_eq!(folder.names(), ["g.el"]),
+                other => panic!("exit code {other:?}"),
+            }
+        }
+        panic!("no signal came while the file was written");
+    }
+}

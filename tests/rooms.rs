@@ -1,0 +1,176 @@
+//! The rooms of `src/` stand in one order, and a room imports only rooms before it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// From the ground up. Rooms that are still to be built keep their place.
+const ROOMS: [&str; 17] = [
+    "error",
+    "stats",
+    "opencl",
+    "memory",
+    "graph",
+    "input",
+    "board",
+    "bfs",
+    "policy",
+    "engine",
+    "search",
+    "calibrate",
+    "validate",
+    "bench",
+    "report",
+    "cli",
+    "main",
+];
+
+/// Every `room` that `text` names as `crate::room` or `socbfs::room`, in `use` lines (grouped ones too) and in paths, with its line.
+/// Comments and string literals don't count.
+fn imports(text: &str) -> Vec<(usize, String)> {
+    let code = without_comments_and_strings(text);
+    let mut found = Vec::new();
+    for name in ["crate", "socbfs"] {
+        for (at, _) in code.match_indices(&format!("{name}::")) {
+            // `mycrate::` and `$crate::` name something else, or the same by another way.
+            if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+                continue;
+            }
+            let line = 1 + code[..at].matches('\n').count();
+            let rest = &code[at + name.len() + 2..];
+            for room in first_names(rest) {
+                found.push((line, room));
+            }
+        }
+    }
+    found
+}
+
+/// `graph::Csr` gives graph; `{graph::{Csr, Layout}, bfs}` gives graph and bfs.
+fn first_names(path: &str) -> Vec<String> {
+    let word = |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let Some(group) = path.trim_start().strip_prefix('{') else { return vec![word(path)] };
+    let mut names = Vec::new();
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                names.push(word(&group[start..at]));
+                start = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// The text with comments and the insides of string literals blanked, line breaks kept.
+fn without_comments_and_strings(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    let blank = |code: &mut String, part: &str| code.extend(part.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+    while let Some(c) = rest.chars().next() {
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if c == '"' {
+            let mut escaped = false;
+            let end = rest.char_indices().skip(1).find(|&(_, c)| {
+                let closes = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                closes
+            });
+            end.map_or(rest.len(), |(end, _)| end + 1)
+        } else if rest.starts_with("'\"'") || rest.starts_with("'\\\"'") {
+            rest[1..].find('\'').map_or(1, |end| end + 2)
+        } else {
+            code.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        };
+        blank(&mut code, &rest[..length]);
+        rest = &rest[length..];
+    }
+    code
+}
+
+/// What a file of `room` must not import: `line: import`.
+fn violations(room: &str, text: &str) -> Vec<String> {
+    let place = |room: &str| ROOMS.iter().position(|known| *known == room);
+    let Some(own) = place(room) else { return vec![format!("0: room {room} has no place in the list")] };
+    imports(text)
+        .into_iter()
+        // Macros and items of lib.rs itself have no room: names that are in no room are left to the compiler.
+        .filter(|(_, import)| import != room && place(import).is_some_and(|other| other > own))
+        .map(|(line, import)| format!("{line}: {room} imports {import}, which stands above it"))
+        .collect()
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_room_imports_only_rooms_below_it() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&source, &mut all);
+    assert!(all.len() > 20, "only {} files found", all.len());
+    let (mut found, mut rooms) = (Vec::new(), BTreeSet::new());
+    for path in all {
+        let inside = path.strip_prefix(&source).unwrap();
+        let first = Path::new(inside.components().next().unwrap().as_os_str()).file_stem().unwrap().to_str().unwrap().to_owned();
+        // lib.rs is the roof over all rooms: it declares them and links to them in its text.
+        if first == "lib" {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        found.extend(violations(&first, &text).into_iter().map(|violation| format!("src/{}:{violation}", inside.display())));
+        rooms.insert(first);
+    }
+    assert!(rooms.len() >= 10, "{rooms:?}");
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn planted_violations_are_found() {
+    let bad = |room: &str, text: &str| violations(room, text);
+    assert_eq!(bad("graph", "use crate::cli::main;"), ["1: graph imports cli, which stands above it"]);
+    assert_eq!(bad("graph", "//! x\nuse crate::{memory::Slab, bfs::{A, B}, stats};"), ["2: graph imports bfs, which stands above it"]);
+    assert_eq!(bad("stats", "fn f() { crate::report::table(); }"), ["1: stats imports report, which stands above it"]);
+    assert_eq!(bad("input", "pub(crate) use crate::{\n    graph::{Csr, EdgeList},\n    board::Board,\n};").len(), 1);
+    assert_eq!(bad("bfs", "let q = '\"'; use crate::policy::Policy;").len(), 1);
+    assert_eq!(bad("report", "socbfs::cli::main()").len(), 1);
+    assert_eq!(bad("attic", "").len(), 1);
+}
+
+#[test]
+fn what_is_allowed_is_not_found() {
+    for (room, text) in [
+        ("cli", "use crate::{bench::Record, graph::{Layout, Vertex}, report};"),
+        ("graph", "use crate::graph::Csr; use crate::memory::Slab; use super::cli;"),
+        ("graph", "// use crate::cli::main;\n/* crate::bench */ /// see [`crate::bench`]\n"),
+        ("graph", "const X: &str = \"crate::cli \\\" crate::bench\";"),
+        ("main", "fn main() { socbfs::cli::main() }"),
+        ("stats", "use othercrate::cli::x;"),
+    ] {
+        assert_eq!(violations(room, text), Vec::<String>::new(), "{text}");
+    }
+}
