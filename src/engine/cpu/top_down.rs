@@ -20,8 +20,6 @@ use crate::{
 
 /// Vertices a thread collects before it appends them to the next queue in one go (GAP's QueueBuffer).
 const BUFFER: usize = 512;
-/// Arcs handed out at a time where the frontier is split by edges.
-const ARCS: u64 = 4096;
 /// How far ahead of the vertex being expanded its offsets are prefetched, in vertices.
 const AHEAD_OFFSETS: usize = 24;
 /// How far ahead its list is prefetched.
@@ -72,13 +70,7 @@ pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Ver
 ///
 /// # Safety
 /// As for [`expand`]; `parent` also has an entry that is not [`NONE`] for "no neighbour"; `rows` has one row per vertex.
-pub(super) unsafe fn expand_rows(
-    rows: &[[Vertex; 4]],
-    csr: &Csr,
-    parent: &mut [Vertex],
-    queue: &[Vertex],
-    next: &mut [Vertex],
-) -> usize {
+pub(super) unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [Vertex], queue: &[Vertex], next: &mut [Vertex]) -> usize {
     let mut found = 0;
     for (i, &u) in queue.iter().enumerate() {
         // SAFETY: as in `expand`; "no neighbour" has a parent entry and is never new.
@@ -122,8 +114,9 @@ pub(super) struct TopDown<'a> {
     pub(super) queue: &'a [Vertex],
     /// The claim of each entry; empty where no vertex is in the queue twice.
     pub(super) claims: &'a [Vertex],
-    /// Sums of the degrees of the frontier, one more than it has vertices; empty where it is split by vertices.
-    pub(super) prefix: &'a [u64],
+    /// Ends of the runs of vertices that are handed out where lists are long and sorted; empty where the frontier is split
+    /// by vertices.
+    pub(super) runs: &'a [Vertex],
     /// Where the next queue and its claims go.
     pub(super) next: Shared<Vertex>,
     /// See `next`.
@@ -151,7 +144,11 @@ impl TopDown<'_> {
     /// One thread's share. All threads together expand every frontier vertex once.
     pub(super) fn work(&self) {
         let mut found = Found { vertices: [0; BUFFER], claims: [0; BUFFER], len: 0 };
-        if self.prefix.is_empty() { self.by_vertices(&mut found) } else { self.by_edges(&mut found) }
+        if self.runs.is_empty() {
+            self.by_vertices(&mut found)
+        } else {
+            self.by_owner(&mut found)
+        }
         self.flush(&mut found);
     }
 
@@ -191,34 +188,19 @@ impl TopDown<'_> {
         self.repeats.fetch_add(repeats, Relaxed);
     }
 
-    /// Hands out pieces of equally many arcs, so that a hub is shared.
-    fn by_edges(&self, found: &mut Found) {
-        let total = self.prefix.last().copied().unwrap_or(0);
-        let mut repeats = 0;
+    /// Hands out runs of neighbours instead of frontier vertices: each thread expands, of every list, the part that lies
+    /// in its run. The lists are sorted, so a part is found by bisection. No two threads meet at a parent, nobody claims
+    /// anything, and the cache lines of the parents stay where they are.
+    fn by_owner(&self, found: &mut Found) {
         loop {
-            let begin = self.piece.fetch_add(1, Relaxed) as u64 * ARCS;
-            if begin >= total {
-                break;
-            }
-            let end = total.min(begin + ARCS);
-            // The last frontier vertex whose arcs begin at or before `begin`.
-            let mut i = self.prefix.partition_point(|&sum| sum <= begin) - 1;
-            let mut at = begin;
-            while at < end {
-                let u = self.queue[i];
+            let run = self.piece.fetch_add(1, Relaxed);
+            let Some(&[first, end]) = self.runs.get(run..run + 2).and_then(|ends| ends.first_chunk()) else { break };
+            for &u in self.queue {
                 let list = self.csr.neighbours(u);
-                let from = (at - self.prefix[i]) as usize;
-                let to = list.len().min((end - self.prefix[i]) as usize);
-                if self.claims.get(i).is_some_and(|&claim| self.parent[u as usize].load(Relaxed) != claim) {
-                    repeats += u64::from(from == 0);
-                } else {
-                    self.list::<false>(u, &list[from..to], found);
-                }
-                i += 1;
-                at = self.prefix[i];
+                let list = &list[list.partition_point(|&v| v < first)..];
+                self.list::<false>(u, &list[..list.partition_point(|&v| v < end)], found);
             }
         }
-        self.repeats.fetch_add(repeats, Relaxed);
     }
 
     /// Expands one list. With `STORE_ALL` the inner loop has no branch: among few and far neighbours it would be taken
