@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::standin::info::info;
 use super::{
     error::Failure,
     output::print,
     progress::Progress,
     source::{Source, with_graph_help},
 };
-use crate::{input::Format, standin::info::info};
+use crate::input::Format;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -16,6 +16,7 @@ mod output;
 mod progress;
 mod run;
 mod source;
+mod standin;
 mod validate;
 
 use std::{
