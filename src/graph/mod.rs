@@ -1,5 +1,6 @@
 //! Edge lists, compressed sparse rows, and the layout that is searched.
 
+pub(crate) mod buckets;
 mod csr;
 mod edges;
 mod layout;
