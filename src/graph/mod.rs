@@ -3,10 +3,12 @@
 pub(crate) mod buckets;
 mod csr;
 mod edges;
+mod info;
 mod layout;
 
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing};
+pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 
 /// A vertex number. Vertices are 32-bit everywhere (design rule 5).
