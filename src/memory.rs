@@ -199,9 +199,7 @@ pub fn available_bytes() -> Option<u64> {
 /// [`OutOfMemory`] naming `what`.
 pub fn check_available(bytes: u64, what: &'static str) -> Result<(), OutOfMemory> {
     match available_bytes() {
-        Some(available) if bytes > available => {
-            Err(OutOfMemory { what, bytes, reason: format!("only {available} bytes are available") })
-        }
+        Some(available) if bytes > available => Err(OutOfMemory { what, bytes, reason: format!("only {available} bytes are available") }),
         _ => Ok(()),
     }
 }

@@ -86,7 +86,11 @@ fn a_search_allocates_nothing() {
                                 let outcome = search.run(root);
                                 let after = CALLS.load(SeqCst);
                                 assert!(outcome.is_ok());
-                                assert_eq!(after - before, 0, "{kind} {order:?} directed {directed} {policy} {threads} threads {simd} root {root}");
+                                assert_eq!(
+                                    after - before,
+                                    0,
+                                    "{kind} {order:?} directed {directed} {policy} {threads} threads {simd} root {root}"
+                                );
                             }
                             combinations += 1;
                         }

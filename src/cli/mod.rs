@@ -16,7 +16,6 @@ mod output;
 mod progress;
 mod run;
 mod source;
-mod standin;
 mod validate;
 
 use std::{

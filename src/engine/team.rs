@@ -217,9 +217,9 @@ fn bind(cpu: usize) -> Result<(), String> {
         unistd::Pid,
     };
     let mut set = CpuSet::new();
-    set.set(cpu)
-        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
-        .map_err(|errno| format!("can't bind a thread to CPU {cpu}: {}; the CPUs at hand are listed by `nproc` and `taskset -p $$`", errno.desc()))
+    set.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).map_err(|errno| {
+        format!("can't bind a thread to CPU {cpu}: {}; the CPUs at hand are listed by `nproc` and `taskset -p $$`", errno.desc())
+    })
 }
 
 #[cfg(test)]

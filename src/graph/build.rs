@@ -126,12 +126,8 @@ fn atomics(values: &mut [u32]) -> &[AtomicU32] {
 
 /// Vertices with an edge by descending degree (ties by number), as `(to_original, to_internal)`; the others are [`NONE`].
 pub(super) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
-    let mut keys: Vec<u64> = degree
-        .par_iter()
-        .enumerate()
-        .filter(|&(_, &degree)| degree > 0)
-        .map(|(v, &degree)| u64::from(!degree) << 32 | v as u64)
-        .collect();
+    let mut keys: Vec<u64> =
+        degree.par_iter().enumerate().filter(|&(_, &degree)| degree > 0).map(|(v, &degree)| u64::from(!degree) << 32 | v as u64).collect();
     keys.par_sort_unstable();
     let mut to_original = Slab::zeroed(keys.len(), "vertex order")?;
     let mut to_internal = Slab::zeroed(degree.len(), "vertex order")?;

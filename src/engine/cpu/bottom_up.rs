@@ -63,8 +63,7 @@ impl BottomUp<'_> {
     pub(super) unsafe fn adopt(&self, v: usize, parent: Vertex) {
         // SAFETY: as promised by the caller.
         unsafe {
-            let original =
-                if self.to_original.is_empty() { parent } else { *self.to_original.get_unchecked(parent as usize) };
+            let original = if self.to_original.is_empty() { parent } else { *self.to_original.get_unchecked(parent as usize) };
             *self.parent.get().add(v) = original;
         }
     }

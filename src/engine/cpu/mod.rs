@@ -207,8 +207,7 @@ impl<'g> CpuEngine<'g> {
                 sum
             }
             Frontier::Queue { len, .. } => {
-                let sum: u64 =
-                    (0..DEGREES_SAMPLED).map(|i| u64::from(csr.degree(self.queue[i * len / DEGREES_SAMPLED]))).sum();
+                let sum: u64 = (0..DEGREES_SAMPLED).map(|i| u64::from(csr.degree(self.queue[i * len / DEGREES_SAMPLED]))).sum();
                 (sum as f64 * len as f64 / DEGREES_SAMPLED as f64) as u64
             }
             Frontier::Bitmap { len } => {
@@ -244,8 +243,7 @@ impl<'g> CpuEngine<'g> {
     fn make_bitmap(&mut self) -> u64 {
         let words = self.closed.len();
         let total = AtomicU64::new(0);
-        let work =
-            Visited { parent: &self.parent, closed: &self.closed, words: Shared::new(&mut self.visited[self.current]) };
+        let work = Visited { parent: &self.parent, closed: &self.closed, words: Shared::new(&mut self.visited[self.current]) };
         let kernel = self.kernels.visited;
         share(&self.team, words, 8 * WORDS, words < SHARED_WORDS, &|_, range| {
             // SAFETY: every word is handed out once, parents cover all words, and the kernel was chosen for this CPU.
@@ -285,7 +283,13 @@ impl<'g> CpuEngine<'g> {
         let mean_degree = layout.csr().arcs() as u64 / self.searched().max(1) + 1;
         // A team member is fast enough to keep a run to itself while others could not be told in time; a lone thread
         // stops where another direction may be worth a thought.
-        let enough = if alone && layout.rows().is_empty() { self.searched() / 64 } else if alone { u64::MAX } else { SHARED_ARCS / mean_degree };
+        let enough = if alone && layout.rows().is_empty() {
+            self.searched() / 64
+        } else if alone {
+            u64::MAX
+        } else {
+            SHARED_ARCS / mean_degree
+        };
         loop {
             let (parent, queue, next) = (&mut self.parent[..], &self.queue[..len], &mut self.next[..]);
             // SAFETY: `parent` covers all vertices and "no neighbour", the queue holds vertices, `next` has room for

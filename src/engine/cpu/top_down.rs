@@ -72,13 +72,7 @@ pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Ver
 ///
 /// # Safety
 /// As for [`expand`]; `parent` also has an entry that is not [`NONE`] for "no neighbour"; `rows` has one row per vertex.
-pub(super) unsafe fn expand_rows(
-    rows: &[[Vertex; 4]],
-    csr: &Csr,
-    parent: &mut [Vertex],
-    queue: &[Vertex],
-    next: &mut [Vertex],
-) -> usize {
+pub(super) unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [Vertex], queue: &[Vertex], next: &mut [Vertex]) -> usize {
     let mut found = 0;
     for (i, &u) in queue.iter().enumerate() {
         // SAFETY: as in `expand`; "no neighbour" has a parent entry and is never new.
@@ -151,7 +145,11 @@ impl TopDown<'_> {
     /// One thread's share. All threads together expand every frontier vertex once.
     pub(super) fn work(&self) {
         let mut found = Found { vertices: [0; BUFFER], claims: [0; BUFFER], len: 0 };
-        if self.prefix.is_empty() { self.by_vertices(&mut found) } else { self.by_edges(&mut found) }
+        if self.prefix.is_empty() {
+            self.by_vertices(&mut found)
+        } else {
+            self.by_edges(&mut found)
+        }
         self.flush(&mut found);
     }
 
