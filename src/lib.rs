@@ -15,6 +15,5 @@ pub mod memory;
 pub mod policy;
 pub mod report;
 pub mod search;
-mod standin;
 pub mod stats;
 pub mod validate;

@@ -332,7 +332,10 @@ fn generated_and_converted_files_hold_the_same_graph() {
 fn info_describes_a_graph() {
     let folder = Folder::new();
     let graph = folder.file("graph.el", GRAPH);
-    assert!(stdout(&good(&["info", &graph])).contains('7'));
+    let text = good(&["info", &graph]);
+    for line in ["vertices        7", "edges listed    6", "self-loops      1", "components      2, the largest has 5 vertices"] {
+        assert!(stdout(&text).contains(line), "{line} in {}", stdout(&text));
+    }
     let info: Value = serde_json::from_str(stdout(&good(&["info", &graph, "--json"]))).unwrap();
     assert_eq!(info["vertices"], 7);
 }

@@ -10,7 +10,7 @@ use super::{
     progress::Progress,
     source::{Source, with_graph_help},
 };
-use crate::{input::Format, standin::info::info};
+use crate::{graph, input::Format, report};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +18,8 @@ Examples:
   socbfs info kronecker:16 --json | jq .vertices";
 
 /// Describe a graph: counts, degrees, components
+///
+/// Edges are taken as undirected. "Remapping" is what the search saves by dropping the vertices without an edge.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct InfoArgs {
@@ -29,10 +31,6 @@ pub(super) struct InfoArgs {
     #[arg(long)]
     json: bool,
 
-    /// Keep arcs as they are instead of making every edge undirected
-    #[arg(long)]
-    directed: bool,
-
     /// Format of the file, where name and content do not say it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -42,11 +40,11 @@ pub(super) fn run(arguments: &InfoArgs) -> Result<(), Failure> {
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (edges, _) = source.load()?;
     let progress = Progress::start("Counting", 0);
-    let info = info(&edges, arguments.directed).map_err(|error| Failure::because(&source.name(), &error))?;
+    let info = graph::info(&edges).map_err(|error| Failure::because(&source.name(), &error))?;
     drop(progress);
     if arguments.json {
         let json = serde_json::to_string(&info).map_err(|error| Failure::because("can't write JSON", &error))?;
         return print(&format!("{json}\n"));
     }
-    print(&format!("{info:#?}\n"))
+    print(&report::info(&info))
 }

@@ -1,12 +1,15 @@
 //! Edge lists, compressed sparse rows, and the layout that is searched.
 
+pub(crate) mod buckets;
 mod build;
 mod csr;
 mod edges;
+mod info;
 mod layout;
 
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
+pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
 pub(crate) use layout::ROW_CONTINUES;
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 

@@ -142,12 +142,13 @@ fn default_permissions() -> Option<fs::Permissions> {
     None
 }
 
-/// The error of the system without the path of the temporary, which means nothing to a user. The kind is all that is known of
-/// it; without one the text stays as it is.
+/// The error of the system without the path of the temporary, which means nothing to a user.
 fn plain(error: io::Error) -> io::Error {
-    let known = io::Error::from(error.kind());
-    let nameless = known.to_string() == io::Error::from(io::ErrorKind::Other).to_string() || known.to_string().contains("uncategorized");
-    if nameless { error } else { known }
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        kind @ (NotADirectory | NotFound | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull) => kind.into(),
+        _ => error,
+    }
 }
 
 #[cfg(test)]

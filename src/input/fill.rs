@@ -43,6 +43,7 @@ pub(super) fn fill<P: Send>(
     let reserved = if edges.is_empty() { edges.try_reserve_exact(total) } else { edges.try_reserve(total) };
     reserved.map_err(|_| Box::new(Fault::Memory((old + total) as u64 * size_of::<[Vertex; 2]>() as u64)))?;
     let mut spare = &mut edges.spare_capacity_mut()[..total];
+    ask_for_huge_pages(spare);
     let mut tasks = Vec::with_capacity(room.len());
     for &room in room {
         let (slots, rest) = spare.split_at_mut(room);
@@ -73,6 +74,28 @@ pub(super) fn fill<P: Send>(
     // SAFETY: all below `to` is initialised: the edges before, and what the tasks pushed, moved together.
     unsafe { edges.set_len(to) };
     Ok(results)
+}
+
+/// Asks for huge pages under memory that is about to be written for the first time: the system then clears 2 MiB per fault
+/// instead of 4 KiB, which is a quarter of the time of reading a plain edge list. A hint: refusal costs speed only.
+fn ask_for_huge_pages(slots: &mut [MaybeUninit<[Vertex; 2]>]) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::ptr::NonNull;
+
+        use nix::sys::mman::{MmapAdvise, madvise};
+
+        const HUGE_PAGE: usize = 2 << 20;
+        let range = slots.as_mut_ptr_range();
+        let start = (range.start as usize).next_multiple_of(HUGE_PAGE);
+        let end = range.end as usize / HUGE_PAGE * HUGE_PAGE;
+        if let (true, Some(aligned)) = (start < end, NonNull::new(start as *mut _)) {
+            // SAFETY: the range lies inside `slots`, and this advice leaves its contents alone.
+            let _ = unsafe { madvise(aligned, end - start, MmapAdvise::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = slots;
 }
 
 #[cfg(test)]

@@ -111,7 +111,8 @@ impl Records {
             .par_iter()
             .map(|chunk| {
                 let part = &text[chunk.clone()];
-                (count_lines(part) + 1).min(part.len() / SHORTEST + 1)
+                let lines = count_lines(part) + usize::from(part.last() != Some(&b'\n'));
+                lines.min(part.len() / SHORTEST + 1)
             })
             .collect();
         let parts = fill(&mut self.edges, &room, |index, out| {

@@ -145,7 +145,7 @@ fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<
     let weight = |field: Option<(usize, &[u8])>, what: &str| match field {
         Some((_, text)) if is_weight(text) => Ok(()),
         Some((at, text)) => Err(Fault::at(at, format!("{} is no {what}", shown(text)))),
-        None => Err(Fault::at(0, format!("a {what} of vertex {} is missing", vertex + 1)).cure("is fmt in the header right?")),
+        None => Err(Fault::at(0, format!("the {what} is missing at vertex {}", vertex + 1)).cure("is fmt in the header right?")),
     };
     for _ in 0..header.skip {
         weight(fields.next(), "size or weight")?;
@@ -164,7 +164,7 @@ fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<
             }
         }
         if header.edge_weights {
-            weight(fields.next(), "edge weight")?;
+            weight(fields.next(), "weight of an edge")?;
         }
     }
     Ok(())

@@ -27,6 +27,19 @@ pub struct Recognised {
 /// How many lines are looked at.
 const LINES: usize = 1000;
 
+/// What the content alone shows.
+struct Proof {
+    format: Format,
+    reason: &'static str,
+    by_structure: bool,
+}
+
+impl Proof {
+    fn of(format: Format, reason: &'static str) -> Self {
+        Self { format, reason, by_structure: false }
+    }
+}
+
 /// Recognises the format of an opened file.
 pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recognised, InputError> {
     let path = &source.path;
@@ -52,9 +65,7 @@ pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recog
     }
     let found = if is_text(head) { text(head, complete) } else { binary(source) };
     match found {
-        Ok((format, reason)) => {
-            Ok(Recognised { by_structure: format == Format::EdgeListText && !reason.contains('#'), ..chosen(format, reason) })
-        }
+        Ok(Proof { format, reason, by_structure }) => Ok(Recognised { by_structure, ..chosen(format, reason.into()) }),
         Err(reason) => Err(InputError::Unrecognised { path: path.clone(), reason }),
     }
 }
@@ -89,7 +100,7 @@ fn is_text(head: &[u8]) -> bool {
 }
 
 /// What the look of a text proves, with the reason; or why nothing is proven.
-fn text(head: &[u8], complete: bool) -> Result<(Format, String), String> {
+fn text(head: &[u8], complete: bool) -> Result<Proof, String> {
     // Whole lines only, unless the last one is the end of the file.
     let whole = if complete { head } else { &head[..memchr::memrchr(b'\n', head).map_or(0, |at| at + 1)] };
     let mut rows: Vec<(usize, Vec<Field>)> = Vec::new(); // offset and fields of data lines
@@ -121,7 +132,7 @@ fn text(head: &[u8], complete: bool) -> Result<(Format, String), String> {
     };
     if first.len() == 1 {
         return match (comment, rodinia(&whole[*start..], complete)) {
-            (None, Ok(())) => Ok((Format::Rodinia, "a number, and behind it starts and degrees that add up".into())),
+            (None, Ok(())) => Ok(Proof::of(Format::Rodinia, "a number, and behind it starts and degrees that add up")),
             (None, Err(reason)) => {
                 Err(format!("the first line is a single number, but {reason}, as it would in Rodinia's and Parboil's files"))
             }
@@ -136,10 +147,10 @@ fn text(head: &[u8], complete: bool) -> Result<(Format, String), String> {
             first.len()
         ));
     }
-    match comment {
-        Some('#') => Ok((Format::EdgeListText, "'#' comments, and lines of two numbers or more".into())),
-        _ => Ok((Format::EdgeListText, "every line holds two numbers or more".into())),
-    }
+    Ok(match comment {
+        Some('#') => Proof::of(Format::EdgeListText, "'#' comments, and lines of two numbers or more"),
+        _ => Proof { format: Format::EdgeListText, reason: "every line holds two numbers or more", by_structure: true },
+    })
 }
 
 /// Do the numbers add up as in Rodinia's and Parboil's files, as far as they are there? Otherwise, what does not.
@@ -171,16 +182,16 @@ fn rodinia(text: &[u8], complete: bool) -> Result<(), String> {
 }
 
 /// What the bytes of a binary file prove, with the reason; or why nothing is proven.
-fn binary(source: &Source) -> Result<(Format, String), String> {
+fn binary(source: &Source) -> Result<Proof, String> {
     let Content::Mapped(bytes) = &source.content else {
         return Err("it is binary, and its format can only be proven by all of it, uncompressed".into());
     };
     if gap::proves(bytes) {
-        return Ok((Format::GapSg, "header, offsets and size agree".into()));
+        return Ok(Proof::of(Format::GapSg, "header, offsets and size agree"));
     }
     match (Layout::Packed.fits(bytes), Layout::Int64.fits(bytes)) {
-        (true, false) => Ok((Format::Graph500Packed, "every 12 bytes are an edge".into())),
-        (false, true) => Ok((Format::Graph500Int64, "every 16 bytes are an edge".into())),
+        (true, false) => Ok(Proof::of(Format::Graph500Packed, "every 12 bytes are an edge")),
+        (false, true) => Ok(Proof::of(Format::Graph500Int64, "every 16 bytes are an edge")),
         (true, true) => Err("it is binary, and may be edges of 12 or of 16 bytes".into()),
         (false, false) => Err("it is binary, and neither a .sg file nor Graph500 edges".into()),
     }

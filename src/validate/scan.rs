@@ -1,14 +1,18 @@
-//! One pass over the edge list: checks 3 and 4, the marks for check 5, and the edges that count for TEPS.
+//! Checks 3 and 4, the marks for check 5, and the edges that count for TEPS.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
 use super::Violation;
-use crate::graph::{EdgeList, GraphError, NONE, Vertex};
+use crate::graph::{EdgeList, NONE, Vertex, buckets::Buckets};
 
-/// Edges per task, a power of two.
-const CHUNK: usize = 1 << 13;
+/// Vertices per task.
+const VERTICES: usize = 1 << 10;
+/// Edges per task.
+const EDGES: usize = 1 << 13;
+/// Neighbours per turn of the inner loop.
+const BLOCK: usize = 1 << 9;
 
 /// The levels of all vertices.
 pub(super) trait Levels: Copy + Sync {
@@ -48,16 +52,12 @@ impl Levels for Long<'_> {
     }
 }
 
-/// What the pass counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) edges: u64,
-    pub(super) self_loops: u64,
-}
-
-/// What the pass works on. The vertices of all edges are in range.
+/// What a scan works on.
 pub(super) struct Scan<'a, L> {
     pub(super) edges: &'a EdgeList,
+    /// The same edges without repeats and self-loops: an arc with its source, an undirected edge with its smaller end.
+    pub(super) adjacency: &'a Buckets,
+    pub(super) directed: bool,
     pub(super) levels: L,
     pub(super) parent: &'a [Vertex],
     /// Set for every vertex that is found joined to its parent.
@@ -65,69 +65,77 @@ pub(super) struct Scan<'a, L> {
 }
 
 impl<L: Levels> Scan<'_, L> {
-    pub(super) fn run(&self, directed: bool) -> Result<Counts, Violation> {
-        if directed { self.pass::<true>() } else { self.pass::<false>() }
+    /// Returns the number of listed edges, without self-loops, with both ends in the tree.
+    pub(super) fn run(&self) -> Result<u64, Violation> {
+        let n = self.adjacency.len();
+        let tasks = (0..n.div_ceil(VERTICES)).into_par_iter().map(|task| {
+            let vertices = task * VERTICES..(task * VERTICES + VERTICES).min(n);
+            if self.directed { self.part::<true>(vertices) } else { self.part::<false>(vertices) }
+        });
+        let (edges, wrong) = tasks.reduce(|| (0, false), |a, b| (a.0 + b.0, a.1 | b.1));
+        if wrong { Err(self.first_fault()) } else { Ok(edges) }
     }
 
-    fn pass<const DIRECTED: bool>(&self) -> Result<Counts, Violation> {
-        let listed = self.edges.len();
-        let parts = (0..listed.div_ceil(CHUNK)).into_par_iter().map_init(
-            || vec![[0; 2]; CHUNK],
-            |buffer, chunk| {
-                let start = chunk * CHUNK;
-                self.part::<DIRECTED>(start..(start + CHUNK).min(listed), buffer)
-            },
-        );
-        // Nothing stops at the first fault: which one that is depends on the threads.
-        let (counts, faults) = parts.reduce(Default::default, |(a, faults_a), (b, faults_b)| {
-            let counts = Counts { edges: a.edges + b.edges, self_loops: a.self_loops + b.self_loops };
-            (counts, [first(faults_a[0], faults_b[0]), first(faults_a[1], faults_b[1])])
-        });
-        match faults.into_iter().flatten().next() {
-            None => Ok(counts),
-            Some((_, violation)) => Err(violation),
-        }
-    }
-
-    /// Counts, and the first faults of check 3 and of check 4, among the edges `range`.
-    fn part<const DIRECTED: bool>(&self, range: std::ops::Range<usize>, buffer: &mut [[Vertex; 2]]) -> (Counts, [Fault; 2]) {
-        let (levels, unreached) = (self.levels, L::UNREACHED);
-        let (mut inside, mut loops, mut wrong, mut candidates) = (0_u64, 0_u64, false, 0);
-        // Half of the branches would be mispredicted here, so there are none: edges that may be tree edges are written to the buffer
-        // whatever they are, and kept by moving on.
-        self.edges.for_each(range.clone(), |u, v| {
-            let (a, b) = (levels.at(u), levels.at(v));
-            let (tree_edge, joined) = if DIRECTED {
-                // Unreached lies two above the deepest level, so that one comparison makes both checks.
-                wrong |= b > a.saturating_add(1);
-                ((a != unreached) & (a.wrapping_add(1) == b), [v, u])
-            } else {
-                wrong |= a.abs_diff(b) > 1;
-                (a != b, if a < b { [v, u] } else { [u, v] })
-            };
-            inside += u64::from(a != unreached);
-            loops += u64::from((a != unreached) & (u == v));
-            buffer[candidates % CHUNK] = joined;
-            candidates += usize::from(tree_edge);
-        });
-        for &[child, parent] in &buffer[..candidates] {
-            if self.parent[child as usize] == parent {
-                self.confirmed[child as usize].store(true, Relaxed);
+    /// The listed edges that start at these vertices with both ends in the tree, and whether any of them fails check 3 or 4.
+    fn part<const DIRECTED: bool>(&self, vertices: std::ops::Range<usize>) -> (u64, bool) {
+        let mut candidates = [0; BLOCK];
+        let (mut edges, mut wrong) = (0, false);
+        for u in vertices {
+            let level = self.levels.at(u as Vertex);
+            if level != L::UNREACHED {
+                // If the checks pass, the other ends are in the tree as well.
+                edges += self.adjacency.listed(u) as u64;
+            } else if DIRECTED {
+                continue;
+            }
+            let parent = self.parent[u];
+            let mut joined = false;
+            for block in self.adjacency.distinct(u).chunks(BLOCK) {
+                // Half of the branches on levels would be mispredicted, so there are none: neighbours that may be children are
+                // written down whatever they are, and kept by moving on.
+                let mut count = 0;
+                for &v in block {
+                    let other = self.levels.at(v);
+                    // Unreached lies two above the deepest level, so that one comparison makes both checks.
+                    wrong |= if DIRECTED { other > level.saturating_add(1) } else { other.abs_diff(level) > 1 };
+                    joined |= v == parent;
+                    candidates[count % BLOCK] = v;
+                    count += usize::from(other == level.wrapping_add(1));
+                }
+                for &v in &candidates[..count] {
+                    if self.parent[v as usize] == u as Vertex {
+                        self.confirmed[v as usize].store(true, Relaxed);
+                    }
+                }
+            }
+            if !DIRECTED && joined {
+                self.confirmed[u].store(true, Relaxed);
             }
         }
-        let faults = if wrong { self.faults::<DIRECTED>(range) } else { [None; 2] };
-        (Counts { edges: inside - loops, self_loops: loops }, faults)
+        (edges, wrong)
     }
 
-    /// The first faults of check 3 and of check 4 among the edges `range`, the slow way.
-    fn faults<const DIRECTED: bool>(&self, range: std::ops::Range<usize>) -> [Fault; 2] {
+    /// The violation to report, known to exist: goes through the list as it was given, all of it, as the first one found is not
+    /// the first one there is.
+    fn first_fault(&self) -> Violation {
+        let listed = self.edges.len();
+        let tasks = (0..listed.div_ceil(EDGES)).into_par_iter().map(|task| self.faults(task * EDGES..(task * EDGES + EDGES).min(listed)));
+        let faults = tasks.reduce(|| [None; 2], |a, b| [first(a[0], b[0]), first(a[1], b[1])]);
+        match faults.into_iter().flatten().next() {
+            Some((_, violation)) => violation,
+            None => unreachable!("the adjacency holds the same edges as the list"),
+        }
+    }
+
+    /// The first fault of check 3 and the first of check 4 among the edges `range`.
+    fn faults(&self, range: std::ops::Range<usize>) -> [Fault; 2] {
         let (mut gap, mut not_spanned) = (None, None);
         let mut edge = range.start;
         self.edges.for_each(range, |source_vertex, target_vertex| {
             let [source_level, target_level] = [source_vertex, target_vertex].map(|v| self.levels.at(v));
             match [source_level, target_level].map(|level| level != L::UNREACHED) {
                 [true, true] => {
-                    if target_level > source_level + 1 || !DIRECTED && source_level > target_level + 1 {
+                    if target_level > source_level + 1 || !self.directed && source_level > target_level + 1 {
                         gap = gap.or(Some((edge, Violation::LevelGap { edge, source_vertex, source_level, target_vertex, target_level })));
                     }
                 }
@@ -135,7 +143,7 @@ impl<L: Levels> Scan<'_, L> {
                     not_spanned =
                         not_spanned.or(Some((edge, Violation::NotSpanned { edge, reached: source_vertex, missed: target_vertex })));
                 }
-                [false, true] if !DIRECTED => {
+                [false, true] if !self.directed => {
                     not_spanned =
                         not_spanned.or(Some((edge, Violation::NotSpanned { edge, reached: target_vertex, missed: source_vertex })));
                 }
@@ -152,26 +160,4 @@ type Fault = Option<(usize, Violation)>;
 
 fn first(a: Fault, b: Fault) -> Fault {
     [a, b].into_iter().flatten().min_by_key(|(edge, _)| *edge)
-}
-
-/// Checks that all edges join vertices of the graph.
-pub(super) fn check_range(edges: &EdgeList) -> Result<(), GraphError> {
-    let (listed, vertices) = (edges.len(), edges.vertices());
-    let outside = (0..listed.div_ceil(CHUNK)).into_par_iter().find_map_first(|chunk| {
-        let range = chunk * CHUNK..(chunk * CHUNK + CHUNK).min(listed);
-        let mut largest = 0;
-        edges.for_each(range.clone(), |u, v| largest = largest.max(u).max(v));
-        if (largest as usize) < vertices {
-            return None;
-        }
-        let (mut index, mut found) = (range.start, None);
-        edges.for_each(range, |source_vertex, target_vertex| {
-            if found.is_none() && source_vertex.max(target_vertex) as usize >= vertices {
-                found = Some(GraphError::VertexOutOfRange { index, source_vertex, target_vertex, vertices });
-            }
-            index += 1;
-        });
-        found
-    });
-    outside.map_or(Ok(()), Err)
 }

@@ -1,9 +1,8 @@
 //! A serial search, as plain as can be, to compare everything else with.
 
-use super::scan;
 use crate::{
     bfs::BfsResult,
-    graph::{EdgeList, GraphError, NONE, Vertex},
+    graph::{EdgeList, GraphError, NONE, Vertex, buckets},
 };
 
 /// Breadth-first search with a queue on one thread. It shares no code with the layout and the engines: the adjacency is sorted
@@ -20,7 +19,7 @@ impl SerialBfs {
     /// # Errors
     /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have.
     pub fn new(edges: &EdgeList, directed: bool) -> Result<Self, GraphError> {
-        scan::check_range(edges)?;
+        buckets::check_range(edges)?;
         let all = 0..edges.len();
         // Entry v + 1 counts the arcs of v; summed up, entry v is where they start; moved on arc by arc, it is where they end.
         let mut ends = vec![0_usize; edges.vertices() + 1];
