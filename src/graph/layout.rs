@@ -76,7 +76,7 @@ pub struct LayoutStats {
 /// A graph ready to be searched.
 ///
 /// Internal numbers are those of the searched structure. Original numbers are the input's. Vertices are padded to a
-/// multiple of 64 ([`Layout::padded`]); the number `padded` itself stands for "no neighbour" in columns and rows.
+/// multiple of 64; the first number past the padding stands for "no neighbour" in columns and rows.
 #[derive(Debug)]
 pub struct Layout {
     csr: Csr,

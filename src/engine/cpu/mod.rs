@@ -447,8 +447,9 @@ impl Engine for CpuEngine<'_> {
     }
 
     fn stats(&mut self) -> LevelStats {
-        self.frontier_edges = self.count_frontier_edges();
         let arcs = self.layout.csr().arcs() as u64;
+        // An estimate may be off, but no arc leaves the frontier twice.
+        self.frontier_edges = self.count_frontier_edges().min(arcs - self.expanded_edges);
         LevelStats {
             level: self.level,
             vertices: self.searched(),
@@ -492,7 +493,7 @@ impl Engine for CpuEngine<'_> {
             Direction::TopDown => self.run_top_down(),
             Direction::BottomUp => self.run_bottom_up(),
         };
-        self.expanded_edges += self.frontier_edges;
+        self.expanded_edges = (self.expanded_edges + self.frontier_edges).min(self.layout.csr().arcs() as u64);
         self.previous_direction = Some(plan.direction);
         self.level += work.levels;
         self.visited_count += work.found;
