@@ -233,9 +233,9 @@ mod tests {
         // A state whose next number is rejected: X * 0 + Y * 0 = 0.
         streams.push([0, 5, 6, 7, 0]);
         let quadrants = graph.quadrants(&std::array::from_fn(|i| std::array::from_fn(|lane| streams[lane][i])));
-        for lane in 0..LANES - 1 {
+        for (lane, &stream) in streams[..LANES - 1].iter().enumerate() {
             assert_eq!(quadrants.rejected[lane] >> 63, 0);
-            assert_eq!([quadrants.source[lane], quadrants.target[lane]], graph.quadrants_one(streams[lane]));
+            assert_eq!([quadrants.source[lane], quadrants.target[lane]], graph.quadrants_one(stream));
         }
         assert_eq!(quadrants.rejected[LANES - 1] >> 63, 1);
 

@@ -65,8 +65,8 @@ impl Matrix {
     #[inline(always)]
     pub(crate) fn apply(&self, state: &[u64; ORDER]) -> [u64; ORDER] {
         let mut image = [0; ORDER];
-        for i in 0..ORDER {
-            image[i] = product(&self.0[i], state);
+        for (number, row) in image.iter_mut().zip(&self.0) {
+            *number = product(row, state);
         }
         image
     }
@@ -91,11 +91,11 @@ impl Matrix {
     pub(crate) fn apply_rows<const N: usize>(&self, rows: &mut [[u64; N]; ORDER]) {
         for lane in 0..N {
             let mut state = [0; ORDER];
-            for i in 0..ORDER {
-                state[i] = rows[i][lane];
+            for (number, row) in state.iter_mut().zip(&*rows) {
+                *number = row[lane];
             }
-            for i in 0..ORDER {
-                rows[i][lane] = product(&self.0[i], &state);
+            for (number, row) in rows.iter_mut().zip(&self.0) {
+                number[lane] = product(row, &state);
             }
         }
     }
@@ -145,11 +145,11 @@ impl Mrg {
         new
     }
 
-    /// A number from 0 to 1, made of two numbers as digits to the base 2^31 - 1. The constants are those of the reference
-    /// code, with its rounding.
+    /// A number from 0 to 1, made of two numbers as digits to the base 2^31 - 1. The factors are those of the
+    /// reference code, whose rounding decides which vertices become roots.
     pub(crate) fn fraction(&mut self) -> f64 {
-        let first = self.number() as f64 * 0.000000000465661287524579692;
-        let second = self.number() as f64 * 0.0000000000000000002168404346990492787;
+        let first = self.number() as f64 * 4.656_612_875_245_797e-10;
+        let second = self.number() as f64 * 2.168_404_346_990_493e-19;
         first + second
     }
 }
