@@ -119,6 +119,12 @@ impl<T: Plain> Slab<T> {
     pub fn bytes(&self) -> u64 {
         (self.len * size_of::<T>()) as u64
     }
+
+    /// The memory for one thread to write to while others share the slab (not the memory). Unlike the pointer of a shared
+    /// slice, this one may be written through.
+    pub(crate) fn shared(&self) -> Shared<T> {
+        Shared(self.start.as_ptr())
+    }
 }
 
 impl<T: Plain> Drop for Slab<T> {

@@ -6,8 +6,9 @@
 //! call ends when the caller has found no more chunks and those that joined have finished theirs.
 
 use std::{
-    cell::UnsafeCell,
+    cell::{Cell, UnsafeCell},
     hint,
+    marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
@@ -41,7 +42,7 @@ struct Room {
     panicked: AtomicBool,
 }
 
-// SAFETY: `job` is written only by the caller while the room is closed and empty, and read only by helpers that have
+// SAFETY: `job` is written only by the one caller while the room is closed and empty, and read only by helpers that have
 // entered an open room; entering (acquire) follows opening (release).
 unsafe impl Sync for Room {}
 // SAFETY: the job pointer is only dereferenced between the opening and the end of `Team::run`, which borrows it.
@@ -59,6 +60,8 @@ pub struct Team {
     room: Arc<Room>,
     helpers: Vec<JoinHandle<()>>,
     threads: Vec<Thread>,
+    /// There is one job at a time: a team may move to another thread, but two must not share it.
+    one_caller: PhantomData<Cell<()>>,
 }
 
 impl Team {
@@ -79,7 +82,7 @@ impl Team {
             leave: AtomicBool::new(false),
             panicked: AtomicBool::new(false),
         });
-        let mut team = Self { room, helpers: Vec::new(), threads: Vec::new() };
+        let mut team = Self { room, helpers: Vec::new(), threads: Vec::new(), one_caller: PhantomData };
         for index in 1..size.max(1) {
             let room = Arc::clone(&team.room);
             let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
@@ -109,14 +112,19 @@ impl Team {
 
     /// Runs `work(0)` on the caller and `work(i)` on every helper that arrives before the caller is done; returns when
     /// all of them are. `work` must hand itself out in chunks, since nobody waits for a helper that is late.
+    ///
+    /// # Panics
+    /// If `work` panics on any thread, or calls `run` of the same team.
     pub fn run(&self, work: &(dyn Fn(usize) + Sync)) {
         if self.helpers.is_empty() {
             work(0);
             return;
         }
         let room = &*self.room;
-        // SAFETY: the room is closed and empty (the previous call saw to that), so nobody reads `job`. The lifetime is
-        // erased; this call does not return before everyone who could read the pointer has left.
+        assert_eq!(room.state.load(Acquire), 0, "a team runs one piece of work at a time");
+        // SAFETY: the room is closed and empty, and stays so: only `run` opens it, and only this thread can be in `run`
+        // (a team is not `Sync`). So nobody reads `job`. The lifetime is erased; this call does not return before
+        // everyone who could read the pointer has left.
         unsafe { *room.job.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(work)) };
         room.state.store(OPEN, Release);
         // Sequentially consistent with the helper's announcement that it goes to sleep: either it sees this call, or
@@ -268,6 +276,26 @@ mod tests {
             });
         }));
         assert!(result.is_err());
+    }
+
+    #[test]
+    fn a_team_does_not_run_within_itself() {
+        thread_local! {
+            static TEAM: Team = Team::new(2, &[]).unwrap();
+        }
+        TEAM.with(|team| {
+            let nested = catch_unwind(AssertUnwindSafe(|| {
+                team.run(&|index| {
+                    if index == 0 {
+                        TEAM.with(|team| team.run(&|_| ()));
+                    }
+                });
+            }));
+            assert!(nested.is_err());
+            let ran = AtomicBool::new(false);
+            team.run(&|_| ran.store(true, Relaxed));
+            assert!(ran.into_inner(), "the team is as good as before");
+        });
     }
 
     #[test]

@@ -19,8 +19,9 @@ pub type Vertex = u32;
 /// "No vertex": the parent and the level of a vertex that was not reached.
 pub const NONE: Vertex = Vertex::MAX;
 
-/// Most vertices a graph may have: one value is [`NONE`], one more is kept for the layout's sentinel.
-pub const MAX_VERTICES: usize = (u32::MAX - 1) as usize;
+/// Most vertices a graph may have, a multiple of 64: the layout pads them to one, and the two numbers past the padding and [`NONE`]
+/// must be left over.
+pub const MAX_VERTICES: usize = (u32::MAX & !63) as usize;
 
 /// Why a graph can't be held.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

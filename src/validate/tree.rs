@@ -8,7 +8,7 @@ use super::Violation;
 use crate::graph::{NONE, Vertex};
 
 /// In place of a level: the parents of this vertex don't lead to the root. No level is that large, as a graph has at most
-/// `MAX_VERTICES` = `NONE` - 1 vertices.
+/// `MAX_VERTICES` < `NONE` - 1 vertices.
 const ASTRAY: u32 = NONE - 1;
 
 /// Vertices per task.

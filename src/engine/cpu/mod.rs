@@ -544,7 +544,7 @@ impl SharedBuffers<'_> {
     unsafe fn of(&self, thread: usize) -> &mut [Vertex] {
         let slab = &self.0[thread];
         // SAFETY: the memory is the slab's own, and its one user is the caller.
-        unsafe { std::slice::from_raw_parts_mut(slab.as_ptr().cast_mut(), slab.len()) }
+        unsafe { std::slice::from_raw_parts_mut(slab.shared().get(), slab.len()) }
     }
 }
 

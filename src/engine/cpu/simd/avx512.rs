@@ -98,6 +98,11 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
 unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) -> u64 {
+    // A gather takes its indices as signed.
+    if work.parent.len() > i32::MAX as usize {
+        // SAFETY: the caller's promise, passed on.
+        return unsafe { scalar::map_back(work, vertices) };
+    }
     let places = &work.place[vertices.clone()];
     let mut reached = 0;
     let (vectors, rest) = places.as_chunks::<16>();
