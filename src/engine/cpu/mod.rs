@@ -222,7 +222,7 @@ impl<'g> CpuEngine<'g> {
                 sum
             }
             Frontier::Queue { len, .. } => {
-                let sum: u64 = (0..DEGREES_SAMPLED).map(|i| u64::from(csr.degree(self.queue[i * len / DEGREES_SAMPLED]))).sum();
+                let sum: u64 = (0..DEGREES_SAMPLED).map(|i| u64::from(csr.degree(self.queue[i * (len / DEGREES_SAMPLED)]))).sum();
                 (sum as f64 * len as f64 / DEGREES_SAMPLED as f64) as u64
             }
             Frontier::Bitmap { len } => {
@@ -324,6 +324,12 @@ impl<'g> CpuEngine<'g> {
             if len == 0 || self.level + levels < DEEP || len as u64 > enough {
                 break;
             }
+            // `stats` counts the arcs of the first level only. Rows hold no degrees, and their graphs hardly differ in them.
+            self.expanded_edges += if layout.rows().is_empty() {
+                self.queue[..len].iter().map(|&u| u64::from(layout.csr().degree(u))).sum()
+            } else {
+                len as u64 * layout.csr().arcs() as u64 / self.searched().max(1)
+            };
         }
         self.frontier = Frontier::Queue { len, claims: false };
         (levels, total)
