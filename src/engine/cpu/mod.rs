@@ -43,6 +43,9 @@ const PLACES_TRIED: usize = 256;
 const PROBES: usize = 64;
 /// Top-down levels with fewer arcs than this are run by the caller alone: waking and meeting others takes longer.
 const SHARED_ARCS: u64 = 8 << 10;
+/// The same where the graph has rows of neighbours: one thread needs a few nanoseconds a vertex, and two would pass the
+/// cache lines of a thin wave to and fro.
+const SHARED_ROW_ARCS: u64 = 256 << 10;
 /// The same where the frontier is a few hubs with long lists: the caller has just reset the parents, so that they lie in
 /// its own cache, and goes through sorted lists at 1.7 ns an arc; another thread has to fetch every line from there
 /// (measured on two cores: 0.25 ms against 0.4 for 120 Ki arcs, 0.7 against 2.0 for 380 Ki).
@@ -125,7 +128,7 @@ impl<'g> CpuEngine<'g> {
         }
         // Each thread may enter a vertex once, and no more entries can be found than there are arcs.
         let arcs = layout.csr().arcs();
-        let capacity = if team.size() == 1 { vertices + 1 } else { vertices.saturating_mul(team.size()).min(arcs.max(vertices)) + 1 };
+        let capacity = if team.size() == 1 { vertices + 4 } else { vertices.saturating_mul(team.size()).min(arcs.max(vertices)) + 4 };
         let mut left = Vec::new();
         for _ in 0..team.size() {
             left.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
@@ -384,8 +387,9 @@ impl<'g> CpuEngine<'g> {
         let Frontier::Queue { len, claims } = self.frontier else { unreachable!("made a queue above") };
         let alone = self.team.size() == 1;
         let edges = self.frontier_edges;
+        let enough = if self.layout.rows().is_empty() { SHARED_ARCS } else { SHARED_ROW_ARCS };
         let by_owner = !claims && !self.runs.is_empty() && edges / len.max(1) as u64 >= LONG_LISTS;
-        if alone || (!claims && edges < if by_owner { SHARED_HUB_ARCS } else { SHARED_ARCS }) {
+        if alone || (!claims && edges < if by_owner { SHARED_HUB_ARCS } else { enough }) {
             let (levels, found) = self.run_small(len, alone);
             return LevelWork { levels, found, finished: self.frontier_len() == 0, repeats_before: 0, conversion_ns, threads: 1 };
         }
@@ -406,7 +410,7 @@ impl<'g> CpuEngine<'g> {
             repeats: &repeats,
             grain: (len / (8 * self.team.size())).clamp(16, 1024),
         };
-        if edges < SHARED_ARCS {
+        if edges < enough {
             arrived.store(1, Relaxed);
             level.work();
         } else {

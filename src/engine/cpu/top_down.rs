@@ -26,6 +26,10 @@ const AHEAD_OFFSETS: usize = 24;
 const AHEAD_LIST: usize = 12;
 /// How far ahead the parents of its neighbours are prefetched.
 const AHEAD_PARENTS: usize = 4;
+/// How far ahead a row of neighbours is prefetched: a wave over a grid meets each row in a cache line of its own.
+const AHEAD_ROW: usize = 40;
+/// How far ahead the parents of a row are prefetched.
+const AHEAD_ROW_PARENTS: usize = 16;
 /// Neighbours whose parents are prefetched, at most.
 const PARENTS: usize = 32;
 
@@ -69,24 +73,43 @@ pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Ver
 /// A top-down level over rows of four neighbours, run by one thread. Returns the length of the next queue.
 ///
 /// # Safety
-/// As for [`expand`]; `parent` also has an entry that is not [`NONE`] for "no neighbour"; `rows` has one row per vertex.
+/// As for [`expand`], but with room for three more than can be found; `parent` also has an entry that is not [`NONE`] for "no neighbour"; `rows` has one row per vertex.
+#[inline(never)] // among the rest of the level it would run out of registers
 pub(super) unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [Vertex], queue: &[Vertex], next: &mut [Vertex]) -> usize {
     let mut found = 0;
     for (i, &u) in queue.iter().enumerate() {
         // SAFETY: as in `expand`; "no neighbour" has a parent entry and is never new.
         unsafe {
-            if let Some(&ahead) = queue.get(i + AHEAD_LIST) {
+            if let Some(&ahead) = queue.get(i + AHEAD_ROW) {
                 prefetch(rows.as_ptr().add(ahead as usize));
             }
-            let row = rows.get_unchecked(u as usize);
-            for k in 0..4 {
-                let v = if k == 0 { row[0] & !ROW_CONTINUES } else { row[k] };
-                let slot = parent.get_unchecked_mut(v as usize);
-                let new = *slot == NONE;
-                *next.get_unchecked_mut(found) = v;
-                found += usize::from(new);
-                *slot = if new { u } else { *slot };
+            if let Some(&ahead) = queue.get(i + AHEAD_ROW_PARENTS) {
+                let row = rows.get_unchecked(ahead as usize);
+                for v in [row[0] & !ROW_CONTINUES, row[1], row[2], row[3]] {
+                    prefetch(parent.as_ptr().add(v as usize));
+                }
             }
+            let row = rows.get_unchecked(u as usize);
+            let (a, b, c, d) = (row[0] & !ROW_CONTINUES, row[1], row[2], row[3]);
+            let slots = parent.as_mut_ptr();
+            let [at_a, at_b, at_c, at_d] = [a, b, c, d].map(|v| slots.add(v as usize));
+            // All four are read before anything is written: a load behind a store whose address hangs on the load
+            // before it would wait for both. (The four are different, or "no neighbour", which is never new.)
+            let [old_a, old_b, old_c, old_d] = [*at_a, *at_b, *at_c, *at_d];
+            let (new_a, new_b, new_c, new_d) = (old_a == NONE, old_b == NONE, old_c == NONE, old_d == NONE);
+            let to = next.as_mut_ptr().add(found);
+            let second = usize::from(new_a);
+            let third = second + usize::from(new_b);
+            let fourth = third + usize::from(new_c);
+            *to = a;
+            *to.add(second) = b;
+            *to.add(third) = c;
+            *to.add(fourth) = d;
+            *at_a = if new_a { u } else { old_a };
+            *at_b = if new_b { u } else { old_b };
+            *at_c = if new_c { u } else { old_c };
+            *at_d = if new_d { u } else { old_d };
+            found += fourth + usize::from(new_d);
             if row[0] & ROW_CONTINUES != 0 {
                 for &v in csr.neighbours(u).get(4..).unwrap_or_default() {
                     let slot = parent.get_unchecked_mut(v as usize);
