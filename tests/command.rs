@@ -269,6 +269,22 @@ fn usage_and_input_errors_give_exit_code_2_and_name_the_cause() {
 }
 
 #[test]
+fn help_and_completions_name_the_formats() {
+    let help = |command: &[&str]| stdout(&good(&[command, &["--help"]].concat())).to_owned();
+    for command in ["bench", "run", "validate", "info", "convert"] {
+        let text = help(&[command]);
+        assert!(text.contains("graph500-packed") && text.contains("METIS and DIMACS-10"), "{text}");
+    }
+    let text = help(&["generate", "uniform"]);
+    assert!(text.contains("MatrixMarket coordinate") && !text.contains("graph500-packed"), "only what is written: {text}");
+    assert!(stdout(&good(&["completions", "bash"])).contains("graph500-int64"));
+    // Other names are understood as well.
+    let folder = Folder::new();
+    let graph = folder.file("graph.dat", GRAPH);
+    good(&["info", &graph, "--format", "SNAP"]);
+}
+
+#[test]
 fn settings_come_from_flag_then_environment_then_board() {
     let folder = Folder::new();
     let board = folder.file("b.toml", "schema = 1\nname = 'b'\n[search]\nthreads = 2\n[policy]\nkind = 'bc'\n");

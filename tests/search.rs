@@ -150,7 +150,7 @@ fn odd_graphs() {
     check(2, &[], false, &[1]);
     check(3, &[[0, 0], [1, 1]], true, &[0, 2]);
     check(70, &[[3, 4], [4, 3], [3, 4]], false, &[3, 5]);
-    check(2, &vec![[0, 1]; 5000], false, &[0, 1]);
+    check(2, &vec![[0, 1]; 1 << 20], false, &[0, 1]);
     let star: Vec<[u32; 2]> = (1..5000).map(|v| [0, v]).collect();
     check(5000, &star, false, &[0, 17]);
     check(5000, &star, true, &[0, 17]);
@@ -182,4 +182,22 @@ fn a_root_out_of_range_is_refused() {
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     let error = Search::new(&layout, &SearchOptions::default()).unwrap().run(3).unwrap_err();
     assert!(error.to_string().contains("root 3"), "{error}");
+}
+
+#[test]
+fn levels_run_in_one_go_count_their_edges() {
+    // A path of 1,000 vertices, to whose end two more levels of 5,000 vertices are joined.
+    let mut edges: Vec<[u32; 2]> = (1..1000).map(|v| [v - 1, v]).collect();
+    edges.extend((0..5000).flat_map(|leaf| [[999, 1000 + leaf], [1000 + leaf, 6000 + leaf]]));
+    let list = EdgeList::new(11_000, edges, Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions { directed: false, order: Order::Original }).unwrap();
+    for threads in [1, 2] {
+        let mut search = Search::new(&layout, &SearchOptions { policy: Policy::Tc, threads, ..Default::default() }).unwrap();
+        search.run(0).unwrap();
+        let records = search.records();
+        let wide = records.iter().find(|record| record.stats.frontier_vertices == 5000).unwrap();
+        assert!(records.iter().any(|record| record.levels > 900), "{records:?}");
+        // The 5,000 of the last level have one arc each, and the frontier two.
+        assert_eq!((wide.stats.frontier_edges, wide.stats.unvisited_edges), (10_000, 5000), "{threads} threads");
+    }
 }

@@ -10,7 +10,7 @@ use super::{
     output::{Output, print},
     progress::Progress,
     say,
-    source::{self, Source, with_graph_help},
+    source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
     bench::{
@@ -61,7 +61,7 @@ pub(super) struct BenchArgs {
     seed: u64,
 
     /// Format of the file, where name and content do not say it
-    #[arg(long, value_name = "FORMAT", help_heading = "Graph", requires = "graph")]
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph", requires = "graph")]
     format: Option<Format>,
 
     #[command(flatten)]

@@ -9,7 +9,7 @@ use super::{
     output::Output,
     progress::Progress,
     say,
-    source::{Source, with_graph_help},
+    source::{FormatParser, Source, with_graph_help},
 };
 use crate::{
     graph::EdgeList,
@@ -38,11 +38,11 @@ pub(super) struct ConvertArgs {
     output: PathBuf,
 
     /// Format of IN, where name and content do not say it
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
     from: Option<Format>,
 
     /// Format of OUT, where its name does not say it
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::WRITTEN)]
     to: Option<Format>,
 
     /// Write arcs, not undirected edges (matters to .sg alone)

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::{
     convert,
     error::Failure,
-    source::{self, Source},
+    source::{self, FormatParser, Source},
 };
 use crate::input::{Format, generate::Generator};
 
@@ -34,7 +34,7 @@ struct Target {
     output: PathBuf,
 
     /// Format of the file, where its name does not say it
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::WRITTEN)]
     to: Option<Format>,
 }
 

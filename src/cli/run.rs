@@ -9,7 +9,7 @@ use super::{
     error::Failure,
     output::{Output, print},
     say,
-    source::{self, Source, with_graph_help},
+    source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
     graph::Vertex,
@@ -55,7 +55,7 @@ pub(super) struct RunArgs {
     trace: bool,
 
     /// Format of the file, where name and content do not say it
-    #[arg(long, value_name = "FORMAT", help_heading = "Graph")]
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
     format: Option<Format>,
 
     #[command(flatten)]

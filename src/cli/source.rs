@@ -1,8 +1,15 @@
 //! Graphs as the command line names them: a file, or a generator such as `kronecker:20`.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
+    str::FromStr,
     time::Instant,
+};
+
+use clap::{
+    Arg, Command,
+    builder::{PossibleValue, TypedValueParser},
 };
 
 use super::{error::Failure, progress::Progress};
@@ -27,6 +34,30 @@ GRAPH is a file or a generator:
   rodinia:VERTICES   Rodinia's random graph      [,seed=1]
   grid:WIDTHxHEIGHT  grid, some edges deleted    [,deletion=0.05,seed=1]
 A file that is named like a generator is given as ./kronecker:20.";
+
+/// Reads the name of a format, and lists in `--help` and to shell completions those that can be read or written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FormatParser(&'static [Format]);
+
+impl FormatParser {
+    /// Of a file that is read.
+    pub(super) const READ: Self = Self(&Format::ALL);
+    /// Of a file that is written.
+    pub(super) const WRITTEN: Self = Self(&Format::WRITABLE);
+}
+
+impl TypedValueParser for FormatParser {
+    type Value = Format;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<Format, clap::Error> {
+        // Other names are understood than those that are listed.
+        <Format as FromStr>::from_str.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(|format| PossibleValue::new(format.name()).help(format.summary()))))
+    }
+}
 
 /// A graph to be read or generated.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,7 +192,7 @@ struct Keys<'t> {
 }
 
 impl Keys<'_> {
-    fn take<T: std::str::FromStr>(&mut self, key: &str, default: T) -> Result<T, String> {
+    fn take<T: FromStr>(&mut self, key: &str, default: T) -> Result<T, String> {
         match self.given.iter().position(|(given, _)| *given == key) {
             Some(index) => number(key, self.given.remove(index).1),
             None => Ok(default),
@@ -169,7 +200,7 @@ impl Keys<'_> {
     }
 }
 
-fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+fn number<T: FromStr>(name: &str, text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{name} can't be {text:?}"))
 }
 

@@ -8,7 +8,7 @@ use super::{
     error::Failure,
     output::print,
     progress::Progress,
-    source::{Source, with_graph_help},
+    source::{FormatParser, Source, with_graph_help},
 };
 use crate::{
     graph::Vertex,
@@ -51,7 +51,7 @@ pub(super) struct ValidateArgs {
     directed: bool,
 
     /// Format of the graph file, where name and content do not say it
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
     format: Option<Format>,
 }
 

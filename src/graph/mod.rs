@@ -21,7 +21,7 @@ pub const NONE: Vertex = Vertex::MAX;
 
 /// Most vertices a graph may have, a multiple of 64: the layout pads them to one, and the two numbers past the padding and [`NONE`]
 /// must be left over.
-pub const MAX_VERTICES: usize = (u32::MAX & !63) as usize;
+pub const MAX_VERTICES: usize = (u32::MAX - 63) as usize;
 
 /// Why a graph can't be held.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -227,22 +227,13 @@ impl<'g> CpuEngine<'g> {
     /// The arcs that leave the frontier: exact up to [`COUNTED`] vertices; above, those of hubs are exact and those of
     /// the others are estimated from a sample. (A sample alone is worth little where a few vertices have most arcs.)
     fn count_frontier_edges(&mut self) -> u64 {
-        let csr = self.layout.csr();
-        let is_hub = |v: Vertex| (v as usize) < self.hubs;
         if let Frontier::Queue { len, .. } = self.frontier {
             if len <= COUNTED {
-                let mut sum = 0;
-                for &u in &self.queue[..len] {
-                    let degree = u64::from(csr.degree(u));
-                    sum += degree;
-                    if is_hub(u) {
-                        self.hubs_visited += 1;
-                        self.hub_edges += degree;
-                    }
-                }
-                return sum;
+                return self.count_queue_edges(len);
             }
         }
+        let csr = self.layout.csr();
+        let is_hub = |v: Vertex| (v as usize) < self.hubs;
         let (mut hubs, mut hub_edges) = (0, 0);
         for (v, &parent) in self.parent[..self.hubs].iter().enumerate() {
             if parent != NONE {
@@ -258,7 +249,7 @@ impl<'g> CpuEngine<'g> {
         match self.frontier {
             Frontier::Queue { len, .. } => {
                 for i in 0..DEGREES_SAMPLED {
-                    let v = self.queue[i * len / DEGREES_SAMPLED];
+                    let v = self.queue[i * (len / DEGREES_SAMPLED)];
                     if !is_hub(v) {
                         sum += u64::from(csr.degree(v));
                         count += 1;
@@ -281,6 +272,20 @@ impl<'g> CpuEngine<'g> {
             }
         }
         exact + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
+    }
+
+    /// The arcs that leave the first `len` vertices of the queue, which is the frontier.
+    fn count_queue_edges(&mut self, len: usize) -> u64 {
+        let mut sum = 0;
+        for &u in &self.queue[..len] {
+            let degree = u64::from(self.layout.csr().degree(u));
+            sum += degree;
+            if (u as usize) < self.hubs {
+                self.hubs_visited += 1;
+                self.hub_edges += degree;
+            }
+        }
+        sum
     }
 
     fn frontier_len(&self) -> u64 {
@@ -360,6 +365,12 @@ impl<'g> CpuEngine<'g> {
             if len == 0 || self.level + levels < DEEP || len as u64 > enough {
                 break;
             }
+            // `stats` counts the arcs of the first level only. Rows hold no degrees, and their graphs hardly differ in them.
+            self.expanded_edges += if layout.rows().is_empty() {
+                self.count_queue_edges(len)
+            } else {
+                len as u64 * layout.csr().arcs() as u64 / self.searched().max(1)
+            };
         }
         self.frontier = Frontier::Queue { len, claims: false };
         (levels, total)
