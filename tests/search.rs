@@ -1,5 +1,5 @@
 //! Every policy, order, direction, thread count and kind of vector instructions against a serial reference.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may end where it fails")]
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::collections::VecDeque;
 
