@@ -1,6 +1,6 @@
 //! From the call of `Search::run` to its return, nobody calls the allocator: every policy, order, thread count and
 //! kind of vector instructions (design rule 1).
-#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may end where it fails")]
 
 use std::{
     alloc::{GlobalAlloc, Layout as Block, System},

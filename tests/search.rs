@@ -1,4 +1,5 @@
 //! Every policy, order, direction, thread count and kind of vector instructions against a serial reference.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may end where it fails")]
 
 use std::collections::VecDeque;
 

@@ -1,0 +1,391 @@
+//! Every kernel of every kind against a plain model of what it must do, and so against its scalar twin, which is one of the
+//! kinds. What a kernel reads ends at a page that can't be read, so that reading past the end is a crash.
+
+use std::{
+    ffi::c_void,
+    fmt::Debug,
+    num::NonZeroUsize,
+    ops::{Deref, Range},
+    ptr::NonNull,
+};
+
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use proptest::prelude::*;
+
+use super::{super::bottom_up::BottomUp, Kernels, MapBack, Simd, Visited};
+use crate::{
+    graph::{NONE, Vertex},
+    memory::{Plain, Shared, Slab},
+};
+
+/// A multiple of every page size there is.
+const PAGE: usize = 64 << 10;
+/// What is in memory that no kernel may write.
+const UNTOUCHED: u32 = 0xdead_beef;
+/// Longest list.
+const LONGEST: usize = 70;
+
+/// Values that end where memory ends.
+struct Guarded<T: Plain> {
+    base: NonNull<c_void>,
+    mapped: usize,
+    start: *const T,
+    len: usize,
+}
+
+impl<T: Plain> Guarded<T> {
+    fn new(values: &[T]) -> Self {
+        let bytes = size_of_val(values);
+        let readable = bytes.next_multiple_of(PAGE).max(PAGE);
+        let mapped = readable + PAGE;
+        // SAFETY: an anonymous mapping at an address of the kernel's choice aliases nothing; the guard is its last page, and
+        // the values, a multiple of their alignment long, lie right before that.
+        unsafe {
+            let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+            let base = mmap_anonymous(None, NonZeroUsize::new(mapped).unwrap(), access, MapFlags::MAP_PRIVATE).unwrap();
+            mprotect(base.byte_add(readable), PAGE, ProtFlags::PROT_NONE).unwrap();
+            let start = base.byte_add(readable - bytes).cast::<T>().as_ptr();
+            start.copy_from_nonoverlapping(values.as_ptr(), values.len());
+            Self { base, mapped, start, len: values.len() }
+        }
+    }
+}
+
+impl<T: Plain> Deref for Guarded<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `new` wrote `len` values there.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl<T: Plain> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `new` and nothing refers to it any more.
+        unsafe { munmap(self.base, self.mapped) }.unwrap();
+    }
+}
+
+/// Numbers without a pattern (Steele, Lea and Flood's SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    /// A bit that is set with a chance of `of_8` in 8.
+    fn chance(&mut self, of_8: usize) -> bool {
+        self.below(8) < of_8
+    }
+}
+
+fn each_kind(mut run: impl FnMut(Simd, Kernels)) {
+    for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
+        run(simd, simd.kernels().unwrap());
+    }
+}
+
+/// A graph and a search in the middle of it, as the engine would hold them.
+struct State {
+    visited: Guarded<u64>,
+    parent: Guarded<Vertex>,
+    columns: Vec<Slab<Vertex>>,
+    originals: Vec<Slab<Vertex>>,
+    offsets: Guarded<u32>,
+    targets: Guarded<Vertex>,
+    to_original: Guarded<Vertex>,
+}
+
+/// What a bottom-up level leaves behind.
+#[derive(Debug, PartialEq)]
+struct Level {
+    found: u64,
+    parent: Vec<Vertex>,
+    next: Vec<u64>,
+}
+
+impl State {
+    /// `lists` has the neighbours of every vertex, `visited` one bit for each; both are padded here. `to_original` is empty
+    /// where numbers are the same.
+    fn new(lists: &[Vec<Vertex>], visited: &[bool], columns: usize, to_original: &[Vertex]) -> Self {
+        let padded = lists.len().next_multiple_of(64);
+        let none = padded as Vertex;
+        let mut words = vec![0u64; padded / 64 + 1];
+        let mut parent = vec![UNTOUCHED; padded + 2];
+        for v in 0..padded {
+            if visited.get(v).copied().unwrap_or(true) {
+                words[v / 64] |= 1 << (v % 64);
+            } else {
+                parent[v] = NONE;
+            }
+        }
+        let mut offsets = vec![0];
+        for list in lists {
+            offsets.push(offsets[offsets.len() - 1] + list.len() as u32);
+        }
+        let column = |k: usize, entry: &dyn Fn(Option<Vertex>) -> Vertex| {
+            let entries: Vec<Vertex> = (0..padded).map(|v| entry(lists.get(v).and_then(|list| list.get(k)).copied())).collect();
+            Slab::copy_of(&entries, "a column").unwrap()
+        };
+        let original = |entry: Option<Vertex>| match entry {
+            Some(neighbour) if to_original.is_empty() => neighbour,
+            Some(neighbour) => to_original[neighbour as usize],
+            None => NONE,
+        };
+        Self {
+            visited: Guarded::new(&words),
+            parent: Guarded::new(&parent),
+            columns: (0..columns).map(|k| column(k, &|entry| entry.unwrap_or(none))).collect(),
+            originals: (0..columns).map(|k| column(k, &original)).collect(),
+            offsets: Guarded::new(&offsets),
+            targets: Guarded::new(&lists.concat()),
+            to_original: Guarded::new(to_original),
+        }
+    }
+
+    fn words(&self) -> usize {
+        self.visited.len() - 1
+    }
+
+    fn before(&self) -> Level {
+        Level { found: 0, parent: self.parent.to_vec(), next: vec![u64::from(UNTOUCHED); self.words()] }
+    }
+
+    /// One level as its definition says it.
+    fn model(&self, words: Range<usize>) -> Level {
+        let mut level = self.before();
+        for word in words {
+            level.next[word] = self.visited[word];
+            for v in (word * 64..word * 64 + 64).filter(|v| self.visited[word] >> (v % 64) & 1 == 0) {
+                let list = &self.targets[self.offsets[v] as usize..self.offsets[v + 1] as usize];
+                if let Some(&hit) = list.iter().find(|&&w| self.visited[w as usize / 64] >> (w % 64) & 1 == 1) {
+                    level.parent[v] = self.to_original.get(hit as usize).copied().unwrap_or(hit);
+                    level.next[word] |= 1 << (v % 64);
+                    level.found += 1;
+                }
+            }
+        }
+        level
+    }
+
+    fn run(&self, kernels: Kernels, words: Range<usize>) -> Level {
+        let mut level = self.before();
+        let mut left = vec![0; 64 * words.len()];
+        let work = BottomUp {
+            visited: &self.visited,
+            next: Shared::new(&mut level.next),
+            parent: Shared::new(&mut level.parent),
+            columns: &self.columns,
+            originals: &self.originals,
+            offsets: &self.offsets,
+            targets: &self.targets,
+            to_original: &self.to_original,
+            none: (64 * self.words()) as Vertex,
+        };
+        // SAFETY: `each_kind` gives available kernels only, `new` keeps the invariants of `BottomUp`, nobody else is at work.
+        level.found = unsafe { (kernels.bottom_up)(&work, words, &mut left) };
+        level
+    }
+
+    /// Runs every kind over `words`.
+    fn check(&self, words: Range<usize>, what: &dyn Debug) {
+        let wanted = self.model(words.clone());
+        each_kind(|simd, kernels| {
+            let got = self.run(kernels, words.clone());
+            assert_eq!(got, wanted, "{simd}: {what:?}");
+        });
+    }
+}
+
+/// Original numbers that differ from the internal ones everywhere.
+fn renumbered(vertices: usize) -> Vec<Vertex> {
+    (0..vertices).map(|v| 1_000_000 - v as Vertex).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn bottom_up_from_random_states(
+        vertices in 1_usize..450,
+        columns in 0_usize..5,
+        longest in prop::sample::select(vec![0, 1, 3, 6, 20, LONGEST]),
+        visited_of_8 in 0_usize..9,
+        full_words_of_8 in 0_usize..5,
+        rename: bool,
+        seed: u64,
+    ) {
+        let mut random = Random(seed);
+        let mut visited: Vec<bool> = (0..vertices).map(|_| random.chance(visited_of_8)).collect();
+        for word in visited.chunks_mut(64) {
+            if random.chance(full_words_of_8) {
+                word.fill(true);
+            }
+        }
+        let mut lists = Vec::new();
+        for _ in 0..vertices {
+            let len = random.below(longest + 1);
+            lists.push((0..len).map(|_| random.below(vertices) as Vertex).collect::<Vec<_>>());
+        }
+        let state = State::new(&lists, &visited, columns, &if rename { renumbered(vertices) } else { vec![] });
+        state.check(0..state.words(), &"all words");
+        let begin = random.below(state.words());
+        let end = begin + random.below(state.words() - begin + 1);
+        state.check(begin..end, &(begin..end));
+    }
+}
+
+#[test]
+fn bottom_up_where_nobody_or_everybody_was_visited() {
+    let vertices = 200;
+    let lists: Vec<Vec<Vertex>> = (0..vertices).map(|v| (0..v % 9).map(|k| (v * 7 + k * 31) % vertices).collect()).collect();
+    for columns in 0..5 {
+        for (is_visited, next) in [(false, [0, 0, 0, !0 << 8]), (true, [!0; 4])] {
+            let state = State::new(&lists, &vec![is_visited; vertices as usize], columns, &[]);
+            let wanted = Level { found: 0, parent: state.parent.to_vec(), next: next.to_vec() };
+            each_kind(|simd, kernels| assert_eq!(state.run(kernels, 0..4), wanted, "{simd}, all visited: {is_visited}"));
+        }
+    }
+}
+
+/// One vertex asks; its first visited neighbour is at every place of lists of every length, and visited ones follow.
+#[test]
+fn bottom_up_finds_the_first_visited_neighbour_of_lists_of_every_length() {
+    for columns in [0, 2] {
+        for len in 0..=LONGEST {
+            for first in 0..=len {
+                // Vertices from 1 on: some unvisited ones, all later ones visited, so that the list may hold each once.
+                let vertices = 1 + 2 * LONGEST;
+                let visited: Vec<bool> = (0..vertices).map(|v| v > LONGEST).collect();
+                let list = (0..len).map(|k| (1 + k + if k < first { 0 } else { LONGEST }) as Vertex).collect();
+                let mut lists = vec![vec![]; vertices];
+                lists[0] = list;
+                let state = State::new(&lists, &visited, columns, &renumbered(vertices));
+                state.check(0..1, &(columns, len, first));
+            }
+        }
+    }
+}
+
+/// Every combination of six neighbouring vertices that were visited, have no neighbour, a visited or an unvisited one; the six lie
+/// at every place of a word in turn, among vertices without neighbours.
+#[test]
+fn bottom_up_columns_of_every_mixture_of_hits_and_missing_neighbours() {
+    for mixture in 0..4_usize.pow(6) {
+        let mut lists = vec![vec![]; 128];
+        let mut visited = vec![false; 128];
+        visited[100] = true;
+        for v in 0..6 {
+            let place = mixture % 59 + v;
+            match mixture >> (2 * v) & 3 {
+                0 => visited[place] = true,
+                1 => {}
+                2 => lists[place] = vec![100],
+                _ => lists[place] = vec![101],
+            }
+        }
+        State::new(&lists, &visited, 1, &[]).check(0..1, &mixture);
+    }
+}
+
+/// Parents that signed comparisons or arithmetic would get wrong.
+const PARENTS: [Vertex; 6] = [0, 1, 0x7fff_ffff, 0x8000_0000, NONE - 1, NONE];
+
+fn check_visited(parent: &[Vertex], closed: &[u64], words: Range<usize>) {
+    let before = vec![u64::from(UNTOUCHED); closed.len()];
+    let mut wanted = before.clone();
+    for word in words.clone() {
+        wanted[word] = (0..64).fold(closed[word], |bits, lane| bits | u64::from(parent[word * 64 + lane] != NONE) << lane);
+    }
+    let count: u64 = wanted[words.clone()].iter().map(|bits| u64::from(bits.count_ones())).sum();
+    let (parent, closed) = (Guarded::new(parent), Guarded::new(closed));
+    each_kind(|simd, kernels| {
+        let mut bits = before.clone();
+        let work = Visited { parent: &parent, closed: &closed, words: Shared::new(&mut bits) };
+        // SAFETY: an available kind; 64 parents and a word for each of `closed`; nobody else is at work.
+        let got = unsafe { (kernels.visited)(&work, words.clone()) };
+        assert_eq!((got, bits), (count, wanted.clone()), "{simd} {words:?}");
+    });
+}
+
+#[test]
+fn visited_bitmaps_where_nobody_or_everybody_was_visited() {
+    for words in 0..4 {
+        for parent in PARENTS {
+            for closed in [0, 1 << 63, 0x00ff_00ff_1234_5678, u64::MAX] {
+                check_visited(&vec![parent; 64 * words], &vec![closed; words], 0..words);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn visited_bitmaps_of_random_parents(words in 1_usize..9, none_of_8 in 0_usize..9, closed_of_8 in 0_usize..9, seed: u64) {
+        let mut random = Random(seed);
+        let parent: Vec<Vertex> = (0..64 * words)
+            .map(|_| if random.chance(none_of_8) { NONE } else { PARENTS[random.below(PARENTS.len())] })
+            .collect();
+        let closed: Vec<u64> = (0..words).map(|_| (0..64).fold(0, |bits, lane| bits | u64::from(random.chance(closed_of_8)) << lane)).collect();
+        check_visited(&parent, &closed, 0..words);
+        let begin = random.below(words);
+        check_visited(&parent, &closed, begin..begin + random.below(words - begin + 1));
+    }
+}
+
+fn check_map_back(place: &[Vertex], parent: &[Vertex], vertices: Range<usize>) {
+    let before = vec![UNTOUCHED; place.len()];
+    let mut wanted = before.clone();
+    for v in vertices.clone() {
+        wanted[v] = parent[place[v] as usize];
+    }
+    let reached = wanted[vertices.clone()].iter().filter(|&&parent| parent != NONE).count() as u64;
+    let (place, parent) = (Guarded::new(place), Guarded::new(parent));
+    each_kind(|simd, kernels| {
+        let mut out = before.clone();
+        let work = MapBack { place: &place, parent: &parent, out: Shared::new(&mut out) };
+        // SAFETY: an available kind; places are below the number of parents; nobody else is at work.
+        let got = unsafe { (kernels.map_back)(&work, vertices.clone()) };
+        assert_eq!((got, out), (reached, wanted.clone()), "{simd} {vertices:?} of {}", place.len());
+    });
+}
+
+/// Ranges of every length up to some vectors and a rest, from every place in a vector on, up to the very end and not.
+#[test]
+fn map_back_of_every_length() {
+    let mut random = Random(1);
+    for begin in 0..17 {
+        for len in 0..70 {
+            for after in [0, 5] {
+                let parents = 128 + 2; // the last two are "no neighbour" and dropped vertices
+                let parent: Vec<Vertex> = (0..parents).map(|_| PARENTS[random.below(PARENTS.len())]).collect();
+                let place: Vec<Vertex> = (0..begin + len + after).map(|_| random.below(parents) as Vertex).collect();
+                check_map_back(&place, &parent, begin..begin + len);
+            }
+        }
+    }
+}
+
+#[test]
+fn map_back_where_nobody_or_everybody_was_reached() {
+    for parent in PARENTS {
+        let place: Vec<Vertex> = (0..100).map(|v| (v * 37 + 65) % 66).collect();
+        check_map_back(&place, &[parent; 66], 0..100);
+    }
+}
+
+/// Or the tests above would compare the scalar kernels with themselves.
+#[test]
+fn no_available_kind_has_the_scalar_kernels() {
+    let scalar = Simd::Scalar.kernels().unwrap().bottom_up as usize;
+    each_kind(|simd, kernels| assert_eq!(kernels.bottom_up as usize == scalar, simd == Simd::Scalar, "{simd}"));
+}
