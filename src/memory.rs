@@ -97,24 +97,6 @@ impl<T: Plain> Slab<T> {
         Ok(slab)
     }
 
-    /// Shortens the slab to its first `len` values; the rest of the memory stays mapped but is given back to the system.
-    pub fn truncate(&mut self, len: usize) {
-        if len >= self.len {
-            return;
-        }
-        if self.mapping.is_some() {
-            let keep = (self.start.as_ptr() as usize + len * size_of::<T>()).next_multiple_of(HUGE_PAGE);
-            let end = self.start.as_ptr() as usize + self.len * size_of::<T>();
-            if keep < end {
-                if let Some(tail) = NonNull::new(keep as *mut c_void) {
-                    // SAFETY: the tail lies inside our mapping, on a page boundary, and is no longer reachable.
-                    let _ = unsafe { madvise(tail, end - keep, MmapAdvise::MADV_DONTNEED) };
-                }
-            }
-        }
-        self.len = len;
-    }
-
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
         (self.len * size_of::<T>()) as u64
@@ -227,9 +209,6 @@ mod tests {
             if len * 4 >= HUGE_PAGE {
                 assert_eq!(slab.as_ptr() as usize % HUGE_PAGE, 0);
             }
-            slab.truncate(len / 2);
-            assert_eq!(slab.len(), len / 2);
-            assert!(slab.iter().enumerate().all(|(i, &value)| value == i as u32));
         }
     }
 

@@ -7,10 +7,13 @@ use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use socbfs::graph::Listing;
+use socbfs::graph::{BuildOptions, EdgeList, Layout, Listing, info};
 use socbfs::input::{Format, ReadOptions, read, recognise};
+use socbfs::search::{Search, SearchOptions};
+use socbfs::validate::Validator;
 
-/// A row of the folder's table: vertices, entries as listed, distinct undirected edges without self-loops, largest degree.
+/// A row of the folder's table: vertices, entries as listed, distinct undirected edges without self-loops, largest degree,
+/// components.
 struct Known {
     file: &'static str,
     format: Format,
@@ -19,8 +22,10 @@ struct Known {
     entries: usize,
     edges: usize,
     degree: usize,
+    components: u64,
 }
 
+#[allow(clippy::too_many_arguments)] // a row of the table
 const fn known(
     file: &'static str,
     format: Format,
@@ -29,27 +34,28 @@ const fn known(
     entries: usize,
     edges: usize,
     degree: usize,
+    components: u64,
 ) -> Known {
-    Known { file, format, listing, vertices, entries, edges, degree }
+    Known { file, format, listing, vertices, entries, edges, degree, components }
 }
 
 #[rustfmt::skip]
 const GRAPHS: [Known; 15] = [
-    known("dimacs-NE.gr.xz", Format::Dimacs, Listing::Once, 1_524_453, 1_934_010, 1_934_010, 9),
-    known("dimacs-NY.gr.xz", Format::Dimacs, Listing::Once, 264_346, 365_050, 365_050, 8),
-    known("luxembourg_osm.mtx.xz", Format::MatrixMarket, Listing::Once, 114_599, 119_666, 119_666, 6),
-    known("cnr-2000.txt.xz", Format::EdgeListText, Listing::Unknown, 325_557, 3_216_152, 2_738_969, 18_236),
-    known("dblp-2010.txt.xz", Format::EdgeListText, Listing::Unknown, 326_186, 1_615_400, 807_700, 238),
-    known("ego-Twitter.txt.xz", Format::EdgeListText, Listing::Unknown, 81_306, 1_342_310, 1_342_296, 3_383),
-    known("soc-Slashdot0902.txt.gz", Format::EdgeListText, Listing::Unknown, 82_168, 948_464, 504_230, 2_552),
-    known("email-Enron.txt.gz", Format::EdgeListText, Listing::Unknown, 36_692, 367_662, 183_831, 1_383),
-    known("metis-mdual.graph.xz", Format::Metis, Listing::BothDirections, 258_569, 2 * 513_132, 513_132, 4),
-    known("p2p-Gnutella31.txt.xz", Format::EdgeListText, Listing::Unknown, 62_586, 147_892, 147_892, 95),
-    known("facebook_combined.txt.xz", Format::EdgeListText, Listing::Unknown, 4_039, 88_234, 88_234, 1_045),
-    known("wiki-Vote.txt.xz", Format::EdgeListText, Listing::Unknown, 8_298, 103_689, 100_762, 1_065),
-    known("bips98_606.mtx.xz", Format::MatrixMarket, Listing::Unknown, 7_135, 34_738, 15_190, 111),
-    known("chesapeake.mtx.xz", Format::MatrixMarket, Listing::Once, 39, 170, 170, 33),
-    known("rodinia-graph4096.txt.xz", Format::Rodinia, Listing::Unknown, 4_096, 24_576, 12_288, 19),
+    known("dimacs-NE.gr.xz", Format::Dimacs, Listing::Once, 1_524_453, 1_934_010, 1_934_010, 9, 1),
+    known("dimacs-NY.gr.xz", Format::Dimacs, Listing::Once, 264_346, 365_050, 365_050, 8, 1),
+    known("luxembourg_osm.mtx.xz", Format::MatrixMarket, Listing::Once, 114_599, 119_666, 119_666, 6, 1),
+    known("cnr-2000.txt.xz", Format::EdgeListText, Listing::Unknown, 325_557, 3_216_152, 2_738_969, 18_236, 1),
+    known("dblp-2010.txt.xz", Format::EdgeListText, Listing::Unknown, 326_186, 1_615_400, 807_700, 238, 48_493),
+    known("ego-Twitter.txt.xz", Format::EdgeListText, Listing::Unknown, 81_306, 1_342_310, 1_342_296, 3_383, 1),
+    known("soc-Slashdot0902.txt.gz", Format::EdgeListText, Listing::Unknown, 82_168, 948_464, 504_230, 2_552, 1),
+    known("email-Enron.txt.gz", Format::EdgeListText, Listing::Unknown, 36_692, 367_662, 183_831, 1_383, 1_065),
+    known("metis-mdual.graph.xz", Format::Metis, Listing::BothDirections, 258_569, 2 * 513_132, 513_132, 4, 1),
+    known("p2p-Gnutella31.txt.xz", Format::EdgeListText, Listing::Unknown, 62_586, 147_892, 147_892, 95, 12),
+    known("facebook_combined.txt.xz", Format::EdgeListText, Listing::Unknown, 4_039, 88_234, 88_234, 1_045, 1),
+    known("wiki-Vote.txt.xz", Format::EdgeListText, Listing::Unknown, 8_298, 103_689, 100_762, 1_065, 1_207),
+    known("bips98_606.mtx.xz", Format::MatrixMarket, Listing::Unknown, 7_135, 34_738, 15_190, 111, 542),
+    known("chesapeake.mtx.xz", Format::MatrixMarket, Listing::Once, 39, 170, 170, 33, 1),
+    known("rodinia-graph4096.txt.xz", Format::Rodinia, Listing::Unknown, 4_096, 24_576, 12_288, 19, 1),
 ];
 
 fn folder() -> PathBuf {
@@ -91,5 +97,23 @@ fn real_graphs_hold_what_their_table_says() {
             degrees[high as usize] += 1;
         }
         assert_eq!((edges.len(), degrees.into_iter().max()), (known.edges, Some(known.degree)), "{}", known.file);
+        assert_eq!(info(&list).unwrap().components, known.components, "{}", known.file);
+        searched_and_validated(known.file, &list);
+    }
+}
+
+/// Undirected and directed, from the first, the middle and the last vertex.
+fn searched_and_validated(file: &str, list: &EdgeList) {
+    for directed in [false, true] {
+        let layout = Layout::build(list, &BuildOptions { directed, ..BuildOptions::default() }).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let mut validator = Validator::new(list, directed).unwrap();
+        let vertices = list.vertices() as u32;
+        for root in [0, vertices / 2, vertices - 1] {
+            let outcome = search.run(root).unwrap();
+            let tree = search.result(root);
+            let valid = validator.validate(root, &tree.parent, Some(&tree.level));
+            assert_eq!(valid.unwrap().reached, outcome.reached, "{file} directed {directed} root {root}");
+        }
     }
 }

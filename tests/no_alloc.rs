@@ -10,7 +10,7 @@ use std::{
 use socbfs::{
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    policy::Policy,
+    policy::{Policy, SampledCosts},
     search::{Search, SearchOptions},
 };
 
@@ -72,7 +72,13 @@ fn main() {
         for order in [Order::Original, Order::Degree] {
             for directed in [false, true] {
                 let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
-                for policy in [Policy::Auto, Policy::Tc, Policy::Bc, Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Policy::Sampled] {
+                for policy in [
+                    Policy::Auto,
+                    Policy::Tc,
+                    Policy::Bc,
+                    Policy::AlphaBeta { alpha: 15.0, beta: 18.0 },
+                    Policy::Sampled(SampledCosts::default()),
+                ] {
                     if policy == Policy::Bc && kind == "path" {
                         continue; // 20,000 bottom-up levels over 20,000 vertices prove nothing more
                     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use socbfs::{
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    policy::Policy,
+    policy::{Policy, SampledCosts},
     search::{Search, SearchOptions},
 };
 
@@ -98,7 +98,7 @@ fn policies() -> Vec<Policy> {
         Policy::Bc,
         Policy::AlphaBeta { alpha: 15.0, beta: 18.0 },
         Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 },
-        Policy::Sampled,
+        Policy::Sampled(SampledCosts::default()),
     ]
 }
 

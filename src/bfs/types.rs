@@ -41,13 +41,14 @@ pub struct LevelStats {
     pub vertices: u64,
     /// Arcs of the searched structure.
     pub arcs: u64,
-    /// Vertices in the frontier.
+    /// Vertices in the frontier (after a top-down level of several threads a few may be counted twice; the level's record
+    /// has the exact number).
     pub frontier_vertices: u64,
-    /// Arcs that leave the frontier.
+    /// Arcs that leave the frontier: exact for small ones, else estimated (hubs exactly, the others from a sample).
     pub frontier_edges: u64,
     /// Vertices not yet visited.
     pub unvisited_vertices: u64,
-    /// Arcs of vertices not yet visited.
+    /// Arcs of vertices not yet visited, by the same estimates.
     pub unvisited_edges: u64,
     /// Vertices in the frontier before this one (0 at level 0).
     pub previous_frontier_vertices: u64,

@@ -404,7 +404,8 @@ impl Layout {
         list.iter().map(|&w| self.to_original(w))
     }
 
-    /// Degree of an original vertex for TEPS: listed edges that touch it, repeats counted, self-loops not.
+    /// Degree of an original vertex for TEPS: listed edges that touch it (leave it, if directed), repeats counted,
+    /// self-loops not.
     /// The TEPS numerator of a search is half the sum over reached vertices (the whole sum if directed).
     ///
     /// # Panics

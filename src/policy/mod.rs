@@ -7,6 +7,7 @@ mod sampled;
 use serde::{Deserialize, Serialize};
 
 pub use planner::PolicyPlanner;
+pub use sampled::SampledCosts;
 
 /// Beamer's alpha as the GAP benchmark ships it: a starting point, not an optimum.
 pub const DEFAULT_ALPHA: f64 = 15.0;
@@ -16,8 +17,9 @@ pub const DEFAULT_BETA: f64 = 18.0;
 
 /// A policy, as named on the command line and tagged in TOML.
 ///
-/// On the command line `auto`, `tc`, `bc`, `alpha-beta`, `alpha-beta:ALPHA,BETA` or `sampled`; in TOML a table with the key
-/// `kind` and, for `alpha-beta`, the optional keys `alpha` and `beta`.
+/// On the command line `auto`, `tc`, `bc`, `alpha-beta`, `alpha-beta:ALPHA,BETA`, `sampled` or `sampled:WORD,VERTEX,PROBE`; in TOML
+/// a table with the key `kind` and, for `alpha-beta`, the optional keys `alpha` and `beta`, for `sampled` the optional keys
+/// `word`, `vertex` and `probe` (see [`SampledCosts`]).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", try_from = "PolicyTable")]
 #[non_exhaustive]
@@ -37,7 +39,7 @@ pub enum Policy {
         beta: f64,
     },
     /// Costs compared on a sample of unvisited vertices.
-    Sampled,
+    Sampled(SampledCosts),
 }
 
 /// A policy that could not be understood.
@@ -45,10 +47,10 @@ pub enum Policy {
 #[non_exhaustive]
 pub enum PolicyError {
     /// The name is not one of ours.
-    #[error("unknown policy {0:?}; known: auto, tc, bc, alpha-beta[:ALPHA,BETA], sampled")]
+    #[error("unknown policy {0:?}; known: auto, tc, bc, alpha-beta[:ALPHA,BETA], sampled[:WORD,VERTEX,PROBE]")]
     Unknown(String),
-    /// The policy has no parameters, but some were given.
-    #[error("policy {kind} takes no parameters, but {given} was given")]
+    /// The policy has no such parameter.
+    #[error("policy {kind} does not take {given}")]
     NoParameters {
         /// The policy.
         kind: &'static str,
@@ -58,6 +60,9 @@ pub enum PolicyError {
     /// The text behind `alpha-beta:` is not two numbers.
     #[error("alpha-beta takes two numbers, as in alpha-beta:15,18; {0:?} is not that")]
     NotTwoNumbers(String),
+    /// The text behind `sampled:` is not three numbers.
+    #[error("sampled takes three costs, as in sampled:0.5,0.25,0.35; {0:?} is not that")]
+    NotThreeNumbers(String),
     /// A threshold that can't be one.
     #[error("{name} is {value}; it must be a finite number above 0")]
     OutOfRange {
@@ -76,7 +81,7 @@ impl Policy {
             Self::Tc => "tc",
             Self::Bc => "bc",
             Self::AlphaBeta { .. } => "alpha-beta",
-            Self::Sampled => "sampled",
+            Self::Sampled(_) => "sampled",
         }
     }
 
@@ -87,7 +92,10 @@ impl Policy {
     pub fn validate(&self) -> Result<(), PolicyError> {
         match *self {
             Self::AlphaBeta { alpha, beta } => positive("alpha", alpha).and_then(|()| positive("beta", beta)),
-            Self::Auto | Self::Tc | Self::Bc | Self::Sampled => Ok(()),
+            Self::Sampled(SampledCosts { word, vertex, probe }) => {
+                positive("word", word).and_then(|()| positive("vertex", vertex)).and_then(|()| positive("probe", probe))
+            }
+            Self::Auto | Self::Tc | Self::Bc => Ok(()),
         }
     }
 
@@ -96,7 +104,7 @@ impl Policy {
             "auto" => Ok(Self::Auto),
             "tc" => Ok(Self::Tc),
             "bc" => Ok(Self::Bc),
-            "sampled" => Ok(Self::Sampled),
+            "sampled" => Ok(Self::Sampled(SampledCosts::default())),
             "alpha-beta" => Ok(Self::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }),
             _ => Err(PolicyError::Unknown(kind.to_owned())),
         }
@@ -119,6 +127,16 @@ impl std::str::FromStr for Policy {
                 let number = |text: &str| text.trim().parse().map_err(|_| bad());
                 Self::AlphaBeta { alpha: number(alpha)?, beta: number(beta)? }
             }
+            Self::Sampled(_) => {
+                let bad = || PolicyError::NotThreeNumbers(parameters.to_owned());
+                let mut numbers = parameters.split(',').map(|text| text.trim().parse::<f64>().map_err(|_| bad()));
+                let mut number = || numbers.next().unwrap_or_else(|| Err(bad()));
+                let costs = SampledCosts { word: number()?, vertex: number()?, probe: number()? };
+                if numbers.next().is_some() {
+                    return Err(bad());
+                }
+                Self::Sampled(costs)
+            }
             other => return Err(PolicyError::NoParameters { kind: other.kind(), given: parameters.to_owned() }),
         };
         policy.validate()?;
@@ -130,6 +148,9 @@ impl std::fmt::Display for Policy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::AlphaBeta { alpha, beta } => write!(f, "alpha-beta:{alpha},{beta}"),
+            Self::Sampled(costs) if *costs != SampledCosts::default() => {
+                write!(f, "sampled:{},{},{}", costs.word, costs.vertex, costs.probe)
+            }
             other => f.write_str(other.kind()),
         }
     }
@@ -142,23 +163,37 @@ struct PolicyTable {
     kind: String,
     alpha: Option<f64>,
     beta: Option<f64>,
+    word: Option<f64>,
+    vertex: Option<f64>,
+    probe: Option<f64>,
 }
 
 impl TryFrom<PolicyTable> for Policy {
     type Error = PolicyError;
 
     fn try_from(table: PolicyTable) -> Result<Self, PolicyError> {
-        let policy = match Self::from_kind(&table.kind)? {
-            Self::AlphaBeta { alpha, beta } => Self::AlphaBeta { alpha: table.alpha.unwrap_or(alpha), beta: table.beta.unwrap_or(beta) },
-            other => {
-                for (key, value) in [("alpha", table.alpha), ("beta", table.beta)] {
-                    if let Some(value) = value {
-                        return Err(PolicyError::NoParameters { kind: other.kind(), given: format!("{key} = {value}") });
-                    }
-                }
-                other
-            }
+        let PolicyTable { kind, alpha, beta, word, vertex, probe } = table;
+        let none_of = |policy: &Self, keys: &[(&str, Option<f64>)]| match keys.iter().find_map(|&(key, value)| Some((key, value?))) {
+            Some((key, value)) => Err(PolicyError::NoParameters { kind: policy.kind(), given: format!("{key} = {value}") }),
+            None => Ok(()),
         };
+        let (thresholds, costs) = ([("alpha", alpha), ("beta", beta)], [("word", word), ("vertex", vertex), ("probe", probe)]);
+        let mut policy = Self::from_kind(&kind)?;
+        if !matches!(policy, Self::AlphaBeta { .. }) {
+            none_of(&policy, &thresholds)?;
+        }
+        if !matches!(policy, Self::Sampled(_)) {
+            none_of(&policy, &costs)?;
+        }
+        match &mut policy {
+            Self::AlphaBeta { alpha: a, beta: b } => (*a, *b) = (alpha.unwrap_or(*a), beta.unwrap_or(*b)),
+            Self::Sampled(costs) => {
+                costs.word = word.unwrap_or(costs.word);
+                costs.vertex = vertex.unwrap_or(costs.vertex);
+                costs.probe = probe.unwrap_or(costs.probe);
+            }
+            _ => {}
+        }
         policy.validate()?;
         Ok(policy)
     }
@@ -170,7 +205,7 @@ mod tests {
 
     #[test]
     fn text_and_display_are_inverse() {
-        for text in ["auto", "tc", "bc", "sampled", "alpha-beta:15,18", "alpha-beta:0.5,24.25"] {
+        for text in ["auto", "tc", "bc", "sampled", "sampled:0.5,1,2.25", "alpha-beta:15,18", "alpha-beta:0.5,24.25"] {
             assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
         }
         assert_eq!("alpha-beta".parse(), Ok(Policy::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }));
@@ -213,5 +248,16 @@ mod tests {
         for policy in [Policy::Auto, Policy::Bc, Policy::AlphaBeta { alpha: 2.5, beta: 7.0 }] {
             assert_eq!(toml::from_str::<Policy>(&toml::to_string(&policy).unwrap()).unwrap(), policy);
         }
+    }
+
+    #[test]
+    fn costs_of_sampling_come_from_toml_and_text() {
+        let policy: Policy = toml::from_str("kind = \"sampled\"\nprobe = 0.75").unwrap();
+        assert_eq!(policy, Policy::Sampled(SampledCosts { probe: 0.75, ..SampledCosts::default() }));
+        for bad in ["sampled:1,2", "sampled:1,2,3,4", "sampled:1,x,3", "sampled:0,1,1", "sampled:1,1,-1"] {
+            assert!(bad.parse::<Policy>().is_err(), "{bad}");
+        }
+        assert!(toml::from_str::<Policy>("kind = \"sampled\"\nalpha = 3.0").is_err());
+        assert!(toml::from_str::<Policy>("kind = \"tc\"\nword = 3.0").is_err());
     }
 }

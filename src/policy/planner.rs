@@ -1,6 +1,6 @@
 //! A policy at work: what it remembers between the levels of one search.
 
-use super::{Policy, sampled};
+use super::{Policy, SampledCosts};
 use crate::bfs::{Direction, LevelPlan, LevelStats, Placement, Planner};
 
 /// A [`Policy`] with the state it carries from level to level.
@@ -13,6 +13,7 @@ pub struct PolicyPlanner {
 impl PolicyPlanner {
     /// A planner for `policy` ([`Policy::Auto`] is [`Policy::Sampled`]: the best of those that need no calibration).
     pub fn new(policy: Policy) -> Self {
+        let policy = if policy == Policy::Auto { Policy::Sampled(SampledCosts::default()) } else { policy };
         Self { policy, bottom_up: false }
     }
 }
@@ -23,7 +24,7 @@ impl Planner for PolicyPlanner {
     }
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
-        matches!(self.policy, Policy::Sampled | Policy::Auto) && sampled::wants_sample(stats)
+        matches!(&self.policy, Policy::Sampled(costs) if costs.wants_sample(stats))
     }
 
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
@@ -31,7 +32,9 @@ impl Planner for PolicyPlanner {
             Policy::Tc => false,
             Policy::Bc => true,
             Policy::AlphaBeta { alpha, beta } => super::alpha_beta::bottom_up(alpha, beta, self.bottom_up, stats),
-            Policy::Sampled | Policy::Auto => sampled::bottom_up(stats),
+            Policy::Sampled(costs) => costs.is_bottom_up(stats),
+            // Resolved when the planner was made.
+            Policy::Auto => false,
         };
         LevelPlan { direction: if self.bottom_up { Direction::BottomUp } else { Direction::TopDown }, placement: Placement::Cpu }
     }

@@ -422,7 +422,8 @@ impl<'g> CpuEngine<'g> {
         std::mem::swap(&mut self.queue, &mut self.next);
         std::mem::swap(&mut self.claims, &mut self.next_claims);
         let found = tail.into_inner();
-        let threads = arrived.into_inner();
+        // A helper that comes late may enter twice.
+        let threads = arrived.into_inner().min(self.team.size() as u32);
         self.previous_frontier = len as u64;
         self.frontier = Frontier::Queue { len: found, claims: threads > 1 && !by_owner };
         let repeats_before = repeats.into_inner();
