@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(read("kind = 'tc'").unwrap(), Policy::Tc);
         assert_eq!(read("kind = 'alpha-beta'\nalpha = 50").unwrap(), Policy::AlphaBeta { alpha: 50.0, beta: DEFAULT_BETA });
         for (text, reason) in [
-            ("kind = 'tc'\nalpha = 3", "takes no parameters"),
+            ("kind = 'tc'\nalpha = 3", "tc does not take alpha"),
             ("kind = 'alpha-beta'\ngamma = 3", "gamma"),
             ("kind = 'alpha-beta'\nbeta = 0", "above 0"),
             ("alpha = 3", "kind"),
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn written_toml_reads_back() {
-        for policy in [Policy::Auto, Policy::Bc, Policy::AlphaBeta { alpha: 2.5, beta: 7.0 }] {
+        for policy in [Policy::Auto, Policy::Bc, Policy::AlphaBeta { alpha: 2.5, beta: 7.0 }, Policy::Sampled(SampledCosts::default())] {
             assert_eq!(toml::from_str::<Policy>(&toml::to_string(&policy).unwrap()).unwrap(), policy);
         }
     }
