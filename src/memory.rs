@@ -10,6 +10,7 @@ use std::{
     num::NonZeroUsize,
     ops::{Deref, DerefMut},
     ptr::NonNull,
+    sync::atomic::AtomicU32,
 };
 
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -165,6 +166,12 @@ impl<T: Plain> Shared<T> {
     pub(crate) fn get(self) -> *mut T {
         self.0
     }
+}
+
+/// The same memory as atomics, for passes in which several threads write to the same places.
+pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
+    // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
+    unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
 }
 
 /// Resident memory of this process at its highest point, in bytes (`None` where the system does not say).

@@ -6,13 +6,13 @@
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
 use rayon::prelude::*;
 
 use super::{Csr, EdgeList, GraphError, Listing, NONE, Vertex};
-use crate::memory::{Shared, Slab};
+use crate::memory::{Shared, Slab, as_atomics};
 
 /// Arcs of one bucket that one thread sorts at a time: 64 Ki arcs are 768 KiB with their scratch space.
 const BUCKET_ARCS: u64 = 64 << 10;
@@ -74,8 +74,8 @@ pub(super) fn count_degrees(edges: &EdgeList) -> Result<Degrees, GraphError> {
     let (self_loops, up, down) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let ask_symmetry = edges.listing() != Listing::Once;
     {
-        let out = atomics(&mut outgoing);
-        let arriving = atomics(&mut incoming);
+        let out = as_atomics(&mut outgoing);
+        let arriving = as_atomics(&mut incoming);
         chunks(edges).for_each(|range| {
             let (mut loops, mut sum_up, mut sum_down) = (0u64, 0u64, 0u64);
             let mut index = range.start;
@@ -116,12 +116,6 @@ pub(super) fn count_degrees(edges: &EdgeList) -> Result<Degrees, GraphError> {
     let self_loops = self_loops.into_inner();
     let symmetric = ask_symmetry && edges.len() as u64 > self_loops && up.into_inner() == down.into_inner();
     Ok(Degrees { outgoing, incoming, self_loops, symmetric })
-}
-
-/// The same memory as atomics, for passes in which several threads count into it.
-fn atomics(values: &mut [u32]) -> &[AtomicU32] {
-    // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
-    unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
 }
 
 /// Vertices with an edge by descending degree (ties by number), as `(to_original, to_internal)`; the others are [`NONE`].

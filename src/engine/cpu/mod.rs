@@ -22,7 +22,7 @@ use super::Team;
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     graph::{Layout, NONE, Order, Vertex},
-    memory::{OutOfMemory, Shared, Slab},
+    memory::{OutOfMemory, Shared, Slab, as_atomics},
 };
 
 /// Words of the bitmap that a thread takes at a time in a bottom-up level: 4096 vertices.
@@ -562,12 +562,6 @@ impl SharedBuffers<'_> {
         // SAFETY: the memory is the slab's own, and its one user is the caller.
         unsafe { std::slice::from_raw_parts_mut(slab.shared().get(), slab.len()) }
     }
-}
-
-/// The same memory as atomics, for a level in which any thread may write any parent.
-fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
-    // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
-    unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
 }
 
 /// Hands `0..len` out to the team in ranges of `grain`, or to the caller alone.

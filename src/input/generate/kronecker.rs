@@ -195,14 +195,6 @@ impl Source for Kronecker {
         self.edges
     }
 
-    fn known_edges(&self) -> Option<u64> {
-        Some(self.edges)
-    }
-
-    fn count(&self, units: Range<u64>) -> usize {
-        (units.end - units.start) as usize
-    }
-
     fn fill(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {

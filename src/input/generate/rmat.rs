@@ -47,14 +47,6 @@ impl Source for Rmat {
         self.edges
     }
 
-    fn known_edges(&self) -> Option<u64> {
-        Some(self.edges)
-    }
-
-    fn count(&self, units: Range<u64>) -> usize {
-        (units.end - units.start) as usize
-    }
-
     fn fill(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>) {
         edges.extend(units.map(|index| self.edge(index)));
     }

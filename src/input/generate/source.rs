@@ -26,11 +26,15 @@ pub(super) trait Source: Sync {
     /// Units of work: the ranges passed to the other methods are parts of `0..units`.
     fn units(&self) -> u64;
 
-    /// Number of edges of all units, where that is known without going through them.
-    fn known_edges(&self) -> Option<u64>;
+    /// Number of edges of all units, where that is known without going through them. As written here, a unit is an edge.
+    fn known_edges(&self) -> Option<u64> {
+        Some(self.units())
+    }
 
-    /// Number of edges of these units.
-    fn count(&self, units: Range<u64>) -> usize;
+    /// Number of edges of these units. As written here, a unit is an edge.
+    fn count(&self, units: Range<u64>) -> usize {
+        (units.end - units.start) as usize
+    }
 
     /// Appends the edges of these units: exactly `count` of them.
     fn fill(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>);
