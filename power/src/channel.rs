@@ -1,0 +1,329 @@
+//! What a sensor measures and what it says.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{part::Part, units::Watts};
+
+/// Named values that are written in kebab case, on the command line as in JSON and TOML.
+macro_rules! named {
+    ($(#[$meta:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[non_exhaustive]
+        pub enum $type {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl $type {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name: kebab case.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
+                Self::ALL.iter().copied().find(|value| value.name() == text).ok_or_else(|| UnknownName {
+                    name: text.to_owned(),
+                    known: Self::ALL.iter().map(|value| value.name()).collect::<Vec<_>>().join(", "),
+                })
+            }
+        }
+    };
+}
+
+/// A name that stands for nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} is none of {known}")]
+pub struct UnknownName {
+    /// The name.
+    pub name: String,
+    /// The names there are.
+    pub known: String,
+}
+
+named! {
+    /// A kind of sensor; each has one file in `families`.
+    Family {
+        /// RAPL of Intel and AMD through Linux's powercap.
+        Powercap = "powercap",
+        /// RAPL through perf's `power` events.
+        Perf = "perf",
+        /// hwmon driver ina2xx: INA219, 220, 226, 230, 231.
+        Ina2xx = "ina2xx",
+        /// hwmon driver ina3221: three channels.
+        Ina3221 = "ina3221",
+        /// INA231 through the vendor kernel of Odroid-XU+E and XU3.
+        OdroidIna231 = "odroid-ina231",
+        /// Rails of Jetson up to JetPack 4, through IIO.
+        JetsonIio = "jetson-iio",
+        /// IIO driver ina2xx-adc.
+        IioIna2xx = "iio-ina2xx",
+        /// hwmon driver amdgpu.
+        Amdgpu = "amdgpu",
+        /// Batteries: phones, laptops.
+        PowerSupply = "power-supply",
+        /// `vcgencmd pmic_read_adc` of Raspberry Pi 5.
+        Vcgencmd = "vcgencmd",
+        /// Hardkernel SmartPower2.
+        Smartpower2 = "smartpower2",
+        /// Hardkernel SmartPower3.
+        Smartpower3 = "smartpower3",
+        /// Yokogawa WT310 through USBTMC.
+        Wt310 = "wt310",
+        /// NVIDIA GPUs (feature `nvml`).
+        Nvml = "nvml",
+        /// A file of time-stamped watts from any meter.
+        External = "external",
+    }
+}
+
+named! {
+    /// What a rail feeds.
+    Domain {
+        /// All cores.
+        Cpu = "cpu",
+        /// The fast cores.
+        CpuBig = "cpu-big",
+        /// The slow cores.
+        CpuLittle = "cpu-little",
+        /// The GPU.
+        Gpu = "gpu",
+        /// The memory.
+        Memory = "memory",
+        /// The chip without its cores, or what is common to all its parts.
+        Soc = "soc",
+        /// The processor's package: cores, caches, integrated GPU.
+        Package = "package",
+        /// The whole board.
+        Board = "board",
+    }
+}
+
+impl Domain {
+    /// The domain that a label of the kernel or the device tree speaks of (`None` where it says nothing).
+    pub fn of_label(label: &str) -> Option<Self> {
+        let label = label.to_ascii_uppercase();
+        let has = |words: &[&str]| words.iter().any(|word| label.contains(word));
+        // The order decides: VDD_CPU_GPU_CV feeds more than the CPU, VDDQ_VDD2_1V8AO more than the memory.
+        Some(match () {
+            () if is_input(&label) => Self::Board,
+            () if has(&["CPU_GPU"]) => Self::Soc,
+            () if has(&["KFC", "LITTLE"]) => Self::CpuLittle,
+            () if has(&["VDD_ARM", "BIG"]) => Self::CpuBig,
+            () if has(&["G3D", "GPU"]) => Self::Gpu,
+            () if has(&["CPU"]) => Self::Cpu,
+            () if has(&["DDR", "MEM", "VDDRQ", "VDD_MIF", "DRAM"]) => Self::Memory,
+            () if has(&["SOC", "CORE", "VDD_INT", "CV"]) => Self::Soc,
+            () => return None,
+        })
+    }
+}
+
+/// Labels of rails that carry the whole board's input and so contain all others.
+pub(crate) fn is_input(label: &str) -> bool {
+    ["VDD_IN", "POM_5V_IN", "5V_IN", "VIN"].iter().any(|input| label.eq_ignore_ascii_case(input))
+}
+
+named! {
+    /// How much of the machine a measured power covers.
+    Scope {
+        /// The processor's package, and its memory where that has a counter of its own.
+        CpuPackage = "cpu-package",
+        /// Rails of the chip and its memory, not all of the board.
+        SocRails = "soc-rails",
+        /// A card with a supply of its own.
+        Card = "card",
+        /// The input of the board, or its battery.
+        BoardInput = "board-input",
+        /// The mains.
+        Wall = "wall",
+    }
+}
+
+/// What a channel gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Signal {
+    /// A counter of energy.
+    Counter {
+        /// Joules of one count.
+        joules_per_count: f64,
+        /// Its highest value ([`u64::MAX`]: it never starts again).
+        range: u64,
+    },
+    /// A power.
+    Power,
+}
+
+/// One measured thing: a rail, a package, a battery, the input of a meter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Channel {
+    /// The family of its sensor.
+    pub family: Family,
+    /// Which one of its family, by what does not change from boot to boot: `0-0040`, `1-0042:2`, `intel-rapl:0`.
+    pub id: String,
+    /// Label, where kernel, device tree or meter give one.
+    pub label: Option<String>,
+    /// What it feeds.
+    pub domain: Domain,
+    /// What it covers when it is counted.
+    pub scope: Scope,
+    /// The part of the machine that it measures.
+    pub part: Part,
+    /// What it gives.
+    pub signal: Signal,
+    /// How often the sensor has something new.
+    pub refresh: Duration,
+    /// Where it is read, for people.
+    pub place: String,
+}
+
+impl Channel {
+    /// Its name on the command line: `ina2xx:0-0040`.
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.family, self.id)
+    }
+
+    /// Whether `name` (without the family) means this channel: its id, its label, or the id of the device that it is a channel of.
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.id == name
+            || self.label.as_deref() == Some(name)
+            || self.id.strip_prefix(name).is_some_and(|rest| rest.starts_with(':') && self.signal == Signal::Power)
+    }
+}
+
+/// What a read of a channel gave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reading {
+    /// A counter's value.
+    Counter(u64),
+    /// A power.
+    Power(Watts),
+    /// Nothing, this time.
+    Unavailable(Lost),
+}
+
+/// Why a read gave nothing. Small and without text, since it may happen at every read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Lost {
+    /// The system refused: `errno`.
+    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
+    System(i32),
+    /// The sensor has gone: its file or connection has ended.
+    #[error("the sensor has gone")]
+    Gone,
+    /// What it says is no number of its format.
+    #[error("what it says is not of its format")]
+    Malformed,
+    /// The battery is not discharging, so it does not feed the machine.
+    #[error("the battery is not discharging")]
+    NotDischarging,
+    /// The meter itself says that it has no data.
+    #[error("the meter says that it has no data")]
+    NoData,
+    /// The sensor is switched off, or has only just been switched on.
+    #[error("the sensor is switched off")]
+    Disabled,
+}
+
+impl From<&std::io::Error> for Lost {
+    fn from(error: &std::io::Error) -> Self {
+        error.raw_os_error().map_or(Self::Gone, Self::System)
+    }
+}
+
+/// Takes what a sensor says: the number of the channel of that sensor, the time in nanoseconds of CLOCK_MONOTONIC, the reading.
+pub trait Sink {
+    /// Takes one reading.
+    fn put(&mut self, channel: usize, at: u64, reading: Reading);
+}
+
+impl<F: FnMut(usize, u64, Reading)> Sink for F {
+    fn put(&mut self, channel: usize, at: u64, reading: Reading) {
+        self(channel, at, reading);
+    }
+}
+
+/// How a sensor wants to be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// At this interval; a read returns at once.
+    Every(Duration),
+    /// A read waits until the sensor speaks (at most some 100 ms), or takes long: it needs a thread of its own. Between two reads this
+    /// long is waited.
+    Waits(Duration),
+}
+
+/// A sensor with one or several channels. Its files are open, and a read allocates nothing (but for a sensor that can only be read by
+/// running a command).
+pub trait Sensor: Send + fmt::Debug {
+    /// How it wants to be asked.
+    fn pace(&self) -> Pace;
+
+    /// Reads every channel that has something new, and gives each reading with the time at which it was true: taken from
+    /// CLOCK_MONOTONIC right after the read, unless the sensor has a clock of its own.
+    fn sample(&mut self, sink: &mut dyn Sink);
+}
+
+/// Now, in nanoseconds of CLOCK_MONOTONIC.
+pub fn monotonic() -> u64 {
+    // The clock is always there; if it were not, time would stand still and every window be empty, which is told.
+    nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
+        .map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for family in Family::ALL {
+            assert_eq!(family.to_string().parse::<Family>().unwrap(), *family);
+        }
+        let error = "rapl".parse::<Family>().unwrap_err().to_string();
+        assert!(error.contains("rapl") && error.contains("powercap, perf"), "{error}");
+    }
+
+    #[test]
+    fn labels_say_what_a_rail_feeds() {
+        for (label, domain) in [
+            ("VDD_ARM", Some(Domain::CpuBig)),
+            ("VDD_KFC", Some(Domain::CpuLittle)),
+            ("VDD_G3D", Some(Domain::Gpu)),
+            ("VDD_MEM", Some(Domain::Memory)),
+            ("VDD_IN", Some(Domain::Board)),
+            ("VDD_CPU_GPU_CV", Some(Domain::Soc)),
+            ("VDD_CPU_CV", Some(Domain::Cpu)),
+            ("VDD_GPU_SOC", Some(Domain::Gpu)),
+            ("VDD_SOC", Some(Domain::Soc)),
+            ("DDR_VDD2", Some(Domain::Memory)),
+            ("3V3_SYS", None),
+        ] {
+            assert_eq!(Domain::of_label(label), domain, "{label}");
+        }
+    }
+
+    #[test]
+    fn the_clock_goes_forward() {
+        let before = monotonic();
+        assert!(before > 0 && monotonic() >= before);
+    }
+}

@@ -1,0 +1,91 @@
+//! An energy counter: what it has gained since it was last read, across its wrap.
+
+/// A counter that starts again at zero after `range`. Every zone has a counter of its own: sums of several wrap at no fixed value and
+/// must never be formed before the difference.
+#[derive(Debug, Clone)]
+pub struct Counter {
+    range: u64,
+    last: Option<u64>,
+}
+
+/// What a counter did between two reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advance {
+    /// The first read: nothing to compare with.
+    First,
+    /// It gained this much.
+    Forward(u64),
+    /// It started again at zero, and gained this much across it.
+    Wrapped(u64),
+}
+
+impl Counter {
+    /// A counter whose highest value is `range` ([`u64::MAX`] where it never starts again).
+    pub fn new(range: u64) -> Self {
+        Self { range, last: None }
+    }
+
+    /// Highest value of the counter.
+    pub fn range(&self) -> u64 {
+        self.range
+    }
+
+    /// Takes the value just read.
+    pub fn advance(&mut self, value: u64) -> Advance {
+        let Some(last) = self.last.replace(value) else { return Advance::First };
+        match value.checked_sub(last) {
+            Some(gain) => Advance::Forward(gain),
+            // The kernel says how far the counter counts: it passed that once, whatever the units of the register below.
+            None => Advance::Wrapped((self.range.max(last) - last).saturating_add(value)),
+        }
+    }
+
+    /// Forgets the last value: the next read is a first one.
+    pub fn forget(&mut self) {
+        self.last = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_wrap_adds_the_range() {
+        let mut counter = Counter::new(1000);
+        assert_eq!(counter.advance(990), Advance::First);
+        assert_eq!(counter.advance(1000), Advance::Forward(10));
+        assert_eq!(counter.advance(5), Advance::Wrapped(5));
+        assert_eq!(counter.advance(5), Advance::Forward(0));
+        counter.forget();
+        assert_eq!(counter.advance(3), Advance::First);
+    }
+
+    proptest! {
+        /// Whatever the start, the range and the steps: the gains add up to what was counted, and nothing is ever negative or huge.
+        #[test]
+        fn gains_add_up_across_wraps(range in 2_u64..=u64::MAX / 4, start: u64, steps in prop::collection::vec(0_u64..=u64::MAX / 4, 1..50)) {
+            let start = start % range;
+            let mut counter = Counter::new(range);
+            counter.advance(start);
+            let (mut position, mut wraps) = (start, 0);
+            for step in steps {
+                let step = step % range;
+                // The value a register shows that is never at `range` and at 0 in different moments.
+                let wrapped = step >= range - position;
+                position = if wrapped { step - (range - position) } else { position + step };
+                match counter.advance(position) {
+                    Advance::Forward(gain) => prop_assert!(!wrapped && gain == step),
+                    Advance::Wrapped(gain) => {
+                        wraps += 1;
+                        prop_assert!(wrapped && gain == step);
+                    }
+                    Advance::First => prop_assert!(false, "not the first"),
+                }
+            }
+            prop_assert!(wraps <= 50);
+        }
+    }
+}

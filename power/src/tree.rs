@@ -1,0 +1,174 @@
+//! Files as Linux shows its devices in them, below a root that is a parameter: `/` on a live system, anything in a test.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+use crate::{channel::Lost, problem::Unusable};
+
+/// A file system with `sys/`, `proc/` and `usr/` in it.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    root: PathBuf,
+}
+
+impl Tree {
+    /// The tree below `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// `path` (relative) in this tree.
+    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// Entries of the directory `path` whose names `wanted` accepts, in the order of their names with numbers compared as numbers.
+    /// None where there is no such directory.
+    pub(crate) fn list(&self, path: impl AsRef<Path>, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.path(path)) else { return Vec::new() };
+        let mut found: Vec<(Vec<Piece>, PathBuf)> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                wanted(&name).then(|| (pieces(&name), entry.path()))
+            })
+            .collect();
+        found.sort();
+        found.into_iter().map(|(_, path)| path).collect()
+    }
+}
+
+/// A part of a name, so that `hwmon10` comes after `hwmon9`.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Piece {
+    Number(u64),
+    Text(String),
+}
+
+fn pieces(name: &str) -> Vec<Piece> {
+    let mut found = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let digits = first.is_ascii_digit();
+        let end = rest.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        found.push(if digits { Piece::Number(piece.parse().unwrap_or(u64::MAX)) } else { Piece::Text(piece.to_owned()) });
+        rest = after;
+    }
+    found
+}
+
+/// The name of `path`.
+pub(crate) fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The name of what the link `path` leads to.
+pub(crate) fn name_of_target(path: &Path) -> Option<String> {
+    fs::read_link(path).ok().map(|target| name_of(&target)).filter(|name| !name.is_empty())
+}
+
+/// The first line of the file `path`, without the zero byte that ends strings of the device tree.
+pub(crate) fn line(path: impl AsRef<Path>) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().next()?.trim_end_matches('\0').trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// The number in the file `path`.
+pub(crate) fn number(path: impl AsRef<Path>) -> Option<u64> {
+    line(path)?.parse().ok()
+}
+
+/// Longest value of a file that is read: numbers and short words.
+const VALUE: usize = 64;
+
+/// A file that is opened once and read again and again from its beginning, into a buffer of its own.
+#[derive(Debug)]
+pub(crate) struct Held {
+    file: File,
+}
+
+impl Held {
+    /// Opens `path`.
+    pub(crate) fn open(path: &Path) -> Result<Self, Unusable> {
+        Self::try_open(path).map_err(|error| Unusable::io(path, &error))
+    }
+
+    fn try_open(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: File::open(path)? })
+    }
+
+    /// Opens `path` if it is there.
+    pub(crate) fn open_if_any(path: &Path) -> Result<Option<Self>, Unusable> {
+        match Self::try_open(path) {
+            Ok(held) => Ok(Some(held)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Unusable::io(path, &error)),
+        }
+    }
+
+    /// Reads the value and lets `parse` make something of its text.
+    pub(crate) fn value<T>(&self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Lost> {
+        let mut buffer = [0; VALUE];
+        let length = self.file.read_at(&mut buffer, 0).map_err(|error| Lost::from(&error))?;
+        if length == 0 {
+            return Err(Lost::Gone);
+        }
+        let text = std::str::from_utf8(&buffer[..length]).map_err(|_| Lost::Malformed)?;
+        parse(text.trim_end_matches('\0').trim()).ok_or(Lost::Malformed)
+    }
+
+    /// Reads a counter.
+    pub(crate) fn counter(&self) -> Result<u64, Lost> {
+        self.value(|text| text.parse().ok())
+    }
+
+    /// Reads a number.
+    pub(crate) fn number(&self) -> Result<f64, Lost> {
+        self.value(|text| text.parse::<f64>().ok().filter(|value| value.is_finite()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_their_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["hwmon10", "hwmon9", "hwmon", "other"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let tree = Tree::new(folder.path());
+        let names: Vec<String> = tree.list("", |name| name.starts_with("hwmon")).iter().map(|path| name_of(path)).collect();
+        assert_eq!(names, ["hwmon", "hwmon9", "hwmon10"]);
+        assert!(tree.list("nowhere", |_| true).is_empty());
+    }
+
+    #[test]
+    fn a_held_file_shows_what_is_in_it_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("value");
+        fs::write(&path, "262143328850\n").unwrap();
+        let held = Held::open(&path).unwrap();
+        assert_eq!(held.counter(), Ok(262_143_328_850));
+        for (text, result) in [
+            ("-1600\n", Ok(-1600.0)),
+            ("3.25 \n", Ok(3.25)),
+            ("nan", Err(Lost::Malformed)),
+            ("abc", Err(Lost::Malformed)),
+            ("", Err(Lost::Gone)),
+        ] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(held.number(), result, "{text:?}");
+        }
+        assert!(Held::open_if_any(&folder.path().join("none")).unwrap().is_none());
+        assert!(matches!(Held::open(&folder.path().join("none")), Err(Unusable::Unreadable { .. })));
+    }
+}
