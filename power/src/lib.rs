@@ -6,6 +6,7 @@ mod curve;
 pub mod families;
 mod part;
 mod problem;
+mod source;
 mod tree;
 mod units;
 
@@ -13,5 +14,6 @@ pub use channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, S
 pub use counter::{Advance, Counter};
 pub use part::Part;
 pub use problem::Unusable;
+pub use source::Source;
 pub use tree::Tree;
 pub use units::{Joules, Watts};

@@ -1,1 +1,57 @@
 //! One file per family of sensors.
+
+pub mod amdgpu;
+pub mod external;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod hwmon;
+pub mod iio_ina2xx;
+pub mod ina2xx;
+pub mod ina3221;
+pub mod jetson_iio;
+#[cfg(feature = "nvml")]
+pub mod nvml;
+pub mod odroid_ina231;
+pub mod perf;
+pub mod power_supply;
+pub mod powercap;
+pub mod smartpower2;
+pub mod smartpower3;
+mod stream;
+pub mod vcgencmd;
+pub mod wt310;
+
+use crate::{channel::Family, source::Source, tree::Tree};
+
+/// Every sensor that can be found in `tree`, usable or not, in the order of families. Meters that hang on a serial line or the network
+/// are not looked for: they are named.
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    [
+        powercap::discover(tree),
+        perf::discover(tree),
+        ina2xx::discover(tree),
+        ina3221::discover(tree),
+        odroid_ina231::discover(tree),
+        jetson_iio::discover(tree),
+        iio_ina2xx::discover(tree),
+        amdgpu::discover(tree),
+        power_supply::discover(tree),
+        vcgencmd::discover(tree),
+        #[cfg(feature = "nvml")]
+        nvml::discover(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Opens the meter of `family` at `place` (`None`: sensors of this family are found and not named by a place).
+pub fn open(family: Family, place: &str) -> Option<Source> {
+    match family {
+        Family::Smartpower2 => Some(smartpower2::open(place)),
+        Family::Smartpower3 => Some(smartpower3::open(place)),
+        Family::Wt310 => Some(wt310::open(place)),
+        Family::External => Some(external::open(place)),
+        _ => None,
+    }
+}

@@ -1,0 +1,81 @@
+//! GPUs of AMD through the hwmon of their driver: `power1_average` or, in newer kernels, `power1_input`, in microwatts. On an APU it is
+//! the power of the whole package; whether a chip is one can't be told for certain from here, so it never adds up with RAPL's package.
+
+use std::time::Duration;
+
+use super::hwmon::{Chip, chips};
+use crate::{
+    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    tree::{Held, Tree, line},
+    units::Watts,
+};
+
+/// The firmware averages over about a millisecond to a second, by generation; the driver asks it at every read.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// The power of one chip.
+#[derive(Debug)]
+struct Chipset {
+    microwatts: Held,
+}
+
+impl Sensor for Chipset {
+    fn pace(&self) -> Pace {
+        Pace::Every(INTERVAL)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self.microwatts.number().map_or_else(Reading::Unavailable, |microwatts| Reading::Power(Watts(microwatts * 1e-6)));
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The chips of `tree`.
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    chips(tree, |name| name == "amdgpu").iter().filter_map(source).collect()
+}
+
+fn source(chip: &Chip) -> Option<Source> {
+    let path = ["power1_average", "power1_input"].map(|name| chip.path.join(name)).into_iter().find(|path| path.exists())?;
+    let place = path.display().to_string();
+    let sensor = Held::open(&path).and_then(|microwatts| match microwatts.number() {
+        Ok(_) => Ok(Box::new(Chipset { microwatts }) as Box<dyn Sensor>),
+        Err(reason) => Err(Unusable::Dead { place: place.clone(), reason }),
+    });
+    let channel = Channel {
+        family: Family::Amdgpu,
+        id: chip.device.clone(),
+        label: line(chip.path.join("power1_label")),
+        domain: Domain::Package,
+        scope: Scope::CpuPackage,
+        part: Part::package(0),
+        signal: Signal::Power,
+        refresh: INTERVAL,
+        place,
+    };
+    Some(Source::new(vec![channel], sensor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::fixture::{Fixture, watts};
+
+    #[test]
+    fn either_name_is_read_and_never_added_to_the_package() {
+        let fixture = Fixture::new();
+        fixture.files("sys/class/hwmon/hwmon4", &[("name", "amdgpu"), ("power1_input", "15012000"), ("power1_label", "PPT")]);
+        fixture.link("sys/class/hwmon/hwmon4/device", "../../../0000:04:00.0");
+        fixture.files("sys/class/hwmon/hwmon5", &[("name", "amdgpu"), ("power1_average", "9000000"), ("power1_input", "1")]);
+        fixture.files("sys/class/hwmon/hwmon6", &[("name", "amdgpu"), ("temp1_input", "40000")]);
+        let mut found = discover(&fixture.tree());
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].channels[0].name(), "amdgpu:0000:04:00.0");
+        assert!((watts(&mut found[0]) - 15.012).abs() < 1e-9);
+        assert!((watts(&mut found[1]) - 9.0).abs() < 1e-9);
+        assert!(found[0].channels[0].part.overlaps(&Part::package(0)));
+    }
+}

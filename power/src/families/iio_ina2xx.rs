@@ -1,0 +1,106 @@
+//! INA2xx through the IIO driver ina2xx-adc, which stock kernels of distributions have where they lack the hwmon driver: power in
+//! milliwatts is `in_power2_raw` x `in_power2_scale`.
+
+use std::{path::Path, time::Duration};
+
+use super::hwmon::device_of;
+use crate::{
+    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    tree::{Held, Tree, line, name_of},
+    units::Watts,
+};
+
+/// Where the driver does not say how often it converts.
+const USUAL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The power channel of one chip.
+#[derive(Debug)]
+struct Rail {
+    raw: Held,
+    watts_per_count: f64,
+    interval: Duration,
+}
+
+impl Sensor for Rail {
+    fn pace(&self) -> Pace {
+        Pace::Every(self.interval)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self.raw.number().map_or_else(Reading::Unavailable, |raw| Reading::Power(Watts(raw * self.watts_per_count)));
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The chips of `tree`.
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    let devices = tree.list("sys/bus/iio/devices", |name| name.starts_with("iio:device"));
+    devices.iter().filter_map(|device| source(device)).collect()
+}
+
+fn source(device: &Path) -> Option<Source> {
+    let name = line(device.join("name"))?;
+    if !matches!(&name[..], "ina219" | "ina220" | "ina226" | "ina230" | "ina231") {
+        return None;
+    }
+    let path = device.join("in_power2_raw");
+    let place = path.display().to_string();
+    let hertz = line(device.join("in_sampling_frequency")).and_then(|text| text.parse::<f64>().ok()).filter(|&hertz| hertz > 0.0);
+    let interval =
+        hertz.map_or(USUAL_INTERVAL, |hertz| Duration::from_secs_f64(1.0 / hertz)).clamp(Duration::from_millis(5), Duration::from_secs(5));
+    let sensor = Held::open(&path).and_then(|raw| {
+        let scale = Held::open(&device.join("in_power2_scale"))?;
+        match (raw.number(), scale.number()) {
+            (Ok(_), Ok(milliwatts)) => Ok(Box::new(Rail { raw, watts_per_count: milliwatts * 1e-3, interval }) as Box<dyn Sensor>),
+            (Err(reason), _) | (_, Err(reason)) => Err(Unusable::Dead { place: place.clone(), reason }),
+        }
+    });
+    // The parent of an IIO device is its I2C device; the link is in the device's own path.
+    let id = device.canonicalize().ok().and_then(|path| path.parent().map(name_of)).filter(|name| name.contains('-'));
+    let id = id.unwrap_or_else(|| device_of(device));
+    let label = line(device.join("label")).or_else(|| line(device.join("of_node/label")));
+    let channel = Channel {
+        family: Family::IioIna2xx,
+        domain: label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc),
+        label,
+        scope: Scope::SocRails,
+        part: Part::rail(&id),
+        id,
+        signal: Signal::Power,
+        refresh: interval,
+        place,
+    };
+    Some(Source::new(vec![channel], sensor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::fixture::{Fixture, watts};
+
+    #[test]
+    fn raw_values_are_scaled_to_watts() {
+        let fixture = Fixture::new();
+        let device = "sys/devices/i2c-2/2-0044/iio:device0";
+        fixture.files(
+            device,
+            &[
+                ("name", "ina226"),
+                ("in_power2_raw", "2880"),
+                ("in_power2_scale", "6.25"),
+                ("in_sampling_frequency", "50"),
+                ("label", "VDD_G3D"),
+            ],
+        );
+        fixture.link("sys/bus/iio/devices/iio:device0", "../../../devices/i2c-2/2-0044/iio:device0");
+        fixture.files("sys/bus/iio/devices/iio:device1", &[("name", "adc"), ("in_power2_raw", "1"), ("in_power2_scale", "1")]);
+        let mut found = discover(&fixture.tree());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].channels[0].name(), "iio-ina2xx:2-0044");
+        assert_eq!((found[0].channels[0].domain, found[0].channels[0].refresh), (Domain::Gpu, Duration::from_millis(20)));
+        assert!((watts(&mut found[0]) - 18.0).abs() < 1e-9);
+    }
+}

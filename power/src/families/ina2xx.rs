@@ -1,0 +1,105 @@
+//! INA219, 220, 226, 230 and 231 through the hwmon driver ina2xx: `power1_input` in microwatts.
+
+use std::time::Duration;
+
+use super::hwmon::{Chip, chips};
+use crate::{
+    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    tree::{Held, Tree, number},
+    units::Watts,
+};
+
+/// `update_interval` of a freshly loaded driver (INA226, 230, 231).
+const USUAL_INTERVAL: Duration = Duration::from_millis(35);
+
+/// INA219 and 220 convert all the time, in about 1 ms; there is no `update_interval`.
+const FAST_INTERVAL: Duration = Duration::from_millis(10);
+
+/// `power1_input` of one chip.
+#[derive(Debug)]
+struct Rail {
+    power: Held,
+    interval: Duration,
+}
+
+impl Sensor for Rail {
+    fn pace(&self) -> Pace {
+        Pace::Every(self.interval)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self.power.number().map_or_else(Reading::Unavailable, |microwatts| Reading::Power(Watts(microwatts * 1e-6)));
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The chips of `tree`.
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    chips(tree, |name| matches!(name, "ina219" | "ina220" | "ina226" | "ina230" | "ina231")).iter().map(source).collect()
+}
+
+fn source(chip: &Chip) -> Source {
+    let path = chip.path.join("power1_input");
+    let fast = matches!(&chip.name[..], "ina219" | "ina220");
+    let interval = match number(chip.path.join("update_interval")) {
+        Some(milliseconds) if milliseconds > 0 => Duration::from_millis(milliseconds),
+        _ if fast => FAST_INTERVAL,
+        _ => USUAL_INTERVAL,
+    };
+    let place = path.display().to_string();
+    let sensor = Held::open(&path).and_then(|power| match power.number() {
+        Ok(_) => Ok(Box::new(Rail { power, interval }) as Box<dyn Sensor>),
+        Err(reason) => Err(Unusable::Dead { place: place.clone(), reason }),
+    });
+    let channel = Channel {
+        family: Family::Ina2xx,
+        id: chip.device.clone(),
+        domain: chip.label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc),
+        label: chip.label.clone(),
+        scope: Scope::SocRails,
+        part: Part::rail(&chip.device),
+        signal: Signal::Power,
+        refresh: interval,
+        place,
+    };
+    Source::new(vec![channel], sensor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::fixture::{Fixture, watts};
+
+    #[test]
+    fn rails_are_known_by_their_device_and_label() {
+        let fixture = Fixture::new();
+        for (number, chip, device) in [(3, "ina231", "0-0040"), (1, "ina219", "1-0045")] {
+            let folder = format!("sys/class/hwmon/hwmon{number}");
+            fixture.files(&folder, &[("name", chip), ("power1_input", "18000000"), ("curr1_input", "-1500")]);
+            fixture.file(&format!("sys/bus/i2c/devices/{device}/of_node/label"), if number == 3 { "VDD_ARM\0" } else { "" });
+            fixture.link(&format!("{folder}/device"), format!("../../../bus/i2c/devices/{device}"));
+        }
+        fixture.file("sys/class/hwmon/hwmon3/update_interval", "70");
+        fixture.files("sys/class/hwmon/hwmon0", &[("name", "coretemp"), ("power1_input", "1")]);
+        let mut found = discover(&fixture.tree());
+        assert_eq!(found.len(), 2);
+        let [unlabelled, arm] = [&found[0].channels[0], &found[1].channels[0]];
+        assert_eq!((&unlabelled.name()[..], unlabelled.refresh, &unlabelled.label), ("ina2xx:1-0045", FAST_INTERVAL, &None));
+        assert_eq!((&arm.name()[..], arm.refresh, arm.domain), ("ina2xx:0-0040", Duration::from_millis(70), Domain::CpuBig));
+        assert_eq!(arm.label.as_deref(), Some("VDD_ARM"));
+        assert!((watts(&mut found[1]) - 18.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_chip_without_power_is_dead() {
+        let fixture = Fixture::new();
+        fixture.files("sys/class/hwmon/hwmon0", &[("name", "ina226"), ("power1_input", "")]);
+        fixture.files("sys/class/hwmon/hwmon1", &[("name", "ina226"), ("power1_input", "5000000")]);
+        let found = discover(&fixture.tree());
+        assert!(matches!(found[0].sensor, Err(Unusable::Dead { .. })));
+        assert!(found[1].sensor.is_ok());
+    }
+}

@@ -1,0 +1,130 @@
+//! INA3221 through its hwmon driver: three channels, no power file. P = `inN_input` (mV) x `currN_input` (mA). A disabled channel says
+//! ENODATA and is left out; `in7` and `curr4` are sums and are not read.
+
+use std::time::Duration;
+
+use super::hwmon::{Chip, chips};
+use crate::{
+    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, is_input, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    tree::{Held, Tree, line, number},
+    units::Watts,
+};
+
+/// Three channels of shunt and bus voltage at the usual 1.1 ms a conversion take 7 ms; the driver says more where it averages.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+
+/// One channel of a chip.
+#[derive(Debug)]
+struct Rail {
+    millivolts: Held,
+    milliamperes: Held,
+    interval: Duration,
+}
+
+impl Rail {
+    fn read(&self) -> Result<Watts, Lost> {
+        Ok(Watts(self.millivolts.number()? * self.milliamperes.number()? * 1e-6))
+    }
+}
+
+impl Sensor for Rail {
+    fn pace(&self) -> Pace {
+        Pace::Every(self.interval)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self.read().map_or_else(Reading::Unavailable, Reading::Power);
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The channels of all chips of `tree`.
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    let chips = chips(tree, |name| name == "ina3221");
+    chips.iter().flat_map(|chip| (1..=3).filter_map(|channel| source(chip, channel))).collect()
+}
+
+fn source(chip: &Chip, channel: u32) -> Option<Source> {
+    let volts = chip.path.join(format!("in{channel}_input"));
+    let amperes = chip.path.join(format!("curr{channel}_input"));
+    // The driver shows no files at all of a channel that the device tree leaves out.
+    if !volts.exists() {
+        return None;
+    }
+    let interval = number(chip.path.join("update_interval")).map_or(SHORTEST_INTERVAL, Duration::from_millis).max(SHORTEST_INTERVAL);
+    let place = volts.display().to_string();
+    let sensor = Held::open(&volts).and_then(|millivolts| {
+        let rail = Rail { millivolts, milliamperes: Held::open(&amperes)?, interval };
+        match rail.read() {
+            Ok(_) => Ok(Box::new(rail) as Box<dyn Sensor>),
+            Err(reason) => Err(Unusable::Dead { place: place.clone(), reason }),
+        }
+    });
+    let id = format!("{}:{channel}", chip.device);
+    let label = line(chip.path.join(format!("in{channel}_label")));
+    let input = label.as_deref().is_some_and(is_input);
+    let channel = Channel {
+        family: Family::Ina3221,
+        domain: label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc),
+        label,
+        scope: if input { Scope::BoardInput } else { Scope::SocRails },
+        part: if input { Part::board() } else { Part::rail(&id) },
+        id,
+        signal: Signal::Power,
+        refresh: interval,
+        place,
+    };
+    Some(Source::new(vec![channel], sensor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::fixture::{Fixture, watts};
+
+    #[test]
+    fn a_dead_channel_is_named_and_the_others_work() {
+        let fixture = Fixture::new();
+        fixture.files(
+            "sys/class/hwmon/hwmon2",
+            &[
+                ("name", "ina3221"),
+                ("in1_label", "VDD_IN"),
+                ("in1_input", "19000"),
+                ("curr1_input", "1500"),
+                ("in2_label", "VDD_CPU_GPU_CV"),
+                ("in2_input", "19000"),
+                ("curr2_input", "400"),
+                ("in3_label", "VDD_SOC"),
+                ("in3_input", ""),
+                ("curr3_input", "0"),
+                ("in7_label", "sum of shunt voltages"),
+                ("in7_input", "9"),
+                ("curr4_input", "1900"),
+            ],
+        );
+        fixture.link("sys/class/hwmon/hwmon2/device", "../../../../1-0040");
+        let mut found = discover(&fixture.tree());
+        assert_eq!(
+            found.iter().map(|s| s.channels[0].name()).collect::<Vec<_>>(),
+            ["ina3221:1-0040:1", "ina3221:1-0040:2", "ina3221:1-0040:3"]
+        );
+        assert!((watts(&mut found[0]) - 28.5).abs() < 1e-9);
+        assert!((watts(&mut found[1]) - 7.6).abs() < 1e-9);
+        assert!(matches!(&found[2].sensor, Err(Unusable::Dead { place, .. }) if place.ends_with("in3_input")));
+        // VDD_IN carries the whole board: adding a rail of it would count that twice.
+        assert_eq!((found[0].channels[0].scope, found[0].channels[0].domain), (Scope::BoardInput, Domain::Board));
+        assert!(found[0].channels[0].part.overlaps(&found[1].channels[0].part));
+        assert!(!found[1].channels[0].part.overlaps(&found[2].channels[0].part));
+    }
+
+    #[test]
+    fn a_channel_without_files_is_not_there() {
+        let fixture = Fixture::new();
+        fixture.files("sys/class/hwmon/hwmon0", &[("name", "ina3221"), ("in2_input", "5000"), ("curr2_input", "100")]);
+        assert_eq!(discover(&fixture.tree()).len(), 1);
+    }
+}

@@ -1,0 +1,108 @@
+//! Rails of Jetson boards up to JetPack 4: `/sys/bus/i2c/drivers/ina3221x/0-0041/iio:device1/{rail_name_N,in_powerN_input}`, in
+//! milliwatts.
+
+use std::{path::Path, time::Duration};
+
+use crate::{
+    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, is_input, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    tree::{Held, Tree, line, name_of},
+    units::Watts,
+};
+
+/// The driver reads the chip at every read, and the chip averages: more often than this shows nothing new.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// `in_powerN_input` of one rail.
+#[derive(Debug)]
+struct Rail {
+    milliwatts: Held,
+}
+
+impl Sensor for Rail {
+    fn pace(&self) -> Pace {
+        Pace::Every(INTERVAL)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self.milliwatts.number().map_or_else(Reading::Unavailable, |milliwatts| Reading::Power(Watts(milliwatts * 1e-3)));
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The rails of `tree`.
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    const DRIVER: &str = "sys/bus/i2c/drivers/ina3221x";
+    let mut found = Vec::new();
+    for device in tree.list(DRIVER, |name| name.contains('-')) {
+        let chip = name_of(&device);
+        for folder in tree.list(Path::new(DRIVER).join(&chip), |name| name.starts_with("iio")) {
+            found.extend((0..3).filter_map(|rail| source(&folder, &chip, rail)));
+        }
+    }
+    found
+}
+
+fn source(folder: &Path, chip: &str, rail: u32) -> Option<Source> {
+    let label = line(folder.join(format!("rail_name_{rail}")))?;
+    let path = folder.join(format!("in_power{rail}_input"));
+    // NVIDIA's device trees call an input that is not connected so.
+    if label == "NC" {
+        return None;
+    }
+    let place = path.display().to_string();
+    let sensor = Held::open(&path).and_then(|milliwatts| match milliwatts.number() {
+        Ok(_) => Ok(Box::new(Rail { milliwatts }) as Box<dyn Sensor>),
+        Err(reason) => Err(Unusable::Dead { place: place.clone(), reason }),
+    });
+    let input = is_input(&label);
+    // Numbered from 1, as the chip's inputs are.
+    let id = format!("{chip}:{}", rail + 1);
+    let channel = Channel {
+        family: Family::JetsonIio,
+        domain: Domain::of_label(&label).unwrap_or(Domain::Soc),
+        scope: if input { Scope::BoardInput } else { Scope::SocRails },
+        part: if input { Part::board() } else { Part::rail(&id) },
+        label: Some(label),
+        id,
+        signal: Signal::Power,
+        refresh: INTERVAL,
+        place,
+    };
+    Some(Source::new(vec![channel], sensor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::fixture::{Fixture, watts};
+
+    #[test]
+    fn rails_of_jetpack_4_are_found() {
+        let fixture = Fixture::new();
+        fixture.files(
+            "sys/bus/i2c/drivers/ina3221x/6-0040/iio:device0",
+            &[
+                ("rail_name_0", "POM_5V_IN"),
+                ("in_power0_input", "4321"),
+                ("rail_name_1", "POM_5V_GPU"),
+                ("in_power1_input", "82"),
+                ("rail_name_2", "POM_5V_CPU"),
+                ("in_power2_input", ""),
+            ],
+        );
+        fixture.files("sys/bus/i2c/drivers/ina3221x/6-0041/iio:device1", &[("rail_name_0", "NC"), ("in_power0_input", "0")]);
+        let mut found = discover(&fixture.tree());
+        assert_eq!(
+            found.iter().map(|s| s.channels[0].name()).collect::<Vec<_>>(),
+            ["jetson-iio:6-0040:1", "jetson-iio:6-0040:2", "jetson-iio:6-0040:3"]
+        );
+        assert!((watts(&mut found[0]) - 4.321).abs() < 1e-9);
+        assert_eq!(found[0].channels[0].scope, Scope::BoardInput);
+        assert_eq!(found[1].channels[0].domain, Domain::Gpu);
+        assert!(found[0].channels[0].part.overlaps(&found[1].channels[0].part));
+        assert!(matches!(found[2].sensor, Err(Unusable::Dead { .. })));
+    }
+}

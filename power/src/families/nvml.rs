@@ -1,0 +1,86 @@
+//! GPUs of NVIDIA with a supply of their own, through the management library of their driver: an energy counter in millijoules where
+//! the GPU has one (since Volta), else its power.
+
+use std::{sync::Arc, time::Duration};
+
+use nvml_wrapper::{Nvml, error::NvmlError};
+
+use super::powercap::KEEP_ALIVE;
+use crate::{
+    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    units::Watts,
+};
+
+/// Power and energy have something new about this often.
+const REFRESH: Duration = Duration::from_millis(100);
+
+/// One GPU.
+#[derive(Debug)]
+struct Gpu {
+    library: Arc<Nvml>,
+    index: u32,
+    counts: bool,
+}
+
+impl Gpu {
+    fn read(&self) -> Result<Reading, NvmlError> {
+        let device = self.library.device_by_index(self.index)?;
+        if self.counts {
+            device.total_energy_consumption().map(Reading::Counter)
+        } else {
+            device.power_usage().map(|milliwatts| Reading::Power(Watts(f64::from(milliwatts) * 1e-3)))
+        }
+    }
+}
+
+impl Sensor for Gpu {
+    fn pace(&self) -> Pace {
+        // A call takes up to milliseconds.
+        Pace::Waits(if self.counts { KEEP_ALIVE } else { REFRESH })
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self
+            .read()
+            .unwrap_or_else(|error| Reading::Unavailable(if matches!(error, NvmlError::GpuLost) { Lost::Gone } else { Lost::NoData }));
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The GPUs of this machine; none where there is no such driver.
+pub fn discover() -> Vec<Source> {
+    let library = match Nvml::init() {
+        Ok(library) => Arc::new(library),
+        Err(error) => {
+            log::debug!("no NVIDIA GPU: {error}");
+            return Vec::new();
+        }
+    };
+    let count = library.device_count().unwrap_or(0);
+    (0..count).map(|index| source(&library, index)).collect()
+}
+
+fn source(library: &Arc<Nvml>, index: u32) -> Source {
+    let device = library.device_by_index(index);
+    let counts = device.as_ref().is_ok_and(|device| device.total_energy_consumption().is_ok());
+    let channel = Channel {
+        family: Family::Nvml,
+        id: index.to_string(),
+        label: device.as_ref().ok().and_then(|device| device.name().ok()),
+        domain: Domain::Gpu,
+        scope: Scope::Card,
+        part: Part::card(&index.to_string()),
+        signal: if counts { Signal::Counter { joules_per_count: 1e-3, range: u64::MAX } } else { Signal::Power },
+        refresh: REFRESH,
+        place: format!("GPU {index}"),
+    };
+    let gpu = Gpu { library: library.clone(), index, counts };
+    let sensor = match gpu.read() {
+        Ok(_) => Ok(Box::new(gpu) as Box<dyn Sensor>),
+        Err(error) => Err(Unusable::Protocol { place: channel.place.clone(), reason: error.to_string() }),
+    };
+    Source::new(vec![channel], sensor)
+}

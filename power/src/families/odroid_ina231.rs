@@ -1,0 +1,109 @@
+//! INA231 through the vendor kernel of Odroid-XU+E and XU3: `/sys/bus/i2c/drivers/INA231/3-0040/sensor_W` in watts, about four times a
+//! second. A sensor that is switched off reads 0 W, and so does one in the first seconds after it was switched on: a rail of a running
+//! chip never does, so 0 W is no reading.
+
+use std::{path::Path, time::Duration};
+
+use crate::{
+    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    tree::{Held, Tree, line, name_of, number},
+    units::Watts,
+};
+
+/// `update_period` of the kernel as shipped, in microseconds.
+const USUAL_PERIOD: u64 = 263_808;
+
+/// `sensor_W` of one rail.
+#[derive(Debug)]
+struct Rail {
+    watts: Held,
+    period: Duration,
+}
+
+impl Rail {
+    fn read(&self) -> Result<Watts, Lost> {
+        match self.watts.number()? {
+            watts if watts > 0.0 => Ok(Watts(watts)),
+            _ => Err(Lost::Disabled),
+        }
+    }
+}
+
+impl Sensor for Rail {
+    fn pace(&self) -> Pace {
+        Pace::Every(self.period)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self.read().map_or_else(Reading::Unavailable, Reading::Power);
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The rails of `tree`.
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    let devices = tree.list("sys/bus/i2c/drivers/INA231", |name| name.contains('-'));
+    devices.iter().filter(|device| device.join("sensor_W").exists()).map(|device| source(device)).collect()
+}
+
+fn source(device: &Path) -> Source {
+    let (path, enable) = (device.join("sensor_W"), device.join("enable"));
+    let place = path.display().to_string();
+    let period = Duration::from_micros(number(device.join("update_period")).filter(|&period| period >= 1000).unwrap_or(USUAL_PERIOD));
+    let sensor = if line(&enable).as_deref() == Some("0") {
+        let enable = enable.display().to_string();
+        Err(Unusable::Disabled { cure: format!("echo 1 | sudo tee {enable}, then wait 3 seconds"), place: enable })
+    } else {
+        Held::open(&path).map(|watts| Box::new(Rail { watts, period }) as Box<dyn Sensor>)
+    };
+    let label = line(device.join("sensor_name"));
+    let id = name_of(device);
+    let channel = Channel {
+        family: Family::OdroidIna231,
+        domain: label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc),
+        label,
+        scope: Scope::SocRails,
+        part: Part::rail(&id),
+        id,
+        signal: Signal::Power,
+        refresh: period,
+        place,
+    };
+    Source::new(vec![channel], sensor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::fixture::{Fixture, sample, watts};
+
+    #[test]
+    fn rails_have_names_and_a_switched_off_one_its_cure() {
+        let fixture = Fixture::new();
+        for (device, name, enable, power) in [
+            ("3-0040", "sensor_arm", "1", "2.345"),
+            ("3-0041", "sensor_mem", "1", "0.123"),
+            ("3-0044", "sensor_g3d", "0", "0.000"),
+            ("3-0045", "sensor_kfc", "1", "0.000"),
+        ] {
+            let folder = format!("sys/bus/i2c/drivers/INA231/{device}");
+            fixture.files(&folder, &[("sensor_name", name), ("enable", enable), ("sensor_W", power), ("update_period", "263808")]);
+        }
+        fixture.file("sys/bus/i2c/drivers/INA231/bind", "");
+        let mut found = discover(&fixture.tree());
+        assert_eq!(found.len(), 4);
+        assert!((watts(&mut found[0]) - 2.345).abs() < 1e-9);
+        assert_eq!(found[0].channels[0].refresh, Duration::from_micros(263_808));
+        assert_eq!(found[1].channels[0].domain, Domain::Memory);
+        assert_eq!(found[2].channels[0].domain, Domain::Gpu);
+        let cure = found[2].sensor.as_ref().unwrap_err().cure().unwrap();
+        assert!(cure.contains("3-0044/enable") && cure.contains("wait 3 seconds"), "{cure}");
+        // Just switched on: not yet a reading, and never 0 W.
+        assert_eq!(sample(&mut found[3]), [(0, Reading::Unavailable(Lost::Disabled))]);
+        fixture.file("sys/bus/i2c/drivers/INA231/3-0045/sensor_W", "0.250\n");
+        assert!((watts(&mut found[3]) - 0.25).abs() < 1e-9);
+    }
+}

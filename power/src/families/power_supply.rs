@@ -1,0 +1,153 @@
+//! Batteries: `/sys/class/power_supply/*/{status,current_now,voltage_now,power_now}`, in microamperes, microvolts and microwatts as the
+//! kernel's interface has it. Vendors differ in the sign of the current and some in its unit: the absolute value is taken, and a board
+//! profile may give a scale. Only a battery that is discharging feeds the machine.
+
+use std::{path::Path, time::Duration};
+
+use crate::{
+    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    tree::{Held, Tree, line, name_of},
+    units::Watts,
+};
+
+/// Fuel gauges have something new a few times a second to once in some seconds.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// What a battery says of itself.
+#[derive(Debug)]
+enum Flow {
+    /// Microamperes and microvolts.
+    CurrentAndVoltage(Held, Held),
+    /// Microwatts.
+    Power(Held),
+}
+
+/// One battery.
+#[derive(Debug)]
+struct Battery {
+    status: Held,
+    flow: Flow,
+}
+
+impl Battery {
+    fn read(&self) -> Result<Watts, Lost> {
+        if !self.status.value(|status| Some(status == "Discharging"))? {
+            return Err(Lost::NotDischarging);
+        }
+        Ok(Watts(match &self.flow {
+            Flow::CurrentAndVoltage(current, voltage) => (current.number()? * 1e-6 * voltage.number()? * 1e-6).abs(),
+            Flow::Power(power) => (power.number()? * 1e-6).abs(),
+        }))
+    }
+}
+
+impl Sensor for Battery {
+    fn pace(&self) -> Pace {
+        Pace::Every(INTERVAL)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self.read().map_or_else(Reading::Unavailable, Reading::Power);
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The batteries of `tree` that feed the machine (not those of mice and pens).
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    let supplies = tree.list("sys/class/power_supply", |_| true);
+    let battery = |path: &&std::path::PathBuf| {
+        line(path.join("type")).as_deref() == Some("Battery") && line(path.join("scope")).as_deref() != Some("Device")
+    };
+    supplies.iter().filter(battery).map(|supply| source(supply)).collect()
+}
+
+fn source(supply: &Path) -> Source {
+    let id = name_of(supply);
+    let channel = Channel {
+        family: Family::PowerSupply,
+        label: None,
+        domain: Domain::Board,
+        scope: Scope::BoardInput,
+        part: Part::supply(&id),
+        id,
+        signal: Signal::Power,
+        refresh: INTERVAL,
+        place: supply.display().to_string(),
+    };
+    Source::new(vec![channel], open(supply).map(|battery| Box::new(battery) as Box<dyn Sensor>))
+}
+
+fn open(supply: &Path) -> Result<Battery, Unusable> {
+    let status = Held::open(&supply.join("status"))?;
+    let current = Held::open_if_any(&supply.join("current_now"))?;
+    let voltage = Held::open_if_any(&supply.join("voltage_now"))?;
+    let power = Held::open_if_any(&supply.join("power_now"))?;
+    let flow = match (current, voltage, power) {
+        (Some(current), Some(voltage), _) => Flow::CurrentAndVoltage(current, voltage),
+        (_, _, Some(power)) => Flow::Power(power),
+        _ => {
+            let reason = "neither current_now and voltage_now nor power_now is there".to_owned();
+            return Err(Unusable::Protocol { place: supply.display().to_string(), reason });
+        }
+    };
+    let battery = Battery { status, flow };
+    match battery.read() {
+        Ok(_) => Ok(battery),
+        Err(Lost::NotDischarging) => {
+            let status = line(supply.join("status")).unwrap_or_else(|| "unknown".to_owned());
+            Err(Unusable::NotDischarging { status })
+        }
+        Err(reason) => Err(Unusable::Dead { place: supply.display().to_string(), reason }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::fixture::{Fixture, sample, watts};
+
+    fn battery(fixture: &Fixture, name: &str, files: &[(&str, &str)]) {
+        let folder = format!("sys/class/power_supply/{name}");
+        fixture.files(&folder, &[("type", "Battery"), ("status", "Discharging")]);
+        fixture.files(&folder, files);
+    }
+
+    #[test]
+    fn either_sign_is_consumption() {
+        for current in ["1600000", "-1600000"] {
+            let fixture = Fixture::new();
+            battery(&fixture, "battery", &[("current_now", current), ("voltage_now", "3800000")]);
+            assert!((watts(&mut discover(&fixture.tree())[0]) - 6.08).abs() < 1e-9, "{current}");
+        }
+    }
+
+    #[test]
+    fn a_charging_battery_is_no_sensor_and_one_that_begins_to_charge_no_longer_one() {
+        let fixture = Fixture::new();
+        battery(&fixture, "battery", &[("current_now", "500000"), ("voltage_now", "4000000")]);
+        let mut found = discover(&fixture.tree());
+        fixture.file("sys/class/power_supply/battery/status", "Charging\n");
+        assert_eq!(sample(&mut found[0]), [(0, Reading::Unavailable(Lost::NotDischarging))]);
+        let charging = discover(&fixture.tree());
+        let error = charging[0].sensor.as_ref().unwrap_err();
+        assert!(error.to_string().contains("Charging") && error.cure().unwrap().contains("charger"), "{error}");
+    }
+
+    #[test]
+    fn power_stands_in_and_others_batteries_are_left_alone() {
+        let fixture = Fixture::new();
+        battery(&fixture, "BAT0", &[("power_now", "7250000"), ("voltage_now", "11000000")]);
+        battery(&fixture, "hidpp_battery_0", &[("scope", "Device"), ("power_now", "1")]);
+        battery(&fixture, "BAT1", &[("voltage_now", "11000000")]);
+        fixture.files("sys/class/power_supply/AC", &[("type", "Mains"), ("online", "0")]);
+        let mut found = discover(&fixture.tree());
+        assert_eq!(found.len(), 2);
+        assert!((watts(&mut found[0]) - 7.25).abs() < 1e-9);
+        assert!(matches!(&found[1].sensor, Err(Unusable::Protocol { reason, .. }) if reason.contains("power_now")));
+        // Two batteries share the load: they add up.
+        assert!(!found[0].channels[0].part.overlaps(&found[1].channels[0].part));
+    }
+}

@@ -1,0 +1,226 @@
+//! RAPL of Intel and AMD through Linux's powercap: `/sys/class/powercap/intel-rapl:N[:M]/energy_uj`.
+//!
+//! `enabled` is about capping power and says nothing about the counter. `psys` contains the package, `core` and `uncore` are inside it,
+//! `dram` is outside; AMD's `core` is a single core. `intel-rapl-mmio` shows the package a second time, and the dies of AMD's first Zen
+//! generations show one counter several times.
+
+use std::{path::Path, time::Duration};
+
+use crate::{
+    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    tree::{Held, Tree, line, name_of, number},
+};
+
+/// How often the counter is refreshed.
+const REFRESH: Duration = Duration::from_millis(1);
+
+/// How often it is read between the ends of a window, for the wrap and to notice that it has gone. Much more often would not be more
+/// exact: the moment of the last refresh is not known.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_millis(500);
+
+/// A zone's counter.
+#[derive(Debug)]
+struct Zone {
+    energy: Held,
+}
+
+impl Sensor for Zone {
+    fn pace(&self) -> Pace {
+        Pace::Every(KEEP_ALIVE)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self.energy.counter().map_or_else(Reading::Unavailable, Reading::Counter);
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The zones of `tree`.
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    let amd = line_of_cpuinfo(tree, "vendor_id").is_some_and(|vendor| vendor == "AuthenticAMD" || vendor == "HygonGenuine");
+    let mut zones = tree.list("sys/class/powercap", |name| name.starts_with("intel-rapl") && name.contains(':'));
+    // What mirrors another comes after it.
+    zones.sort_by_key(|zone| name_of(zone).starts_with("intel-rapl-mmio"));
+    let mut found: Vec<Source> = zones.iter().filter_map(|zone| zone_at(zone, amd)).collect();
+    mark_mirrors(&mut found);
+    found
+}
+
+fn zone_at(zone: &Path, amd: bool) -> Option<Source> {
+    let id = name_of(zone);
+    let name = line(zone.join("name"))?;
+    // A zone below another is part of it: its parent's name says of which package.
+    let parent = id.rsplit_once(':').and_then(|(parent, _)| line(zone.parent()?.join(parent).join("name")));
+    let (package, die) = package_and_die(parent.as_deref().unwrap_or(&name));
+    let package_part = match die {
+        // AMD's dies show the counter of the package.
+        Some(die) if !amd => Part::package(package).inner(&format!("die-{die}")),
+        _ => Part::package(package),
+    };
+    let (part, domain, scope) = match &name[..] {
+        "psys" => (Part::board(), Domain::Board, Scope::BoardInput),
+        "dram" => (Part::memory(package), Domain::Memory, Scope::CpuPackage),
+        "uncore" => (package_part.inner("uncore"), Domain::Gpu, Scope::CpuPackage),
+        "core" => (package_part.inner("core"), Domain::Cpu, Scope::CpuPackage),
+        name if name.starts_with("package") => (package_part, Domain::Package, Scope::CpuPackage),
+        other => (package_part.inner(other), Domain::Soc, Scope::CpuPackage),
+    };
+    let path = zone.join("energy_uj");
+    let sensor = Held::open(&path).and_then(|energy| match energy.counter() {
+        Ok(_) => Ok(Box::new(Zone { energy }) as Box<dyn Sensor>),
+        Err(reason) => Err(Unusable::Unreadable { place: path.display().to_string(), reason }),
+    });
+    let range = number(zone.join("max_energy_range_uj")).filter(|&range| range > 0).unwrap_or(u64::MAX);
+    let channel = Channel {
+        family: Family::Powercap,
+        id,
+        label: Some(name),
+        domain,
+        scope,
+        part,
+        signal: Signal::Counter { joules_per_count: 1e-6, range },
+        refresh: REFRESH,
+        place: path.display().to_string(),
+    };
+    Some(Source::new(vec![channel], sensor))
+}
+
+/// 1 and 2 of `package-1-die-2`; package 0 where the name says none.
+fn package_and_die(name: &str) -> (u32, Option<u32>) {
+    let mut words = name.split('-');
+    let mut after = |word: &str| words.find(|found| *found == word).and_then(|_| words.next()?.parse().ok());
+    (after("package").unwrap_or(0), after("die"))
+}
+
+/// Of several zones that measure the same part the first usable one stays; the others are mirrors of it.
+fn mark_mirrors(found: &mut [Source]) {
+    for index in 1..found.len() {
+        let (before, rest) = found.split_at_mut(index);
+        let part = &rest[0].channels[0].part;
+        let original = before.iter().find(|source| source.sensor.is_ok() && source.channels[0].part == *part);
+        if let Some(original) = original {
+            rest[0].sensor = Err(Unusable::Mirror { of: original.channels[0].name() });
+        }
+    }
+}
+
+fn line_of_cpuinfo(tree: &Tree, key: &str) -> Option<String> {
+    let text = std::fs::read_to_string(tree.path("proc/cpuinfo")).ok()?;
+    let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found.trim() == key)?;
+    Some(value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::fixture::Fixture;
+
+    fn zone(fixture: &Fixture, id: &str, name: &str, energy: &str) {
+        let zone = format!("sys/class/powercap/{id}");
+        fixture.file(&format!("{zone}/name"), name);
+        fixture.file(&format!("{zone}/energy_uj"), energy);
+        fixture.file(&format!("{zone}/enabled"), "0");
+        fixture.file(&format!("{zone}/max_energy_range_uj"), "262143328850");
+    }
+
+    fn intel() -> Fixture {
+        let fixture = Fixture::new();
+        fixture.file("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\n");
+        for (id, name) in [
+            ("intel-rapl:0", "package-0"),
+            ("intel-rapl:0:0", "core"),
+            ("intel-rapl:0:1", "uncore"),
+            ("intel-rapl:0:2", "dram"),
+            ("intel-rapl:1", "psys"),
+            ("intel-rapl-mmio:0", "package-0"),
+        ] {
+            zone(&fixture, id, name, "123456789");
+        }
+        fixture.file("sys/class/powercap/intel-rapl/enabled", "1");
+        fixture
+    }
+
+    #[test]
+    fn zones_are_found_with_what_they_contain() {
+        let found = discover(&intel().tree());
+        let names: Vec<(String, Domain, String)> =
+            found.iter().map(|s| (s.channels[0].id.clone(), s.channels[0].domain, s.channels[0].part.to_string())).collect();
+        let expected = [
+            ("intel-rapl-mmio:0", Domain::Package, "board/soc/package-0"),
+            ("intel-rapl:0", Domain::Package, "board/soc/package-0"),
+            ("intel-rapl:0:0", Domain::Cpu, "board/soc/package-0/core"),
+            ("intel-rapl:0:1", Domain::Gpu, "board/soc/package-0/uncore"),
+            ("intel-rapl:0:2", Domain::Memory, "board/memory-0"),
+            ("intel-rapl:1", Domain::Board, "board"),
+        ];
+        for (id, domain, part) in expected {
+            assert!(names.contains(&(id.to_owned(), domain, part.to_owned())), "{id} in {names:?}");
+        }
+        assert_eq!(names.len(), expected.len());
+        let package = found.iter().find(|s| s.channels[0].id == "intel-rapl:0").unwrap();
+        assert_eq!(package.channels[0].signal, Signal::Counter { joules_per_count: 1e-6, range: 262_143_328_850 });
+    }
+
+    #[test]
+    fn memory_mapped_registers_mirror_the_package() {
+        let mut found = discover(&intel().tree());
+        let state = |id: &str, found: &[Source]| found.iter().find(|s| s.channels[0].id == id).unwrap().sensor.as_ref().err().cloned();
+        let mirror = Unusable::Mirror { of: "powercap:intel-rapl:0".into() };
+        assert_eq!(state("intel-rapl-mmio:0", &found), Some(mirror));
+        assert_eq!(state("intel-rapl:0", &found), None);
+        // Only where the other can be used.
+        for source in &mut found {
+            source.sensor = Err(Unusable::Still { milliseconds: 1 });
+        }
+        mark_mirrors(&mut found);
+        assert!(matches!(state("intel-rapl-mmio:0", &found), Some(Unusable::Still { .. })));
+    }
+
+    #[test]
+    fn dies_of_amd_mirror_one_counter_and_those_of_intel_do_not() {
+        for (vendor, mirrors) in [("AuthenticAMD", 3), ("GenuineIntel", 0)] {
+            let fixture = Fixture::new();
+            fixture.file("proc/cpuinfo", &format!("vendor_id\t: {vendor}\n"));
+            for die in 0..4 {
+                zone(&fixture, &format!("intel-rapl:{die}"), &format!("package-0-die-{die}"), "55555");
+            }
+            let found = discover(&fixture.tree());
+            let count = found.iter().filter(|s| matches!(s.sensor, Err(Unusable::Mirror { .. }))).count();
+            assert_eq!(count, mirrors, "{vendor}");
+        }
+    }
+
+    #[test]
+    fn packages_have_their_own_parts() {
+        assert_eq!(package_and_die("package-1-die-2"), (1, Some(2)));
+        assert_eq!(package_and_die("package-12"), (12, None));
+        assert_eq!(package_and_die("psys"), (0, None));
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_named_with_its_cure() {
+        // Root reads everything: the permission itself is tested in the virtual machine.
+        let fixture = intel();
+        fixture.file("sys/class/powercap/intel-rapl:0/energy_uj", "");
+        let found = discover(&fixture.tree());
+        let package = found.iter().find(|s| s.channels[0].id == "intel-rapl:0").unwrap();
+        assert!(matches!(&package.sensor, Err(Unusable::Unreadable { place, .. }) if place.ends_with("intel-rapl:0/energy_uj")));
+    }
+
+    #[test]
+    fn a_zone_is_read_again_and_again() {
+        let fixture = intel();
+        let mut found = discover(&fixture.tree());
+        let sensor = found.iter_mut().find(|s| s.channels[0].id == "intel-rapl:0").unwrap().sensor.as_mut().unwrap();
+        let mut readings = Vec::new();
+        let mut sink = |_: usize, at: u64, reading: Reading| readings.push((at, reading));
+        sensor.sample(&mut sink);
+        fixture.file("sys/class/powercap/intel-rapl:0/energy_uj", "123999999\n");
+        sensor.sample(&mut sink);
+        assert_eq!(readings.iter().map(|r| r.1).collect::<Vec<_>>(), [Reading::Counter(123_456_789), Reading::Counter(123_999_999)]);
+        assert!(readings[0].0 > 0 && readings[1].0 >= readings[0].0);
+    }
+}

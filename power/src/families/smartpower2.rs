@@ -1,0 +1,106 @@
+//! Hardkernel SmartPower2: a supply that measures what it gives, on a serial line or TCP, once a second: `volt,ampere,watt,Wh`.
+
+use std::time::Duration;
+
+use super::stream::{self, Lines};
+use crate::{
+    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    source::Source,
+    units::Watts,
+};
+
+/// A line a second.
+const REFRESH: Duration = Duration::from_secs(1);
+
+/// The meter.
+#[derive(Debug)]
+struct Meter {
+    lines: Lines,
+    /// What was on the line when it was opened may be the end of a line.
+    begun: bool,
+}
+
+impl Sensor for Meter {
+    fn pace(&self) -> Pace {
+        Pace::Waits(Duration::ZERO)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let begun = &mut self.begun;
+        let result = self.lines.wait(|at, line| {
+            if std::mem::replace(begun, true) {
+                sink.put(0, at, parse(line).map_or(Reading::Unavailable(Lost::Malformed), Reading::Power));
+            }
+        });
+        if let Err(lost) = result {
+            sink.put(0, monotonic(), Reading::Unavailable(lost));
+            // The line has ended, so waiting for it no longer takes time.
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// The watts of a line, which must agree with its volts and amperes.
+fn parse(line: &str) -> Option<Watts> {
+    let mut fields = line.split(',').map(|field| field.trim().parse::<f64>().ok().filter(|value| value.is_finite()));
+    let (volts, amperes, watts) = (fields.next()??, fields.next()??, fields.next()??);
+    fields.next()??;
+    let agrees = (volts * amperes - watts).abs() <= 0.05 * watts.abs() + 0.05;
+    (fields.next().is_none() && watts >= 0.0 && agrees).then_some(Watts(watts))
+}
+
+/// The meter at `place`: `/dev/ttyUSB0` or `tcp:HOST:PORT`.
+pub fn open(place: &str) -> Source {
+    let channel = Channel {
+        family: Family::Smartpower2,
+        id: place.to_owned(),
+        label: None,
+        domain: Domain::Board,
+        scope: Scope::BoardInput,
+        part: Part::supply(place),
+        signal: Signal::Power,
+        refresh: REFRESH,
+        place: place.to_owned(),
+    };
+    let sensor = stream::open(place).map(|lines| Box::new(Meter { lines, begun: false }) as Box<dyn Sensor>);
+    Source::new(vec![channel], sensor)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::families::{fixture::sample, stream::pty};
+
+    #[test]
+    fn lines_are_watts() {
+        assert_eq!(parse("5.294,0.461,2.436,0.002"), Some(Watts(2.436)));
+        assert_eq!(parse("5.0, 0.0, 0.0, 0.0"), Some(Watts(0.0)));
+        for bad in ["", "5.294,0.461,2.436", "5.294,0.461,24.36,0.002", "5.2,0.4,nan,0", "a,b,c,d", "5,1,5,0,7", "5.0,1.0,-5.0,0"] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_meter_on_a_serial_line_is_read() {
+        let (master, path) = pty::open();
+        let mut source = open(path.to_str().unwrap());
+        let mut meter = pty::handle(&master);
+        // The first line may have lost its beginning, the third was disturbed.
+        meter.write_all(b"0.461,2.436,0.002\r\n5.294,0.461,2.436,0.002\r\n5.2?4,0.461,2.4\r\n5.294,0.500,2.647,0.003\r\n").unwrap();
+        let mut readings = Vec::new();
+        for _ in 0..20 {
+            readings.extend(sample(&mut source));
+            if readings.len() >= 3 {
+                break;
+            }
+        }
+        let expected = [Reading::Power(Watts(2.436)), Reading::Unavailable(Lost::Malformed), Reading::Power(Watts(2.647))];
+        assert_eq!(readings.iter().map(|r| r.1).collect::<Vec<_>>(), expected);
+        drop((meter, master));
+        let gone = (0..20).flat_map(|_| sample(&mut source)).next().unwrap();
+        assert!(matches!(gone.1, Reading::Unavailable(Lost::Gone | Lost::System(_))), "{gone:?}");
+    }
+}

@@ -1,0 +1,241 @@
+//! Meters that speak on their own: lines from a serial port, a TCP connection or UDP packets.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    net::{TcpStream, ToSocketAddrs, UdpSocket},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::OpenOptionsExt,
+    },
+    path::Path,
+    time::Duration,
+};
+
+use nix::{
+    fcntl::OFlag,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::termios::{BaudRate, FlushArg, SetArg, cfmakeraw, cfsetspeed, tcflush, tcgetattr, tcsetattr},
+};
+
+use crate::{
+    channel::{Lost, monotonic},
+    problem::Unusable,
+};
+
+/// Longest wait for a line, so that a meter that has fallen silent is noticed and a thread can be ended.
+const PATIENCE_MS: u8 = 100;
+
+/// Longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// More than the longest line, twice.
+const BUFFER: usize = 512;
+
+/// Where the bytes come from.
+#[derive(Debug)]
+enum Port {
+    Serial(File),
+    Tcp(TcpStream),
+    Udp(UdpSocket),
+}
+
+impl Port {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Serial(file) => file.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Udp(socket) => socket.as_fd(),
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Serial(file) => file.read(buffer),
+            Self::Tcp(stream) => stream.read(buffer),
+            Self::Udp(socket) => socket.recv(buffer),
+        }
+    }
+}
+
+/// Lines as they come, out of a buffer of fixed size.
+#[derive(Debug)]
+pub(super) struct Lines {
+    port: Port,
+    buffer: [u8; BUFFER],
+    length: usize,
+}
+
+/// Where a meter is: `/dev/ttyUSB0`, `tcp:HOST:PORT`, `udp:PORT`.
+pub(super) fn open(place: &str) -> Result<Lines, Unusable> {
+    let unreadable = |error: io::Error| Unusable::Unreadable { place: place.to_owned(), reason: Lost::from(&error) };
+    let port = if let Some(address) = place.strip_prefix("tcp:") {
+        Port::Tcp(connect(address).map_err(|error| Unusable::Protocol { place: place.to_owned(), reason: error.to_string() })?)
+    } else if let Some(port) = place.strip_prefix("udp:") {
+        let port: u16 = port.parse().map_err(|_| Unusable::Protocol {
+            place: place.to_owned(),
+            reason: format!("{port:?} is no port number: udp:6000 listens on port 6000"),
+        })?;
+        Port::Udp(UdpSocket::bind(("0.0.0.0", port)).map_err(unreadable)?)
+    } else {
+        Port::Serial(serial(Path::new(place))?)
+    };
+    Ok(Lines { port, buffer: [0; BUFFER], length: 0 })
+}
+
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no such host; tcp:HOST:PORT is wanted");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// 115200 baud, 8 bits, no parity, nothing translated.
+fn serial(path: &Path) -> Result<File, Unusable> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        // Without NONBLOCK an open waits for a modem's carrier.
+        .custom_flags((OFlag::O_NOCTTY | OFlag::O_NONBLOCK).bits())
+        .open(path)
+        .map_err(|error| Unusable::io(path, &error))?;
+    let set = || {
+        let mut settings = tcgetattr(&file)?;
+        cfmakeraw(&mut settings);
+        cfsetspeed(&mut settings, BaudRate::B115200)?;
+        tcsetattr(&file, SetArg::TCSANOW, &settings)?;
+        tcflush(&file, FlushArg::TCIFLUSH)
+    };
+    set().map_err(|error| Unusable::Protocol {
+        place: path.display().to_string(),
+        reason: format!("is no serial port ({})", error.desc()),
+    })?;
+    Ok(file)
+}
+
+impl Lines {
+    /// Waits for bytes (at most 100 ms) and gives every complete line that has come, with the moment its bytes were read.
+    pub(super) fn wait(&mut self, mut take: impl FnMut(u64, &str)) -> Result<(), Lost> {
+        let mut descriptors = [PollFd::new(self.port.descriptor(), PollFlags::POLLIN)];
+        match poll(&mut descriptors, PollTimeout::from(PATIENCE_MS)) {
+            Ok(0) | Err(nix::Error::EINTR) => return Ok(()),
+            Ok(_) => {}
+            Err(error) => return Err(Lost::System(error as i32)),
+        }
+        if self.length == BUFFER {
+            // A line that long is none: begin again behind it.
+            self.length = 0;
+        }
+        let read = match self.port.read(&mut self.buffer[self.length..]) {
+            Ok(0) => return Err(Lost::Gone),
+            Ok(read) => read,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return Ok(()),
+            Err(error) => return Err(Lost::from(&error)),
+        };
+        let at = monotonic();
+        self.length += read;
+        let mut start = 0;
+        while let Some(end) = self.buffer[start..self.length].iter().position(|&byte| byte == b'\n') {
+            // What is not text is noise on the line; the meter's parser refuses the empty line.
+            let line = std::str::from_utf8(&self.buffer[start..start + end]).unwrap_or_default();
+            take(at, line.trim_end_matches('\r'));
+            start += end + 1;
+        }
+        // A packet is whole; a stream may have been cut within a line.
+        let rest = if matches!(self.port, Port::Udp(_)) { self.length } else { start };
+        self.buffer.copy_within(rest..self.length, 0);
+        self.length -= rest;
+        Ok(())
+    }
+}
+
+/// A pseudo terminal: the meter's end and the path of the port.
+#[cfg(test)]
+pub(super) mod pty {
+    use std::{fs::File, path::PathBuf};
+
+    use nix::{
+        fcntl::OFlag,
+        pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt},
+    };
+
+    /// Opens one.
+    pub(crate) fn open() -> (PtyMaster, PathBuf) {
+        let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = PathBuf::from(ptsname_r(&master).unwrap());
+        (master, path)
+    }
+
+    /// A second handle of the meter's end, to write from another thread.
+    pub(crate) fn handle(master: &PtyMaster) -> File {
+        use std::os::fd::AsFd;
+        File::from(master.as_fd().try_clone_to_owned().unwrap())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, net::TcpListener};
+
+    use super::*;
+
+    fn collect(lines: &mut Lines, wanted: usize) -> Vec<String> {
+        let mut found = Vec::new();
+        for _ in 0..50 {
+            lines.wait(|_, line| found.push(line.to_owned())).unwrap();
+            if found.len() >= wanted {
+                break;
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn lines_are_put_together_from_pieces() {
+        let (master, path) = pty::open();
+        let mut lines = open(path.to_str().unwrap()).unwrap();
+        let mut meter = pty::handle(&master);
+        meter.write_all(b"5.0,1").unwrap();
+        meter.flush().unwrap();
+        assert!(collect(&mut lines, 0).is_empty());
+        meter.write_all(b".2\r\nsecond\nthi").unwrap();
+        assert_eq!(collect(&mut lines, 2), ["5.0,1.2", "second"]);
+        meter.write_all(&[b'x'; 700]).unwrap();
+        meter.write_all(b"\nafter\n").unwrap();
+        assert_eq!(collect(&mut lines, 2).last().unwrap(), "after");
+    }
+
+    #[test]
+    fn a_connection_that_ends_is_gone() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut lines = open(&format!("tcp:{}", listener.local_addr().unwrap())).unwrap();
+        let (mut meter, _) = listener.accept().unwrap();
+        meter.write_all(b"a line\n").unwrap();
+        assert_eq!(collect(&mut lines, 1), ["a line"]);
+        drop(meter);
+        let ended = (0..50).find_map(|_| lines.wait(|_, _| ()).err());
+        assert_eq!(ended, Some(Lost::Gone));
+    }
+
+    #[test]
+    fn what_is_no_meter_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for (place, word) in [
+            (file.to_str().unwrap(), "no serial port"),
+            ("/dev/nothing-there", "No such file"),
+            ("udp:meter", "no port number"),
+            ("tcp:nowhere", "tcp:nowhere"),
+        ] {
+            let error = open(place).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The power management chip of Raspberry Pi 5, through `vcgencmd pmic_read_adc`: twelve rails, each a line with its current and a line
+//! with its voltage. What hangs on USB and NVMe is not among them. Every read runs the command, so this is the one sensor that allocates.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use crate::{
+    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    tree::Tree,
+    units::Watts,
+};
+
+/// The command takes some milliseconds of one core: more often would measure itself.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// The rails.
+#[derive(Debug)]
+struct Rails {
+    command: PathBuf,
+    names: Vec<String>,
+}
+
+impl Sensor for Rails {
+    fn pace(&self) -> Pace {
+        Pace::Waits(INTERVAL)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let answer = ask(&self.command);
+        let at = monotonic();
+        for (channel, name) in self.names.iter().enumerate() {
+            let reading = match &answer {
+                Ok(text) => rails(text)
+                    .find(|(found, _)| found == name)
+                    .map_or(Reading::Unavailable(Lost::Gone), |(_, watts)| Reading::Power(watts)),
+                Err(_) => Reading::Unavailable(Lost::Gone),
+            };
+            sink.put(channel, at, reading);
+        }
+    }
+}
+
+fn ask(command: &Path) -> Result<String, String> {
+    let output = Command::new(command).arg("pmic_read_adc").stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() && rails(&text).next().is_some() {
+        return Ok(text);
+    }
+    let said = format!("{text}{}", String::from_utf8_lossy(&output.stderr));
+    Err(format!("`pmic_read_adc` gives no rails, only {:?}", said.lines().next().unwrap_or_default()))
+}
+
+/// Rails with both a current and a voltage: `VDD_CORE_A current(7)=1.2A` and `VDD_CORE_V volt(15)=0.72V`.
+fn rails(text: &str) -> impl Iterator<Item = (&str, Watts)> {
+    let value = |line: &str, unit: char| line.rsplit_once('=')?.1.trim().strip_suffix(unit)?.parse::<f64>().ok();
+    let named = move |line: &str, suffix: &str| line.split_whitespace().next()?.strip_suffix(suffix).map(str::to_owned);
+    text.lines().filter_map(move |line| {
+        let name = line.split_whitespace().next()?.strip_suffix("_A")?;
+        let amperes = value(line, 'A')?;
+        let volts = text.lines().find(|line| named(line, "_V").as_deref() == Some(name)).and_then(|line| value(line, 'V'))?;
+        Some((name, Watts(amperes * volts)))
+    })
+}
+
+/// The rails of `tree`'s board, where it has the command and the command knows them (a Raspberry Pi before 5 does not).
+pub fn discover(tree: &Tree) -> Vec<Source> {
+    let command = ["usr/bin/vcgencmd", "opt/vc/bin/vcgencmd"].map(|path| tree.path(path)).into_iter().find(|path| path.exists());
+    let Some(command) = command else { return Vec::new() };
+    let place = command.display().to_string();
+    let channel = |name: &str| Channel {
+        family: Family::Vcgencmd,
+        id: name.to_owned(),
+        label: Some(name.to_owned()),
+        domain: Domain::of_label(name).unwrap_or(Domain::Board),
+        scope: Scope::SocRails,
+        part: Part::rail(name),
+        signal: Signal::Power,
+        refresh: INTERVAL,
+        place: format!("{place} pmic_read_adc"),
+    };
+    match ask(&command) {
+        Ok(text) => {
+            let names: Vec<String> = rails(&text).map(|(name, _)| name.to_owned()).collect();
+            let channels = names.iter().map(|name| channel(name)).collect();
+            vec![Source::new(channels, Ok(Box::new(Rails { command, names })))]
+        }
+        Err(reason) => vec![Source::new(vec![channel("pmic")], Err(Unusable::Protocol { place: place.clone(), reason }))],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+    use crate::families::fixture::{Fixture, sample};
+
+    /// As the command prints it, shortened to five rails; EXT5V has no current and the battery none either.
+    const RECORDED: &str = "\
+ 3V7_WL_SW_A current(0)=0.08392478A
+   3V3_SYS_A current(1)=0.06338592A
+  DDR_VDD2_A current(4)=0.02049618A
+  VDD_CORE_A current(7)=1.20500000A
+   3V3_ADC_A current(13)=0.00000000A
+ 3V7_WL_SW_V volt(8)=3.71338000V
+   3V3_SYS_V volt(9)=3.31136900V
+  DDR_VDD2_V volt(12)=1.10695500V
+  VDD_CORE_V volt(15)=0.72142330V
+   3V3_ADC_V volt(21)=3.30647000V
+     EXT5V_V volt(24)=5.15254000V
+      BATT_V volt(25)=0.00000000V
+";
+
+    fn command(fixture: &Fixture, script: &str) {
+        fixture.file("usr/bin/vcgencmd", &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(fixture.path("usr/bin/vcgencmd"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn rails_are_pairs_of_current_and_voltage() {
+        let found: Vec<_> = rails(RECORDED).collect();
+        assert_eq!(found.iter().map(|rail| rail.0).collect::<Vec<_>>(), ["3V7_WL_SW", "3V3_SYS", "DDR_VDD2", "VDD_CORE", "3V3_ADC"]);
+        assert!((found[3].1.0 - 1.205 * 0.721_423_3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_command_is_run_for_every_sample() {
+        let fixture = Fixture::new();
+        fixture.file("adc", RECORDED);
+        command(&fixture, &format!("[ \"$1\" = pmic_read_adc ] && cat {}", fixture.path("adc").display()));
+        let mut found = discover(&fixture.tree());
+        assert_eq!(found[0].channels.len(), 5);
+        assert_eq!((found[0].channels[2].domain, found[0].channels[3].domain), (Domain::Memory, Domain::Soc));
+        let readings = sample(&mut found[0]);
+        assert!(matches!(readings[3], (3, Reading::Power(Watts(watts))) if (watts - 0.869_315).abs() < 1e-5), "{readings:?}");
+        fixture.file("adc", "VDD_CORE_A current(7)=2.0A\nVDD_CORE_V volt(15)=0.5V\n");
+        let readings = sample(&mut found[0]);
+        assert_eq!((readings[0].1, readings[3].1), (Reading::Unavailable(Lost::Gone), Reading::Power(Watts(1.0))));
+    }
+
+    #[test]
+    fn an_older_board_says_so() {
+        let fixture = Fixture::new();
+        command(&fixture, "echo 'error=1 error_msg=\"Command not registered\"'; exit 255");
+        let found = discover(&fixture.tree());
+        assert!(matches!(&found[0].sensor, Err(Unusable::Protocol { reason, .. }) if reason.contains("not registered")), "{found:?}");
+        assert!(discover(&Fixture::new().tree()).is_empty());
+    }
+}

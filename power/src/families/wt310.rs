@@ -1,0 +1,161 @@
+//! Yokogawa WT310: a bench power meter on USB, through the kernel's USBTMC file. It is asked for the active power of its first element,
+//! and answers with a number of which 9.9E37 and more mean that it has none.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read, Write},
+    path::Path,
+    time::Duration,
+};
+
+use crate::{
+    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    part::Part,
+    problem::Unusable,
+    source::Source,
+    units::Watts,
+};
+
+/// The shortest update rate of the meter; it is set to it.
+const REFRESH: Duration = Duration::from_millis(100);
+
+/// Values from here on say "no data" or "over range".
+const NO_DATA: f64 = 9.9e37;
+
+/// What the meter is told once: plain text, one item, active power of element 1, a new value every 100 ms.
+const SET_UP: [&str; 4] = [":NUM:FORM ASC", ":NUM:NORM:NUM 1", ":NUM:NORM:ITEM1 P,1", ":RATE 100MS"];
+
+/// The meter.
+#[derive(Debug)]
+struct Meter {
+    file: File,
+}
+
+impl Meter {
+    fn tell(&mut self, command: &str) -> Result<(), Lost> {
+        // One write is one message; the kernel marks its end.
+        let mut message = [0_u8; 64];
+        let message = message.get_mut(..=command.len()).ok_or(Lost::Malformed)?;
+        message[..command.len()].copy_from_slice(command.as_bytes());
+        message[command.len()] = b'\n';
+        self.file.write_all(message).map_err(|error| Lost::from(&error))
+    }
+
+    fn read(&mut self) -> Result<Watts, Lost> {
+        self.tell(":NUM:NORM:VAL?")?;
+        let mut answer = [0_u8; 64];
+        let length = self.file.read(&mut answer).map_err(|error| Lost::from(&error))?;
+        parse(std::str::from_utf8(&answer[..length]).map_err(|_| Lost::Malformed)?)
+    }
+}
+
+fn parse(answer: &str) -> Result<Watts, Lost> {
+    // "NAN" and "INF" are read as such, and are no data.
+    match answer.trim().parse::<f64>() {
+        Ok(value) if value.abs() < NO_DATA => Ok(Watts(value)),
+        Ok(_) => Err(Lost::NoData),
+        Err(_) if answer.trim().is_empty() => Err(Lost::Gone),
+        Err(_) => Err(Lost::Malformed),
+    }
+}
+
+impl Sensor for Meter {
+    fn pace(&self) -> Pace {
+        Pace::Waits(REFRESH)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let reading = self.read().map_or_else(Reading::Unavailable, Reading::Power);
+        sink.put(0, monotonic(), reading);
+    }
+}
+
+/// The meter at `place`: `/dev/usbtmc0`.
+pub fn open(place: &str) -> Source {
+    let channel = Channel {
+        family: Family::Wt310,
+        id: place.to_owned(),
+        label: None,
+        domain: Domain::Board,
+        scope: Scope::Wall,
+        part: Part::wall(),
+        signal: Signal::Power,
+        refresh: REFRESH,
+        place: place.to_owned(),
+    };
+    Source::new(vec![channel], set_up(Path::new(place)).map(|meter| Box::new(meter) as Box<dyn Sensor>))
+}
+
+fn set_up(path: &Path) -> Result<Meter, Unusable> {
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(|error| Unusable::io(path, &error))?;
+    let mut meter = Meter { file };
+    for command in SET_UP {
+        meter.tell(command).map_err(|reason| Unusable::Unreadable { place: path.display().to_string(), reason })?;
+    }
+    Ok(meter)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{BufRead, BufReader},
+        sync::{Arc, Mutex},
+    };
+
+    use super::*;
+    use crate::families::{
+        fixture::sample,
+        stream::{self, pty},
+    };
+
+    #[test]
+    fn answers_are_watts_or_no_data() {
+        assert_eq!(parse("12.345E+00\n"), Ok(Watts(12.345)));
+        assert_eq!(parse("-0.0012E+03"), Ok(Watts(-1.2)));
+        for (answer, lost) in [
+            ("9.91E+37", Lost::NoData),
+            ("9.9E37\n", Lost::NoData),
+            ("NAN", Lost::NoData),
+            ("INF", Lost::NoData),
+            ("12,3", Lost::Malformed),
+            ("\n", Lost::Gone),
+        ] {
+            assert_eq!(parse(answer), Err(lost), "{answer}");
+        }
+    }
+
+    /// Messages go one way and answers the other, as through the kernel's file.
+    #[test]
+    fn a_meter_behind_a_file_is_set_up_and_asked() {
+        let (master, path) = pty::open();
+        // A terminal that translates nothing; it must stay open until the meter has it.
+        let port = stream::open(path.to_str().unwrap()).unwrap();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let mut answers = vec!["9.91E+37", "17.5E+00"];
+        let (commands, mut reply, log) = (BufReader::new(pty::handle(&master)), pty::handle(&master), heard.clone());
+        let meter = std::thread::spawn(move || {
+            for command in commands.lines() {
+                let command = command.unwrap();
+                if command.ends_with('?') {
+                    reply.write_all(format!("{}\n", answers.pop().unwrap()).as_bytes()).unwrap();
+                }
+                log.lock().unwrap().push(command);
+                if answers.is_empty() {
+                    break;
+                }
+            }
+        });
+        let mut source = open(path.to_str().unwrap());
+        drop(port);
+        assert_eq!(sample(&mut source), [(0, Reading::Power(Watts(17.5)))]);
+        assert_eq!(sample(&mut source), [(0, Reading::Unavailable(Lost::NoData))]);
+        meter.join().unwrap();
+        assert_eq!(heard.lock().unwrap()[..4], SET_UP);
+        assert_eq!(source.channels[0].scope, Scope::Wall);
+    }
+
+    #[test]
+    fn a_meter_that_is_not_there_is_named() {
+        assert!(open("/dev/usbtmc-none").sensor.unwrap_err().to_string().contains("/dev/usbtmc-none"));
+    }
+}
