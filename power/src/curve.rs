@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     channel::{Lost, Reading, Signal},
     counter::{Advance, Counter},
-    units::{Joules, Watts},
+    units::Watts,
 };
 
 /// No rail of a machine that runs this carries more: a reading above it is a fault of the sensor, and a counter that gained more has been
@@ -202,11 +202,6 @@ impl Curve {
     pub(crate) fn lost(&self) -> Option<Lost> {
         self.lost
     }
-
-    /// The energy since the first reading.
-    pub(crate) fn joules(&self) -> Joules {
-        Joules(self.counting.joules)
-    }
 }
 
 /// The energy of a power that goes from one value to another in `span` nanoseconds.
@@ -265,7 +260,7 @@ mod tests {
         let mut curve = Curve::new(Signal::Power, Duration::from_millis(35), -2.0);
         curve.push(0, Reading::Power(Watts(-5.0)));
         curve.push(100 * MS, Reading::Power(Watts(-5.0)));
-        near(curve.joules().0, 1.0);
+        near(curve.totals().joules, 1.0);
     }
 
     #[test]
@@ -324,7 +319,7 @@ mod tests {
         }
         curve.push(11 * MS, Reading::Counter(7));
         curve.push(20 * MS, Reading::Power(Watts(5.0)));
-        near(curve.joules().0, 0.1);
+        near(curve.totals().joules, 0.1);
         assert_eq!((curve.totals().rejected, curve.totals().samples), (5, 2));
     }
 

@@ -1,0 +1,167 @@
+//! What a window has used, with everything needed to judge the number.
+
+use serde::Serialize;
+
+use crate::{
+    channel::{Domain, Family},
+    units::{Joules, Watts},
+};
+
+/// The energy of a window of time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Energy {
+    /// What the counted rails cover together.
+    pub scope: String,
+    /// Length of the window.
+    pub seconds: f64,
+    /// Sum of the counted rails (`None` where one of them is not complete: never a silent zero).
+    pub joules: Option<Joules>,
+    /// The sum's mean power over the window.
+    pub watts: Option<Watts>,
+    /// Every counted rail was measured from the beginning to the end of the window.
+    pub complete: bool,
+    /// Why it is not complete.
+    pub problem: Option<String>,
+    /// The rails, counted and not.
+    pub rails: Vec<RailEnergy>,
+    /// Mean power by domain; parts of a domain that contains them are not left out, so this is no sum.
+    pub domains: Vec<DomainPower>,
+}
+
+/// What one rail has used in a window.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RailEnergy {
+    /// The sensor: `ina2xx:0-0040`.
+    pub sensor: String,
+    /// Its family.
+    pub family: Family,
+    /// Its label.
+    pub label: Option<String>,
+    /// What it feeds.
+    pub domain: Domain,
+    /// Whether it is a part of the sum.
+    pub counted: bool,
+    /// Its energy (`None` where it is not complete).
+    pub joules: Option<Joules>,
+    /// Its mean power.
+    pub watts: Option<Watts>,
+    /// "counter" or "power".
+    pub signal: &'static str,
+    /// Valid readings inside the window.
+    pub samples: u64,
+    /// Readings per second.
+    pub rate_hertz: f64,
+    /// How often the sensor has something new, in milliseconds.
+    pub refresh_ms: f64,
+    /// Times the counter started again at zero.
+    pub wraps: u64,
+    /// Reads that gave nothing.
+    pub missed: u64,
+    /// Readings that can't be true.
+    pub rejected: u64,
+    /// Share of the window that readings cover.
+    pub coverage: f64,
+    /// Why it is not complete.
+    pub problem: Option<String>,
+}
+
+/// The mean power of a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DomainPower {
+    /// The domain.
+    pub domain: Domain,
+    /// Sum of its complete rails.
+    pub watts: Watts,
+    /// Whether all of it is in the counted sum.
+    pub counted: bool,
+}
+
+/// The sum of `rails` over a window of `seconds`.
+pub(crate) fn sum(scope: &str, seconds: f64, rails: Vec<RailEnergy>) -> Energy {
+    let counted = || rails.iter().filter(|rail| rail.counted);
+    let problem = counted().find_map(|rail| Some(format!("{}: {}", rail.sensor, rail.problem.as_deref()?)));
+    let joules: Option<Joules> = counted().map(|rail| rail.joules).sum_all();
+    let mut domains: Vec<DomainPower> = Vec::new();
+    for rail in &rails {
+        let Some(watts) = rail.watts else { continue };
+        match domains.iter_mut().find(|domain| domain.domain == rail.domain) {
+            Some(domain) => {
+                domain.watts += watts;
+                domain.counted &= rail.counted;
+            }
+            None => domains.push(DomainPower { domain: rail.domain, watts, counted: rail.counted }),
+        }
+    }
+    Energy {
+        scope: scope.to_owned(),
+        seconds,
+        watts: joules.and_then(|joules| joules.over(seconds)),
+        complete: joules.is_some(),
+        joules,
+        problem,
+        rails,
+        domains,
+    }
+}
+
+/// A sum that is `None` where one of its parts is, or where there is none.
+trait SumAll {
+    fn sum_all(self) -> Option<Joules>;
+}
+
+impl<I: Iterator<Item = Option<Joules>>> SumAll for I {
+    fn sum_all(mut self) -> Option<Joules> {
+        let first = self.next()??;
+        self.try_fold(first, |sum, joules| Some(sum + joules?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rail(domain: Domain, counted: bool, joules: Option<f64>) -> RailEnergy {
+        RailEnergy {
+            sensor: format!("ina2xx:{domain}"),
+            family: Family::Ina2xx,
+            label: None,
+            domain,
+            counted,
+            joules: joules.map(Joules),
+            watts: joules.and_then(|joules| Joules(joules).over(2.0)),
+            signal: "power",
+            samples: 100,
+            rate_hertz: 50.0,
+            refresh_ms: 20.0,
+            wraps: 0,
+            missed: 0,
+            rejected: 0,
+            coverage: 1.0,
+            problem: joules.is_none().then(|| "the sensor has gone".to_owned()),
+        }
+    }
+
+    #[test]
+    fn counted_rails_are_added() {
+        let rails = vec![
+            rail(Domain::CpuBig, true, Some(6.0)),
+            rail(Domain::Gpu, true, Some(4.0)),
+            rail(Domain::Memory, false, Some(2.0)),
+            rail(Domain::Gpu, true, Some(1.0)),
+        ];
+        let energy = sum("soc-rails", 2.0, rails);
+        assert_eq!((energy.joules, energy.watts, energy.complete), (Some(Joules(11.0)), Some(Watts(5.5)), true));
+        let domains: Vec<_> = energy.domains.iter().map(|d| (d.domain, d.watts.0, d.counted)).collect();
+        assert_eq!(domains, [(Domain::CpuBig, 3.0, true), (Domain::Gpu, 2.5, true), (Domain::Memory, 1.0, false)]);
+    }
+
+    #[test]
+    fn a_sum_without_one_of_its_rails_is_none() {
+        let energy = sum("soc-rails", 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, true, None)]);
+        assert_eq!((energy.joules, energy.watts, energy.complete), (None, None, false));
+        assert_eq!(energy.problem.as_deref(), Some("ina2xx:gpu: the sensor has gone"));
+        // An uncounted one does not matter.
+        assert!(sum("soc-rails", 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, false, None)]).complete);
+        assert_eq!(sum("soc-rails", 2.0, Vec::new()).joules, None);
+    }
+}

@@ -1,0 +1,526 @@
+//! Samples the sensors of a selection in the background and tells the energy of windows of time.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    channel::{Pace, Reading, Sensor, Signal, Sink, monotonic},
+    curve::{Curve, Totals},
+    energy::{Energy, RailEnergy, sum},
+    problem::Unusable,
+    selection::{Pick, SelectError, Selection, Skipped},
+    units::Joules,
+};
+
+/// A counter that has not moved by then stands still: they are refreshed every few milliseconds, and a running machine uses power.
+const WARM_UP: Duration = Duration::from_millis(1000);
+
+/// Between two looks during warm-up and after a window.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A window is complete when readings cover this share of it and both its ends.
+const LEAST_COVERAGE: f64 = 0.95;
+
+/// Beyond some refreshes: time that is given to a reading after the end of a window.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// A sensor and where its channels' curves are.
+#[derive(Debug)]
+struct Slot {
+    sensor: Box<dyn Sensor>,
+    /// The curve of every channel of the sensor; `None` where the channel is not wanted.
+    curves: Vec<Option<usize>>,
+    due: u64,
+}
+
+/// Sensors that are read by one thread, and their curves.
+#[derive(Debug)]
+struct Lane {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    curves: Vec<Curve>,
+    stop: bool,
+    /// How often everything was asked to be read at once.
+    calls: u64,
+}
+
+impl Lane {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A thread that panicked while it pushed a reading leaves a curve as good as before.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts a sensor's readings on its curves.
+struct ToCurves<'l> {
+    lane: &'l Lane,
+    curves: &'l [Option<usize>],
+}
+
+impl Sink for ToCurves<'_> {
+    fn put(&mut self, channel: usize, at: u64, reading: Reading) {
+        if let Some(Some(curve)) = self.curves.get(channel) {
+            self.lane.state().curves[*curve].push(at, reading);
+        }
+    }
+}
+
+/// Reads the sensors of a lane, each at its own interval and all of them when called, until told to stop.
+fn read_lane(lane: &Lane, mut slots: Vec<Slot>) {
+    let mut calls = 0;
+    loop {
+        let called = {
+            let state = lane.state();
+            if state.stop {
+                return;
+            }
+            state.calls
+        };
+        let all = std::mem::replace(&mut calls, called) != called;
+        let mut next = u64::MAX;
+        for slot in &mut slots {
+            let now = monotonic();
+            let (interval, waits) = match slot.sensor.pace() {
+                Pace::Every(interval) => (interval, false),
+                Pace::Waits(pause) => (pause, true),
+            };
+            if all || slot.due <= now {
+                slot.sensor.sample(&mut ToCurves { lane, curves: &slot.curves });
+            }
+            if slot.due <= now {
+                let step = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+                // In step with the sensor, unless a whole interval was missed.
+                let planned = slot.due.saturating_add(step);
+                slot.due = if waits || planned <= now { monotonic().saturating_add(step) } else { planned };
+            }
+            next = next.min(slot.due);
+        }
+        let state = lane.state();
+        if state.stop {
+            return;
+        }
+        let pause = Duration::from_nanos(next.saturating_sub(monotonic()));
+        if state.calls == calls && !pause.is_zero() {
+            // Woken early or late, everything is looked at again.
+            drop(lane.wake.wait_timeout(state, pause));
+        }
+    }
+}
+
+/// A channel that is measured and where its curve is.
+#[derive(Debug)]
+struct Rail {
+    pick: Pick,
+    lane: usize,
+    curve: usize,
+}
+
+/// A window that is open.
+#[derive(Debug)]
+#[must_use = "a window that is never ended measures nothing"]
+pub struct Window {
+    id: u64,
+    begin: u64,
+}
+
+/// Measures. Threads read the sensors until the meter is dropped; nothing is read in the thread that opens and ends windows.
+#[derive(Debug)]
+pub struct Meter {
+    lanes: Vec<Arc<Lane>>,
+    threads: Vec<JoinHandle<()>>,
+    rails: Vec<Rail>,
+    scope: String,
+    skipped: Vec<Skipped>,
+    marks: std::cell::Cell<u64>,
+}
+
+impl Meter {
+    /// Starts to read the sensors of `selection` and warms up: a counter that stands still, or a sensor that says nothing, is no sensor.
+    ///
+    /// # Errors
+    /// [`SelectError`] where a sensor that the sum can't do without turns out to be none, or a thread can't be started.
+    pub fn start(selection: Selection) -> Result<Self, SelectError> {
+        let (sources, scope, skipped) = selection.into_parts();
+        // The first lane is that of all sensors whose reads return at once.
+        let mut lanes = vec![(Vec::<Slot>::new(), Vec::<Curve>::new())];
+        let mut rails = Vec::new();
+        for (source, picks) in sources {
+            let Ok(sensor) = source.sensor else { continue };
+            if picks.iter().all(Option::is_none) {
+                continue;
+            }
+            // A sensor whose reads take long would hold up the others.
+            let lane = match sensor.pace() {
+                Pace::Every(_) => 0,
+                Pace::Waits(_) => {
+                    lanes.push((Vec::new(), Vec::new()));
+                    lanes.len() - 1
+                }
+            };
+            let (slots, curves) = &mut lanes[lane];
+            let mut places = Vec::with_capacity(picks.len());
+            for pick in picks {
+                places.push(pick.map(|pick| {
+                    curves.push(Curve::new(pick.channel.signal, pick.channel.refresh, pick.factor));
+                    rails.push(Rail { pick, lane, curve: curves.len() - 1 });
+                    curves.len() - 1
+                }));
+            }
+            slots.push(Slot { sensor, curves: places, due: 0 });
+        }
+        let mut meter = Self { lanes: Vec::new(), threads: Vec::new(), rails, scope, skipped, marks: std::cell::Cell::new(0) };
+        for (index, (slots, curves)) in lanes.into_iter().enumerate() {
+            let lane = Arc::new(Lane { state: Mutex::new(State { curves, stop: false, calls: 0 }), wake: Condvar::new() });
+            meter.lanes.push(lane.clone());
+            if slots.is_empty() {
+                continue;
+            }
+            let thread = thread::Builder::new().name(format!("power-{index}")).spawn(move || read_lane(&lane, slots));
+            meter.threads.push(thread.map_err(|error| SelectError::NoSensor {
+                reason: format!("no thread can be started to read the sensors: {error}"),
+                cure: None,
+            })?);
+        }
+        meter.warm_up()?;
+        Ok(meter)
+    }
+
+    /// Waits until every rail has shown that it is alive, and leaves out those that are not.
+    fn warm_up(&mut self) -> Result<(), SelectError> {
+        let begin = Instant::now();
+        let patience = |rail: &Rail| WARM_UP.max(3 * rail.pick.channel.refresh);
+        let longest = self.rails.iter().map(patience).max().unwrap_or(WARM_UP);
+        while begin.elapsed() < longest && !self.rails.iter().all(|rail| self.is_alive(rail) || begin.elapsed() >= patience(rail)) {
+            thread::sleep(LOOK);
+            self.call();
+        }
+        let milliseconds = begin.elapsed().as_millis() as u64;
+        let dead: Vec<(usize, Unusable)> = self
+            .rails
+            .iter()
+            .enumerate()
+            .filter(|(_, rail)| !self.is_alive(rail))
+            .map(|(index, rail)| {
+                let state = self.lanes[rail.lane].state();
+                let curve = &state.curves[rail.curve];
+                let stands_still = matches!(rail.pick.channel.signal, Signal::Counter { .. }) && curve.totals().samples > 1;
+                let problem =
+                    if stands_still { Unusable::Still { milliseconds } } else { Unusable::Silent { milliseconds, last: curve.lost() } };
+                (index, problem)
+            })
+            .collect();
+        for (index, problem) in dead.into_iter().rev() {
+            let rail = self.rails.remove(index);
+            let skipped = Skipped::new(&rail.pick.channel, &problem);
+            if rail.pick.counted && !rail.pick.dispensable {
+                return Err(SelectError::Unusable(skipped));
+            }
+            self.skipped.push(skipped);
+        }
+        Ok(())
+    }
+
+    fn is_alive(&self, rail: &Rail) -> bool {
+        let totals = self.lanes[rail.lane].state().curves[rail.curve].totals();
+        match rail.pick.channel.signal {
+            Signal::Counter { .. } => totals.joules > 0.0,
+            Signal::Power => totals.samples > 0,
+        }
+    }
+
+    /// Has every sensor read as soon as its thread runs.
+    fn call(&self) {
+        for lane in &self.lanes {
+            lane.state().calls += 1;
+            lane.wake.notify_all();
+        }
+    }
+
+    /// What the counted rails cover together.
+    pub fn scope(&self) -> &str {
+        &self.scope
+    }
+
+    /// What is measured.
+    pub fn picks(&self) -> impl Iterator<Item = &Pick> {
+        self.rails.iter().map(|rail| &rail.pick)
+    }
+
+    /// Sensors that are there and are not measured, and why.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// Names of the counted sensors.
+    pub fn sensors(&self) -> Vec<String> {
+        self.picks().filter(|pick| pick.counted).map(|pick| pick.channel.name()).collect()
+    }
+
+    fn mark(&self) -> (u64, u64) {
+        let id = self.marks.get();
+        self.marks.set(id + 1);
+        let at = monotonic();
+        for lane in &self.lanes {
+            let mut state = lane.state();
+            for curve in &mut state.curves {
+                curve.mark(id, at);
+            }
+            state.calls += 1;
+            lane.wake.notify_all();
+        }
+        (id, at)
+    }
+
+    /// Opens a window now.
+    pub fn begin(&self) -> Window {
+        let (id, begin) = self.mark();
+        Window { id, begin }
+    }
+
+    /// Refreshes that the slowest counted sensor has had since `window` was opened.
+    pub fn refreshes(&self, window: &Window) -> u64 {
+        let passed = monotonic().saturating_sub(window.begin);
+        let of = |rail: &Rail| match rail.pick.channel.signal {
+            // The register below is refreshed without being read.
+            Signal::Counter { .. } => passed / u64::try_from(rail.pick.channel.refresh.as_nanos()).unwrap_or(u64::MAX).max(1),
+            Signal::Power => {
+                let state = self.lanes[rail.lane].state();
+                let curve = &state.curves[rail.curve];
+                curve.marked(window.id).map_or(0, |begin| curve.totals().samples - begin.samples)
+            }
+        };
+        self.rails.iter().filter(|rail| rail.pick.counted).map(of).min().unwrap_or(0)
+    }
+
+    /// Closes `window` now and tells its energy, as soon as every sensor has had a reading after its end (or has been waited for in
+    /// vain: then the window is not complete).
+    pub fn end(&self, window: Window) -> Energy {
+        let (id, end) = self.mark();
+        let seconds = end.saturating_sub(window.begin) as f64 / 1e9;
+        let begin = Instant::now();
+        let totals = |rail: &Rail, id: u64| self.lanes[rail.lane].state().curves[rail.curve].marked(id);
+        let patience = |rail: &Rail| PATIENCE + 4 * rail.pick.channel.refresh;
+        while !self.rails.iter().all(|rail| totals(rail, id).is_some() || begin.elapsed() >= patience(rail)) {
+            thread::sleep(LOOK);
+        }
+        let rails = self.rails.iter().map(|rail| {
+            let state = self.lanes[rail.lane].state();
+            let curve = &state.curves[rail.curve];
+            let last = curve.totals();
+            // Without a reading after it, a mark has only what came before.
+            let at_begin = curve.marked(window.id).unwrap_or(last);
+            let at_end = curve.marked(id);
+            rail_energy(&rail.pick, seconds, &at_begin, at_end.as_ref(), &last, curve.lost().map(|lost| lost.to_string()))
+        });
+        let energy = sum(&self.scope, seconds, rails.collect());
+        for lane in &self.lanes {
+            for curve in &mut lane.state().curves {
+                curve.unmark(window.id);
+                curve.unmark(id);
+            }
+        }
+        energy
+    }
+
+    /// Measures for `duration` while this thread sleeps: the power of an idle machine.
+    pub fn idle(&self, duration: Duration) -> Energy {
+        let window = self.begin();
+        thread::sleep(duration);
+        self.end(window)
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        for lane in &self.lanes {
+            lane.state().stop = true;
+            lane.wake.notify_all();
+        }
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so already.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn rail_energy(pick: &Pick, seconds: f64, begin: &Totals, end: Option<&Totals>, last: &Totals, lost: Option<String>) -> RailEnergy {
+    let until = end.unwrap_or(last);
+    let covered = until.covered.saturating_sub(begin.covered) as f64 / 1e9;
+    let coverage = if seconds > 0.0 { (covered / seconds).min(1.0) } else { 0.0 };
+    let reason = || lost.clone().unwrap_or_else(|| "readings are missing".to_owned());
+    let problem = if end.is_none() {
+        Some(format!("no reading after the end of the window ({}); {:.1} % of it is covered", reason(), 100.0 * coverage))
+    } else if coverage < LEAST_COVERAGE {
+        Some(format!("only {:.1} % of the window is covered ({})", 100.0 * coverage, reason()))
+    } else {
+        None
+    };
+    let joules = problem.is_none().then_some(Joules(until.joules - begin.joules));
+    let samples = until.samples.saturating_sub(begin.samples);
+    RailEnergy {
+        sensor: pick.channel.name(),
+        family: pick.channel.family,
+        label: pick.channel.label.clone(),
+        domain: pick.domain,
+        counted: pick.counted,
+        watts: joules.and_then(|joules| joules.over(seconds)),
+        joules,
+        signal: match pick.channel.signal {
+            Signal::Counter { .. } => "counter",
+            Signal::Power => "power",
+        },
+        samples,
+        rate_hertz: if seconds > 0.0 { samples as f64 / seconds } else { 0.0 },
+        refresh_ms: pick.channel.refresh.as_secs_f64() * 1e3,
+        wraps: until.wraps.saturating_sub(begin.wraps),
+        // Counted up to the last reading, since a sensor that has gone has no reading after them.
+        missed: (if end.is_some() { until } else { last }).missed.saturating_sub(begin.missed),
+        rejected: until.rejected.saturating_sub(begin.rejected),
+        coverage,
+        problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::{
+        channel::{Channel, Domain, Family, Lost, Scope},
+        part::Part,
+        source::Source,
+        units::Watts,
+    };
+
+    /// A sensor of a power that steps between two values, or of its energy; it can fall silent.
+    #[derive(Debug)]
+    struct Steps {
+        signal: Signal,
+        /// Moment at which it vanishes, in nanoseconds of CLOCK_MONOTONIC.
+        gone: Arc<AtomicU64>,
+        born: u64,
+        watts: f64,
+    }
+
+    impl Sensor for Steps {
+        fn pace(&self) -> Pace {
+            Pace::Every(Duration::from_millis(5))
+        }
+
+        fn sample(&mut self, sink: &mut dyn Sink) {
+            let now = monotonic();
+            let reading = match self.signal {
+                _ if now >= self.gone.load(Ordering::Relaxed) => Reading::Unavailable(Lost::System(nix::libc::ENODEV)),
+                Signal::Power => Reading::Power(Watts(self.watts)),
+                Signal::Counter { range, .. } => {
+                    let microjoules = (now - self.born) as f64 / 1e3 * self.watts;
+                    Reading::Counter((range - 100_000 + microjoules as u64) % range)
+                }
+            };
+            sink.put(0, now, reading);
+        }
+    }
+
+    const COUNTER: Signal = Signal::Counter { joules_per_count: 1e-6, range: 262_143_328_850 };
+
+    fn source(id: &str, signal: Signal, watts: f64, gone: &Arc<AtomicU64>) -> Source {
+        let channel = Channel {
+            family: if signal == Signal::Power { Family::Ina2xx } else { Family::Powercap },
+            id: id.to_owned(),
+            label: None,
+            domain: Domain::Package,
+            scope: Scope::CpuPackage,
+            part: Part::rail(id),
+            signal,
+            refresh: Duration::from_millis(5),
+            place: String::new(),
+        };
+        Source::new(vec![channel], Ok(Box::new(Steps { signal, gone: gone.clone(), born: monotonic(), watts })))
+    }
+
+    fn never() -> Arc<AtomicU64> {
+        Arc::new(AtomicU64::new(u64::MAX))
+    }
+
+    fn meter(sources: Vec<Source>) -> Result<Meter, SelectError> {
+        let names: Vec<String> = sources.iter().map(|source| source.channels[0].name()).collect();
+        Meter::start(Selection::named(sources, &names, None)?)
+    }
+
+    #[test]
+    fn powers_and_counters_give_the_energy_of_the_window() {
+        let gone = never();
+        let meter = meter(vec![source("a", Signal::Power, 8.0, &gone), source("b", COUNTER, 20.0, &gone)]).unwrap();
+        let window = meter.begin();
+        thread::sleep(Duration::from_millis(300));
+        let refreshes = meter.refreshes(&window);
+        let energy = meter.end(window);
+        assert!(energy.complete && energy.problem.is_none(), "{energy:?}");
+        let watts = energy.watts.unwrap().0;
+        assert!((watts - 28.0).abs() < 0.3, "{energy:?}");
+        assert!(energy.seconds >= 0.3 && refreshes > 5);
+        assert!(energy.rails.iter().all(|rail| rail.coverage > 0.99 && rail.samples > 5), "{energy:?}");
+        // The counter began just below its range: it wrapped in warm-up or in the window, and nothing came of it.
+        assert!(energy.rails.iter().all(|rail| rail.rejected == 0));
+    }
+
+    #[test]
+    fn windows_follow_one_another_without_loss() {
+        let meter = meter(vec![source("b", COUNTER, 20.0, &never())]).unwrap();
+        for _ in 0..5 {
+            let energy = meter.idle(Duration::from_millis(40));
+            assert!((energy.watts.unwrap().0 - 20.0).abs() < 1.0, "{energy:?}");
+        }
+    }
+
+    #[test]
+    fn a_sensor_that_vanishes_leaves_the_window_incomplete() {
+        for signal in [Signal::Power, COUNTER] {
+            let gone = never();
+            let meter = meter(vec![source("a", signal, 8.0, &gone), source("z", Signal::Power, 1.0, &never())]).unwrap();
+            let window = meter.begin();
+            thread::sleep(Duration::from_millis(100));
+            gone.store(monotonic(), Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(100));
+            let energy = meter.end(window);
+            assert_eq!((energy.complete, energy.joules, energy.watts), (false, None, None));
+            let problem = energy.problem.unwrap();
+            assert!(problem.contains("No such device") && problem.contains("% of it is covered"), "{problem}");
+            assert!(energy.rails[0].missed > 0 && energy.rails[0].coverage < 0.9, "{:?}", energy.rails[0]);
+            assert!(energy.rails[1].joules.is_some());
+        }
+    }
+
+    #[test]
+    fn a_counter_that_stands_still_is_no_sensor() {
+        let error = meter(vec![source("psys", COUNTER, 0.0, &never())]).unwrap_err();
+        assert!(error.to_string().contains("did not move"), "{error}");
+    }
+
+    #[test]
+    fn a_sensor_that_says_nothing_is_no_sensor() {
+        let gone = Arc::new(AtomicU64::new(0));
+        let error = meter(vec![source("a", Signal::Power, 5.0, &gone)]).unwrap_err();
+        assert!(error.to_string().contains("no valid reading") && error.to_string().contains("No such device"), "{error}");
+    }
+
+    #[test]
+    fn what_is_dispensable_is_left_out_and_named() {
+        let mut sources = vec![source("intel-rapl:0", COUNTER, 5.0, &never()), source("intel-rapl:0:2", COUNTER, 0.0, &never())];
+        sources[0].channels[0].part = Part::package(0);
+        sources[1].channels[0].part = Part::memory(0);
+        sources[1].channels[0].domain = Domain::Memory;
+        let meter = Meter::start(Selection::automatic(sources, None).unwrap()).unwrap();
+        assert_eq!(meter.sensors(), ["powercap:intel-rapl:0"]);
+        assert!(meter.skipped()[0].to_string().contains("intel-rapl:0:2: it did not move"), "{:?}", meter.skipped());
+        assert_eq!(meter.picks().count(), 1);
+    }
+}

@@ -1,0 +1,657 @@
+//! Which channels are added up. A selection can only be made through the checks in this file, so that nothing is counted twice.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::{
+    channel::{Channel, Domain, Family, Scope, Signal},
+    families,
+    part::Part,
+    problem::Unusable,
+    source::Source,
+};
+
+/// What a board profile says about one rail.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rail {
+    /// The family of its sensor.
+    pub family: Family,
+    /// Its id, in which `*` stands for any text.
+    pub id: Option<String>,
+    /// Its label, in which `*` stands for any text. With `id` both must match.
+    pub label: Option<String>,
+    /// What it feeds.
+    pub domain: Domain,
+    /// Whether it is a part of the sum.
+    pub counted: bool,
+    /// What every reading is multiplied by: a sign and a unit.
+    pub factor: f64,
+}
+
+impl Rail {
+    fn matches(&self, channel: &Channel) -> bool {
+        self.family == channel.family
+            && self.id.as_deref().is_none_or(|pattern| glob(pattern, &channel.id))
+            && self.label.as_deref().is_none_or(|pattern| channel.label.as_deref().is_some_and(|label| glob(pattern, label)))
+    }
+
+    fn name(&self) -> String {
+        let which = self.id.as_deref().or(self.label.as_deref()).unwrap_or("*");
+        format!("{}:{which}", self.family)
+    }
+}
+
+/// Whether `name` is as `pattern` says, whatever the case of the letters.
+fn glob(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
+    let Some((first, mut pattern)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    while let Some((part, after)) = pattern.split_once('*') {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+        pattern = after;
+    }
+    rest.ends_with(pattern)
+}
+
+/// What a board profile says about power.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// What the sum of the counted rails covers.
+    pub scope: Scope,
+    /// The rails.
+    pub rails: Vec<Rail>,
+}
+
+/// A channel that is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pick {
+    /// The channel.
+    pub channel: Channel,
+    /// What it feeds: as the board profile has it, else as the sensor says.
+    pub domain: Domain,
+    /// Whether it is a part of the sum; others are shown beside it.
+    pub counted: bool,
+    /// What every reading is multiplied by.
+    pub factor: f64,
+    /// Whether the sum still stands for its scope without it.
+    pub dispensable: bool,
+}
+
+/// A sensor that was left out, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Skipped {
+    /// The sensor: `powercap:intel-rapl:1`.
+    pub sensor: String,
+    /// Why.
+    pub reason: String,
+    /// What cures it.
+    pub cure: Option<String>,
+}
+
+impl Skipped {
+    /// `channel`, left out because of `problem`.
+    pub fn new(channel: &Channel, problem: &Unusable) -> Self {
+        let label = channel.label.as_ref().map_or_else(String::new, |label| format!(" ({label})"));
+        Self { sensor: format!("{}{label}", channel.name()), reason: problem.to_string(), cure: problem.cure() }
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.sensor, self.reason)
+    }
+}
+
+/// Why there is nothing to measure with.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectError {
+    /// No sensor is there, or none can be used by itself.
+    #[error("{reason}")]
+    NoSensor {
+        /// Why.
+        reason: String,
+        /// What cures it.
+        cure: Option<String>,
+    },
+    /// A name that is none of a sensor.
+    #[error("there is no sensor {name:?}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// A sensor that was asked for can't be used.
+    #[error("{0}")]
+    Unusable(Skipped),
+    /// Two sensors measure the same thing.
+    #[error("{one} and {other} measure the same power ({part}): their sum would count it twice")]
+    Overlap {
+        /// One of them.
+        one: String,
+        /// The other.
+        other: String,
+        /// What both measure.
+        part: String,
+    },
+}
+
+impl SelectError {
+    /// What the user can do about it.
+    pub fn cure(&self) -> Option<String> {
+        match self {
+            Self::NoSensor { cure, .. } => cure.clone(),
+            Self::Unknown { known, .. } if known.is_empty() => {
+                Some("no sensor was found on this machine; a meter is named with where it is: smartpower2:/dev/ttyUSB0".to_owned())
+            }
+            Self::Unknown { known, .. } => Some(format!("found: {}", known.join(", "))),
+            Self::Unusable(skipped) => skipped.cure.clone(),
+            Self::Overlap { .. } => Some("name one of them".to_owned()),
+        }
+    }
+}
+
+/// Which channels are wanted.
+type Wanted<'f> = &'f dyn Fn(&Channel) -> bool;
+
+/// What is made of the channels of a sensor (`None`: nothing).
+type Picks = Vec<Option<Pick>>;
+
+/// Sensors whose counted channels add up to a scope, with nothing counted twice.
+#[derive(Debug)]
+pub struct Selection {
+    sources: Vec<Source>,
+    /// For every source and channel what is made of it.
+    picks: Vec<Picks>,
+    scope: String,
+    skipped: Vec<Skipped>,
+}
+
+impl Selection {
+    /// What is measured without being told: the rails of `profile` where it has counted ones that are there; else a sensor of the
+    /// board's input; else the processor's packages with their memory; else the battery.
+    ///
+    /// # Errors
+    /// [`SelectError::NoSensor`], with the reason of the best sensor that can't be used, and errors of the profile's rails.
+    pub fn automatic(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Self, SelectError> {
+        if let Some(profile) = profile.filter(|profile| profile.rails.iter().any(|rail| rail.counted)) {
+            if sources.iter().flat_map(|source| &source.channels).any(|channel| profile.rails.iter().any(|rail| rail.matches(channel))) {
+                return Self::profiled(sources, profile);
+            }
+        }
+        let usable =
+            |wanted: Wanted<'_>| sources.iter().filter(|source| source.sensor.is_ok()).flat_map(|source| &source.channels).any(wanted);
+        let input = |channel: &Channel| matches!(channel.family, Family::Ina3221 | Family::JetsonIio) && channel.scope == Scope::BoardInput;
+        let rapl = |family: Family| {
+            move |channel: &Channel| channel.family == family && matches!(channel.domain, Domain::Package | Domain::Memory)
+        };
+        let package = |family: Family| move |channel: &Channel| channel.family == family && channel.domain == Domain::Package;
+        let (powercap, perf) = (rapl(Family::Powercap), rapl(Family::Perf));
+        let amdgpu = |channel: &Channel| channel.family == Family::Amdgpu;
+        let battery = |channel: &Channel| channel.family == Family::PowerSupply;
+        // What must be there, and what is then counted.
+        let order: [(Wanted<'_>, Wanted<'_>); 5] = [
+            (&input, &input),
+            (&package(Family::Powercap), &powercap),
+            (&package(Family::Perf), &perf),
+            (&amdgpu, &amdgpu),
+            (&battery, &battery),
+        ];
+        let Some((_, counted)) = order.into_iter().find(|(needed, _)| usable(needed)) else { return Err(nothing(&sources)) };
+        let picks = picks_of(&sources, |channel| counted(channel).then_some(channel.domain == Domain::Memory));
+        // Two GPUs, or two inputs of one board: the first stands for it.
+        let picks = without_overlaps(picks);
+        Self::checked(sources, picks, None)
+    }
+
+    /// The sensors in `names`: `FAMILY`, or `FAMILY:` and an id, a label, or the place of a meter, which is opened.
+    ///
+    /// # Errors
+    /// [`SelectError`] for a name that stands for nothing, a sensor that can't be used, and two that measure the same.
+    pub fn named(mut sources: Vec<Source>, names: &[String], profile: Option<&Profile>) -> Result<Self, SelectError> {
+        for name in names {
+            if let Some(meter) = meter(name) {
+                sources.push(meter);
+            }
+        }
+        let mut wanted: Vec<Vec<bool>> = sources.iter().map(|source| vec![false; source.channels.len()]).collect();
+        for name in names {
+            let hits = find(&sources, name);
+            if hits.is_empty() {
+                let known = sources.iter().flat_map(|source| &source.channels).map(Channel::name).collect();
+                return Err(SelectError::Unknown { name: name.clone(), known });
+            }
+            for (source, channel) in hits {
+                wanted[source][channel] = true;
+            }
+        }
+        let rail = |channel: &Channel| profile.and_then(|profile| profile.rails.iter().find(|rail| rail.matches(channel)));
+        let mut picks = picks_of(&sources, |_| None);
+        for (source, row) in picks.iter_mut().enumerate() {
+            for (channel, pick) in row.iter_mut().enumerate() {
+                let described = &sources[source].channels[channel];
+                if wanted[source][channel] {
+                    if let Err(problem) = &sources[source].sensor {
+                        return Err(SelectError::Unusable(Skipped::new(described, problem)));
+                    }
+                    *pick = Some(Pick {
+                        channel: described.clone(),
+                        domain: rail(described).map_or(described.domain, |rail| rail.domain),
+                        counted: true,
+                        factor: rail(described).map_or(1.0, |rail| rail.factor),
+                        dispensable: false,
+                    });
+                }
+            }
+        }
+        Self::checked(sources, picks, None)
+    }
+
+    /// Every usable channel, none of them counted: to look at, with the domains of `profile` where it has them.
+    pub fn everything(sources: Vec<Source>, profile: Option<&Profile>) -> Self {
+        let mut picks = picks_of(&sources, |_| Some(true));
+        for pick in picks.iter_mut().flatten().flatten() {
+            pick.counted = false;
+            if let Some(rail) = profile.and_then(|profile| profile.rails.iter().find(|rail| rail.matches(&pick.channel))) {
+                pick.domain = rail.domain;
+                pick.factor = rail.factor;
+            }
+        }
+        let skipped = skipped(&sources);
+        Self { sources, picks, scope: String::new(), skipped }
+    }
+
+    fn profiled(sources: Vec<Source>, profile: &Profile) -> Result<Self, SelectError> {
+        for rail in profile.rails.iter().filter(|rail| rail.counted) {
+            let mut matching = sources.iter().flat_map(|source| source.channels.iter().map(move |channel| (source, channel)));
+            let Some((source, channel)) = matching.find(|(_, channel)| rail.matches(channel)) else {
+                let reason = format!("the board profile counts {}, which is not there", rail.name());
+                return Err(SelectError::NoSensor { reason, cure: None });
+            };
+            if let Err(problem) = &source.sensor {
+                return Err(SelectError::Unusable(Skipped::new(channel, problem)));
+            }
+        }
+        let mut picks = picks_of(&sources, |_| None);
+        for (source, row) in sources.iter().zip(&mut picks) {
+            for (channel, pick) in source.channels.iter().zip(row) {
+                let rail = profile.rails.iter().find(|rail| rail.matches(channel));
+                *pick = rail.filter(|_| source.sensor.is_ok()).map(|rail| Pick {
+                    channel: channel.clone(),
+                    domain: rail.domain,
+                    counted: rail.counted,
+                    factor: rail.factor,
+                    dispensable: !rail.counted,
+                });
+            }
+        }
+        Self::checked(sources, picks, Some(profile.scope))
+    }
+
+    /// The only way to a selection: nothing may be counted twice.
+    fn checked(sources: Vec<Source>, picks: Vec<Picks>, scope: Option<Scope>) -> Result<Self, SelectError> {
+        let counted: Vec<&Pick> = picks.iter().flatten().flatten().filter(|pick| pick.counted).collect();
+        if counted.is_empty() {
+            return Err(nothing(&sources));
+        }
+        for (index, one) in counted.iter().enumerate() {
+            if let Some(other) = counted[index + 1..].iter().find(|other| one.channel.part.overlaps(&other.channel.part)) {
+                let [one, other] = [one, other].map(|pick| &pick.channel);
+                let part = inner(&one.part, &other.part).to_string();
+                return Err(SelectError::Overlap { one: one.name(), other: other.name(), part });
+            }
+        }
+        let scope = match scope {
+            Some(scope) => scope.to_string(),
+            None => {
+                let mut scopes: Vec<Scope> = counted.iter().map(|pick| pick.channel.scope).collect();
+                scopes.sort();
+                scopes.dedup();
+                scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")
+            }
+        };
+        let skipped = skipped(&sources);
+        let picks = with_parts(&sources, picks);
+        Ok(Self { sources, picks, scope, skipped })
+    }
+
+    /// What the counted channels cover together, one or several names of [`Scope`] joined with "+".
+    pub fn scope(&self) -> &str {
+        &self.scope
+    }
+
+    /// The channels that are measured.
+    pub fn picks(&self) -> impl Iterator<Item = &Pick> {
+        self.picks.iter().flatten().flatten()
+    }
+
+    /// Sensors that are there and can't be used.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<(Source, Picks)>, String, Vec<Skipped>) {
+        (self.sources.into_iter().zip(self.picks).collect(), self.scope, self.skipped)
+    }
+}
+
+fn skipped(sources: &[Source]) -> Vec<Skipped> {
+    let unusable = sources.iter().filter_map(|source| Some((source, source.sensor.as_ref().err()?)));
+    unusable.flat_map(|(source, problem)| source.channels.iter().map(move |channel| Skipped::new(channel, problem))).collect()
+}
+
+/// The smaller of two parts that overlap: what would be counted twice.
+fn inner<'p>(one: &'p Part, other: &'p Part) -> &'p Part {
+    if one.to_string().len() >= other.to_string().len() { one } else { other }
+}
+
+/// For every channel of a usable source that `counted` wants (`Some`: with whether it is dispensable) a pick as the sensor itself
+/// describes it.
+fn picks_of(sources: &[Source], counted: impl Fn(&Channel) -> Option<bool>) -> Vec<Picks> {
+    let pick = |source: &Source, channel: &Channel| {
+        let dispensable = counted(channel).filter(|_| source.sensor.is_ok())?;
+        Some(Pick { channel: channel.clone(), domain: channel.domain, counted: true, factor: 1.0, dispensable })
+    };
+    sources.iter().map(|source| source.channels.iter().map(|channel| pick(source, channel)).collect()).collect()
+}
+
+/// Leaves out a pick that overlaps one before it.
+fn without_overlaps(mut picks: Vec<Picks>) -> Vec<Picks> {
+    let mut parts: Vec<Part> = Vec::new();
+    for pick in picks.iter_mut().flatten() {
+        match pick {
+            Some(found) if parts.iter().any(|part| part.overlaps(&found.channel.part)) => *pick = None,
+            Some(found) => parts.push(found.channel.part.clone()),
+            None => {}
+        }
+    }
+    picks
+}
+
+/// Adds, uncounted, the other usable channels of the families that are counted: what the sum is made of, by domain.
+fn with_parts(sources: &[Source], mut picks: Vec<Picks>) -> Vec<Picks> {
+    let families: Vec<Family> = picks.iter().flatten().flatten().map(|pick| pick.channel.family).collect();
+    for (source, row) in sources.iter().zip(&mut picks) {
+        for (channel, pick) in source.channels.iter().zip(row) {
+            if pick.is_none() && source.sensor.is_ok() && families.contains(&channel.family) {
+                *pick = Some(Pick { channel: channel.clone(), domain: channel.domain, counted: false, factor: 1.0, dispensable: true });
+            }
+        }
+    }
+    picks
+}
+
+/// The meter that `name` names by its place.
+fn meter(name: &str) -> Option<Source> {
+    let (family, place) = name.split_once(':')?;
+    let family: Family = family.parse().ok()?;
+    // A channel of a meter is named by the meter's place and its own name.
+    let place = match family {
+        Family::Smartpower3 => {
+            place.strip_suffix("/input").or_else(|| place.strip_suffix(":1")).or_else(|| place.strip_suffix(":2")).unwrap_or(place)
+        }
+        _ => place,
+    };
+    families::open(family, place)
+}
+
+/// The channels that `name` means, as numbers of source and channel. A family alone means the outermost of its channels.
+fn find(sources: &[Source], name: &str) -> Vec<(usize, usize)> {
+    let (family, rest) = name.split_once(':').map_or((name, None), |(family, rest)| (family, Some(rest)));
+    let Ok(family) = family.parse::<Family>() else { return Vec::new() };
+    let all =
+        sources.iter().enumerate().flat_map(|(index, source)| source.channels.iter().enumerate().map(move |(channel, _)| (index, channel)));
+    let of_family: Vec<(usize, usize)> = all.filter(|&(source, channel)| sources[source].channels[channel].family == family).collect();
+    let channel = |&(source, channel): &(usize, usize)| &sources[source].channels[channel];
+    match rest {
+        Some(rest) => {
+            let hits: Vec<(usize, usize)> = of_family.into_iter().filter(|hit| channel(hit).answers_to(rest)).collect();
+            // A label may be that of a mirror too: what can be used goes first.
+            let usable: Vec<(usize, usize)> = hits.iter().copied().filter(|hit| sources[hit.0].sensor.is_ok()).collect();
+            if usable.is_empty() { hits } else { usable }
+        }
+        None => {
+            let usable: Vec<(usize, usize)> = of_family.iter().copied().filter(|hit| sources[hit.0].sensor.is_ok()).collect();
+            // psys is named by itself: some processors have it and don't fill it.
+            let is_psys =
+                |hit: &(usize, usize)| channel(hit).domain == Domain::Board && matches!(channel(hit).signal, Signal::Counter { .. });
+            let candidates: Vec<(usize, usize)> = usable.iter().copied().filter(|hit| !is_psys(hit)).collect();
+            let outermost = |hit: &(usize, usize)| {
+                let part = &channel(hit).part;
+                !candidates.iter().any(|other| {
+                    other != hit
+                        && channel(other).part.overlaps(part)
+                        && inner(part, &channel(other).part) == part
+                        && (channel(other).part != *part || other < hit)
+                })
+            };
+            let found: Vec<(usize, usize)> = candidates.iter().copied().filter(outermost).collect();
+            if found.is_empty() { of_family.into_iter().take(1).collect() } else { found }
+        }
+    }
+}
+
+/// Why nothing in `sources` measures by itself.
+fn nothing(sources: &[Source]) -> SelectError {
+    // What the user could cure is the best answer.
+    let mut skipped: Vec<Skipped> =
+        sources.iter().filter_map(|source| Some(Skipped::new(source.channels.first()?, source.sensor.as_ref().err()?))).collect();
+    skipped.sort_by_key(|skipped| skipped.cure.is_none());
+    if let Some(first) = skipped.into_iter().next() {
+        return SelectError::NoSensor { reason: first.to_string(), cure: first.cure };
+    }
+    let names: Vec<String> = sources.iter().flat_map(|source| &source.channels).map(Channel::name).collect();
+    if names.is_empty() {
+        return SelectError::NoSensor { reason: "no power sensor was found on this machine".to_owned(), cure: None };
+    }
+    SelectError::NoSensor {
+        reason: format!("{} found, but nothing says which of them add up to what", names.join(", ")),
+        cure: Some("name those to be added up, or use a board profile that does".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::channel::{Pace, Sensor, Sink};
+
+    #[derive(Debug)]
+    struct Mute;
+
+    impl Sensor for Mute {
+        fn pace(&self) -> Pace {
+            Pace::Every(Duration::from_secs(1))
+        }
+
+        fn sample(&mut self, _: &mut dyn Sink) {}
+    }
+
+    fn source(family: Family, id: &str, label: &str, domain: Domain, scope: Scope, part: Part) -> Source {
+        let signal = match family {
+            Family::Powercap | Family::Perf => Signal::Counter { joules_per_count: 1e-6, range: 1 << 40 },
+            _ => Signal::Power,
+        };
+        let label = (!label.is_empty()).then(|| label.to_owned());
+        let channel = Channel {
+            family,
+            id: id.to_owned(),
+            label,
+            domain,
+            scope,
+            part,
+            signal,
+            refresh: Duration::from_millis(1),
+            place: String::new(),
+        };
+        Source::new(vec![channel], Ok(Box::new(Mute)))
+    }
+
+    fn rapl() -> Vec<Source> {
+        let package = |index: u32| Part::package(index);
+        let zone = |id: &str, label: &str, domain, scope, part| source(Family::Powercap, id, label, domain, scope, part);
+        vec![
+            zone("intel-rapl:0", "package-0", Domain::Package, Scope::CpuPackage, package(0)),
+            zone("intel-rapl:0:0", "core", Domain::Cpu, Scope::CpuPackage, package(0).inner("core")),
+            zone("intel-rapl:0:1", "uncore", Domain::Gpu, Scope::CpuPackage, package(0).inner("uncore")),
+            zone("intel-rapl:0:2", "dram", Domain::Memory, Scope::CpuPackage, Part::memory(0)),
+            zone("intel-rapl:1", "psys", Domain::Board, Scope::BoardInput, Part::board()),
+            zone("intel-rapl:2", "package-1", Domain::Package, Scope::CpuPackage, package(1)),
+            source(Family::Perf, "energy-pkg/0", "energy-pkg", Domain::Package, Scope::CpuPackage, package(0)),
+            source(Family::Amdgpu, "0000:04:00.0", "", Domain::Package, Scope::CpuPackage, package(0)),
+        ]
+    }
+
+    fn rails() -> Vec<Source> {
+        let rail = |id: &str, label: &str, domain| source(Family::Ina2xx, id, label, domain, Scope::SocRails, Part::rail(id));
+        vec![
+            rail("0-0040", "VDD_ARM", Domain::CpuBig),
+            rail("0-0041", "", Domain::Soc),
+            rail("0-0044", "", Domain::Soc),
+            rail("0-0045", "VDD_KFC", Domain::CpuLittle),
+        ]
+    }
+
+    fn counted(selection: &Selection) -> Vec<String> {
+        selection.picks().filter(|pick| pick.counted).map(|pick| pick.channel.name()).collect()
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    fn named(sources: Vec<Source>, wanted: &[&str]) -> Result<Selection, SelectError> {
+        Selection::named(sources, &names(wanted), None)
+    }
+
+    #[test]
+    fn packages_and_their_memory_are_counted_and_their_parts_shown() {
+        let selection = Selection::automatic(rapl(), None).unwrap();
+        assert_eq!(counted(&selection), ["powercap:intel-rapl:0", "powercap:intel-rapl:0:2", "powercap:intel-rapl:2"]);
+        assert_eq!(selection.scope(), "cpu-package");
+        let shown: Vec<&Pick> = selection.picks().filter(|pick| !pick.counted).collect();
+        assert_eq!(shown.len(), 3, "core, uncore, psys: {shown:?}");
+        assert!(selection.picks().any(|pick| pick.channel.label.as_deref() == Some("dram") && pick.dispensable));
+    }
+
+    #[test]
+    fn perf_and_amdgpu_stand_in_and_are_never_added() {
+        let mut sources = rapl();
+        for source in &mut sources[..6] {
+            source.sensor = Err(Unusable::Permission { place: "energy_uj".into(), cure: "chmod".into() });
+        }
+        let selection = Selection::automatic(sources, None).unwrap();
+        assert_eq!(counted(&selection), ["perf:energy-pkg/0"]);
+        assert_eq!(selection.skipped().len(), 6);
+        assert_eq!(selection.skipped()[0].cure.as_deref(), Some("chmod"));
+    }
+
+    #[test]
+    fn nothing_is_counted_twice() {
+        for pair in [
+            ["powercap:psys", "powercap:package-0"],
+            ["powercap:package-0", "powercap:core"],
+            ["powercap:intel-rapl:0", "perf:energy-pkg"],
+            ["powercap:package-0", "amdgpu"],
+            ["powercap:psys", "powercap:dram"],
+        ] {
+            let error = named(rapl(), &pair).unwrap_err();
+            assert!(matches!(error, SelectError::Overlap { .. }), "{pair:?}: {error}");
+            assert!(error.cure().unwrap().contains("one of them"));
+        }
+        assert_eq!(named(rapl(), &["powercap:psys"]).unwrap().scope(), "board-input");
+        assert_eq!(counted(&named(rapl(), &["powercap:package-1", "powercap:dram"]).unwrap()).len(), 2);
+    }
+
+    #[test]
+    fn a_family_means_the_outermost_of_its_channels() {
+        assert_eq!(
+            counted(&named(rapl(), &["powercap"]).unwrap()),
+            ["powercap:intel-rapl:0", "powercap:intel-rapl:0:2", "powercap:intel-rapl:2"]
+        );
+        assert_eq!(counted(&named(rails(), &["ina2xx"]).unwrap()).len(), 4);
+        let jetson = vec![
+            source(Family::Ina3221, "1-0040:1", "VDD_IN", Domain::Board, Scope::BoardInput, Part::board()),
+            source(Family::Ina3221, "1-0040:2", "VDD_CPU_GPU_CV", Domain::Soc, Scope::SocRails, Part::rail("1-0040:2")),
+        ];
+        assert_eq!(counted(&named(jetson, &["ina3221"]).unwrap()), ["ina3221:1-0040:1"]);
+    }
+
+    #[test]
+    fn a_rail_that_contains_the_others_is_the_sum() {
+        let jetson = || {
+            vec![
+                source(Family::Ina3221, "1-0040:1", "VDD_IN", Domain::Board, Scope::BoardInput, Part::board()),
+                source(Family::Ina3221, "1-0040:2", "VDD_CPU_GPU_CV", Domain::Soc, Scope::SocRails, Part::rail("1-0040:2")),
+            ]
+        };
+        let selection = Selection::automatic(jetson(), None).unwrap();
+        assert_eq!((counted(&selection), selection.scope()), (names(&["ina3221:1-0040:1"]), "board-input"));
+        assert!(matches!(named(jetson(), &["ina3221:VDD_IN", "ina3221:1-0040:2"]), Err(SelectError::Overlap { .. })));
+        // By the chip both are meant, and they overlap.
+        assert!(matches!(named(jetson(), &["ina3221:1-0040"]), Err(SelectError::Overlap { .. })));
+    }
+
+    fn rail(id: Option<&str>, label: Option<&str>, domain: Domain, counted: bool) -> Rail {
+        Rail { family: Family::Ina2xx, id: id.map(str::to_owned), label: label.map(str::to_owned), domain, counted, factor: 2.0 }
+    }
+
+    #[test]
+    fn a_profile_says_what_adds_up() {
+        let profile = Profile {
+            scope: Scope::SocRails,
+            rails: vec![
+                rail(Some("*-0040"), None, Domain::CpuBig, true),
+                rail(None, Some("vdd_k*"), Domain::CpuLittle, true),
+                rail(Some("0-0041"), None, Domain::Memory, false),
+            ],
+        };
+        let selection = Selection::automatic(rails(), Some(&profile)).unwrap();
+        assert_eq!(counted(&selection), ["ina2xx:0-0040", "ina2xx:0-0045"]);
+        let memory = selection.picks().find(|pick| pick.channel.id == "0-0041").unwrap();
+        assert_eq!((memory.domain, memory.counted, memory.factor.to_bits()), (Domain::Memory, false, 2.0_f64.to_bits()));
+        // Without the profile nobody knows.
+        let error = Selection::automatic(rails(), None).unwrap_err();
+        assert!(error.to_string().contains("ina2xx:0-0040") && error.cure().is_some(), "{error}");
+        // A counted rail that is not there, or dead: the sum would be another.
+        let mut short = rails();
+        short.remove(3);
+        assert!(Selection::automatic(short, Some(&profile)).unwrap_err().to_string().contains("ina2xx:vdd_k*"));
+        let mut dead = rails();
+        dead[0].sensor = Err(Unusable::Still { milliseconds: 5 });
+        assert!(matches!(Selection::automatic(dead, Some(&profile)), Err(SelectError::Unusable(_))));
+        // A profile of another board does not stop what this machine has.
+        assert_eq!(counted(&Selection::automatic(rapl(), Some(&profile)).unwrap()).len(), 3);
+    }
+
+    #[test]
+    fn names_that_mean_nothing_are_told_with_those_that_do() {
+        let error = named(rails(), &["ina2xx:0-0099"]).unwrap_err();
+        assert!(error.to_string().contains("0-0099") && error.cure().unwrap().contains("ina2xx:0-0041"), "{error}");
+        assert!(matches!(named(Vec::new(), &["rapl"]), Err(SelectError::Unknown { .. })));
+        let error = named(Vec::new(), &["external:/nowhere/w.csv"]).unwrap_err();
+        assert!(matches!(&error, SelectError::Unusable(skipped) if skipped.reason.contains("/nowhere/w.csv")), "{error}");
+        let error = Selection::automatic(Vec::new(), None).unwrap_err();
+        assert_eq!(error.to_string(), "no power sensor was found on this machine");
+    }
+
+    #[test]
+    fn patterns_have_gaps() {
+        for (pattern, name, result) in [
+            ("0-0040", "0-0040", true),
+            ("*-0040", "12-0040", true),
+            ("package-*", "package-1-die-0", true),
+            ("*cpu*", "VDD_CPU_CV", true),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "aXc", false),
+            ("VDD", "VDD_IN", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(glob(pattern, name), result, "{pattern} {name}");
+        }
+    }
+}
