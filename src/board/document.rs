@@ -71,6 +71,20 @@ impl<'a> Document<'a> {
         self.nodes.iter().map(|node| node.path.as_str())
     }
 
+    /// The text of the tables of these names with what is in them and the comments above them, as it stands in the file.
+    pub(super) fn tables(&self, names: &[&str]) -> String {
+        let mut places: Vec<(usize, bool)> = self
+            .nodes
+            .iter()
+            .filter(|node| node.value.is_none() && self.text[line_start(self.text, node.start)..].starts_with('['))
+            .map(|node| (self.with_comment(node.start), node))
+            .map(|(start, node)| (start, names.contains(&node.path.split(['.', '[']).next().unwrap_or_default())))
+            .collect();
+        places.push((self.text.len(), false));
+        places.dedup_by_key(|(start, _)| *start);
+        places.windows(2).filter(|pair| pair[0].1).map(|pair| &self.text[pair[0].0..pair[1].0]).collect()
+    }
+
     /// Every key that has a value, in the order of the file, without `estimates` itself.
     pub(super) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
         let entry = |node: &Node| {
@@ -91,6 +105,19 @@ impl<'a> Document<'a> {
         let (before, comment) = self.text[end..].lines().next()?.split_once('#')?;
         // Inside an inline table the rest of the line is more of the table.
         before.trim().is_empty().then(|| comment.trim().to_owned())
+    }
+
+    /// Where the comment directly above the line of `start` begins; without one that line.
+    fn with_comment(&self, start: usize) -> usize {
+        let mut start = line_start(self.text, start);
+        while start > 0 {
+            let above = line_start(self.text, start - 1);
+            if !self.text[above..].starts_with('#') {
+                break;
+            }
+            start = above;
+        }
+        start
     }
 
     /// The lines of comment directly above the line of `start`.
@@ -133,6 +160,11 @@ fn node(path: &str, start: usize, value: &Spanned<DeValue<'_>>, nodes: &mut Vec<
         }
         _ => nodes.push(Node { path: path.to_owned(), start, value: Some(value.span()) }),
     }
+}
+
+/// First place of the line that `place` is on.
+fn line_start(text: &str, place: usize) -> usize {
+    text[..place].rfind('\n').map_or(0, |end| end + 1)
 }
 
 /// Line of a place in a text, from 1.
@@ -190,6 +222,14 @@ z = [ # cores
                 ("b[1].z", "[1, 2]", 16, true, None),
             ]
         );
+    }
+
+    #[test]
+    fn tables_are_cut_out_with_their_comments() {
+        let document = Document::parse(TEXT).unwrap();
+        assert_eq!(document.tables(&["b"]), TEXT[TEXT.find("# counted").unwrap()..]);
+        assert_eq!(document.tables(&["a"]), TEXT[TEXT.find("[a]").unwrap()..TEXT.find("# counted").unwrap()]);
+        assert_eq!(document.tables(&["c"]), "");
     }
 
     #[test]

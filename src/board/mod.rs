@@ -5,10 +5,13 @@
 
 mod check;
 mod cpus;
+mod detect;
 mod document;
 mod error;
+mod init;
 mod pattern;
 mod schema;
+mod topology;
 
 use std::{fs, path::Path};
 
@@ -18,8 +21,10 @@ use document::Document;
 
 pub use check::Violation;
 pub use cpus::{CpuList, CpuListError};
+pub use detect::{Candidate, Detection, Evidence, detect};
 pub use document::Entry;
 pub use error::BoardError;
+pub use init::init;
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
     Board, Cluster, Concurrent, Cpu, Detect, Domain, Family, Identity, MemoryWay, OpenCl, OpenClDevice, Power, Quirk, Rail, Scope,
@@ -35,8 +40,30 @@ pub const MOST_THREADS: usize = 4096;
 /// The profile of a machine of which nothing is known.
 pub const GENERIC: &str = "generic";
 
-/// The profiles compiled in, by name.
-const SHIPPED: &[(&str, &str)] = &[("generic", include_str!("../../boards/generic.toml"))];
+/// The names of these profiles and their texts.
+macro_rules! profiles {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../boards/", $name, ".toml")))),+]
+    };
+}
+
+/// The profiles compiled in, by name; the generic one last.
+const SHIPPED: &[(&str, &str)] = profiles!(
+    "amd-a10-7850k",
+    "amd-ryzen-2400g",
+    "intel-core-ultra",
+    "intel-i7-4790",
+    "jetson-orin",
+    "odroid-n2",
+    "odroid-xu3",
+    "odroid-xu4",
+    "raspberry-pi-5",
+    "rk3588",
+    "snapdragon-845",
+    "snapdragon-db410c",
+    "snapdragon-rb5",
+    "generic",
+);
 
 /// The names of the profiles compiled in.
 pub fn shipped() -> impl Iterator<Item = &'static str> {
@@ -248,6 +275,28 @@ scale = 0.5
         let generic = Board::parse(shipped_text(GENERIC).unwrap(), GENERIC).unwrap();
         let sets_nothing = Board { board: Identity { name: GENERIC.to_owned(), ..Identity::default() }, ..generic };
         assert_eq!(sets_nothing, Board::generic());
+    }
+
+    #[test]
+    fn every_value_shipped_says_where_it_is_from() {
+        for (name, text) in SHIPPED {
+            for entry in super::Board::<toml::Table>::entries(text, name).unwrap() {
+                let explains_itself = ["schema", "board.name"].contains(&entry.key.as_str());
+                assert!(explains_itself || entry.source.is_some(), "{name}:{}: {}", entry.line, entry.key);
+            }
+        }
+    }
+
+    #[test]
+    fn thresholds_and_shares_that_nobody_measured_are_estimates() {
+        // The boards whose numbers a paper prints. Everything else must be marked.
+        let printed = [("amd-a10-7850k", "selective.top_down_gpu_from_edges")];
+        for (name, text) in SHIPPED {
+            for entry in super::Board::<toml::Table>::entries(text, name).unwrap() {
+                let decides = ["selective.", "concurrent.", "speeds."].iter().any(|table| entry.key.starts_with(table));
+                assert!(!decides || entry.estimate || printed.contains(&(*name, entry.key.as_str())), "{name}: {}", entry.key);
+            }
+        }
     }
 
     #[test]

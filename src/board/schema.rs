@@ -273,7 +273,9 @@ pub enum Scope {
     CpuPackage,
     /// Rails of the chip and its memory, not all of the board.
     SocRails,
-    /// The input of the board.
+    /// A card with a supply of its own.
+    Card,
+    /// The input of the board, or its battery.
     BoardInput,
     /// The mains.
     Wall,
