@@ -12,6 +12,7 @@ pub mod engine;
 pub mod graph;
 pub mod input;
 pub mod memory;
+pub mod opencl;
 pub mod policy;
 pub mod report;
 pub mod search;

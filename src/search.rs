@@ -116,7 +116,10 @@ impl<'g> Search<'g> {
             self.engine.begin_dropped();
             1
         } else {
-            level_loop(&mut self.engine, &mut self.planner, internal, &mut self.records)
+            match level_loop(&mut self.engine, &mut self.planner, internal, &mut self.records) {
+                Ok(levels) => levels,
+                Err(never) => match never {},
+            }
         };
         let searched = Instant::now();
         self.engine.map_back();

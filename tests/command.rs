@@ -287,7 +287,7 @@ fn help_and_completions_name_the_formats() {
 #[test]
 fn settings_come_from_flag_then_environment_then_board() {
     let folder = Folder::new();
-    let board = folder.file("b.toml", "schema = 1\nname = 'b'\n[search]\nthreads = 2\n[policy]\nkind = 'bc'\n");
+    let board = folder.file("b.toml", "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 2\n[policy]\nkind = 'bc'\n");
     let show = |flags: &[&str], environment: &[(&str, &str)]| {
         let output = socbfs().args(["board", "show", "--board", &board]).args(flags).envs(environment.iter().copied()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -306,9 +306,9 @@ fn settings_come_from_flag_then_environment_then_board() {
 #[test]
 fn boards_are_checked_with_file_line_and_key() {
     let folder = Folder::new();
-    let bad = folder.file("bad.toml", "schema = 1\nname = 'b'\ncolour = 'red'\n");
-    refused(&["board", "validate", &bad], &["bad.toml:3", "colour", "help:"]);
-    refused(&["bench", "--kronecker", "4", "--board", &bad], &["bad.toml:3", "colour"]);
+    let bad = folder.file("bad.toml", "schema = 1\n[board]\nname = 'b'\ncolour = 'red'\n");
+    refused(&["board", "validate", &bad], &["bad.toml:4", "colour", "help:"]);
+    refused(&["bench", "--kronecker", "4", "--board", &bad], &["bad.toml:4", "colour"]);
     refused(&["board", "validate", &folder.path("none.toml")], &["none.toml"]);
     let template = folder.file("new.toml", stdout(&good(&["board", "profile"])));
     assert!(stdout(&good(&["board", "validate", &template])).contains("good profile"));

@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches) -> Result<(), Fai
         },
         BoardCommand::Validate { file } => {
             let board = Board::<Policy>::load(file).map_err(|error| board_failure(&error))?;
-            print(&format!("{}: a good profile, named {}\n", file.display(), board.name))
+            print(&format!("{}: a good profile, named {}\n", file.display(), board.board.name))
         }
     }
 }

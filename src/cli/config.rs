@@ -147,15 +147,15 @@ impl SearchArgs {
                 (None, None) => Setting { value: T::default(), origin: Origin::BuiltIn },
             }
         }
-        let cpus = pick("cpus", self.cpus.clone(), board.search.cpus.clone(), &origin);
-        let mut threads = pick("threads", self.threads, board.search.threads, &origin);
+        let cpus = pick("cpus", self.cpus.clone(), board.cpu.cpus.clone(), &origin);
+        let mut threads = pick("threads", self.threads, board.cpu.threads, &origin);
         // One thread for each CPU named, unless a number was asked for.
         if threads.value == 0 && !cpus.value.numbers().is_empty() {
             threads = Setting { value: cpus.value.numbers().len(), origin: cpus.origin };
         }
         let policy = pick("policy", self.policy.clone(), board.policy.clone(), &origin);
         let simd = pick("simd", self.simd.map(Some), None, &origin);
-        SearchConfig { board: board.name.clone(), threads, cpus, policy, simd }
+        SearchConfig { board: board.board.name.clone(), threads, cpus, policy, simd }
     }
 }
 
@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn board() -> Board<Policy> {
-        let text = "schema = 1\nname = 'b'\n[search]\nthreads = 3\ncpus = '1-3'\n[policy]\nkind = 'bc'";
+        let text = "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 3\ncpus = '1-3'\n[policy]\nkind = 'bc'";
         Board::parse(text, "b.toml").unwrap()
     }
 

@@ -65,6 +65,9 @@ mod tests {
             unvisited_edges: 20_000,
             previous_frontier_vertices: 20,
             previous_direction,
+            previous_placement: None,
+            previous_cpu_ns: 0,
+            previous_gpu_ns: 0,
             sampled_probes,
         }
     }

@@ -1,0 +1,90 @@
+//! Memory that a search lives in: [`Slab`] of the host alone, [`SharedSlice`] that host and device take turns with.
+
+mod shared_slice;
+mod slab;
+
+use std::sync::atomic::AtomicU32;
+
+pub use shared_slice::{Owner, ShareError, SharedSlice, UnknownWay, Way};
+pub use slab::Slab;
+
+pub(crate) use crate::opencl::Plain;
+
+/// The system refused memory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no memory for {what}: {bytes} bytes ({reason}); use a smaller graph or a machine with more memory")]
+pub struct OutOfMemory {
+    /// What the memory was for.
+    pub what: &'static str,
+    /// How much was asked for.
+    pub bytes: u64,
+    /// What the system said.
+    pub reason: String,
+}
+
+/// A pointer that worker threads share. Whoever dereferences it says why the accesses are disjoint or atomic.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shared<T>(*mut T);
+
+// SAFETY: the pointer itself is a number; every dereference carries its own argument.
+unsafe impl<T: Plain> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Plain> Sync for Shared<T> {}
+
+impl<T: Plain> Shared<T> {
+    /// Shares `slice` for as long as the caller keeps it borrowed.
+    pub(crate) fn new(slice: &mut [T]) -> Self {
+        Self(slice.as_mut_ptr())
+    }
+
+    /// Shares what `start` points to.
+    fn over(start: *mut T) -> Self {
+        Self(start)
+    }
+
+    /// The pointer.
+    pub(crate) fn get(self) -> *mut T {
+        self.0
+    }
+}
+
+/// The same memory as atomics, for passes in which several threads write to the same places.
+pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
+    // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
+    unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
+}
+
+/// Resident memory of this process at its highest point, in bytes (`None` where the system does not say).
+pub fn peak_resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+/// Memory the system could give without swapping, in bytes (`None` where it does not say).
+pub fn available_bytes() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+/// Refuses a plan that needs more memory than there is, before the system has to kill somebody for it.
+///
+/// # Errors
+/// [`OutOfMemory`] naming `what`.
+pub fn check_available(bytes: u64, what: &'static str) -> Result<(), OutOfMemory> {
+    match available_bytes() {
+        Some(available) if bytes > available => Err(OutOfMemory { what, bytes, reason: format!("only {available} bytes are available") }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_is_read() {
+        assert!(peak_resident_bytes().is_some_and(|bytes| bytes > 100_000));
+    }
+}

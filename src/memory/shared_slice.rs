@@ -1,0 +1,470 @@
+//! One array that host and device take turns with.
+//!
+//! At any time the host owns it, or the device does, or both read. Who does not own it can't reach it: while the device has its turn the
+//! slice is empty on the host, and while the host has its turn a launch with it is refused. Where the array lies, and what a hand-over does,
+//! is the [`Way`]; which one is quickest differs from driver to driver, so it is measured (by room `calibrate`).
+//!
+//! A hand-over promises to carry only the values of the range it is given; all others are undefined after it (they are some values, so
+//! that reading them is no error of the language).
+
+use std::{
+    fmt,
+    ops::{Deref, DerefMut, Range},
+    ptr::NonNull,
+    str::FromStr,
+    sync::Arc,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{OutOfMemory, Plain, Shared, Slab};
+use crate::opencl::{Argument, Device, DeviceError, DeviceInfo, Hold, Mapped, Memory, MemoryKind, OUT_OF_RANGE, OpenClError, PAGE, Pages};
+
+/// Where a shared array lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// In memory that the driver chooses so that both reach it; the host maps it.
+    AllocHostPtr,
+    /// In the host's pages; the host maps it.
+    UseHostPtr,
+    /// In shared virtual memory that the host maps.
+    SvmCoarse,
+    /// In shared virtual memory that needs no mapping.
+    SvmFine,
+    /// Twice, copied at every hand-over.
+    Copy,
+}
+
+impl Way {
+    /// All ways, those without a copy first.
+    pub const ALL: [Self; 5] = [Self::AllocHostPtr, Self::UseHostPtr, Self::SvmCoarse, Self::SvmFine, Self::Copy];
+
+    /// Whether the device offers it.
+    pub fn offered(self, device: &DeviceInfo) -> bool {
+        match self {
+            Self::AllocHostPtr | Self::UseHostPtr | Self::Copy => true,
+            Self::SvmCoarse => device.svm_coarse,
+            Self::SvmFine => device.svm_fine,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::AllocHostPtr => "alloc-host-ptr",
+            Self::UseHostPtr => "use-host-ptr",
+            Self::SvmCoarse => "svm-coarse",
+            Self::SvmFine => "svm-fine",
+            Self::Copy => "copy",
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no way of sharing memory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no way of sharing memory; known: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy")]
+pub struct UnknownWay(String);
+
+impl FromStr for Way {
+    type Err = UnknownWay;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWay> {
+        Self::ALL.into_iter().find(|way| way.name() == text).ok_or_else(|| UnknownWay(text.to_owned()))
+    }
+}
+
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Owner {
+    /// The host reads and writes.
+    Host,
+    /// The device reads and writes; on the host the slice is empty.
+    Device,
+    /// Both read.
+    HostReading,
+}
+
+/// Why memory can't be shared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ShareError {
+    /// The host has no memory.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// The device has no memory, or its driver fails.
+    #[error(transparent)]
+    OpenCl(#[from] OpenClError),
+    /// The device does not know this way.
+    #[error("{device} does not offer {way}")]
+    NotOffered {
+        /// The way wanted.
+        way: Way,
+        /// Name of the device.
+        device: String,
+    },
+}
+
+enum Backing<T: Plain> {
+    /// The host's alone.
+    Host(Slab<T>),
+    /// Mapped for the host's turn. `mapped` is where, while it is.
+    Mapped { memory: Arc<Memory>, mapped: Option<Mapped> },
+    /// Fine-grained: always in the same place.
+    Fine { memory: Arc<Memory>, start: NonNull<T> },
+    /// Two copies.
+    Copy { memory: Arc<Memory>, slab: Slab<T> },
+}
+
+/// An array that host and device take turns with. Reads as a slice on the host, which is empty while the device has its turn.
+pub struct SharedSlice<T: Plain> {
+    start: NonNull<T>,
+    /// What the host sees: all of it, or nothing.
+    len: usize,
+    owner: Owner,
+    whole: usize,
+    way: Option<Way>,
+    backing: Backing<T>,
+}
+
+// SAFETY: it owns its memory, as a slab does, and what it knows of the device may be used by any thread.
+unsafe impl<T: Plain> Send for SharedSlice<T> {}
+// SAFETY: as above; shared access only reads.
+unsafe impl<T: Plain> Sync for SharedSlice<T> {}
+
+impl<T: Plain> SharedSlice<T> {
+    /// `len` zeroed values of the host alone: hand-overs do nothing, the host always owns them.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`], naming `what`.
+    pub fn host(len: usize, what: &'static str) -> Result<Self, OutOfMemory> {
+        Ok(Self::over(Slab::zeroed(len, what)?))
+    }
+
+    fn over(mut slab: Slab<T>) -> Self {
+        let (start, len) = (of_slab(&mut slab), slab.len());
+        Self { start, len, owner: Owner::Host, whole: len, way: None, backing: Backing::Host(slab) }
+    }
+
+    /// `len` zeroed values that the host and `device` share, beginning with the host's turn.
+    ///
+    /// # Errors
+    /// [`ShareError`], naming `what`.
+    pub fn on(device: &Arc<Device>, way: Way, len: usize, what: &'static str) -> Result<Self, ShareError> {
+        if !way.offered(device.info()) {
+            return Err(ShareError::NotOffered { way, device: device.info().name.clone() });
+        }
+        let bytes = len.saturating_mul(size_of::<T>());
+        // SAFETY: not over the host's memory.
+        let made = |kind| unsafe { Memory::new(device, kind, bytes, what) };
+        let backing = match way {
+            Way::AllocHostPtr => Backing::Mapped { memory: made(MemoryKind::HostAccessible)?, mapped: None },
+            Way::SvmCoarse => Backing::Mapped { memory: made(MemoryKind::SvmCoarse)?, mapped: None },
+            Way::UseHostPtr => {
+                let pages = WholePages(Slab::<T>::zeroed(bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE / size_of::<T>()), what)?);
+                Backing::Mapped { memory: Memory::over(device, pages, what)?, mapped: None }
+            }
+            Way::SvmFine => {
+                let memory = made(MemoryKind::SvmFine)?;
+                let start = memory.svm_start().unwrap_or(NonNull::dangling()).cast();
+                Backing::Fine { memory, start }
+            }
+            Way::Copy => Backing::Copy { memory: made(MemoryKind::Device)?, slab: Slab::zeroed(len, what)? },
+        };
+        let mut slice = Self { start: NonNull::dangling(), len: 0, owner: Owner::Device, whole: len, way: Some(way), backing };
+        slice.begin().map_err(|error| error.on(&device.info().name))?;
+        if way != Way::UseHostPtr {
+            // SAFETY: the host has its turn, and zero bytes are a value of `Plain` types.
+            unsafe { slice.start.as_ptr().write_bytes(0, len) };
+        }
+        Ok(slice)
+    }
+
+    /// The host's first turn: nothing is to be carried yet.
+    fn begin(&mut self) -> Result<(), DeviceError> {
+        let start = match &mut self.backing {
+            Backing::Mapped { memory, mapped } => {
+                let place = memory.map(true)?;
+                *mapped = Some(place);
+                place.cast()
+            }
+            Backing::Fine { start, .. } => *start,
+            Backing::Host(slab) | Backing::Copy { slab, .. } => of_slab(slab),
+        };
+        self.show(start, Owner::Host);
+        Ok(())
+    }
+
+    /// Whose turn it is.
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Where it lies; `None` of the host's alone.
+    pub fn way(&self) -> Option<Way> {
+        self.way
+    }
+
+    /// Number of values, whosever turn it is.
+    pub fn device_len(&self) -> usize {
+        self.whole
+    }
+
+    /// Bytes of its values, whosever turn it is.
+    pub fn bytes(&self) -> u64 {
+        (self.whole * size_of::<T>()) as u64
+    }
+
+    /// The device's turn: kernels launched from now on may read and write. Carries the values of `valid`.
+    ///
+    /// # Errors
+    /// [`OUT_OF_RANGE`]; what the driver says. The turn has not changed then.
+    pub fn to_device(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
+        self.check(&valid)?;
+        if self.owner == Owner::Device {
+            return Ok(());
+        }
+        match &mut self.backing {
+            Backing::Host(_) => return Ok(()),
+            Backing::Mapped { memory, mapped } => unmap(memory, mapped)?,
+            Backing::Fine { .. } => {}
+            Backing::Copy { memory, slab } => {
+                if self.owner == Owner::Host {
+                    upload(memory, slab, valid)?;
+                }
+            }
+        }
+        self.hide();
+        Ok(())
+    }
+
+    /// The host's turn, after everything launched before. Carries the values of `valid`.
+    ///
+    /// # Errors
+    /// [`OUT_OF_RANGE`]; what the driver says, the loss of the device included. The device has its turn then, and the slice is empty.
+    pub fn to_host(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
+        self.check(&valid)?;
+        let before = self.owner;
+        if before == Owner::Host {
+            return Ok(());
+        }
+        let start = match &mut self.backing {
+            Backing::Host(slab) => of_slab(slab),
+            Backing::Mapped { memory, mapped } => {
+                // What was mapped for reading only is mapped anew.
+                (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
+                unmap(memory, mapped)?;
+                map(memory, mapped, true)?
+            }
+            Backing::Fine { memory, start } => {
+                memory.device().finish()?;
+                *start
+            }
+            Backing::Copy { memory, slab } => {
+                if before == Owner::Device {
+                    download(memory, slab, valid)?;
+                }
+                of_slab(slab)
+            }
+        };
+        self.show(start, Owner::Host);
+        Ok(())
+    }
+
+    /// Both may read: the host at once, kernels from now on. Carries the values of `valid`.
+    ///
+    /// # Errors
+    /// As [`to_host`](Self::to_host).
+    pub fn read_both(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
+        self.check(&valid)?;
+        let before = self.owner;
+        if before == Owner::HostReading {
+            return Ok(());
+        }
+        let start = match &mut self.backing {
+            Backing::Host(_) => return Ok(()),
+            Backing::Mapped { memory, mapped } => {
+                (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
+                unmap(memory, mapped)?;
+                map(memory, mapped, false)?
+            }
+            Backing::Fine { memory, start } => {
+                if before == Owner::Device {
+                    memory.device().finish()?;
+                }
+                *start
+            }
+            Backing::Copy { memory, slab } => {
+                match before {
+                    Owner::Device => download(memory, slab, valid)?,
+                    _ => upload(memory, slab, valid)?,
+                }
+                of_slab(slab)
+            }
+        };
+        self.show(start, Owner::HostReading);
+        Ok(())
+    }
+
+    /// The memory for one thread to write to while others share the slice (not the memory): valid until the next hand-over.
+    #[allow(dead_code, reason = "what the engines take of a slab")]
+    pub(crate) fn shared(&self) -> Shared<T> {
+        Shared::over(self.start.as_ptr())
+    }
+
+    fn check(&self, valid: &Range<usize>) -> Result<(), DeviceError> {
+        let inside = valid.start <= valid.end && valid.end <= self.whole;
+        if inside { Ok(()) } else { Err(DeviceError { call: "hand-over", code: OUT_OF_RANGE }) }
+    }
+
+    fn memory(&self) -> Option<&Arc<Memory>> {
+        match &self.backing {
+            Backing::Host(_) => None,
+            Backing::Mapped { memory, .. } | Backing::Fine { memory, .. } | Backing::Copy { memory, .. } => Some(memory),
+        }
+    }
+
+    fn show(&mut self, start: NonNull<T>, owner: Owner) {
+        (self.start, self.len, self.owner) = (start, self.whole, owner);
+        if let Some(memory) = self.memory() {
+            memory.set_hold(if owner == Owner::HostReading { Hold::Reading } else { Hold::Host });
+        }
+    }
+
+    fn hide(&mut self) {
+        (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
+        if let Some(memory) = self.memory() {
+            memory.set_hold(Hold::Device);
+        }
+    }
+}
+
+/// A slab of whole pages: devices share no parts of one.
+struct WholePages<T: Plain>(Slab<T>);
+
+// SAFETY: a slab starts at a page, owns its memory, and does not move it; `SharedSlice::on` makes it a multiple of a page long.
+unsafe impl<T: Plain> Pages for WholePages<T> {
+    fn pages(&mut self) -> (NonNull<std::ffi::c_void>, usize) {
+        (of_slab(&mut self.0).cast(), size_of_val(&*self.0))
+    }
+}
+
+/// The start of a slab that is nobody else's.
+fn of_slab<T: Plain>(slab: &mut Slab<T>) -> NonNull<T> {
+    NonNull::from(&mut **slab).cast()
+}
+
+fn map<T>(memory: &Memory, mapped: &mut Option<Mapped>, writing: bool) -> Result<NonNull<T>, DeviceError> {
+    let place = memory.map(writing)?;
+    *mapped = Some(place);
+    Ok(place.cast())
+}
+
+fn unmap(memory: &Memory, mapped: &mut Option<Mapped>) -> Result<(), DeviceError> {
+    if let Some(place) = *mapped {
+        // SAFETY: mapped and not yet unmapped; the slice that showed it is borrowed exclusively by the caller.
+        unsafe { memory.unmap(place) }?;
+        *mapped = None;
+    }
+    Ok(())
+}
+
+fn upload<T: Plain>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Result<(), DeviceError> {
+    let offset = valid.start * size_of::<T>();
+    let values = &slab[valid];
+    // SAFETY: the pointer and the size are of one slice.
+    unsafe { memory.write(offset, values.as_ptr().cast(), size_of_val(values)) }
+}
+
+fn download<T: Plain>(memory: &Memory, slab: &mut Slab<T>, valid: Range<usize>) -> Result<(), DeviceError> {
+    let offset = valid.start * size_of::<T>();
+    let values = &mut slab[valid];
+    // SAFETY: the pointer and the size are of one slice, borrowed exclusively; any bytes are values of `Plain` types.
+    unsafe { memory.read(offset, values.as_mut_ptr().cast(), size_of_val(values)) }
+}
+
+impl<T: Plain> Deref for SharedSlice<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `start` and `len` are what the host owns or may read: all values, or none.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> DerefMut for SharedSlice<T> {
+    /// # Panics
+    /// While both read: writing then would be a race with the device.
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        assert!(self.owner != Owner::HostReading, "host and device read this memory; it must be handed to the host before it is written");
+        // SAFETY: as in `deref`, and kernels are not started with it during the host's turn.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> Argument for SharedSlice<T> {
+    fn memory(&self) -> Option<&Arc<Memory>> {
+        Self::memory(self)
+    }
+}
+
+impl<T: Plain> Default for SharedSlice<T> {
+    fn default() -> Self {
+        Self::over(Slab::default())
+    }
+}
+
+impl<T: Plain> Drop for SharedSlice<T> {
+    fn drop(&mut self) {
+        if let Backing::Mapped { memory, mapped } = &mut self.backing {
+            // Kernels may keep the memory, which must not stay mapped for ever. Errors of the last moment help nobody.
+            let _ = unmap(memory, mapped);
+        }
+        if let Some(memory) = self.memory() {
+            // With no slice to hand it over, no kernel may use it.
+            memory.set_hold(Hold::Host);
+        }
+    }
+}
+
+impl<T: Plain> fmt::Debug for SharedSlice<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedSlice<{}>[{}] of {:?}", std::any::type_name::<T>(), self.whole, self.owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_device_it_is_a_slab() {
+        let mut slice = SharedSlice::<u32>::host(1000, "a test").unwrap();
+        assert_eq!((slice.len(), slice.owner(), slice.way()), (1000, Owner::Host, None));
+        slice[7] = 5;
+        slice.to_device(0..1000).unwrap();
+        slice.read_both(0..1000).unwrap();
+        slice[8] = 6;
+        slice.to_host(0..1000).unwrap();
+        assert_eq!((slice[7], slice[8], slice.iter().sum::<u32>()), (5, 6, 11));
+        assert!(Argument::memory(&slice).is_none());
+        assert_eq!(slice.to_device(0..1001).unwrap_err().code, OUT_OF_RANGE);
+        assert!(SharedSlice::<u32>::default().is_empty());
+    }
+
+    #[test]
+    fn ways_are_written_as_they_are_read() {
+        for way in Way::ALL {
+            assert_eq!(way.to_string().parse(), Ok(way));
+            assert_eq!(serde_json::to_string(&way).unwrap(), format!("\"{way}\""));
+        }
+        assert!("dma".parse::<Way>().unwrap_err().to_string().contains("svm-fine"));
+    }
+}

@@ -1,0 +1,174 @@
+//! Memory of the device, and read-only memory of the host that the device reads in place.
+
+use std::{
+    ffi::c_void,
+    fmt,
+    marker::PhantomData,
+    ops::{Deref, Range},
+    ptr::NonNull,
+    sync::Arc,
+};
+
+use super::{
+    device::Device,
+    error::{DeviceError, OUT_OF_RANGE, OpenClError},
+    kernel::Argument,
+    object::{Memory, MemoryKind, PAGE},
+    plain::Plain,
+};
+
+/// An array in the device's memory. The host reaches it by [`read`](Self::read) and [`write`](Self::write).
+pub struct Buffer<T: Plain> {
+    memory: Arc<Memory>,
+    len: usize,
+    values: PhantomData<T>,
+}
+
+impl<T: Plain> Buffer<T> {
+    /// Room for `len` values, which are undefined until written.
+    ///
+    /// # Errors
+    /// [`OpenClError::TooLarge`], [`OpenClError::OutOfMemory`], naming `what`.
+    pub fn new(device: &Arc<Device>, len: usize, what: &'static str) -> Result<Self, OpenClError> {
+        let bytes = len.saturating_mul(size_of::<T>());
+        // SAFETY: not over the host's memory.
+        let memory = unsafe { Memory::new(device, MemoryKind::Device, bytes, what) }?;
+        Ok(Self { memory, len, values: PhantomData })
+    }
+
+    /// A copy of `values`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); [`OpenClError::Call`] where the transfer fails.
+    pub fn from_host(device: &Arc<Device>, values: &[T], what: &'static str) -> Result<Self, OpenClError> {
+        let buffer = Self::new(device, values.len(), what)?;
+        buffer.write(0..values.len(), values).map_err(|error| error.on(&device.info().name))?;
+        Ok(buffer)
+    }
+
+    /// A buffer that kernels read, over `values` where they lie (no copy), as long as the host only reads them too.
+    ///
+    /// Only memory that starts at a page can be shared; of any other a copy is made, and [`HostBuffer::is_zero_copy`] says so.
+    ///
+    /// # Errors
+    /// As [`from_host`](Self::from_host).
+    pub fn over_host<'a>(device: &Arc<Device>, values: &'a [T], what: &'static str) -> Result<HostBuffer<'a, T>, OpenClError> {
+        let start = NonNull::from(values).cast::<c_void>();
+        let zero_copy = !values.is_empty() && start.as_ptr() as usize % PAGE == 0 && start.as_ptr() as usize % align(device) == 0;
+        let buffer = if zero_copy {
+            // SAFETY: pages are mapped as a whole, so that memory which starts at one can be read to the end of its last one. Kernels only
+            // read it, and `HostBuffer` ends its use before the borrow of `values` ends.
+            let memory = unsafe { Memory::new(device, MemoryKind::OverHost { start, read_only: true }, size_of_val(values), what) }?;
+            Self { memory, len: values.len(), values: PhantomData }
+        } else {
+            Self::from_host(device, values, what)?
+        };
+        Ok(HostBuffer { buffer, zero_copy, host: values })
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no values.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of its values.
+    pub fn bytes(&self) -> u64 {
+        (self.len * size_of::<T>()) as u64
+    }
+
+    /// Writes `value` everywhere, on the device, after everything launched before. Does not wait.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn fill(&self, value: T) -> Result<(), DeviceError> {
+        self.memory.fill(value, 0, self.len * size_of::<T>())
+    }
+
+    /// Waits for everything launched before, then copies the values of `range` to `into`, which has as many.
+    ///
+    /// # Errors
+    /// [`OUT_OF_RANGE`]; what the driver says.
+    pub fn read(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
+        let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
+        // SAFETY: the slice is as long as said and borrowed exclusively, and any bytes are values of its type.
+        unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into)) }
+    }
+
+    /// Copies `from` to the values of `range`, which are as many, after everything launched before, and waits for it.
+    ///
+    /// # Errors
+    /// [`OUT_OF_RANGE`]; what the driver says.
+    pub fn write(&self, range: Range<usize>, from: &[T]) -> Result<(), DeviceError> {
+        let offset = self.offset(&range, from.len(), "clEnqueueWriteBuffer")?;
+        // SAFETY: the slice is as long as said.
+        unsafe { self.memory.write(offset, from.as_ptr().cast(), size_of_val(from)) }
+    }
+
+    fn offset(&self, range: &Range<usize>, len: usize, call: &'static str) -> Result<usize, DeviceError> {
+        let fits = range.end <= self.len && range.end.checked_sub(range.start) == Some(len);
+        if fits { Ok(range.start * size_of::<T>()) } else { Err(DeviceError { call, code: OUT_OF_RANGE }) }
+    }
+}
+
+/// The alignment of memory that the device shares: a page, or more where the device wants it.
+fn align(device: &Device) -> usize {
+    (device.info().base_align_bytes as usize).max(PAGE)
+}
+
+impl<T: Plain> Argument for Buffer<T> {
+    fn memory(&self) -> Option<&Arc<Memory>> {
+        Some(&self.memory)
+    }
+}
+
+impl<T: Plain> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer<{}>[{}]", std::any::type_name::<T>(), self.len)
+    }
+}
+
+/// Values of the host that kernels read, in place where that is possible. Reads as a slice on the host.
+pub struct HostBuffer<'a, T: Plain> {
+    buffer: Buffer<T>,
+    zero_copy: bool,
+    host: &'a [T],
+}
+
+impl<T: Plain> HostBuffer<'_, T> {
+    /// Whether the device was given the host's own memory. Drivers without access to it copy all the same, behind the scenes.
+    pub fn is_zero_copy(&self) -> bool {
+        self.zero_copy
+    }
+}
+
+impl<T: Plain> Deref for HostBuffer<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.host
+    }
+}
+
+impl<T: Plain> Argument for HostBuffer<'_, T> {
+    fn memory(&self) -> Option<&Arc<Memory>> {
+        Some(&self.buffer.memory)
+    }
+}
+
+impl<T: Plain> Drop for HostBuffer<'_, T> {
+    fn drop(&mut self) {
+        // Kernels may still keep the memory, whose owner is now free to drop it.
+        self.buffer.memory.retire();
+    }
+}
+
+impl<T: Plain> fmt::Debug for HostBuffer<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostBuffer<{}>[{}]", std::any::type_name::<T>(), self.host.len())
+    }
+}

@@ -1,0 +1,249 @@
+//! An open device: one context, one queue in order.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use cl3::{
+    command_queue::{create_command_queue, finish, flush, release_command_queue},
+    context::{CL_CONTEXT_PLATFORM, create_context, release_context},
+    event::release_event,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    error::{Called, DeviceError, OpenClError},
+    info::DeviceInfo,
+    kernel::Kernel,
+    program::Program,
+};
+
+type Handle = *mut std::ffi::c_void;
+
+/// What a board's profile (or a test) restricts a device to. The smaller of the limit and the device's own word counts, and we enforce it:
+/// not every driver refuses what is too large for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Largest buffer in bytes.
+    pub max_alloc_bytes: Option<u64>,
+    /// Largest work-group.
+    pub max_work_group: Option<usize>,
+    /// Local memory of a work-group in bytes.
+    pub local_bytes: Option<u64>,
+    /// All buffers together in bytes. The device's own word is not enforced: integrated GPUs show less than they give.
+    pub global_bytes: Option<u64>,
+}
+
+impl Limits {
+    /// The limits together with what the device says of itself: every value is there.
+    fn within(self, info: &DeviceInfo) -> Self {
+        let dimension = info.max_work_item_sizes.first().copied().filter(|&size| size > 0).unwrap_or(usize::MAX);
+        let group = info.max_work_group.min(dimension);
+        Self {
+            max_alloc_bytes: Some(self.max_alloc_bytes.map_or(info.max_alloc_bytes, |limit| limit.min(info.max_alloc_bytes))),
+            max_work_group: Some(self.max_work_group.map_or(group, |limit| limit.min(group))),
+            local_bytes: Some(self.local_bytes.map_or(info.local_bytes, |limit| limit.min(info.local_bytes))),
+            global_bytes: Some(self.global_bytes.map_or(info.global_bytes, |limit| limit.min(info.global_bytes))),
+        }
+    }
+}
+
+/// An open device.
+pub struct Device {
+    info: DeviceInfo,
+    limits: Limits,
+    /// The limit on all buffers together, where one was set.
+    budget: Option<u64>,
+    used: AtomicU64,
+    context: Handle,
+    queue: Handle,
+}
+
+// SAFETY: contexts and queues of OpenCL may be used by any thread, and by several at a time (OpenCL 1.2, appendix A.2).
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// [`OpenClError::Unusable`] where `info` says so, [`OpenClError::Call`] where the driver refuses.
+    pub fn open(info: &DeviceInfo, limits: Limits) -> Result<Arc<Self>, OpenClError> {
+        if let Some(reason) = &info.unusable {
+            return Err(OpenClError::Unusable { device: info.name.clone(), reason: reason.clone() });
+        }
+        let id = info.device_id as Handle;
+        let properties = [CL_CONTEXT_PLATFORM, info.platform_id as isize, 0];
+        let context = create_context(&[id], properties.as_ptr(), None, std::ptr::null_mut())
+            .called("clCreateContext")
+            .map_err(|error| error.on(&info.name))?;
+        // SAFETY: context and device are valid and belong together. 0: in order, without profiling.
+        let queue = match unsafe { create_command_queue(context, id, 0) }.called("clCreateCommandQueue") {
+            Ok(queue) => queue,
+            Err(error) => {
+                // SAFETY: made above, and nothing refers to it.
+                let _ = unsafe { release_context(context) };
+                return Err(error.on(&info.name));
+            }
+        };
+        let (budget, limits) = (limits.global_bytes, limits.within(info));
+        Ok(Arc::new(Self { info: info.clone(), limits, budget, used: AtomicU64::new(0), context, queue }))
+    }
+
+    /// What the device says of itself.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// The limits in force; every value is there.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The largest buffer in bytes.
+    pub fn max_alloc_bytes(&self) -> u64 {
+        self.limits.max_alloc_bytes.unwrap_or(self.info.max_alloc_bytes)
+    }
+
+    /// The largest work-group of any kernel; one kernel's own may be smaller ([`Kernel::max_group`]).
+    pub fn max_work_group(&self) -> usize {
+        self.limits.max_work_group.unwrap_or(self.info.max_work_group)
+    }
+
+    /// The local memory of a work-group in bytes.
+    pub fn local_bytes(&self) -> u64 {
+        self.limits.local_bytes.unwrap_or(self.info.local_bytes)
+    }
+
+    /// Bytes of all buffers that live on the device.
+    pub fn used_bytes(&self) -> u64 {
+        self.used.load(Relaxed)
+    }
+
+    /// The largest work-group that `kernel` may have.
+    pub fn max_group(&self, kernel: &Kernel) -> usize {
+        kernel.max_group()
+    }
+
+    /// Waits until everything launched has ended.
+    ///
+    /// # Errors
+    /// What went wrong meanwhile: a device that was lost shows itself here.
+    pub fn finish(&self) -> Result<(), DeviceError> {
+        finish(self.queue).called("clFinish")
+    }
+
+    /// Lets the device begin with what was launched, without waiting.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn flush(&self) -> Result<(), DeviceError> {
+        flush(self.queue).called("clFlush")
+    }
+
+    /// Builds `source` with `options`, or loads it from the cache on disk.
+    ///
+    /// # Errors
+    /// [`OpenClError::Build`] with the compiler's log.
+    pub fn program(self: &Arc<Self>, source: &str, options: &str) -> Result<Program, OpenClError> {
+        Program::new(self, source, options)
+    }
+
+    pub(super) fn id(&self) -> Handle {
+        self.info.device_id as Handle
+    }
+
+    pub(super) fn context(&self) -> Handle {
+        self.context
+    }
+
+    pub(super) fn queue(&self) -> Handle {
+        self.queue
+    }
+
+    /// Takes `bytes` of the device's memory for a buffer, or refuses them.
+    pub(super) fn take(&self, bytes: u64, what: &'static str) -> Result<(), OpenClError> {
+        let limit = self.max_alloc_bytes();
+        if bytes > limit {
+            return Err(OpenClError::TooLarge { what, bytes, limit, device: self.info.name.clone() });
+        }
+        let before = self.used.fetch_add(bytes, Relaxed);
+        match self.budget {
+            Some(budget) if before.saturating_add(bytes) > budget => {
+                self.used.fetch_sub(bytes, Relaxed);
+                let why = format!("{before} of the {budget} bytes that it may use are taken");
+                Err(OpenClError::OutOfMemory { what, bytes, device: self.info.name.clone(), why })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives `bytes` back.
+    pub(super) fn give(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Relaxed);
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // Errors of the last moment help nobody.
+        let _ = finish(self.queue);
+        // SAFETY: made by `open`; programs, kernels and memory hold the device, so none of them is left.
+        unsafe {
+            let _ = release_command_queue(self.queue);
+            let _ = release_context(self.context);
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({} of {})", self.info.name, self.info.platform)
+    }
+}
+
+/// Gives back the event that every enqueued command comes with.
+#[inline]
+pub(super) fn release(event: Handle) {
+    if !event.is_null() {
+        // SAFETY: the event came from an enqueue and is given back once. A driver that fails at this has lost the device, which the
+        // next call reports.
+        let _ = unsafe { release_event(event) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::opencl::{DeviceKind, info::tests::invented};
+
+    #[test]
+    fn the_smaller_limit_counts() {
+        let info = invented("p", "d", DeviceKind::Gpu, 4);
+        let own = Limits::default().within(&info);
+        assert_eq!(
+            own,
+            Limits { max_alloc_bytes: Some(1 << 28), max_work_group: Some(256), local_bytes: Some(32 << 10), global_bytes: Some(1 << 30) }
+        );
+        let tight = Limits { max_alloc_bytes: Some(5), max_work_group: Some(6), local_bytes: Some(7), global_bytes: Some(8) };
+        assert_eq!(tight.within(&info), tight);
+        let wide =
+            Limits { max_alloc_bytes: Some(1 << 40), max_work_group: Some(9999), local_bytes: Some(1 << 40), global_bytes: Some(1 << 40) };
+        assert_eq!(wide.within(&info), own);
+        let narrow = DeviceInfo { max_work_item_sizes: vec![64, 1, 1], ..info };
+        assert_eq!(Limits::default().within(&narrow).max_work_group, Some(64));
+    }
+
+    #[test]
+    fn unusable_devices_are_not_opened() {
+        let info = DeviceInfo { unusable: Some("no compiler".into()), ..invented("p", "d", DeviceKind::Gpu, 4) };
+        let error = Device::open(&info, Limits::default()).unwrap_err();
+        assert!(matches!(error, OpenClError::Unusable { .. }), "{error}");
+    }
+}

@@ -1,0 +1,212 @@
+//! What can go wrong with OpenCL: while things are set up ([`OpenClError`], with words), and while they run
+//! ([`DeviceError`], which owns nothing so that the hot loop can return it without allocating).
+
+use std::fmt;
+
+use cl3::error_codes::{
+    CL_DEVICE_NOT_AVAILABLE, CL_INVALID_BUFFER_SIZE, CL_INVALID_KERNEL_ARGS, CL_INVALID_WORK_GROUP_SIZE, CL_MEM_OBJECT_ALLOCATION_FAILURE,
+    CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, error_text,
+};
+
+/// Why there is no OpenCL, no such device, or why the device can't do what it was asked to prepare.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenClError {
+    /// No OpenCL library can be opened.
+    #[error(
+        "no OpenCL library (libOpenCL.so.1) on this system; install ocl-icd-libopencl1 and the GPU's driver, or name the driver's \
+         library in OPENCL_DYLIB_PATH"
+    )]
+    NoLibrary,
+    /// The library is there, but knows no implementation.
+    #[error(
+        "the OpenCL library finds no implementation; install the GPU's driver (or pocl-opencl-icd for the CPU), and see that its .icd \
+         file lies in /etc/OpenCL/vendors or in the folder that OCL_ICD_VENDORS names"
+    )]
+    NoPlatform,
+    /// Implementations are there, but no device.
+    #[error("no OpenCL device; the platforms found: {}; see that you may open /dev/dri/renderD* or /dev/mali0 (groups render, video)", .platforms.join(", "))]
+    NoDevice {
+        /// Names of the platforms, with what each said.
+        platforms: Vec<String>,
+    },
+    /// No device is what was asked for.
+    #[error("no OpenCL device fits {wanted:?}; there is: {}", listed(.have))]
+    NoMatch {
+        /// What was asked for.
+        wanted: String,
+        /// The devices there are.
+        have: Vec<String>,
+    },
+    /// The device can't run kernels.
+    #[error("OpenCL device {device} can't be used: {reason}")]
+    Unusable {
+        /// Its name.
+        device: String,
+        /// Why.
+        reason: String,
+    },
+    /// The device's compiler refused a program.
+    #[error("{device} can't build the kernels (options {options:?}):\n{log}")]
+    Build {
+        /// Name of the device.
+        device: String,
+        /// Build options.
+        options: String,
+        /// What the compiler said.
+        log: String,
+    },
+    /// A program without the kernel wanted.
+    #[error("the program has no kernel {name:?}: {error}")]
+    NoKernel {
+        /// The kernel's name.
+        name: String,
+        /// What the driver said.
+        error: DeviceError,
+    },
+    /// A buffer larger than the device takes, or than it is allowed to.
+    #[error("{what} needs a buffer of {bytes} bytes, but {device} takes at most {limit} in one")]
+    TooLarge {
+        /// What the buffer was for.
+        what: &'static str,
+        /// Its size in bytes.
+        bytes: u64,
+        /// The largest size in bytes.
+        limit: u64,
+        /// Name of the device.
+        device: String,
+    },
+    /// The device has no memory left for a buffer.
+    #[error("{device} has no memory for {what}: {bytes} bytes ({why}); use a smaller graph")]
+    OutOfMemory {
+        /// What the buffer was for.
+        what: &'static str,
+        /// Its size in bytes.
+        bytes: u64,
+        /// Name of the device.
+        device: String,
+        /// What the driver said, or the limit that was set.
+        why: String,
+    },
+    /// A kernel that declares more local memory than there is.
+    #[error("kernel {kernel} needs {bytes} bytes of local memory, {device} has {limit}")]
+    LocalMemory {
+        /// Name of the kernel.
+        kernel: String,
+        /// Bytes it declares.
+        bytes: u64,
+        /// Bytes there are.
+        limit: u64,
+        /// Name of the device.
+        device: String,
+    },
+    /// A name or option with a zero byte.
+    #[error("{0:?} holds a zero byte")]
+    ZeroByte(String),
+    /// A call failed.
+    #[error("{device}: {error}")]
+    Call {
+        /// Name of the device.
+        device: String,
+        /// The call and its code.
+        #[source]
+        error: DeviceError,
+    },
+}
+
+fn listed(have: &[String]) -> String {
+    if have.is_empty() { "none".to_owned() } else { have.join(", ") }
+}
+
+/// The host still owns memory that the kernel was given: [`DeviceError::code`] of a launch that came too early.
+pub const HOST_OWNS_ARGUMENT: i32 = -9001;
+/// The memory that the kernel was given has been freed.
+pub const ARGUMENT_FREED: i32 = -9002;
+/// More local memory than the device has, or than it is allowed.
+pub const LOCAL_MEMORY_LIMIT: i32 = -9003;
+/// A range that does not lie inside the buffer.
+pub const OUT_OF_RANGE: i32 = -9004;
+/// Memory that no device knows (made without one).
+pub const HOST_ONLY: i32 = -9005;
+/// Memory of another device than the kernel's.
+pub const OTHER_DEVICE: i32 = -9006;
+/// NVIDIA's own code for a kernel that accessed memory it must not; it stands in no header.
+const NVIDIA_FAULT: i32 = -9999;
+
+/// A call to the device that failed. Owns nothing: returning it allocates nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceError {
+    /// The OpenCL function.
+    pub call: &'static str,
+    /// OpenCL's error code, or one of this module's (-9001 and below) where we refused before OpenCL could.
+    pub code: i32,
+}
+
+impl DeviceError {
+    /// The code's name in OpenCL's headers, or in this module.
+    pub fn name(&self) -> &'static str {
+        match self.code {
+            HOST_OWNS_ARGUMENT => "HOST_OWNS_ARGUMENT",
+            ARGUMENT_FREED => "ARGUMENT_FREED",
+            LOCAL_MEMORY_LIMIT => "LOCAL_MEMORY_LIMIT",
+            OUT_OF_RANGE => "OUT_OF_RANGE",
+            HOST_ONLY => "HOST_ONLY",
+            OTHER_DEVICE => "OTHER_DEVICE",
+            NVIDIA_FAULT => "NVIDIA_FAULT",
+            code => error_text(code),
+        }
+    }
+
+    /// What it usually means; empty where the name says it all.
+    pub fn hint(&self) -> &'static str {
+        match self.code {
+            HOST_OWNS_ARGUMENT => "the host still owns memory that the kernel was given; hand it over first",
+            ARGUMENT_FREED => "memory that the kernel was given has been freed",
+            LOCAL_MEMORY_LIMIT => "the kernel wants more local memory than the device has",
+            OUT_OF_RANGE => "the range does not lie inside the buffer",
+            HOST_ONLY => "the memory was made without a device",
+            OTHER_DEVICE => "the memory belongs to another device",
+            NVIDIA_FAULT => "a kernel read or wrote outside its buffers, and the driver gave the device up",
+            CL_OUT_OF_RESOURCES => {
+                "the device ran out of resources, or a kernel faulted or ran too long and the driver gave the device up (see dmesg)"
+            }
+            CL_MEM_OBJECT_ALLOCATION_FAILURE => "the device has no memory left",
+            CL_OUT_OF_HOST_MEMORY => "the driver got no memory from the system",
+            CL_DEVICE_NOT_AVAILABLE => "the device was lost",
+            CL_INVALID_WORK_GROUP_SIZE => "the work-group is larger than the kernel may have on this device",
+            CL_INVALID_KERNEL_ARGS => "an argument of the kernel was not set",
+            CL_INVALID_BUFFER_SIZE => "the buffer is larger than the device takes",
+            _ => "",
+        }
+    }
+
+    /// With the device's name, as an error of the set-up.
+    pub(crate) fn on(self, device: &str) -> OpenClError {
+        OpenClError::Call { device: device.to_owned(), error: self }
+    }
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.call, self.name(), self.code)?;
+        match self.hint() {
+            "" => Ok(()),
+            hint => write!(f, ", {hint}"),
+        }
+    }
+}
+
+impl std::error::Error for DeviceError {}
+
+/// Turns the code that a function of `cl3` gives into a [`DeviceError`].
+pub(super) trait Called<T> {
+    /// Names the call.
+    fn called(self, call: &'static str) -> Result<T, DeviceError>;
+}
+
+impl<T> Called<T> for Result<T, i32> {
+    #[inline]
+    fn called(self, call: &'static str) -> Result<T, DeviceError> {
+        self.map_err(|code| DeviceError { call, code })
+    }
+}

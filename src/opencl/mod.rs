@@ -1,0 +1,34 @@
+//! OpenCL, opened at run time: devices, limits that are kept even where the driver does not keep them, programs with a cache on disk, and
+//! launches that allocate nothing.
+//!
+//! Setting up gives [`OpenClError`], which explains itself; what runs during a search gives [`DeviceError`], which owns nothing. No call to
+//! [`Kernel::set`], [`Kernel::launch`], [`Buffer::read`], [`Buffer::write`], [`Buffer::fill`], [`Device::finish`] or a hand-over of memory
+//! calls the Rust allocator (what the driver does is its own affair).
+//!
+//! The kernels are trusted as the rest of the program is: OpenCL checks no access of a kernel, so one that writes outside its
+//! buffers does what a bad pointer does. What can be checked from outside is: sizes, ownership and lifetime of what a kernel is
+//! given, and the size of its work-groups.
+//!
+//! Source: The OpenCL Specification 1.2, Khronos Group; shared virtual memory as in 2.0.
+
+mod buffer;
+mod cache;
+mod choice;
+mod device;
+mod error;
+mod info;
+mod kernel;
+mod object;
+mod plain;
+mod program;
+
+pub use buffer::{Buffer, HostBuffer};
+pub use choice::{DeviceChoice, choose};
+pub use device::{Device, Limits};
+pub use error::{ARGUMENT_FREED, DeviceError, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, OTHER_DEVICE, OUT_OF_RANGE, OpenClError};
+pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
+pub use kernel::{Argument, Kernel};
+pub use program::Program;
+
+pub(crate) use object::{Hold, Mapped, Memory, MemoryKind, PAGE, Pages};
+pub(crate) use plain::Plain;

@@ -1,0 +1,325 @@
+//! Memory that a device knows: allocation, mapping, transfer, and whose turn it is.
+
+use std::{
+    any::Any,
+    ffi::c_void,
+    fmt,
+    ptr::NonNull,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
+    },
+};
+
+use cl3::{
+    command_queue::{
+        enqueue_fill_buffer, enqueue_map_buffer, enqueue_read_buffer, enqueue_svm_map, enqueue_svm_unmap, enqueue_unmap_mem_object,
+        enqueue_write_buffer,
+    },
+    error_codes::CL_MAP_FAILURE,
+    memory::{
+        CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, CL_MEM_SVM_FINE_GRAIN_BUFFER,
+        CL_MEM_USE_HOST_PTR, create_buffer, release_mem_object, svm_alloc, svm_free,
+    },
+    types::CL_TRUE,
+};
+
+use super::{
+    device::{Device, release},
+    error::{ARGUMENT_FREED, Called, DeviceError, HOST_OWNS_ARGUMENT, OUT_OF_RANGE, OpenClError},
+};
+
+/// Alignment that every device and every host accepts: a page.
+pub(crate) const PAGE: usize = 4096;
+
+/// Where memory lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemoryKind {
+    /// Where the device likes it. The host reaches it by transfers.
+    Device,
+    /// Where the driver says that both reach it (CL_MEM_ALLOC_HOST_PTR). The host maps it.
+    HostAccessible,
+    /// In the host's own memory (CL_MEM_USE_HOST_PTR). The host maps it.
+    OverHost {
+        /// Its start.
+        start: NonNull<c_void>,
+        /// Whether kernels only read.
+        read_only: bool,
+    },
+    /// Shared virtual memory that the host maps.
+    SvmCoarse,
+    /// Shared virtual memory that host and device take turns with without mapping.
+    SvmFine,
+}
+
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Hold {
+    /// Kernels may read and write.
+    Device = 0,
+    /// Both may read.
+    Reading = 1,
+    /// Kernels must not touch it.
+    Host = 2,
+}
+
+/// Where the host sees memory that it has mapped.
+pub(crate) type Mapped = NonNull<c_void>;
+
+#[derive(Debug, Clone, Copy)]
+enum Handle {
+    Buffer(*mut c_void),
+    Svm(NonNull<c_void>),
+}
+
+/// Whole pages of the host that stay where they are.
+///
+/// # Safety
+/// [`pages`](Self::pages) must give memory that is a multiple of [`PAGE`] long, readable and writable, used by nobody else, and
+/// that stays where it is when the value is moved, until it is dropped.
+pub(crate) unsafe trait Pages: Any + Send + Sync {
+    /// Where they start, and how many bytes they are.
+    fn pages(&mut self) -> (NonNull<c_void>, usize);
+}
+
+/// A piece of memory that a device knows. Kernels that were given it keep it alive.
+pub struct Memory {
+    device: Arc<Device>,
+    handle: Handle,
+    bytes: usize,
+    hold: AtomicU8,
+    freed: AtomicBool,
+    /// The host's memory that it lies over, where that is kept here: freed after the object.
+    under: Option<Box<dyn Any + Send + Sync>>,
+}
+
+// SAFETY: memory objects of OpenCL may be used by any thread, and by several at a time (OpenCL 1.2, appendix A.2).
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// `bytes` of memory (at least one page, for devices refuse to give none), with undefined contents, held by the device.
+    ///
+    /// # Errors
+    /// [`OpenClError::TooLarge`], [`OpenClError::OutOfMemory`].
+    ///
+    /// # Safety
+    /// Of [`MemoryKind::OverHost`], the memory must be mapped readable (and writable unless `read_only`) from `start` for `bytes` rounded
+    /// up to a page, until the last kernel that was given this memory has run: see [`retire`](Self::retire).
+    pub(crate) unsafe fn new(device: &Arc<Device>, kind: MemoryKind, bytes: usize, what: &'static str) -> Result<Arc<Self>, OpenClError> {
+        // SAFETY: the caller's promise.
+        Ok(Arc::new(unsafe { Self::made(device, kind, bytes, what) }?))
+    }
+
+    /// Memory over `slab`, which it keeps.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn over(device: &Arc<Device>, mut slab: impl Pages, what: &'static str) -> Result<Arc<Self>, OpenClError> {
+        let (start, bytes) = slab.pages();
+        // SAFETY: `Pages` are whole pages, which stay where they are and live as long as `slab`; it is kept until the object is gone.
+        let mut memory = unsafe { Self::made(device, MemoryKind::OverHost { start, read_only: false }, bytes, what) }?;
+        memory.under = Some(Box::new(slab));
+        Ok(Arc::new(memory))
+    }
+
+    /// # Safety
+    /// As [`new`](Self::new).
+    unsafe fn made(device: &Arc<Device>, kind: MemoryKind, bytes: usize, what: &'static str) -> Result<Self, OpenClError> {
+        // An address space has no room for a graph so large that this could overflow, and a refusal follows in any case.
+        let bytes = bytes.max(1).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
+        device.take(bytes as u64, what)?;
+        let context = device.context();
+        let buffer = |flags, host| {
+            // SAFETY: the context is valid; `host` is null or as the caller promises.
+            unsafe { create_buffer(context, flags, bytes, host) }.called("clCreateBuffer").map(Handle::Buffer)
+        };
+        let shared = |flags| {
+            // SAFETY: the context is valid. 0 asks for the largest alignment of any type.
+            let start = unsafe { svm_alloc(context, CL_MEM_READ_WRITE | flags, bytes, 0) }.called("clSVMAlloc")?;
+            NonNull::new(start).map(Handle::Svm).ok_or(DeviceError { call: "clSVMAlloc", code: CL_MAP_FAILURE })
+        };
+        let handle = match kind {
+            MemoryKind::Device => buffer(CL_MEM_READ_WRITE, std::ptr::null_mut()),
+            MemoryKind::HostAccessible => buffer(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, std::ptr::null_mut()),
+            MemoryKind::OverHost { start, read_only } => {
+                let access = if read_only { CL_MEM_READ_ONLY } else { CL_MEM_READ_WRITE };
+                buffer(access | CL_MEM_USE_HOST_PTR, start.as_ptr())
+            }
+            MemoryKind::SvmCoarse => shared(0),
+            MemoryKind::SvmFine => shared(CL_MEM_SVM_FINE_GRAIN_BUFFER),
+        };
+        match handle {
+            Ok(handle) => Ok(Self {
+                device: Arc::clone(device),
+                handle,
+                bytes,
+                hold: AtomicU8::new(Hold::Device as u8),
+                freed: AtomicBool::new(false),
+                under: None,
+            }),
+            Err(error) => {
+                device.give(bytes as u64);
+                Err(OpenClError::OutOfMemory { what, bytes: bytes as u64, device: device.info().name.clone(), why: error.to_string() })
+            }
+        }
+    }
+
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// The handle as an argument of a kernel: a buffer, or a pointer of shared virtual memory.
+    pub(super) fn argument(&self) -> Result<*mut c_void, *const c_void> {
+        match self.handle {
+            Handle::Buffer(buffer) => Ok(buffer),
+            Handle::Svm(start) => Err(start.as_ptr()),
+        }
+    }
+
+    /// Says whose turn it is.
+    #[inline]
+    pub(crate) fn set_hold(&self, hold: Hold) {
+        // The queue's own calls order what the turns guard; this is a check only.
+        self.hold.store(hold as u8, Relaxed);
+    }
+
+    /// Ends the use of memory whose kernels may still keep it: waits for what runs, and no later launch takes it.
+    pub(crate) fn retire(&self) {
+        self.freed.store(true, Relaxed);
+        // A device that was lost runs nothing any more.
+        let _ = self.device.finish();
+    }
+
+    /// Why a kernel that was given this memory must not start.
+    #[inline]
+    pub(super) fn refuses_launch(&self) -> Option<i32> {
+        if self.freed.load(Relaxed) {
+            return Some(ARGUMENT_FREED);
+        }
+        (self.hold.load(Relaxed) == Hold::Host as u8).then_some(HOST_OWNS_ARGUMENT)
+    }
+
+    /// Waits for everything launched before and shows the whole of the memory to the host, for reading or also for `writing`. The place
+    /// may differ from that of the last time.
+    #[inline]
+    pub(crate) fn map(&self, writing: bool) -> Result<Mapped, DeviceError> {
+        let flags = if writing { CL_MAP_READ | CL_MAP_WRITE } else { CL_MAP_READ };
+        let queue = self.device.queue();
+        match self.handle {
+            Handle::Buffer(buffer) => {
+                let mut start = std::ptr::null_mut();
+                // SAFETY: queue and buffer are valid and of one context; the range is the whole buffer.
+                let event = unsafe { enqueue_map_buffer(queue, buffer, CL_TRUE, flags, 0, self.bytes, &mut start, 0, std::ptr::null()) }
+                    .called("clEnqueueMapBuffer")?;
+                release(event);
+                NonNull::new(start).ok_or(DeviceError { call: "clEnqueueMapBuffer", code: CL_MAP_FAILURE })
+            }
+            Handle::Svm(start) => {
+                // SAFETY: `start` is an allocation of `bytes` bytes of the queue's context.
+                let event = unsafe { enqueue_svm_map(queue, CL_TRUE, flags, start.as_ptr(), self.bytes, 0, std::ptr::null()) }
+                    .called("clEnqueueSVMMap")?;
+                release(event);
+                Ok(start)
+            }
+        }
+    }
+
+    /// Hands mapped memory back to the device.
+    ///
+    /// # Safety
+    /// `mapped` must be the result of the last [`map`](Self::map), not yet unmapped, and nothing may refer to the memory.
+    #[inline]
+    pub(crate) unsafe fn unmap(&self, mapped: Mapped) -> Result<(), DeviceError> {
+        let queue = self.device.queue();
+        let (call, event) = match self.handle {
+            Handle::Buffer(buffer) => {
+                // SAFETY: the caller's promise.
+                ("clEnqueueUnmapMemObject", unsafe { enqueue_unmap_mem_object(queue, buffer, mapped.as_ptr(), 0, std::ptr::null()) })
+            }
+            // SAFETY: the caller's promise.
+            Handle::Svm(start) => ("clEnqueueSVMUnmap", unsafe { enqueue_svm_unmap(queue, start.as_ptr(), 0, std::ptr::null()) }),
+        };
+        release(event.called(call)?);
+        Ok(())
+    }
+
+    /// Where shared virtual memory lies; `None` of a buffer.
+    pub(crate) fn svm_start(&self) -> Option<NonNull<c_void>> {
+        match self.handle {
+            Handle::Svm(start) => Some(start),
+            Handle::Buffer(_) => None,
+        }
+    }
+
+    /// Waits for everything launched before and copies bytes from `offset` to `into`.
+    ///
+    /// # Safety
+    /// `into` must be writable for `bytes` bytes of which nobody else knows.
+    pub(crate) unsafe fn read(&self, offset: usize, into: *mut c_void, bytes: usize) -> Result<(), DeviceError> {
+        let Some(buffer) = self.range(offset, bytes, "clEnqueueReadBuffer")? else { return Ok(()) };
+        // SAFETY: the range lies inside the buffer, and the call blocks until `into` is written.
+        let event = unsafe { enqueue_read_buffer(self.device.queue(), buffer, CL_TRUE, offset, bytes, into, 0, std::ptr::null()) };
+        release(event.called("clEnqueueReadBuffer")?);
+        Ok(())
+    }
+
+    /// Copies `bytes` bytes at `from` to `offset`, and waits for it.
+    ///
+    /// # Safety
+    /// `from` must be readable for `bytes` bytes.
+    pub(crate) unsafe fn write(&self, offset: usize, from: *const c_void, bytes: usize) -> Result<(), DeviceError> {
+        let Some(buffer) = self.range(offset, bytes, "clEnqueueWriteBuffer")? else { return Ok(()) };
+        // SAFETY: the range lies inside the buffer, and the call blocks until `from` is read.
+        let event = unsafe { enqueue_write_buffer(self.device.queue(), buffer, CL_TRUE, offset, bytes, from, 0, std::ptr::null()) };
+        release(event.called("clEnqueueWriteBuffer")?);
+        Ok(())
+    }
+
+    /// Lets the device write `pattern` over and over into `bytes` bytes from `offset`. Does not wait.
+    pub(super) fn fill<T: Copy>(&self, pattern: T, offset: usize, bytes: usize) -> Result<(), DeviceError> {
+        let Some(buffer) = self.range(offset, bytes, "clEnqueueFillBuffer")? else { return Ok(()) };
+        let (start, size) = (std::ptr::from_ref(&pattern).cast::<c_void>(), size_of::<T>());
+        // SAFETY: the range lies inside the buffer and is made of whole patterns; the pattern is copied by the call.
+        let event = unsafe { enqueue_fill_buffer(self.device.queue(), buffer, start, size, offset, bytes, 0, std::ptr::null()) };
+        release(event.called("clEnqueueFillBuffer")?);
+        Ok(())
+    }
+
+    /// The buffer, where the range lies inside it; `None` of an empty range, which OpenCL refuses.
+    fn range(&self, offset: usize, bytes: usize, call: &'static str) -> Result<Option<*mut c_void>, DeviceError> {
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        match self.handle {
+            Handle::Buffer(buffer) if inside => Ok((bytes > 0).then_some(buffer)),
+            _ => Err(DeviceError { call, code: OUT_OF_RANGE }),
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.under.is_some() {
+            // The release below waits for nobody, and what runs still uses the pages.
+            let _ = self.device.finish();
+        }
+        match self.handle {
+            // SAFETY: the reference made by `new`. What still runs holds its own.
+            Handle::Buffer(buffer) => drop(unsafe { release_mem_object(buffer) }),
+            Handle::Svm(start) => {
+                // Freeing waits for nobody.
+                let _ = self.device.finish();
+                // SAFETY: allocated by `new`, and nothing runs any more.
+                let _ = unsafe { svm_free(self.device.context(), start.as_ptr()) };
+            }
+        }
+        self.device.give(self.bytes as u64);
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Memory({} bytes of {:?})", self.bytes, self.device)
+    }
+}

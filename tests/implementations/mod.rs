@@ -1,0 +1,44 @@
+//! The OpenCL implementations that tests run on. Each is chosen by name, for the order in which they are listed is arbitrary.
+//! `. tests/opencl_env` (which `tests/run` does) lets all be found that are installed.
+#![allow(dead_code, reason = "not every test needs everything")]
+
+use std::{io::Write, sync::Arc};
+
+use socbfs::opencl::{Device, DeviceInfo, Limits, OpenClError, choose, devices};
+
+/// Name for people, and what its device's or platform's name holds.
+pub const IMPLEMENTATIONS: [(&str, &str); 3] = [("PoCL", "Portable Computing Language"), ("rusticl", "rusticl"), ("Oclgrind", "Oclgrind")];
+
+/// Says that `test` was not run, past the test harness.
+pub fn skipped(test: &str, why: &str) {
+    std::io::stderr().write_all(format!("SKIPPED {test}: {why}\n").as_bytes()).unwrap();
+}
+
+/// The device of an implementation; `None` where it is not installed.
+pub fn device(wanted: &str) -> Option<DeviceInfo> {
+    let devices = match devices() {
+        Ok(devices) => devices,
+        Err(OpenClError::NoLibrary | OpenClError::NoPlatform | OpenClError::NoDevice { .. }) => return None,
+        Err(error) => panic!("{error}"),
+    };
+    choose(&devices, &wanted.parse().unwrap()).ok().map(|mut chosen| chosen.remove(0))
+}
+
+/// Every implementation that is installed; of the others it says SKIPPED.
+pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
+    let mut found = Vec::new();
+    for (name, wanted) in IMPLEMENTATIONS {
+        match device(wanted) {
+            Some(info) => found.push((name, info)),
+            None => skipped(test, &format!("{name} is not installed, or not found without tests/opencl_env")),
+        }
+    }
+    found
+}
+
+/// Runs `body` on every implementation that is installed, opened with `limits`.
+pub fn on_each(test: &str, limits: Limits, body: impl Fn(&str, &Arc<Device>)) {
+    for (name, info) in installed(test) {
+        body(name, &Device::open(&info, limits).unwrap_or_else(|error| panic!("{name}: {error}")));
+    }
+}
