@@ -45,7 +45,7 @@ pub use families::discover;
 pub use meter::{Meter, Window};
 pub use part::Part;
 pub use problem::Unusable;
-pub use selection::{Pick, Profile, Rail, SelectError, Selection, Skipped};
+pub use selection::{Pick, Profile, Rail, SelectError, Selection, Skipped, open_named};
 pub use source::Source;
 pub use tree::Tree;
 pub use units::{Joules, Watts};

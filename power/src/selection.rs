@@ -178,7 +178,8 @@ impl Selection {
     /// [`SelectError::NoSensor`], with the reason of the best sensor that can't be used, and errors of the profile's rails.
     pub fn automatic(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Self, SelectError> {
         if let Some(profile) = profile.filter(|profile| profile.rails.iter().any(|rail| rail.counted)) {
-            if sources.iter().flat_map(|source| &source.channels).any(|channel| profile.rails.iter().any(|rail| rail.matches(channel))) {
+            let counted = |channel: &Channel| profile.rails.iter().any(|rail| rail.counted && rail.matches(channel));
+            if sources.iter().flat_map(|source| &source.channels).any(counted) {
                 return Self::profiled(sources, profile);
             }
         }
@@ -213,7 +214,7 @@ impl Selection {
     /// [`SelectError`] for a name that stands for nothing, a sensor that can't be used, and two that measure the same.
     pub fn named(mut sources: Vec<Source>, names: &[String], profile: Option<&Profile>) -> Result<Self, SelectError> {
         for name in names {
-            if let Some(meter) = meter(name) {
+            if let Some(meter) = open_named(name) {
                 sources.push(meter);
             }
         }
@@ -265,13 +266,17 @@ impl Selection {
     }
 
     fn profiled(sources: Vec<Source>, profile: &Profile) -> Result<Self, SelectError> {
+        let mut absent = Vec::new();
         for rail in profile.rails.iter().filter(|rail| rail.counted) {
-            let mut matching = sources.iter().flat_map(|source| source.channels.iter().map(move |channel| (source, channel)));
-            let Some((source, channel)) = matching.find(|(_, channel)| rail.matches(channel)) else {
-                let reason = format!("the board profile counts {}, which is not there", rail.name());
-                return Err(SelectError::NoSensor { reason, cure: None });
-            };
-            if let Err(problem) = &source.sensor {
+            let channels = sources.iter().flat_map(|source| source.channels.iter().map(move |channel| (source, channel)));
+            let mut matching = channels.filter(|(_, channel)| rail.matches(channel)).peekable();
+            if matching.peek().is_none() {
+                // A profile may be that of several boards, or of several kernels of one: rails that are not there are told, not missed.
+                absent.push(Skipped { sensor: rail.name(), reason: "in the board profile and not on this machine".to_owned(), cure: None });
+            }
+            // A rail that is there and dead would make the sum another one.
+            let dead = matching.find_map(|(source, channel)| Some((channel, source.sensor.as_ref().err()?)));
+            if let Some((channel, problem)) = dead {
                 return Err(SelectError::Unusable(Skipped::new(channel, problem)));
             }
         }
@@ -288,7 +293,9 @@ impl Selection {
                 });
             }
         }
-        Self::checked(sources, picks, Some(profile.scope))
+        let mut selection = Self::checked(sources, picks, Some(profile.scope))?;
+        selection.skipped.extend(absent);
+        Ok(selection)
     }
 
     /// The only way to a selection: nothing may be counted twice.
@@ -384,8 +391,8 @@ fn with_parts(sources: &[Source], mut picks: Vec<Picks>) -> Vec<Picks> {
     picks
 }
 
-/// The meter that `name` names by its place.
-fn meter(name: &str) -> Option<Source> {
+/// The meter that `name` names by its place: `smartpower2:/dev/ttyUSB0` (`None`: no name of a meter).
+pub fn open_named(name: &str) -> Option<Source> {
     let (family, place) = name.split_once(':')?;
     let family: Family = family.parse().ok()?;
     // A channel of a meter is named by the meter's place and its own name.
@@ -617,10 +624,12 @@ mod tests {
         // Without the profile nobody knows.
         let error = Selection::automatic(rails(), None).unwrap_err();
         assert!(error.to_string().contains("ina2xx:0-0040") && error.cure().is_some(), "{error}");
-        // A counted rail that is not there, or dead: the sum would be another.
+        // A rail that is not there is told; a dead one would make the sum another.
         let mut short = rails();
         short.remove(3);
-        assert!(Selection::automatic(short, Some(&profile)).unwrap_err().to_string().contains("ina2xx:vdd_k*"));
+        let selection = Selection::automatic(short, Some(&profile)).unwrap();
+        assert_eq!(counted(&selection), ["ina2xx:0-0040"]);
+        assert_eq!(selection.skipped()[0].sensor, "ina2xx:vdd_k*");
         let mut dead = rails();
         dead[0].sensor = Err(Unusable::Still { milliseconds: 5 });
         assert!(matches!(Selection::automatic(dead, Some(&profile)), Err(SelectError::Unusable(_))));

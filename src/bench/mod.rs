@@ -1,6 +1,7 @@
 //! Roots, warm-up, timed searches, records.
 
 mod default_scale;
+mod energy;
 mod environment;
 mod record;
 mod roots;
@@ -9,6 +10,9 @@ mod summary;
 mod warnings;
 
 pub use default_scale::default_scale;
+pub use energy::{
+    EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, StrategyPower, measure_energy,
+};
 pub use environment::{Build, Cache, Cpu, Environment, System, Temperature, available_memory, temperatures};
 pub use record::{
     GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord, scale_and_edge_factor,

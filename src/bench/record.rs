@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Environment, Summary};
+use super::{EnergyRecord, Environment, Summary};
 use crate::{
     bfs::LevelRecord,
     engine::Simd,
@@ -38,6 +38,8 @@ pub struct Record {
     pub roots: Vec<RootRecord>,
     /// Statistics (`None` where a root failed validation: then there is no speed).
     pub summary: Option<Summary>,
+    /// Energy, or why there is none.
+    pub energy: EnergyRecord,
     /// What may have disturbed the figures.
     pub warnings: Vec<String>,
 }

@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args};
 
 use super::{
     config::{LayoutArgs, SearchArgs},
+    energy::EnergyArgs,
     error::Failure,
     output::{Output, print},
     progress::Progress,
@@ -14,8 +15,8 @@ use super::{
 };
 use crate::{
     bench::{
-        Environment, GraphRecord, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, available_memory,
-        default_scale, measure, roots, scale_and_edge_factor, temperatures, warnings,
+        EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary,
+        available_memory, default_scale, measure, roots, scale_and_edge_factor, temperatures, warnings,
     },
     graph::Layout,
     input::{Format, generate::Generator},
@@ -30,6 +31,7 @@ Examples:
   socbfs bench road.gr --roots 16 --json r.json
   socbfs bench grid:1500x1500 --policy tc
   socbfs bench --json - | jq .summary.teps.harmonic_mean
+  socbfs bench --energy smartpower3:/dev/ttyUSB0
 
 The report on standard output has the keys of Graph500 3.x. For a graph that is
 not Kronecker, SCALE is the smallest whose 2^SCALE holds its vertices, and
@@ -74,6 +76,9 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = parse_roots, help_heading = "Search")]
     roots: usize,
 
+    #[command(flatten)]
+    energy: EnergyArgs,
+
     /// Write the whole record, raw times and levels included, as JSON ("-": standard output)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
@@ -93,6 +98,7 @@ const ROOT: &str = "/";
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     let config = arguments.search.resolve(matches)?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    arguments.energy.check(&config.power)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let source = arguments.source()?;
@@ -110,6 +116,11 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     drop(progress);
 
     let valid = records.iter().all(|root| root.validation.passed);
+    let summary = Summary::new(&records, layout.stats().edges);
+    let energy = match &summary {
+        Some(_) => arguments.energy.measure(&config.power, &layout, search, &config.options(), &records)?,
+        None => EnergyRecord::unavailable("the run has no speed", None),
+    };
     let mut record = Record {
         schema: SCHEMA,
         schema_version: SCHEMA_VERSION,
@@ -125,7 +136,8 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         },
         roots_asked: arguments.roots,
         valid,
-        summary: Summary::new(&records, layout.stats().edges),
+        summary,
+        energy,
         roots: records,
         warnings: Vec::new(),
     };

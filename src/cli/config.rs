@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
 use super::error::Failure;
 use crate::{
-    board::{Board, BoardError, CpuList, MOST_THREADS},
+    board::{Board, BoardError, CpuList, MOST_THREADS, Power},
     engine::Simd,
     graph::{BuildOptions, Order},
     policy::Policy,
@@ -119,6 +119,8 @@ pub(super) struct SearchConfig {
     pub(super) policy: Setting<Policy>,
     /// Vector instructions (`None`: the best this CPU has).
     pub(super) simd: Setting<Option<Simd>>,
+    /// What the board profile says of power sensors.
+    pub(super) power: Power,
 }
 
 impl SearchArgs {
@@ -155,7 +157,7 @@ impl SearchArgs {
         }
         let policy = pick("policy", self.policy.clone(), board.policy.clone(), &origin);
         let simd = pick("simd", self.simd.map(Some), None, &origin);
-        SearchConfig { board: board.board.name.clone(), threads, cpus, policy, simd }
+        SearchConfig { board: board.board.name.clone(), threads, cpus, policy, simd, power: board.power.clone() }
     }
 }
 

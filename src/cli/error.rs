@@ -16,6 +16,8 @@ pub(super) enum Failure {
     Invalid,
     /// Whoever read standard output has gone: no error.
     BrokenPipe,
+    /// A command that was run for the user ended with this exit code, and has said why itself.
+    Command(u8),
 }
 
 impl Failure {
@@ -62,6 +64,7 @@ impl Failure {
         match self {
             Self::BrokenPipe => 0,
             Self::Invalid => 1,
+            Self::Command(code) => *code,
             Self::Error { .. } => 2,
         }
     }
@@ -84,6 +87,7 @@ plain!(
     crate::policy::PolicyError,
     crate::report::ArrayError,
     crate::bench::MeasureError,
+    crate::bench::EnergyError,
     crate::input::InputError,
     crate::validate::ValidateError,
 );

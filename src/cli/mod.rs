@@ -9,12 +9,14 @@ mod compare;
 mod completions;
 mod config;
 mod convert;
+mod energy;
 mod error;
 mod generate;
 mod info;
 mod output;
 mod progress;
 mod run;
+mod sensors;
 mod source;
 mod validate;
 
@@ -37,10 +39,12 @@ Examples:
   socbfs run road.gr --root 0 --parents tree.npy
   socbfs validate road.gr tree.npy --root 0    check anyone's tree
   socbfs compare before.json after.json
+  socbfs sensors                               what measures power here
+  socbfs energy -- make -j4                    the energy of any command
 
 Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device.
-Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD and
-SOCBFS_BOARD stand in for the flags of these names; SOCBFS_LOG=info (or debug)
+Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD,
+SOCBFS_BOARD and SOCBFS_ENERGY stand in for the flags of these names; SOCBFS_LOG=info (or debug)
 logs as -v does.";
 
 /// Breadth-first search, measured and validated.
@@ -82,6 +86,8 @@ enum Command {
     Convert(convert::ConvertArgs),
     Info(info::InfoArgs),
     Board(board::BoardArgs),
+    Sensors(sensors::SensorsArgs),
+    Energy(energy::CommandArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -126,6 +132,8 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
         Command::Board(arguments) => board::run(arguments, matches),
+        Command::Sensors(arguments) => sensors::run(arguments),
+        Command::Energy(arguments) => energy::run(arguments, cli.quiet),
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),
     }
 }

@@ -34,7 +34,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        bench::{Environment, GraphRecord, LayoutRecord, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, ValidationRecord},
+        bench::{
+            EnergyRecord, Environment, GraphRecord, LayoutRecord, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary,
+            ValidationRecord,
+        },
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
         engine::Simd,
         graph::{LayoutStats, Order, StepRecord},
@@ -110,6 +113,7 @@ mod tests {
             roots_asked: roots.len(),
             valid: true,
             summary: Summary::new(&roots, 16_775_900),
+            energy: EnergyRecord::unavailable("no power sensor was found on this machine", None),
             roots,
             warnings: Vec::new(),
         }

@@ -1,0 +1,574 @@
+//! Energy of the searches: windows that hold nothing but searches, the power of the idle machine beside them, and a model of what each
+//! level took.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use socbfs_power::{Domain, Energy, Joules, Meter, Skipped, Watts};
+
+use super::{MeasureError, RootRecord};
+use crate::{
+    bfs::{Direction, LevelPlan, Placement},
+    graph::{Layout, Vertex},
+    policy::Policy,
+    search::{Search, SearchOptions},
+    stats,
+};
+
+/// How energy is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EnergyOptions {
+    /// Least length of a window.
+    pub seconds: f64,
+    /// Fewest refreshes of the slowest counted sensor in a window.
+    pub refreshes: u64,
+    /// Windows: their spread is that of the result.
+    pub repeats: usize,
+}
+
+impl Default for EnergyOptions {
+    /// 10 s, 200 refreshes, 3 windows.
+    fn default() -> Self {
+        Self { seconds: 10.0, refreshes: 200, repeats: 3 }
+    }
+}
+
+impl EnergyOptions {
+    /// Idling and every calibrated strategy have windows of a third of the length.
+    fn third(&self) -> Self {
+        Self { seconds: self.seconds / 3.0, refreshes: self.refreshes.div_ceil(3), repeats: 1 }
+    }
+}
+
+/// The energy part of a record: measured, or why not.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct EnergyRecord {
+    /// Why there is no energy (`None` where there is).
+    pub unavailable: Option<String>,
+    /// What would change that.
+    pub cure: Option<String>,
+    /// What was measured.
+    pub measured: Option<MeasuredEnergy>,
+    /// Sensors that are there and were not used, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+impl EnergyRecord {
+    /// No energy, and why.
+    pub fn unavailable(reason: impl Into<String>, cure: Option<String>) -> Self {
+        Self { unavailable: Some(reason.into()), cure, ..Self::default() }
+    }
+
+    /// The statistics over the windows, where there are any.
+    pub fn summary(&self) -> Option<&EnergySummary> {
+        self.measured.as_ref()?.summary.as_ref()
+    }
+
+    /// Why there are no statistics.
+    pub fn reason(&self) -> Option<&str> {
+        self.unavailable.as_deref().or_else(|| self.measured.as_ref()?.problem.as_deref())
+    }
+}
+
+/// What was measured. Energies are in joules, powers in watts, times in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasuredEnergy {
+    /// What the counted sensors cover together.
+    pub scope: String,
+    /// The counted sensors.
+    pub sensors: Vec<String>,
+    /// Least length of a window.
+    pub window_seconds: f64,
+    /// Fewest refreshes in a window.
+    pub window_refreshes: u64,
+    /// The machine idle, before the searches.
+    pub idle: Energy,
+    /// The windows.
+    pub windows: Vec<EnergyWindow>,
+    /// Statistics over the windows (`None` where one is not complete).
+    pub summary: Option<EnergySummary>,
+    /// Why there are no statistics.
+    pub problem: Option<String>,
+    /// What each strategy and level took, by a model.
+    pub model: Model,
+}
+
+/// One window: searches from all roots in turn, again and again, and nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EnergyWindow {
+    /// Its energy.
+    pub energy: Energy,
+    /// Searches in it.
+    pub searches: u64,
+    /// Sum of their times: what the window is longer is the reading of the clock and of the records.
+    pub search_seconds: f64,
+    /// Harmonic mean of their traversed edges per second.
+    pub teps: f64,
+    /// Refreshes of the slowest counted sensor.
+    pub refreshes: u64,
+    /// Time of each strategy's levels.
+    pub strategies: Vec<StrategyTime>,
+}
+
+/// The time that one strategy took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StrategyTime {
+    /// Direction.
+    pub direction: Direction,
+    /// Device or devices.
+    pub device: &'static str,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// Statistics over the windows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EnergySummary {
+    /// Millions of traversed edges per second and watt: harmonic mean TEPS over the mean power, idle power included (the metric of
+    /// Green Graph500).
+    pub mteps_per_watt: stats::Summary,
+    /// The same over the power above the idle machine's (`None` where idling took as much).
+    pub mteps_per_watt_net_of_idle: Option<stats::Summary>,
+    /// Mean power.
+    pub watts: stats::Summary,
+    /// Energy of a search.
+    pub joules_per_search: stats::Summary,
+    /// The same without what the idle machine would have taken.
+    pub joules_per_search_net_of_idle: stats::Summary,
+    /// Energy of a search times its time.
+    pub energy_delay_joule_seconds: stats::Summary,
+    /// Power of the idle machine.
+    pub idle_watts: Watts,
+    /// Mean power by domain, over all windows.
+    pub domains: Vec<DomainWatts>,
+    /// Valid readings of all counted sensors in all windows.
+    pub samples: u64,
+    /// Times their counters started again at zero.
+    pub wraps: u64,
+}
+
+/// The mean power of a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DomainWatts {
+    /// The domain.
+    pub domain: Domain,
+    /// Mean power.
+    pub watts: Watts,
+    /// Whether it is a part of the sum.
+    pub counted: bool,
+}
+
+/// What each strategy and level took: the power of the strategy, measured in a window in which nothing else ran, times its time. A model:
+/// a level is far too short to be measured. The residual says how good it is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Model {
+    /// Why there is none.
+    pub unavailable: Option<String>,
+    /// The strategies that ran.
+    pub strategies: Vec<StrategyPower>,
+    /// (measured - modelled) / measured, over all windows.
+    pub residual: Option<f64>,
+    /// For every root, in the order of the record's roots, its levels.
+    pub roots: Vec<Vec<LevelModel>>,
+}
+
+/// A strategy: its calibrated power, and what it took in all windows by the model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StrategyPower {
+    /// Direction.
+    pub direction: Direction,
+    /// Device or devices.
+    pub device: &'static str,
+    /// Calibrated power (`None`: could not be calibrated, and why is in [`Model::unavailable`]).
+    pub watts: Option<Watts>,
+    /// Time in all windows.
+    pub seconds: f64,
+    /// Share of the time of all searches.
+    pub time_share: f64,
+    /// Modelled energy of one search's levels of this strategy.
+    pub modelled_joules_per_search: Option<Joules>,
+}
+
+/// The modelled energy of one level record.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LevelModel {
+    /// Its first level.
+    pub level: u32,
+    /// Modelled energy.
+    pub modelled_joules: Joules,
+}
+
+/// Why energy could not be measured although there is a sensor.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnergyError {
+    /// A search could not run.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    /// A search in a window did not do what the validated search from that root did.
+    #[error("the search from root {root} had {found} levels while energy was measured, and {validated} when it was validated")]
+    Different {
+        /// The root.
+        root: Vertex,
+        /// Levels in the window.
+        found: u32,
+        /// Levels of the validated tree.
+        validated: u32,
+    },
+}
+
+/// Direction and device: what decides the power of a level.
+type Strategy = (Direction, &'static str);
+
+fn strategy(plan: LevelPlan) -> Strategy {
+    let device = match plan.placement {
+        Placement::Cpu => "cpu",
+        Placement::Gpu(_) => "gpu",
+        Placement::Split { .. } | Placement::Apart { .. } => "cpu+gpu",
+    };
+    (plan.direction, device)
+}
+
+/// A policy under which every level has this strategy.
+fn policy_of(strategy: Strategy) -> Option<Policy> {
+    match strategy {
+        (Direction::TopDown, "cpu") => Some(Policy::Tc),
+        (Direction::BottomUp, "cpu") => Some(Policy::Bc),
+        _ => None,
+    }
+}
+
+/// Measures the energy of searches from the roots of `records`, all validated, by `meter`: the idle machine first, then windows of
+/// searches, then a window of each strategy that ran, for the model. `finished` is called between windows with the number done.
+///
+/// # Errors
+/// [`EnergyError`]. A sensor that fails is no error: the record then says that its window is not complete.
+pub fn measure_energy(
+    layout: &Layout,
+    mut search: Search<'_>,
+    search_options: &SearchOptions,
+    records: &[RootRecord],
+    meter: &Meter,
+    options: &EnergyOptions,
+    finished: &mut dyn FnMut(usize),
+) -> Result<EnergyRecord, EnergyError> {
+    let idle = idle(meter, &options.third());
+    finished(1);
+    warm_up(&mut search, records)?;
+    let mut windows = Vec::with_capacity(options.repeats);
+    for done in 0..options.repeats {
+        windows.push(window(&mut search, records, meter, options)?);
+        finished(2 + done);
+    }
+    // Its memory is needed for the searches that calibrate.
+    drop(search);
+    let summary = EnergySummary::new(&idle, &windows);
+    let problem = summary.is_none().then(|| why_incomplete(&idle, &windows));
+    let model = match summary {
+        Some(_) => model(layout, search_options, records, meter, options, &windows)?,
+        None => Model { unavailable: problem.clone(), ..Model::default() },
+    };
+    let measured = MeasuredEnergy {
+        scope: meter.scope().to_owned(),
+        sensors: meter.sensors(),
+        window_seconds: options.seconds,
+        window_refreshes: options.refreshes,
+        idle,
+        windows,
+        summary,
+        problem,
+        model,
+    };
+    Ok(EnergyRecord { unavailable: None, cure: None, measured: Some(measured), skipped: meter.skipped().to_vec() })
+}
+
+/// Sleeps until there are enough seconds and refreshes.
+fn idle(meter: &Meter, options: &EnergyOptions) -> Energy {
+    let window = meter.begin();
+    let begin = std::time::Instant::now();
+    let pause = Duration::from_secs_f64(options.seconds / 20.0);
+    while !is_long_enough(begin.elapsed(), meter.refreshes(&window), options) {
+        std::thread::sleep(pause);
+    }
+    meter.end(window)
+}
+
+/// A sensor that has gone has no more refreshes: a window does not wait for it for ever.
+fn is_long_enough(passed: Duration, refreshes: u64, options: &EnergyOptions) -> bool {
+    let seconds = passed.as_secs_f64();
+    let has_gone = refreshes == 0 && seconds >= 3.0 * options.seconds.max(1.0);
+    seconds >= options.seconds && (refreshes >= options.refreshes || has_gone || seconds >= 100.0 * options.seconds.max(1.0))
+}
+
+fn warm_up(search: &mut Search<'_>, records: &[RootRecord]) -> Result<(), EnergyError> {
+    if let Some(first) = records.first() {
+        run(search, first)?;
+    }
+    Ok(())
+}
+
+fn run(search: &mut Search<'_>, record: &RootRecord) -> Result<f64, EnergyError> {
+    let outcome = search.run_uncounted(record.root).map_err(MeasureError::from)?;
+    if outcome.levels != record.levels {
+        return Err(EnergyError::Different { root: record.root, found: outcome.levels, validated: record.levels });
+    }
+    Ok(outcome.elapsed.as_secs_f64())
+}
+
+/// One window: searches from all roots in turn until there are enough seconds and refreshes.
+fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, options: &EnergyOptions) -> Result<EnergyWindow, EnergyError> {
+    let mut strategies: Vec<(Strategy, u64)> = Vec::with_capacity(8);
+    let (mut searches, mut search_seconds, mut seconds_per_edge, mut looked) = (0_u64, 0.0, 0.0, 0.0);
+    let window = meter.begin();
+    let begin = std::time::Instant::now();
+    'searches: loop {
+        for record in records {
+            let seconds = run(search, record)?;
+            searches += 1;
+            search_seconds += seconds;
+            seconds_per_edge += seconds / record.edges as f64;
+            for level in search.records() {
+                let key = strategy(level.plan);
+                match strategies.iter_mut().find(|(found, _)| *found == key) {
+                    Some((_, nanoseconds)) => *nanoseconds += level.elapsed_ns,
+                    None => strategies.push((key, level.elapsed_ns)),
+                }
+            }
+            // The clock is read after every search; the sensors are asked only now and then once the time is up.
+            let passed = begin.elapsed();
+            if passed.as_secs_f64() >= options.seconds && passed.as_secs_f64() >= looked {
+                looked = passed.as_secs_f64() + 0.02;
+                if is_long_enough(passed, meter.refreshes(&window), options) {
+                    break 'searches;
+                }
+            }
+        }
+    }
+    let refreshes = meter.refreshes(&window);
+    let energy = meter.end(window);
+    let time = |((direction, device), nanoseconds): (Strategy, u64)| StrategyTime { direction, device, seconds: nanoseconds as f64 / 1e9 };
+    Ok(EnergyWindow {
+        energy,
+        searches,
+        search_seconds,
+        teps: searches as f64 / seconds_per_edge,
+        refreshes,
+        strategies: strategies.into_iter().map(time).collect(),
+    })
+}
+
+impl EnergySummary {
+    /// The statistics of `windows` (`None` where one of them, or `idle`, is not complete).
+    pub fn new(idle: &Energy, windows: &[EnergyWindow]) -> Option<Self> {
+        let idle_watts = idle.watts?;
+        let powers: Vec<Watts> = windows.iter().map(|window| window.energy.watts).collect::<Option<_>>()?;
+        let joules: Vec<Joules> = windows.iter().map(|window| window.energy.joules).collect::<Option<_>>()?;
+        let over = |value: &dyn Fn(usize, &EnergyWindow) -> f64| {
+            let values: Vec<f64> = windows.iter().enumerate().map(|(index, window)| value(index, window)).collect();
+            stats::Summary::of(&values)
+        };
+        let per_search = |index: usize, window: &EnergyWindow| joules[index].0 / window.searches as f64;
+        let net = powers.iter().all(|power| *power > idle_watts);
+        let counted = || windows.iter().flat_map(|window| &window.energy.rails).filter(|rail| rail.counted);
+        Some(Self {
+            mteps_per_watt: over(&|index, window| window.teps / 1e6 / powers[index].0)?,
+            mteps_per_watt_net_of_idle: if net { over(&|index, window| window.teps / 1e6 / (powers[index] - idle_watts).0) } else { None },
+            watts: over(&|index, _| powers[index].0)?,
+            joules_per_search: over(&per_search)?,
+            joules_per_search_net_of_idle: over(&|index, window| {
+                (joules[index] - idle_watts.during(window.energy.seconds)).0 / window.searches as f64
+            })?,
+            energy_delay_joule_seconds: over(&|index, window| per_search(index, window) * window.search_seconds / window.searches as f64)?,
+            idle_watts,
+            domains: domains(windows),
+            samples: counted().map(|rail| rail.samples).sum(),
+            wraps: counted().map(|rail| rail.wraps).sum(),
+        })
+    }
+}
+
+/// Mean power by domain over all windows that have it.
+fn domains(windows: &[EnergyWindow]) -> Vec<DomainWatts> {
+    let Some(first) = windows.first() else { return Vec::new() };
+    let mean = |domain: Domain| {
+        let of = |window: &EnergyWindow| window.energy.domains.iter().find(|found| found.domain == domain).map(|found| found.watts);
+        let found: Vec<Watts> = windows.iter().filter_map(of).collect();
+        Watts(found.iter().copied().sum::<Watts>().0 / found.len().max(1) as f64)
+    };
+    first.energy.domains.iter().map(|d| DomainWatts { domain: d.domain, watts: mean(d.domain), counted: d.counted }).collect()
+}
+
+fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
+    let all = std::iter::once(("while the machine idled", idle)).chain(windows.iter().map(|window| ("in a window", &window.energy)));
+    let found = all.into_iter().find_map(|(when, energy)| Some(format!("incomplete {when}: {}", energy.problem.as_deref()?)));
+    found.unwrap_or_else(|| "no window was measured".to_owned())
+}
+
+/// Measures the power of every strategy that ran, one at a time, and applies it to windows and levels.
+fn model(
+    layout: &Layout,
+    search_options: &SearchOptions,
+    records: &[RootRecord],
+    meter: &Meter,
+    options: &EnergyOptions,
+    windows: &[EnergyWindow],
+) -> Result<Model, EnergyError> {
+    let mut powers: Vec<(Strategy, Option<Watts>, f64)> = Vec::new();
+    for time in windows.iter().flat_map(|window| &window.strategies) {
+        let key = (time.direction, time.device);
+        match powers.iter_mut().find(|(found, ..)| *found == key) {
+            Some((.., seconds)) => *seconds += time.seconds,
+            None => powers.push((key, None, time.seconds)),
+        }
+    }
+    let mut unavailable = None;
+    for (key, watts, _) in &mut powers {
+        let Some(policy) = policy_of(*key) else {
+            unavailable = Some(format!("no policy runs {:?} on {} alone, so its power can't be calibrated", key.0, key.1));
+            continue;
+        };
+        let own = SearchOptions { policy, ..search_options.clone() };
+        let mut search = Search::new(layout, &own).map_err(MeasureError::from)?;
+        warm_up(&mut search, records)?;
+        let calibration = window(&mut search, records, meter, &options.third())?;
+        *watts = calibration.energy.watts;
+        if watts.is_none() {
+            unavailable = calibration.energy.problem;
+        }
+    }
+    Ok(apply(&powers, unavailable, records, windows))
+}
+
+/// The model of `powers` (strategy, watts, seconds in all windows).
+fn apply(
+    powers: &[(Strategy, Option<Watts>, f64)],
+    unavailable: Option<String>,
+    records: &[RootRecord],
+    windows: &[EnergyWindow],
+) -> Model {
+    let searches: u64 = windows.iter().map(|window| window.searches).sum();
+    let search_seconds: f64 = windows.iter().map(|window| window.search_seconds).sum();
+    let seconds: f64 = windows.iter().map(|window| window.energy.seconds).sum();
+    let power_of = |key: Strategy| powers.iter().find(|(found, ..)| *found == key).and_then(|(_, watts, _)| *watts);
+    let strategies = powers.iter().map(|&((direction, device), watts, time)| StrategyPower {
+        direction,
+        device,
+        watts,
+        seconds: time,
+        time_share: time / search_seconds,
+        modelled_joules_per_search: watts.map(|watts| Joules(watts.during(time).0 / searches as f64)),
+    });
+    let measured: Option<Joules> = windows.iter().map(|window| window.energy.joules).try_fold(Joules::default(), |sum, j| Some(sum + j?));
+    // What is no level (mapping back above all) is taken to use what the levels used on average.
+    let levels: f64 = powers.iter().map(|(.., time)| time).sum();
+    let modelled: Option<f64> =
+        powers.iter().map(|(_, watts, time)| watts.map(|watts| watts.during(*time).0)).try_fold(0.0, |sum, joules| Some(sum + joules?));
+    let residual = match (measured, modelled) {
+        (Some(Joules(measured)), Some(modelled)) if levels > 0.0 && measured > 0.0 => {
+            Some((measured - modelled * seconds / levels) / measured)
+        }
+        _ => None,
+    };
+    let level = |record: &crate::bfs::LevelRecord| {
+        let watts = power_of(strategy(record.plan))?;
+        Some(LevelModel { level: record.stats.level, modelled_joules: watts.during(record.elapsed_ns as f64 / 1e9) })
+    };
+    let roots: Option<Vec<Vec<LevelModel>>> = records.iter().map(|root| root.level_records.iter().map(level).collect()).collect();
+    Model { unavailable, strategies: strategies.collect(), residual, roots: roots.unwrap_or_default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use socbfs_power::{Selection, Tree, discover};
+
+    use super::*;
+    use crate::{
+        bench::measure,
+        graph::{BuildOptions, EdgeList, Listing},
+    };
+
+    /// A machine with one INA219 that says 18 W.
+    fn machine(root: &Path) -> Tree {
+        let chip = root.join("sys/class/hwmon/hwmon0");
+        fs::create_dir_all(&chip).unwrap();
+        for (name, text) in [("name", "ina219"), ("power1_input", "18000000")] {
+            fs::write(chip.join(name), text).unwrap();
+        }
+        Tree::new(root)
+    }
+
+    fn measured(options: &EnergyOptions, during: impl FnOnce(&Path) + Send) -> EnergyRecord {
+        let folder = tempfile::tempdir().unwrap();
+        let selection = Selection::named(discover(&machine(folder.path())), &["ina2xx".to_owned()], None).unwrap();
+        let meter = Meter::start(selection).unwrap();
+        let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 4]], Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let search_options = SearchOptions::default();
+        let mut search = Search::new(&layout, &search_options).unwrap();
+        let records = measure(&edges, &layout, &mut search, &[0, 2], &mut |_| ()).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| during(folder.path()));
+            measure_energy(&layout, search, &search_options, &records, &meter, options, &mut |_| ()).unwrap()
+        })
+    }
+
+    #[test]
+    fn windows_hold_nothing_but_searches_and_give_the_programmed_power() {
+        let options = EnergyOptions { seconds: 0.3, refreshes: 10, repeats: 2 };
+        let record = measured(&options, |_| ());
+        let energy = record.measured.as_ref().unwrap();
+        assert_eq!((&energy.scope[..], energy.windows.len()), ("soc-rails", 2));
+        let summary = record.summary().unwrap();
+        assert!((summary.watts.mean - 18.0).abs() < 1e-9 && (summary.idle_watts.0 - 18.0).abs() < 1e-9, "{summary:?}");
+        // A constant power leaves nothing above idling.
+        assert_eq!(summary.mteps_per_watt_net_of_idle, None);
+        for window in &energy.windows {
+            assert!(window.energy.seconds >= 0.3 && window.refreshes >= 10 && window.searches > 100, "{window:?}");
+            assert!(window.search_seconds <= window.energy.seconds && window.search_seconds > 0.3 * window.energy.seconds, "{window:?}");
+            let joules = window.energy.joules.unwrap().0;
+            assert!((joules - 18.0 * window.energy.seconds).abs() < 1e-6 * joules);
+        }
+        let per_search = energy.windows[0].energy.joules.unwrap().0 / energy.windows[0].searches as f64;
+        assert!(summary.joules_per_search.min <= per_search && per_search <= summary.joules_per_search.max);
+        assert!((summary.mteps_per_watt.max - energy.windows.iter().map(|w| w.teps).fold(0.0, f64::max) / 18e6).abs() < 1e-9);
+        // Every strategy takes 18 W, so the model is exact, and its levels are those of the record.
+        assert!(energy.model.unavailable.is_none() && energy.model.residual.unwrap().abs() < 1e-6, "{:?}", energy.model);
+        assert_eq!(energy.model.roots.len(), 2);
+        assert!(energy.model.roots.iter().flatten().all(|level| level.modelled_joules.0 > 0.0));
+    }
+
+    #[test]
+    fn a_sensor_that_vanishes_leaves_no_figure() {
+        let options = EnergyOptions { seconds: 0.3, refreshes: 10, repeats: 2 };
+        let record = measured(&options, |root| {
+            std::thread::sleep(Duration::from_millis(350));
+            fs::write(root.join("sys/class/hwmon/hwmon0/power1_input"), "").unwrap();
+        });
+        assert_eq!(record.summary(), None);
+        assert!(record.reason().unwrap().contains("the sensor has gone"), "{:?}", record.reason());
+        assert!(record.measured.unwrap().model.unavailable.is_some());
+    }
+
+    #[test]
+    fn a_different_tree_is_told() {
+        let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let mut records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        records[0].levels = 9;
+        let error = run(&mut search, &records[0]).unwrap_err();
+        assert!(matches!(error, EnergyError::Different { found: 3, validated: 9, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_window_ends_when_both_are_reached_and_does_not_wait_for_the_dead() {
+        let options = EnergyOptions { seconds: 10.0, refreshes: 200, repeats: 1 };
+        for (seconds, refreshes, enough) in
+            [(9.9, 500, false), (10.0, 199, false), (10.0, 200, true), (25.0, 120, false), (30.0, 0, true), (1000.0, 120, true)]
+        {
+            assert_eq!(is_long_enough(Duration::from_secs_f64(seconds), refreshes, &options), enough, "{seconds} {refreshes}");
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! `socbfs energy`, and the energy flags of `bench`.
+
+use std::{
+    ffi::OsString,
+    fmt::Write as _,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use clap::Args;
+use serde::Serialize;
+use socbfs_power::{Energy, Meter, Profile, Rail, RailEnergy, SelectError, Selection, Skipped, Source, Tree, discover};
+
+use super::{config::board_failure, error::Failure, output::Output, progress::Progress, say};
+use crate::{
+    bench::{EnergyOptions, EnergyRecord, RootRecord, measure_energy},
+    board::{self, Board, Power},
+    graph::Layout,
+    policy::Policy,
+    report::numbers::seconds,
+    search::{Search, SearchOptions},
+    stats,
+};
+
+/// Where sensors are looked for and which of them are used.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Energy")]
+pub(super) struct SensorArgs {
+    /// auto: what `socbfs sensors` says; off; or sensors to be added up, with commas between: FAMILY, FAMILY:ID, FAMILY:LABEL, or a
+    /// meter: smartpower2:/dev/ttyUSB0, smartpower3:udp:6000, wt310:/dev/usbtmc0, external:FILE (lines of seconds and watts)
+    #[arg(long, value_name = "SENSOR", env = "SOCBFS_ENERGY", hide_env_values = true, value_delimiter = ',', default_value = "auto")]
+    energy: Vec<String>,
+
+    /// Look for sensors below this directory instead of /
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    sensor_root: PathBuf,
+}
+
+/// The energy flags of `bench`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Energy")]
+pub(super) struct EnergyArgs {
+    #[command(flatten)]
+    sensors: SensorArgs,
+
+    /// Least length of a window of searches
+    #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().seconds, value_parser = parse_seconds)]
+    energy_seconds: f64,
+
+    /// Windows: their spread is that of the result
+    #[arg(long, value_name = "N", default_value_t = EnergyOptions::default().repeats, value_parser = parse_count)]
+    energy_repeats: usize,
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.1..=86_400.0).contains(&value) => Ok(value),
+        _ => Err("not a number of seconds from 0.1 to 86400".to_owned()),
+    }
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=1000) => Ok(count),
+        _ => Err("not a number from 1 to 1000".to_owned()),
+    }
+}
+
+/// What was asked for.
+enum Wish<'a> {
+    Off,
+    Auto,
+    Named(&'a [String]),
+}
+
+impl SensorArgs {
+    fn wish(&self) -> Result<Wish<'_>, Failure> {
+        match &self.energy[..] {
+            [one] if one == "auto" => Ok(Wish::Auto),
+            [one] if one == "off" => Ok(Wish::Off),
+            names if names.iter().any(|name| name == "auto" || name == "off" || name.is_empty()) => {
+                Err(Failure::new("--energy is auto, off, or a list of sensors").cure("`socbfs sensors` names those that are there"))
+            }
+            names => Ok(Wish::Named(names)),
+        }
+    }
+
+    pub(super) fn sources(&self) -> Vec<Source> {
+        discover(&Tree::new(&self.sensor_root))
+    }
+
+    /// Starts the meter. `None` with the reason where nothing can be measured and nothing was asked for by name.
+    fn meter(&self, profile: Option<&Profile>) -> Result<Result<Meter, EnergyRecord>, Failure> {
+        let refused = |error: SelectError, skipped: Vec<Skipped>| EnergyRecord {
+            skipped,
+            ..EnergyRecord::unavailable(error.to_string(), error.cure())
+        };
+        match self.wish()? {
+            Wish::Off => Ok(Err(EnergyRecord::unavailable("switched off with --energy off", None))),
+            Wish::Auto => {
+                let sources = self.sources();
+                let skipped = Selection::everything(sources, None).skipped().to_vec();
+                let started = Selection::automatic(self.sources(), profile).and_then(Meter::start);
+                Ok(started.map_err(|error| refused(error, skipped)))
+            }
+            Wish::Named(names) => {
+                let meter = Selection::named(self.sources(), names, profile).and_then(Meter::start);
+                meter.map(Ok).map_err(|error| select_failure(&error))
+            }
+        }
+    }
+}
+
+/// A sensor error with its cure.
+fn select_failure(error: &SelectError) -> Failure {
+    let failure = Failure::because("can't measure energy", error);
+    match error.cure() {
+        Some(cure) => failure.cure(cure),
+        None => failure.cure("`socbfs sensors` shows what is there and why it can't be used"),
+    }
+}
+
+/// What the profile in force says of power sensors: that of `--board`, else that of the board this is found to be.
+pub(super) fn profile(given: &Power) -> Result<Option<Profile>, Failure> {
+    let detected;
+    let power = if given.rails.is_empty() {
+        let found = board::detect(Path::new("/")).map_err(|error| board_failure(&error))?;
+        let text = board::shipped_text(found.name).unwrap_or_default();
+        detected = Board::<Policy>::parse(text, found.name).map_err(|error| board_failure(&error))?;
+        &detected.power
+    } else {
+        given
+    };
+    converted(power)
+}
+
+/// What the profile at `path` says of power sensors, or that of the board this is found to be.
+pub(super) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure> {
+    let given = match path {
+        Some(path) => Board::<Policy>::load(path).map_err(|error| board_failure(&error))?.power,
+        None => Power::default(),
+    };
+    profile(&given)
+}
+
+/// The profile's words in those of the power crate. The names are the same in both.
+fn converted(power: &Power) -> Result<Option<Profile>, Failure> {
+    let Some(scope) = power.scope.filter(|_| !power.rails.is_empty()) else { return Ok(None) };
+    let rail = |rail: &board::Rail| {
+        Ok(Rail {
+            family: same_name(&rail.family)?,
+            id: rail.id.as_ref().map(|pattern| pattern.as_str().to_owned()),
+            label: rail.label.as_ref().map(|pattern| pattern.as_str().to_owned()),
+            domain: same_name(&rail.domain)?,
+            counted: rail.counted,
+            factor: f64::from(rail.sign) * rail.scale,
+        })
+    };
+    let rails = power.rails.iter().map(rail).collect::<Result<_, Failure>>()?;
+    Ok(Some(Profile { scope: same_name(&scope)?, rails }))
+}
+
+/// A value of one enum as that of another which has the same names.
+fn same_name<T: serde::de::DeserializeOwned>(value: &impl Serialize) -> Result<T, Failure> {
+    let text = serde_json::to_value(value).and_then(serde_json::from_value);
+    text.map_err(|error| Failure::because("the board profile names what the power sensors don't know", &error))
+}
+
+impl EnergyArgs {
+    /// Finds out before the work begins whether sensors that were asked for by name can be used.
+    pub(super) fn check(&self, power: &Power) -> Result<(), Failure> {
+        if let Wish::Named(_) = self.sensors.wish()? {
+            self.sensors.meter(profile(power)?.as_ref())?.map_err(|_| Failure::new("no sensor"))?;
+        }
+        Ok(())
+    }
+
+    /// Measures the energy of searches from the roots of `records`.
+    pub(super) fn measure(
+        &self,
+        power: &Power,
+        layout: &Layout,
+        search: Search<'_>,
+        search_options: &SearchOptions,
+        records: &[RootRecord],
+    ) -> Result<EnergyRecord, Failure> {
+        let meter = match self.sensors.meter(profile(power)?.as_ref())? {
+            Ok(meter) => meter,
+            Err(unavailable) => return Ok(unavailable),
+        };
+        let options = EnergyOptions { seconds: self.energy_seconds, repeats: self.energy_repeats, ..EnergyOptions::default() };
+        // Idling, the windows; then each strategy.
+        let progress = Progress::still("Measuring energy", options.repeats as u64 + 1);
+        let record = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done))?;
+        Ok(record)
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs energy -- make -j4
+  socbfs energy --repeat 5 -- ./bfs -g 20
+  socbfs energy --energy ina2xx:0-0040,ina2xx:0-0045 --json e.json -- ./search
+
+The command's own output is left alone: the energy is told on standard error, as
+perf stat does. Exit code: the command's.";
+
+/// Measure the energy of a command
+///
+/// Idle power is a part of it. Where no sensor can be used the command runs all the same, and the reason is told.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CommandArgs {
+    #[command(flatten)]
+    sensors: SensorArgs,
+
+    /// Board profile that says which rails add up [default: that of the board this is]
+    #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    board: Option<PathBuf>,
+
+    /// Run the command so many times and tell the spread
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = parse_count)]
+    repeat: usize,
+
+    /// Write the energies as JSON ("-": standard output)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// What `energy --json` writes.
+#[derive(Debug, Serialize)]
+struct CommandRecord {
+    schema: &'static str,
+    schema_version: u32,
+    /// Time of the start, RFC 3339 in UTC.
+    time: String,
+    command: Vec<String>,
+    /// Exit code of each run (`None`: ended by a signal).
+    exit_codes: Vec<Option<i32>>,
+    /// Why there is no energy.
+    unavailable: Option<String>,
+    /// Energy of each run: joules, watts, seconds.
+    runs: Vec<Energy>,
+    /// Sensors that are there and were not used, and why.
+    skipped: Vec<Skipped>,
+}
+
+pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let (meter, unavailable) = match arguments.sensors.meter(profile_at(arguments.board.as_deref())?.as_ref())? {
+        Ok(meter) => (Some(meter), None),
+        Err(unavailable) => (None, Some(unavailable)),
+    };
+    let command: Vec<String> = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut record = CommandRecord {
+        schema: "socbfs-energy",
+        schema_version: 1,
+        time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        unavailable: unavailable.as_ref().and_then(|record| record.unavailable.clone()),
+        skipped: unavailable
+            .as_ref()
+            .map(|record| record.skipped.clone())
+            .or_else(|| meter.as_ref().map(|m| m.skipped().to_vec()))
+            .unwrap_or_default(),
+        exit_codes: Vec::new(),
+        runs: Vec::new(),
+        command,
+    };
+    let mut code = 0;
+    for _ in 0..arguments.repeat {
+        let window = meter.as_ref().map(|meter| (meter, meter.begin()));
+        let status = Command::new(&arguments.command[0]).args(&arguments.command[1..]).status();
+        let energy = window.map(|(meter, window)| meter.end(window));
+        let status = status.map_err(|error| {
+            Failure::because(&format!("can't run {}", record.command[0]), &error).cure("check the spelling of the command")
+        })?;
+        record.runs.extend(energy);
+        record.exit_codes.push(status.code());
+        // As a shell has it for a command that a signal ended.
+        code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        if code != 0 {
+            break;
+        }
+    }
+    if !quiet {
+        let cure = unavailable.and_then(|record| record.cure);
+        say(&told(&record, cure.as_deref()));
+    }
+    if let Some(json) = json {
+        json.finish(|out| {
+            serde_json::to_writer(&mut *out, &record)?;
+            out.write_all(b"\n")
+        })?;
+    }
+    match u8::try_from(code) {
+        Ok(0) => Ok(()),
+        Ok(code) => Err(Failure::Command(code)),
+        Err(_) => Err(Failure::Command(255)),
+    }
+}
+
+/// The energies for people.
+fn told(record: &CommandRecord, cure: Option<&str>) -> String {
+    let mut text = format!("\n  Energy of {}\n\n", record.command.join(" "));
+    // Writing to a String can't fail.
+    let _ = match (&record.runs[..], &record.unavailable) {
+        ([], reason) => writeln!(text, "  n/a: {}", reason.as_deref().unwrap_or("the command was not measured")),
+        (runs, _) => runs.iter().try_for_each(|energy| one_run(&mut text, energy)).and_then(|()| spread(&mut text, runs)),
+    };
+    if let Some(cure) = cure {
+        let _ = writeln!(text, "  help: {cure}");
+    }
+    text
+}
+
+fn one_run(text: &mut String, energy: &Energy) -> std::fmt::Result {
+    for rail in &energy.rails {
+        writeln!(text, "  {}", rail_line(rail))?;
+    }
+    match (energy.joules, energy.watts, &energy.problem) {
+        (Some(joules), Some(watts), _) => {
+            writeln!(text, "  {joules:>12}  {watts:>10}  sum of the counted: {}, in {}", energy.scope, seconds(energy.seconds))
+        }
+        (.., problem) => writeln!(text, "  {:>12}  {:>10}  {}", "n/a", "n/a", problem.as_deref().unwrap_or("the window was too short")),
+    }
+}
+
+fn rail_line(rail: &RailEnergy) -> String {
+    let value = |value: Option<String>| value.unwrap_or_else(|| "n/a".to_owned());
+    let label = rail.label.as_deref().map_or_else(String::new, |label| format!(" {label}"));
+    let counted = if rail.counted { "counted" } else { "a part" };
+    let samples = if rail.signal == "counter" {
+        format!("{} wraps", rail.wraps)
+    } else {
+        format!("{} samples, {:.1}/s", rail.samples, rail.rate_hertz)
+    };
+    format!(
+        "{:>12}  {:>10}  {}{label} ({}), {counted}, {samples}",
+        value(rail.joules.map(|joules| joules.to_string())),
+        value(rail.watts.map(|watts| watts.to_string())),
+        rail.sensor,
+        rail.domain
+    )
+}
+
+fn spread(text: &mut String, runs: &[Energy]) -> std::fmt::Result {
+    let joules: Option<Vec<f64>> = runs.iter().map(|run| run.joules.map(|joules| joules.0)).collect();
+    match joules.filter(|joules| joules.len() > 1).and_then(|joules| stats::Summary::of(&joules)) {
+        Some(summary) => writeln!(
+            text,
+            "\n  {:.4} J +/- {:.4} J over {} runs ({:.4} .. {:.4})",
+            summary.mean,
+            summary.stddev.unwrap_or(0.0),
+            summary.count,
+            summary.min,
+            summary.max
+        ),
+        None => Ok(()),
+    }
+}
+
+/// How long a display measures before it says something.
+pub(super) const GLANCE: Duration = Duration::from_millis(1000);
+
+#[cfg(test)]
+mod tests {
+    use socbfs_power::{Domain, Family, Scope};
+
+    use super::*;
+
+    #[test]
+    fn the_names_of_profiles_and_sensors_are_the_same() {
+        for name in board::shipped() {
+            let board = Board::<Policy>::parse(board::shipped_text(name).unwrap(), name).unwrap();
+            let profile = converted(&board.power).unwrap();
+            assert_eq!(profile.map_or(0, |profile| profile.rails.len()), board.power.rails.len(), "{name}");
+        }
+        let text = "schema = 1\n[board]\nname = 'b'\n[power]\nscope = 'board-input'\n[[power.rails]]\nfamily = 'power-supply'\nid = 'battery'\ndomain = 'board'\ncounted = true\nsign = -1\nscale = 1000.0\n";
+        let power = Board::<Policy>::parse(text, "b").unwrap().power;
+        let profile = converted(&power).unwrap().unwrap();
+        assert_eq!(profile.scope, Scope::BoardInput);
+        let rail = &profile.rails[0];
+        assert_eq!((rail.family, rail.domain, rail.id.as_deref()), (Family::PowerSupply, Domain::Board, Some("battery")));
+        assert!((rail.factor + 1000.0).abs() < 1e-9);
+        assert_eq!(converted(&Power::default()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_wish_is_one_of_three() {
+        let arguments =
+            |names: &[&str]| SensorArgs { energy: names.iter().map(|&n| n.to_owned()).collect(), sensor_root: "/nowhere".into() };
+        assert!(matches!(arguments(&["auto"]).wish(), Ok(Wish::Auto)));
+        assert!(matches!(arguments(&["off"]).wish(), Ok(Wish::Off)));
+        assert!(matches!(arguments(&["ina2xx", "powercap"]).wish(), Ok(Wish::Named(names)) if names.len() == 2));
+        assert!(arguments(&["auto", "ina2xx"]).wish().is_err());
+        let none = arguments(&["auto"]).meter(None).unwrap().unwrap_err();
+        assert!(none.reason().unwrap().contains("no power sensor"), "{none:?}");
+    }
+}

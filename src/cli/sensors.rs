@@ -1,0 +1,274 @@
+//! `socbfs sensors`: what measures power here.
+
+use std::{fmt::Write as _, io::Write as _, path::PathBuf, time::Duration};
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use socbfs_power::{Energy, Meter, Profile, SelectError, Selection, Skipped, Source, Tree, discover, open_named};
+
+use super::{
+    energy::{GLANCE, profile_at},
+    error::Failure,
+    output::print,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs sensors
+  socbfs sensors smartpower3:/dev/ttyUSB0      a meter is named by where it is
+  socbfs sensors watch --interval 0.5
+  socbfs sensors --json | jq '.sensors[].watts'
+
+`bench` and `energy` measure by what the last line names, or by what --energy
+names.";
+
+/// Show the power sensors of this machine, or why they can't be used
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(super) struct SensorsArgs {
+    #[command(subcommand)]
+    command: Option<SensorsCommand>,
+
+    #[command(flatten)]
+    found: FoundArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum SensorsCommand {
+    /// Print the power of every sensor again and again
+    Watch {
+        #[command(flatten)]
+        found: FoundArgs,
+
+        /// Seconds between two lines
+        #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = parse_interval)]
+        interval: f64,
+
+        /// End after so many lines
+        #[arg(long, value_name = "N")]
+        count: Option<u64>,
+    },
+}
+
+/// Which sensors to show.
+#[derive(Debug, Args)]
+struct FoundArgs {
+    /// Meters to show beside what is found
+    #[arg(value_name = "METER")]
+    meters: Vec<String>,
+
+    /// Board profile that says what rails feed [default: that of the board this is]
+    #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    board: Option<PathBuf>,
+
+    /// Look for sensors below this directory instead of /
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    sensor_root: PathBuf,
+}
+
+fn parse_interval(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.05..=3600.0).contains(&value) => Ok(value),
+        _ => Err("not a number of seconds from 0.05 to 3600".to_owned()),
+    }
+}
+
+/// What there is to say about the sensors.
+#[derive(Debug, Serialize)]
+struct Sensors {
+    schema: &'static str,
+    schema_version: u32,
+    /// Usable sensors.
+    sensors: Vec<Usable>,
+    /// The others, with reason and cure.
+    unusable: Vec<Skipped>,
+    /// What `--energy auto` adds up.
+    auto: Auto,
+}
+
+/// A usable sensor. Watts are the mean of about a second.
+#[derive(Debug, Serialize)]
+struct Usable {
+    sensor: String,
+    label: Option<String>,
+    domain: String,
+    scope: String,
+    part: String,
+    signal: &'static str,
+    refresh_ms: f64,
+    watts: Option<f64>,
+    problem: Option<String>,
+    place: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Auto {
+    scope: Option<String>,
+    sensors: Vec<String>,
+    reason: Option<String>,
+    cure: Option<String>,
+}
+
+impl FoundArgs {
+    fn sources(&self) -> Result<Vec<Source>, Failure> {
+        let mut sources = discover(&Tree::new(&self.sensor_root));
+        for name in &self.meters {
+            let meter = open_named(name).ok_or_else(|| {
+                Failure::new(format!("{name:?} is no meter"))
+                    .cure("meters: smartpower2:/dev/ttyUSB0, smartpower3:udp:6000, wt310:/dev/usbtmc0, external:FILE; what the system shows is found by itself")
+            })?;
+            sources.push(meter);
+        }
+        Ok(sources)
+    }
+
+    fn profile(&self) -> Result<Option<Profile>, Failure> {
+        profile_at(self.board.as_deref())
+    }
+}
+
+pub(super) fn run(arguments: &SensorsArgs) -> Result<(), Failure> {
+    match &arguments.command {
+        None => show(&arguments.found, arguments.json),
+        Some(SensorsCommand::Watch { found, interval, count }) => watch(found, Duration::from_secs_f64(*interval), *count),
+    }
+}
+
+fn started(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Meter, Failure> {
+    // Nothing is counted here, so no sensor is indispensable: this fails only where no thread can be started.
+    Meter::start(Selection::everything(sources, profile)).map_err(|error| Failure::because("can't read the sensors", &error))
+}
+
+fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
+    let profile = found.profile()?;
+    let meter = started(found.sources()?, profile.as_ref())?;
+    let energy = meter.idle(if meter.picks().next().is_some() { GLANCE } else { Duration::ZERO });
+    let usable = meter.picks().zip(&energy.rails).map(|(pick, rail)| Usable {
+        sensor: rail.sensor.clone(),
+        label: rail.label.clone(),
+        domain: pick.domain.to_string(),
+        scope: pick.channel.scope.to_string(),
+        part: pick.channel.part.to_string(),
+        signal: rail.signal,
+        refresh_ms: rail.refresh_ms,
+        watts: rail.watts.map(|watts| watts.0),
+        problem: rail.problem.clone(),
+        place: pick.channel.place.clone(),
+    });
+    let sensors = Sensors {
+        schema: "socbfs-sensors",
+        schema_version: 1,
+        sensors: usable.collect(),
+        unusable: meter.skipped().to_vec(),
+        auto: automatic(found, profile.as_ref())?,
+    };
+    if json {
+        let text = serde_json::to_string(&sensors).map_err(|error| Failure::because("can't write JSON", &error))?;
+        return print(&format!("{text}\n"));
+    }
+    print(&table(&sensors))
+}
+
+/// What `--energy auto` would measure: found out as it does.
+fn automatic(found: &FoundArgs, profile: Option<&Profile>) -> Result<Auto, Failure> {
+    // Meters are never chosen by themselves.
+    let sources = discover(&Tree::new(&found.sensor_root));
+    match Selection::automatic(sources, profile).and_then(Meter::start) {
+        Ok(meter) => Ok(Auto { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), reason: None, cure: None }),
+        Err(error) => Ok(Auto { scope: None, sensors: Vec::new(), reason: Some(error.to_string()), cure: SelectError::cure(&error) }),
+    }
+}
+
+fn table(all: &Sensors) -> String {
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = write_table(&mut text, all);
+    text
+}
+
+fn write_table(out: &mut String, all: &Sensors) -> std::fmt::Result {
+    if !all.sensors.is_empty() {
+        let width = |of: &dyn Fn(&Usable) -> usize, least: usize| all.sensors.iter().map(of).max().unwrap_or(0).max(least) + 2;
+        let (first, second) = (width(&|s| s.sensor.len(), 6), width(&|s| s.label.as_ref().map_or(0, String::len), 5));
+        writeln!(out, "{:<first$}{:<second$}{:<12}{:>10}  {:>9}  covers", "sensor", "label", "feeds", "now", "new every")?;
+        for sensor in &all.sensors {
+            let label = sensor.label.as_deref().unwrap_or("");
+            let watts = sensor.watts.map_or_else(|| "n/a".to_owned(), |watts| socbfs_power::Watts(watts).to_string());
+            writeln!(
+                out,
+                "{:<first$}{label:<second$}{:<12}{watts:>10}  {:>6} ms  {}",
+                sensor.sensor, sensor.domain, sensor.refresh_ms, sensor.scope
+            )?;
+            if let Some(problem) = &sensor.problem {
+                writeln!(out, "  {problem}")?;
+            }
+        }
+        writeln!(out)?;
+    }
+    for skipped in &all.unusable {
+        writeln!(out, "not usable: {skipped}")?;
+        if let Some(cure) = &skipped.cure {
+            writeln!(out, "  help: {cure}")?;
+        }
+    }
+    if !all.unusable.is_empty() {
+        writeln!(out)?;
+    }
+    match (&all.auto.scope, &all.auto.reason) {
+        (Some(scope), _) => writeln!(out, "--energy auto measures {scope}: {}", all.auto.sensors.join(" + ")),
+        (None, reason) => {
+            writeln!(out, "--energy auto measures nothing: {}", reason.as_deref().unwrap_or("no sensor"))?;
+            all.auto.cure.as_ref().map_or(Ok(()), |cure| writeln!(out, "  help: {cure}"))
+        }
+    }
+}
+
+fn watch(found: &FoundArgs, interval: Duration, count: Option<u64>) -> Result<(), Failure> {
+    let profile = found.profile()?;
+    let meter = started(found.sources()?, profile.as_ref())?;
+    if meter.picks().next().is_none() {
+        let reason = meter.skipped().first().map_or_else(|| "no power sensor was found on this machine".to_owned(), ToString::to_string);
+        return Err(Failure::new(reason).cure("`socbfs sensors` shows what is there and why it can't be used"));
+    }
+    let names: Vec<String> = meter.picks().map(|pick| pick.channel.label.clone().unwrap_or_else(|| pick.channel.id.clone())).collect();
+    let mut out = std::io::stdout().lock();
+    let mut line = |cells: &[String]| {
+        let text: String = cells.iter().map(|cell| format!("{cell:>16}")).collect();
+        writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
+    };
+    let head: Vec<String> = std::iter::once("seconds".to_owned()).chain(names.iter().map(|name| format!("{name} W"))).collect();
+    line(&head)?;
+    let (begin, mut done) = (std::time::Instant::now(), 0);
+    while count.is_none_or(|count| done < count) {
+        let energy: Energy = meter.idle(interval);
+        let watts = energy.rails.iter().map(|rail| rail.watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{:.3}", watts.0)));
+        let cells: Vec<String> = std::iter::once(format!("{:.2}", begin.elapsed().as_secs_f64())).chain(watts).collect();
+        line(&cells)?;
+        done += 1;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_sensors_says_so() {
+        let auto = Auto { scope: None, sensors: Vec::new(), reason: Some("no power sensor was found on this machine".into()), cure: None };
+        let none = Sensors { schema: "socbfs-sensors", schema_version: 1, sensors: Vec::new(), unusable: Vec::new(), auto };
+        assert_eq!(table(&none), "--energy auto measures nothing: no power sensor was found on this machine\n");
+    }
+
+    #[test]
+    fn intervals_are_checked() {
+        assert!(parse_interval("0.5").is_ok());
+        for bad in ["0", "-1", "x", "nan", "1e9"] {
+            assert!(parse_interval(bad).is_err(), "{bad}");
+        }
+    }
+}
