@@ -20,6 +20,8 @@ fn socbfs() -> Command {
     for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "LOG"] {
         command.env_remove(format!("SOCBFS_{name}"));
     }
+    // On a machine with a sensor every benchmark would take half a minute more.
+    command.env("SOCBFS_ENERGY", "off");
     command
 }
 
@@ -81,7 +83,8 @@ impl Folder {
 #[test]
 fn bench_prints_the_keys_of_graph500_and_nothing_else() {
     let output = good(&["bench", "--kronecker", "8", "--roots", "5", "--threads", "2"]);
-    let lines: Vec<&str> = stdout(&output).lines().collect();
+    let (energy, lines): (Vec<&str>, Vec<&str>) = stdout(&output).lines().partition(|line| line.starts_with("energy  "));
+    assert!(energy.len() > 10 && energy.iter().all(|line| line[32..].starts_with("n/a") || line.starts_with("energy  reason:")));
     let keys: Vec<&str> = lines.iter().map(|line| line.split_once(':').unwrap().0).collect();
     let statistics = ["min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev"];
     let mut expected: Vec<String> =
@@ -159,6 +162,153 @@ fn json_has_schema_environment_and_every_root() {
     let teps = record["summary"]["teps"]["harmonic_mean"].as_f64().unwrap();
     let per_edge: f64 = roots.iter().map(|root| root["seconds"].as_f64().unwrap() / root["edges"].as_f64().unwrap()).sum();
     assert!((teps * per_edge / 3.0 - 1.0).abs() < 1e-9);
+}
+
+/// A machine with INA231 rails as on an Odroid-XU3, which say 3 W and 1 W, in `folder`.
+fn machine(folder: &Folder) -> String {
+    for (chip, device, label, power) in [("hwmon0", "0-0040", "VDD_ARM", "3000000"), ("hwmon1", "0-0045", "VDD_KFC", "1000000")] {
+        let path = Path::new(&folder.path("sys/class/hwmon")).join(chip);
+        fs::create_dir_all(&path).unwrap();
+        for (name, text) in [("name", "ina231"), ("power1_input", power), ("update_interval", "2"), ("label", label)] {
+            fs::write(path.join(name), text).unwrap();
+        }
+        std::os::unix::fs::symlink(format!("../../../{device}"), path.join("device")).unwrap();
+    }
+    folder.path("")
+}
+
+/// Settings for a quick measurement of that machine.
+const QUICK: [&str; 4] = ["--energy-seconds", "0.5", "--energy-repeats", "2"];
+
+#[test]
+fn energy_is_measured_by_the_sensors_that_are_named() {
+    let folder = Folder::new();
+    let (root, json) = (machine(&folder), folder.path("r.json"));
+    let sensors = ["--sensor-root", &root, "--energy", "ina2xx:0-0040,ina2xx:VDD_KFC"];
+    let output = good(&[&["bench", "--kronecker", "8", "--roots", "4", "--json", &json], &sensors[..], &QUICK[..]].concat());
+    let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let energy = &record["energy"]["measured"];
+    assert_eq!((&energy["scope"], &record["energy"]["unavailable"]), (&Value::from("soc-rails"), &Value::Null));
+    assert_eq!(energy["sensors"], serde_json::json!(["ina2xx:0-0040", "ina2xx:0-0045"]));
+    let windows = energy["windows"].as_array().unwrap();
+    assert_eq!(windows.len(), 2);
+    for window in windows {
+        let (seconds, joules) = (window["energy"]["seconds"].as_f64().unwrap(), window["energy"]["joules"].as_f64().unwrap());
+        assert!(seconds >= 0.5 && window["refreshes"].as_u64().unwrap() >= 200, "{window}");
+        assert!((joules / seconds - 4.0).abs() < 1e-6, "{joules} J in {seconds} s");
+        assert!(window["search_seconds"].as_f64().unwrap() <= seconds);
+        for rail in window["energy"]["rails"].as_array().unwrap() {
+            assert!(rail["samples"].as_u64().unwrap() >= 200 && rail["rate_hertz"].as_f64().unwrap() > 50.0, "{rail}");
+        }
+    }
+    assert!((energy["summary"]["watts"]["mean"].as_f64().unwrap() - 4.0).abs() < 1e-6);
+    assert_eq!(energy["summary"]["mteps_per_watt"]["count"], 2);
+    assert_eq!(energy["model"]["roots"].as_array().unwrap().len(), 4);
+    for line in
+        ["energy  scope:                  soc-rails\n", "energy  mean_power:             4\n", "energy  NWINDOWS:               2\n"]
+    {
+        assert!(stdout(&output).contains(line), "{line} in {}", stdout(&output));
+    }
+    assert!(stderr(&output).contains("MTEPS/W") && stderr(&output).contains("  cpu-big                 3.000 W"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_machine_without_a_sensor_has_no_energy_and_nothing_else_changes() {
+    let folder = Folder::new();
+    let json = folder.path("r.json");
+    let bench = ["bench", "--kronecker", "8", "--roots", "2", "--json", &json];
+    let none = good(&[&bench[..], &["--energy", "auto", "--sensor-root", &folder.path("none")]].concat());
+    assert!(stderr(&none).contains("Energy         n/a: no power sensor was found on this machine"), "{}", stderr(&none));
+    let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(record["energy"]["unavailable"], "no power sensor was found on this machine");
+    assert_eq!(record["energy"]["measured"], Value::Null);
+    assert!(record["summary"]["teps"]["harmonic_mean"].as_f64().unwrap() > 0.0);
+    let energy = |output: &Output| stdout(output).lines().filter(|line| line.starts_with("energy")).map(str::to_owned).collect::<Vec<_>>();
+    let lines = energy(&none);
+    assert!(lines.contains(&"energy  mean_MTEPS_per_watt: !  n/a".to_owned()), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "energy  reason:                 no power sensor was found on this machine");
+    assert_eq!(lines.len(), energy(&good(&[&bench[..], &["--energy", "off"]].concat())).len());
+    // Found, but nothing says what adds up: told, with what would help.
+    let rails = good(&[&bench[..], &["--energy", "auto", "--sensor-root", &machine(&folder)]].concat());
+    assert!(stderr(&rails).contains("ina2xx:0-0045 found, but nothing says which of them add up"), "{}", stderr(&rails));
+}
+
+#[test]
+fn sensors_that_cannot_be_used_are_refused_before_the_work() {
+    let folder = Folder::new();
+    let root = machine(&folder);
+    let bench = |energy: &str, words: &[&str]| {
+        refused(&["bench", "/nowhere/graph.el", "--sensor-root", &root, "--energy", energy], words);
+    };
+    bench("ina2xx:0-0099", &["there is no sensor \"ina2xx:0-0099\"", "help: found: ina2xx:0-0040, ina2xx:0-0045"]);
+    bench("rapl", &["there is no sensor \"rapl\""]);
+    bench("external:/nowhere/watts.csv", &["/nowhere/watts.csv", "No such file"]);
+    bench("auto,ina2xx", &["--energy is auto, off, or a list"]);
+}
+
+#[test]
+fn a_profile_says_what_the_rails_add_up_to() {
+    let folder = Folder::new();
+    let root = machine(&folder);
+    let rail = |id: &str, domain: &str| format!("[[power.rails]]\nfamily = 'ina2xx'\nid = '{id}'\ndomain = '{domain}'\ncounted = true\n");
+    let text =
+        format!("schema = 1\n[board]\nname = 'b'\n[power]\nscope = 'soc-rails'\n{}{}", rail("*-0040", "gpu"), rail("0-0045", "memory"));
+    let board = folder.file("b.toml", &text);
+    let output = good(&["sensors", "--sensor-root", &root, "--board", &board]);
+    let text = stdout(&output);
+    assert!(text.contains("--energy auto measures soc-rails: ina2xx:0-0040 + ina2xx:0-0045"), "{text}");
+    assert!(text.contains("VDD_ARM") && text.contains("gpu") && text.contains("3.000 W"), "{text}");
+    let output = good(
+        &[&["bench", "--kronecker", "8", "--roots", "2", "--energy", "auto", "--sensor-root", &root, "--board", &board], &QUICK[..]]
+            .concat(),
+    );
+    assert!(stdout(&output).contains("energy  mean_power:             4\n"), "{}", stdout(&output));
+}
+
+#[test]
+fn sensors_are_shown_as_table_json_and_again_and_again() {
+    let folder = Folder::new();
+    let root = machine(&folder);
+    fs::write(folder.path("sys/class/hwmon/hwmon1/power1_input"), "").unwrap();
+    let output = good(&["sensors", "--json", "--sensor-root", &root]);
+    let found: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(found["schema"], "socbfs-sensors");
+    assert_eq!(found["sensors"][0]["sensor"], "ina2xx:0-0040");
+    assert!((found["sensors"][0]["watts"].as_f64().unwrap() - 3.0).abs() < 1e-6, "{found}");
+    assert!(found["unusable"][0]["reason"].as_str().unwrap().contains("dead channel"), "{found}");
+    assert_eq!(found["auto"]["scope"], Value::Null);
+    let output = good(&["sensors", "watch", "--interval", "0.1", "--count", "3", "--sensor-root", &root]);
+    let lines: Vec<Vec<&str>> = stdout(&output).lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines.len(), 4);
+    assert_eq!(lines[0], ["seconds", "VDD_ARM", "W"]);
+    assert!(lines[1..].iter().all(|line| line[1] == "3.000"), "{lines:?}");
+    let none = folder.path("none");
+    assert!(stdout(&good(&["sensors", "--sensor-root", &none])).contains("measures nothing: no power sensor was found"));
+    refused(&["sensors", "watch", "--sensor-root", &none], &["no power sensor"]);
+    refused(&["sensors", "toaster:1"], &["\"toaster:1\" is no meter", "smartpower3:udp:6000"]);
+}
+
+#[test]
+fn the_energy_of_a_command_is_told_beside_its_own_output() {
+    let folder = Folder::new();
+    let (root, json) = (machine(&folder), folder.path("e.json"));
+    let energy =
+        |sensor: &str, rest: &[&str]| run(&[&["energy", "--sensor-root", &root, "--energy", sensor, "--json", &json], rest].concat());
+    let output = energy("ina2xx", &["--repeat", "2", "--", "sh", "-c", "echo hello; sleep 0.4"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), "hello\nhello\n"));
+    assert!(stderr(&output).contains("sum of the counted: soc-rails") && stderr(&output).contains("over 2 runs"), "{}", stderr(&output));
+    let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    for run in record["runs"].as_array().unwrap() {
+        assert!((run["watts"].as_f64().unwrap() - 4.0).abs() < 1e-6 && run["seconds"].as_f64().unwrap() >= 0.4, "{run}");
+    }
+    // The command's exit code, and the command itself, come through even where nothing can be measured.
+    let output = energy("off", &["--", "sh", "-c", "echo out; exit 7"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(7), "out\n"));
+    assert!(stderr(&output).contains("n/a: switched off"), "{}", stderr(&output));
+    assert_eq!(energy("off", &["--", "sh", "-c", "kill -9 $$"]).status.code(), Some(137));
+    let output = energy("off", &["--", "/nowhere/command"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("can't run /nowhere/command"), "{}", stderr(&output));
 }
 
 #[test]

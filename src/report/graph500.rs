@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::numbers::general;
 use crate::{
-    bench::{Record, Summary},
+    bench::{EnergyRecord, EnergySummary, Record, Summary},
     stats::{self, RateSummary},
 };
 
@@ -34,7 +34,47 @@ fn write(out: &mut String, record: &Record, summary: &Summary) -> fmt::Result {
     statistics(out, "bfs  ", "time", &summary.seconds, 6)?;
     statistics(out, "", "nedge", &summary.edges, 11)?;
     teps(out, &summary.teps)?;
-    statistics(out, "bfs  ", "validate", &summary.validation_seconds, 6)
+    statistics(out, "bfs  ", "validate", &summary.validation_seconds, 6)?;
+    energy(out, &record.energy)
+}
+
+/// Keys of our own in the reference code's form, all of them in every report: "n/a" and the reason where there is no figure, since a
+/// missing key may be taken for an old program and a zero for a measurement.
+fn energy(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
+    const NONE: &str = "n/a";
+    let summary = energy.summary();
+    let measured = energy.measured.as_ref();
+    let text = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
+    let number = |value: Option<f64>| text(value.map(|value| general(value, 6)));
+    line(out, "energy  scope", &text(measured.map(|m| m.scope.clone())))?;
+    line(out, "energy  sensors", &text(measured.map(|m| m.sensors.join("+"))))?;
+    line(out, "energy  NWINDOWS", &text(summary.map(|s| s.watts.count.to_string())))?;
+    let seconds: Option<f64> = summary.and(measured).map(|m| m.windows.iter().map(|w| w.energy.seconds).sum());
+    line(out, "energy  window_time", &number(seconds))?;
+    line(out, "energy  searches", &text(summary.and(measured).map(|m| m.windows.iter().map(|w| w.searches).sum::<u64>().to_string())))?;
+    line(out, "energy  samples", &text(summary.map(|s| s.samples.to_string())))?;
+    line(out, "energy  wraps", &text(summary.map(|s| s.wraps.to_string())))?;
+    line(out, "energy  idle_power", &number(summary.map(|s| s.idle_watts.0)))?;
+    for (what, of) in [
+        ("power", (|s: &EnergySummary| s.watts) as fn(&EnergySummary) -> stats::Summary),
+        ("joules_per_search", |s| s.joules_per_search),
+        ("joule_seconds", |s| s.energy_delay_joule_seconds),
+    ] {
+        let q = summary.map(of);
+        for (name, value) in [("min", q.map(|q| q.min)), ("mean", q.map(|q| q.mean)), ("max", q.map(|q| q.max))] {
+            line(out, &format!("energy  {name}_{what}"), &number(value))?;
+        }
+    }
+    let net = summary.and_then(|s| s.mteps_per_watt_net_of_idle);
+    line(out, "energy  net_MTEPS_per_watt", &number(net.map(|q| q.mean)))?;
+    // The figure of Green Graph500 is marked, as the harmonic mean is.
+    let total = number(summary.map(|s| s.mteps_per_watt.mean));
+    writeln!(out, "{:<width$}!  {total}", "energy  mean_MTEPS_per_watt:", width = COLUMN - 3)?;
+    line(out, "energy  stddev_MTEPS_per_watt", &number(summary.map(|s| s.mteps_per_watt.stddev.unwrap_or(0.0))))?;
+    match energy.reason() {
+        Some(reason) => line(out, "energy  reason", reason),
+        None => Ok(()),
+    }
 }
 
 /// A single root has no spread: 0, where the reference code divides by zero.
@@ -71,7 +111,7 @@ fn line(out: &mut String, key: &str, value: &str) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::record;
+    use crate::report::tests::{measured_energy, record};
 
     /// The form as the reference code's format strings give it, filled in by hand.
     const EXPECTED: &str = "\
@@ -109,11 +149,56 @@ bfs  thirdquartile_validate:    0.5
 bfs  max_validate:              0.5
 bfs  mean_validate:             0.5
 bfs  stddev_validate:           0
+energy  scope:                  n/a
+energy  sensors:                n/a
+energy  NWINDOWS:               n/a
+energy  window_time:            n/a
+energy  searches:               n/a
+energy  samples:                n/a
+energy  wraps:                  n/a
+energy  idle_power:             n/a
+energy  min_power:              n/a
+energy  mean_power:             n/a
+energy  max_power:              n/a
+energy  min_joules_per_search:  n/a
+energy  mean_joules_per_search: n/a
+energy  max_joules_per_search:  n/a
+energy  min_joule_seconds:      n/a
+energy  mean_joule_seconds:     n/a
+energy  max_joule_seconds:      n/a
+energy  net_MTEPS_per_watt:     n/a
+energy  mean_MTEPS_per_watt: !  n/a
+energy  stddev_MTEPS_per_watt:  n/a
+energy  reason:                 no power sensor was found on this machine
 ";
 
     #[test]
     fn the_form_is_the_reference_codes() {
         assert_eq!(graph500(&record(&[0.001, 0.002])), EXPECTED);
+    }
+
+    #[test]
+    fn energy_stands_in_the_same_keys() {
+        let mut with = record(&[0.001, 0.002]);
+        with.energy = measured_energy();
+        let (with, without) = (graph500(&with), graph500(&record(&[0.001, 0.002])));
+        let keys = |text: &str| text.lines().filter_map(|line| Some(line.split_once(':')?.0.to_owned())).collect::<Vec<_>>();
+        assert_eq!(keys(&with), keys(&without)[..keys(&without).len() - 1]);
+        for line in [
+            "energy  scope:                  cpu-package\n",
+            "energy  sensors:                powercap:intel-rapl:0\n",
+            "energy  NWINDOWS:               2\n",
+            "energy  window_time:            20\n",
+            "energy  idle_power:             5\n",
+            "energy  mean_power:             25\n",
+            "energy  mean_joules_per_search: 0.25\n",
+            // 5 GTEPS over 20 W and 30 W: 250 and 166.67; net of 5 W 333.3 and 200.
+            "energy  net_MTEPS_per_watt:     266.667\n",
+            "energy  mean_MTEPS_per_watt: !  208.333\n",
+        ] {
+            assert!(with.contains(line), "{line:?} in\n{with}");
+        }
+        assert!(!with.contains("n/a"), "{with}");
     }
 
     #[test]

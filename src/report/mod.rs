@@ -2,6 +2,7 @@
 
 mod arrays;
 mod comparison;
+mod energy;
 mod graph500;
 mod info;
 pub mod numbers;
@@ -32,11 +33,13 @@ pub fn json(record: &Record, out: &mut dyn Write) -> io::Result<()> {
 mod tests {
     use std::path::Path;
 
+    use socbfs_power::{Domain, DomainPower, Energy, Family, Joules, RailEnergy, Watts};
+
     use super::*;
     use crate::{
         bench::{
-            EnergyRecord, Environment, GraphRecord, LayoutRecord, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary,
-            ValidationRecord,
+            EnergyRecord, EnergySummary, EnergyWindow, Environment, GraphRecord, LayoutRecord, MeasuredEnergy, Model, RootRecord, SCHEMA,
+            SCHEMA_VERSION, SearchRecord, StrategyPower, Summary, ValidationRecord,
         },
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
         engine::Simd,
@@ -116,6 +119,73 @@ mod tests {
             energy: EnergyRecord::unavailable("no power sensor was found on this machine", None),
             roots,
             warnings: Vec::new(),
+        }
+    }
+
+    /// The energy of one window of 10 s.
+    fn window_energy(watts: f64) -> Energy {
+        let rail = RailEnergy {
+            sensor: "powercap:intel-rapl:0".into(),
+            family: Family::Powercap,
+            label: Some("package-0".into()),
+            domain: Domain::Package,
+            counted: true,
+            joules: Some(Joules(10.0 * watts)),
+            watts: Some(Watts(watts)),
+            signal: "counter",
+            samples: 21,
+            rate_hertz: 2.1,
+            refresh_ms: 1.0,
+            wraps: 1,
+            missed: 0,
+            rejected: 0,
+            coverage: 1.0,
+            problem: None,
+        };
+        Energy {
+            scope: "cpu-package".into(),
+            seconds: 10.0,
+            joules: rail.joules,
+            watts: rail.watts,
+            complete: true,
+            problem: None,
+            domains: vec![DomainPower { domain: Domain::Package, watts: Watts(watts), counted: true }],
+            rails: vec![rail],
+        }
+    }
+
+    /// Two windows of 1000 searches, at 20 W and 30 W, on a machine that idles at 5 W.
+    pub(super) fn measured_energy() -> EnergyRecord {
+        let window = |watts: f64| EnergyWindow {
+            energy: window_energy(watts),
+            searches: 1000,
+            search_seconds: 9.9,
+            teps: 5e9,
+            refreshes: 10_000,
+            strategies: Vec::new(),
+        };
+        let (idle, windows) = (window_energy(5.0), vec![window(20.0), window(30.0)]);
+        let strategy = StrategyPower {
+            direction: Direction::BottomUp,
+            device: "cpu",
+            watts: Some(Watts(26.0)),
+            seconds: 8.0,
+            time_share: 0.4,
+            modelled_joules_per_search: Some(Joules(0.104)),
+        };
+        EnergyRecord {
+            measured: Some(MeasuredEnergy {
+                scope: "cpu-package".into(),
+                sensors: vec!["powercap:intel-rapl:0".into()],
+                window_seconds: 10.0,
+                window_refreshes: 200,
+                summary: EnergySummary::new(&idle, &windows),
+                idle,
+                windows,
+                problem: None,
+                model: Model { strategies: vec![strategy], residual: Some(-0.0125), ..Model::default() },
+            }),
+            ..EnergyRecord::default()
         }
     }
 

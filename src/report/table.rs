@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::numbers::{bytes, counted, general, grouped, mteps, seconds};
+use super::{
+    energy,
+    numbers::{bytes, counted, general, grouped, mteps, seconds},
+};
 use crate::{
     bench::{Record, Summary},
     graph::Order,
@@ -25,8 +28,10 @@ fn write(out: &mut String, record: &Record) -> fmt::Result {
     layout(out, record)?;
     search(out, record)?;
     validation(out, record)?;
+    energy::source(out, &record.energy)?;
     if let Some(summary) = record.summary.as_ref().filter(|_| record.valid) {
         figures(out, summary)?;
+        energy::figures(out, &record.energy)?;
     }
     for warning in &record.warnings {
         write!(out, "\nwarning: {warning}")?;
@@ -37,7 +42,8 @@ fn write(out: &mut String, record: &Record) -> fmt::Result {
     Ok(())
 }
 
-fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
+/// A line of the head of the report.
+pub(super) fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
     writeln!(out, "{name:<NAMES$}{value}")
 }
 
