@@ -12,6 +12,8 @@ use crate::{
 pub struct Energy {
     /// What the counted rails cover together.
     pub scope: String,
+    /// Beginning of the window, in seconds of CLOCK_MONOTONIC.
+    pub begin_monotonic_seconds: f64,
     /// Length of the window.
     pub seconds: f64,
     /// Sum of the counted rails (`None` where one of them is not complete: never a silent zero).
@@ -77,7 +79,7 @@ pub struct DomainPower {
 }
 
 /// The sum of `rails` over a window of `seconds`.
-pub(crate) fn sum(scope: &str, seconds: f64, rails: Vec<RailEnergy>) -> Energy {
+pub(crate) fn sum(scope: &str, begin_monotonic_seconds: f64, seconds: f64, rails: Vec<RailEnergy>) -> Energy {
     let counted = || rails.iter().filter(|rail| rail.counted);
     let problem = counted().find_map(|rail| Some(format!("{}: {}", rail.sensor, rail.problem.as_deref()?)));
     let joules: Option<Joules> = counted().map(|rail| rail.joules).sum_all();
@@ -94,6 +96,7 @@ pub(crate) fn sum(scope: &str, seconds: f64, rails: Vec<RailEnergy>) -> Energy {
     }
     Energy {
         scope: scope.to_owned(),
+        begin_monotonic_seconds,
         seconds,
         watts: joules.and_then(|joules| joules.over(seconds)),
         complete: joules.is_some(),
@@ -149,7 +152,7 @@ mod tests {
             rail(Domain::Memory, false, Some(2.0)),
             rail(Domain::Gpu, true, Some(1.0)),
         ];
-        let energy = sum("soc-rails", 2.0, rails);
+        let energy = sum("soc-rails", 0.0, 2.0, rails);
         assert_eq!((energy.joules, energy.watts, energy.complete), (Some(Joules(11.0)), Some(Watts(5.5)), true));
         let domains: Vec<_> = energy.domains.iter().map(|d| (d.domain, d.watts.0, d.counted)).collect();
         assert_eq!(domains, [(Domain::CpuBig, 3.0, true), (Domain::Gpu, 2.5, true), (Domain::Memory, 1.0, false)]);
@@ -157,11 +160,11 @@ mod tests {
 
     #[test]
     fn a_sum_without_one_of_its_rails_is_none() {
-        let energy = sum("soc-rails", 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, true, None)]);
+        let energy = sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, true, None)]);
         assert_eq!((energy.joules, energy.watts, energy.complete), (None, None, false));
         assert_eq!(energy.problem.as_deref(), Some("ina2xx:gpu: the sensor has gone"));
         // An uncounted one does not matter.
-        assert!(sum("soc-rails", 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, false, None)]).complete);
-        assert_eq!(sum("soc-rails", 2.0, Vec::new()).joules, None);
+        assert!(sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, false, None)]).complete);
+        assert_eq!(sum("soc-rails", 0.0, 2.0, Vec::new()).joules, None);
     }
 }

@@ -319,7 +319,7 @@ impl Meter {
             let at_end = curve.marked(id);
             rail_energy(&rail.pick, seconds, &at_begin, at_end.as_ref(), &last, curve.lost().map(|lost| lost.to_string()))
         });
-        let energy = sum(&self.scope, seconds, rails.collect());
+        let energy = sum(&self.scope, window.begin as f64 / 1e9, seconds, rails.collect());
         for lane in &self.lanes {
             for curve in &mut lane.state().curves {
                 curve.unmark(window.id);

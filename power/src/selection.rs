@@ -172,7 +172,7 @@ pub struct Selection {
 
 impl Selection {
     /// What is measured without being told: the rails of `profile` where it has counted ones that are there; else a sensor of the
-    /// board's input; else the processor's packages with their memory; else the battery.
+    /// board's input; else the processor's packages with their memory. A battery is slow, so it is taken only where a profile says so.
     ///
     /// # Errors
     /// [`SelectError::NoSensor`], with the reason of the best sensor that can't be used, and errors of the profile's rails.
@@ -192,15 +192,9 @@ impl Selection {
         let package = |family: Family| move |channel: &Channel| channel.family == family && channel.domain == Domain::Package;
         let (powercap, perf) = (rapl(Family::Powercap), rapl(Family::Perf));
         let amdgpu = |channel: &Channel| channel.family == Family::Amdgpu;
-        let battery = |channel: &Channel| channel.family == Family::PowerSupply;
         // What must be there, and what is then counted.
-        let order: [(Wanted<'_>, Wanted<'_>); 5] = [
-            (&input, &input),
-            (&package(Family::Powercap), &powercap),
-            (&package(Family::Perf), &perf),
-            (&amdgpu, &amdgpu),
-            (&battery, &battery),
-        ];
+        let order: [(Wanted<'_>, Wanted<'_>); 4] =
+            [(&input, &input), (&package(Family::Powercap), &powercap), (&package(Family::Perf), &perf), (&amdgpu, &amdgpu)];
         let Some((_, counted)) = order.into_iter().find(|(needed, _)| usable(needed)) else { return Err(nothing(&sources)) };
         let picks = picks_of(&sources, |channel| counted(channel).then_some(channel.domain == Domain::Memory));
         // Two GPUs, or two inputs of one board: the first stands for it.

@@ -191,7 +191,16 @@ impl EnergyArgs {
             Err(unavailable) => return Ok(unavailable),
         };
         let options = EnergyOptions { seconds: self.energy_seconds, repeats: self.energy_repeats, ..EnergyOptions::default() };
-        // Idling, the windows; then each strategy.
+        let slowest = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh).max().unwrap_or_default();
+        let window = options.seconds.max(options.refreshes as f64 * slowest.as_secs_f64());
+        // Idling and two strategies take a third of a window each.
+        let minutes = window * (options.repeats as f64 + 1.0) / 60.0;
+        if minutes > 1.5 {
+            log::warn!(
+                "this sensor has something new every {} ms: measuring takes about {minutes:.0} minutes (--energy off leaves it out)",
+                slowest.as_millis()
+            );
+        }
         let progress = Progress::still("Measuring energy", options.repeats as u64 + 1);
         let record = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done))?;
         Ok(record)

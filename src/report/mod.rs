@@ -144,6 +144,7 @@ mod tests {
         };
         Energy {
             scope: "cpu-package".into(),
+            begin_monotonic_seconds: 77.0,
             seconds: 10.0,
             joules: rail.joules,
             watts: rail.watts,

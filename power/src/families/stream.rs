@@ -14,8 +14,9 @@ use std::{
 
 use nix::{
     fcntl::OFlag,
+    libc,
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::termios::{BaudRate, FlushArg, SetArg, cfmakeraw, cfsetspeed, tcflush, tcgetattr, tcsetattr},
+    sys::termios::{ControlFlags, FlushArg, SetArg, cfmakeraw, tcflush, tcgetattr, tcsetattr},
 };
 
 use crate::{
@@ -106,7 +107,9 @@ fn serial(path: &Path) -> Result<File, Unusable> {
     let set = || {
         let mut settings = tcgetattr(&file)?;
         cfmakeraw(&mut settings);
-        cfsetspeed(&mut settings, BaudRate::B115200)?;
+        // Where the kernel keeps the speed. (`cfsetspeed` is bound to a version of glibc's symbol that a static program does not have.)
+        settings.control_flags.remove(ControlFlags::CBAUD);
+        settings.control_flags.insert(ControlFlags::from_bits_retain(libc::B115200));
         tcsetattr(&file, SetArg::TCSANOW, &settings)?;
         tcflush(&file, FlushArg::TCIFLUSH)
     };
