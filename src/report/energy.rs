@@ -9,7 +9,7 @@ use super::{
     table::row,
 };
 use crate::{
-    bench::{EnergyRecord, EnergySummary, MeasuredEnergy, Model},
+    bench::{EnergyRecord, EnergySummary, Model},
     bfs::Direction,
     stats,
 };

@@ -23,20 +23,24 @@ echo discharging >/sys/module/test_power/parameters/battery_status
 section bus; echo "$B"
 section sensors; say ./socbfs sensors --json
 section sensors-of-a-user; say su -s /bin/sh -c "./socbfs sensors --json" nobody
-section bench-of-a-user; say su -s /bin/sh -c "./socbfs bench --kronecker 6 --roots 1 --quiet" nobody
+section bench-of-a-user; say su -s /bin/sh -c "./socbfs bench --kronecker 6 --roots 1 --simd scalar --quiet" nobody
 section cure
 chmod a+r /sys/class/powercap/intel-rapl*/energy_uj
 say su -s /bin/sh -c "./socbfs sensors --json" nobody
 
+# QEMU 7.2 emulates AVX2 not as processors do it (a search with it fails validation there, and on none of them), so without.
 section bench-rapl
+# 128 J before the wrap again: it falls into the window, which begins some 60 J later.
+rmmod fakerapl
+insmod /m/fakerapl.ko uw=20000000,9000000,3000000,0,0 raw0=0xffe00000
 vary /tmp/rapl 1 set_rapl 20 20000000,9000000,3000000,0,0 10 10000000,4000000,1000000,0,0 & vary=$!
-bench /tmp/rapl powercap:package-0
+bench /tmp/rapl powercap:package-0 --simd scalar
 kill $vary
 
 section bench-ina226
 set_ina226() { reg 0x40 3 "$1"; }
 vary /tmp/ina226 0.5 set_ina226 18 2880 6 960 & vary=$!
-bench /tmp/ina226 ina2xx:"$B"-0040
+bench /tmp/ina226 ina2xx:"$B"-0040 --simd scalar
 kill $vary
 
 section battery
