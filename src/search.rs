@@ -37,6 +37,8 @@ pub struct SearchOptions {
     pub devices: Vec<GpuSetup>,
     /// Where levels run of policies that decide directions only.
     pub runs: Runs,
+    /// Prepare for every policy, so that [`Search::set_policy`] may change it to any.
+    pub every_policy: bool,
     /// Go on with the CPU alone where a device fails in the middle of a search.
     pub fall_back: bool,
 }
@@ -132,7 +134,9 @@ impl<'g> Search<'g> {
             (0, cpus) => cpus,
             (threads, _) => threads,
         };
-        let uses = uses(&options.policy, options.runs);
+        let wanted = uses(&options.policy, options.runs);
+        let every = options.every_policy && !options.devices.is_empty();
+        let uses = if every { HybridUse { alone: true, together: true, ..wanted } } else { wanted };
         let setups = if uses == HybridUse::default() { &[][..] } else { &options.devices[..] };
         if setups.is_empty() && uses != HybridUse::default() {
             return Err(SearchError::NoDevice { policy: options.policy.to_string() });
@@ -143,6 +147,21 @@ impl<'g> Search<'g> {
         let planner = PolicyPlanner::new(options.policy.clone(), options.runs);
         let devices = engine.devices().collect();
         Ok(Self { layout, options: options.clone(), engine, planner, records, devices, fallen_back: None })
+    }
+
+    /// Goes on with another policy.
+    ///
+    /// # Errors
+    /// [`SearchError::NoDevice`] where the search was not set up for what the policy does (see [`SearchOptions::every_policy`]).
+    pub fn set_policy(&mut self, policy: Policy, runs: Runs) -> Result<(), SearchError> {
+        let wanted = uses(&policy, runs);
+        if !self.engine.uses().covers(wanted) {
+            return Err(SearchError::NoDevice { policy: policy.to_string() });
+        }
+        self.engine.set_home(wanted.at_home_on_gpu);
+        self.planner = PolicyPlanner::new(policy.clone(), runs);
+        (self.options.policy, self.options.runs) = (policy, runs);
+        Ok(())
     }
 
     /// The devices that the search was set up with.

@@ -105,27 +105,27 @@ fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool, roo
             for &parts in &variety.parts {
                 for &way in variety.ways.iter().filter(|way| way.offered(device.info())) {
                     for &run_arcs in &variety.run_arcs {
-                        let options = GpuOptions { group, parts, run_arcs, cached_words: None };
-                        let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
-                        let policies = alone()
-                            .into_iter()
-                            .chain(back_and_forth().into_iter().chain(together()).map(|policy| (policy, Runs::Gpu(GpuKernel::Bgc))));
-                        for (policy, runs) in policies {
-                            for &threads in &variety.threads {
-                                let options = SearchOptions {
-                                    policy: policy.clone(),
-                                    runs,
-                                    threads,
-                                    devices: devices.clone(),
-                                    ..SearchOptions::default()
-                                };
-                                reference.compare(&layout, &options);
-                            }
+                        for &threads in &variety.threads {
+                            let options = GpuOptions { group, parts, run_arcs, cached_words: None };
+                            let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
+                            let options = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
+                            compare_policies(&reference, &layout, options);
                         }
                     }
                 }
             }
         }
+    }
+}
+
+/// One search after another, each by another policy, over one engine.
+fn compare_policies(reference: &Reference, layout: &Layout, mut options: SearchOptions) {
+    let mut search = Search::new(layout, &options).unwrap();
+    let others = back_and_forth().into_iter().chain(together()).chain([Policy::Auto]);
+    for (policy, runs) in alone().into_iter().chain(others.map(|policy| (policy, Runs::Cpu))) {
+        search.set_policy(policy.clone(), runs).unwrap();
+        (options.policy, options.runs) = (policy, runs);
+        reference.compare_with(layout, &options, &mut search);
     }
 }
 
@@ -251,6 +251,7 @@ fn two_devices_beside_the_cpu() {
     for policy in together() {
         reference.compare(&layout, &SearchOptions { policy, threads: 2, devices: setups.clone(), ..SearchOptions::default() });
     }
+    compare_policies(&reference, &layout, SearchOptions { threads: 2, devices: setups, every_policy: true, ..SearchOptions::default() });
 }
 
 #[test]

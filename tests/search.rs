@@ -8,7 +8,7 @@ use socbfs::{
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     policy::{Policy, SampledCosts},
-    search::SearchOptions,
+    search::{Search, SearchOptions},
 };
 
 use reference::Reference;

@@ -11,7 +11,6 @@ use std::{
 use cl3::{
     command_queue::{create_command_queue, finish, flush, release_command_queue},
     context::{CL_CONTEXT_PLATFORM, create_context, release_context},
-    error_codes::CL_DEVICE_NOT_AVAILABLE,
     event::release_event,
     program::release_program,
 };
@@ -66,8 +65,6 @@ pub struct Device {
     queue: Handle,
     /// Programs built so far, by source and options: handles only, for a [`Program`] holds the device.
     built: Mutex<Vec<Built>>,
-    /// Launches left before the device counts as lost.
-    fuse: AtomicU64,
 }
 
 struct Built {
@@ -184,24 +181,6 @@ impl Device {
             built.push(Built { source: source.to_owned(), options: options.to_owned(), handle });
         }
         Ok(program)
-    }
-
-    /// Lets the device be lost after so many launches, to see what becomes of a search: every later launch fails as it would
-    /// if the driver had given the device up.
-    pub fn lose_after(&self, launches: u64) {
-        self.fuse.store(launches, Relaxed);
-    }
-
-    /// Counts a launch.
-    pub(super) fn burn(&self, call: &'static str) -> Result<(), DeviceError> {
-        match self.fuse.load(Relaxed) {
-            u64::MAX => Ok(()),
-            0 => Err(DeviceError { call, code: CL_DEVICE_NOT_AVAILABLE }),
-            left => {
-                self.fuse.store(left - 1, Relaxed);
-                Ok(())
-            }
-        }
     }
 
     pub(super) fn id(&self) -> Handle {

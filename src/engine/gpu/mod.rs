@@ -85,6 +85,14 @@ pub enum GpuEngineError {
     /// A call failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The device computes something else than the kernels say.
+    #[error("kernel {kernel:?} finds wrong levels: driver {driver} has a bug that neither kind of kernels avoids; choose another device")]
+    Wrong {
+        /// The kernel.
+        kernel: GpuKernel,
+        /// Version of the driver.
+        driver: String,
+    },
 }
 
 /// Memory that a device shares.
@@ -234,8 +242,7 @@ impl<'g> GpuEngine<'g> {
             kernels,
         };
         engine.counters.fill(0)?;
-        engine.masks[0].fill(0)?;
-        engine.masks[1].fill(0)?;
+        engine.clear_masks()?;
         engine.bind(&Buffer::new(device, heavies.max(1), "heavy vertices")?)?;
         device.finish()?;
         Ok(engine)
@@ -668,6 +675,12 @@ impl<'g> GpuEngine<'g> {
                 kernel.launch(self.groups_for(self.layout.padded() / 32), self.group)
             }
         }
+    }
+
+    /// Clears the masks, which a search that was left in the middle may have left set.
+    pub(crate) fn clear_masks(&self) -> Result<(), DeviceError> {
+        self.masks[0].fill(0)?;
+        self.masks[1].fill(0)
     }
 
     /// Forgets all levels: 0 for everybody.
