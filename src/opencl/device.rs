@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -16,6 +17,7 @@ use cl3::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    cache::Cache,
     error::{Called, DeviceError, OpenClError},
     info::DeviceInfo,
     kernel::Kernel,
@@ -147,12 +149,21 @@ impl Device {
         flush(self.queue).called("clFlush")
     }
 
-    /// Builds `source` with `options`, or loads it from the cache on disk.
+    /// Builds `source` with `options`, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`, else `$XDG_CACHE_HOME/socbfs`, else
+    /// `~/.cache/socbfs`, and in it `programs`. Without a cache where that can't be written or `SOCBFS_CACHE_DIR` is set to nothing.
     ///
     /// # Errors
     /// [`OpenClError::Build`] with the compiler's log.
     pub fn program(self: &Arc<Self>, source: &str, options: &str) -> Result<Program, OpenClError> {
-        Program::new(self, source, options)
+        Program::new(self, Cache::of_user(), source, options)
+    }
+
+    /// As [`program`](Self::program), with the cache in `folder`.
+    ///
+    /// # Errors
+    /// As [`program`](Self::program).
+    pub fn program_in(self: &Arc<Self>, folder: &Path, source: &str, options: &str) -> Result<Program, OpenClError> {
+        Program::new(self, Cache::in_folder(folder), source, options)
     }
 
     pub(super) fn id(&self) -> Handle {
