@@ -7,18 +7,31 @@ use crate::graph::Vertex;
 
 /// Runs levels. It owns the search state: parents, frontier, what was visited.
 pub trait Engine {
-    /// Forgets the last search and makes `root` (an internal number) the frontier of level 0.
-    fn begin(&mut self, root: Vertex);
+    /// What can go wrong in the middle of a search ([`Infallible`](std::convert::Infallible) on the CPU; a device can be lost).
+    type Error;
+
+    /// Forgets the last search and makes `root` (an internal number) the frontier of level 0. Returns the nanoseconds spent
+    /// handing memory over.
+    ///
+    /// # Errors
+    /// The device failed.
+    fn begin(&mut self, root: Vertex) -> Result<u64, Self::Error>;
 
     /// Where the search stands before the next level. `sampled_probes` is left `None`.
     fn stats(&mut self) -> LevelStats;
 
     /// Looks at a few unvisited vertices: how many neighbours each would look at, on average, until it finds one in
     /// the frontier or has none left. `None` where no unvisited vertex was met.
-    fn sample(&mut self) -> Option<f32>;
+    ///
+    /// # Errors
+    /// The device failed.
+    fn sample(&mut self) -> Result<Option<f32>, Self::Error>;
 
     /// Runs one level (or, where the engine may, a run of levels too small to share) as planned.
-    fn run(&mut self, plan: LevelPlan) -> LevelWork;
+    ///
+    /// # Errors
+    /// The device failed.
+    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Self::Error>;
 }
 
 /// What an engine did.
@@ -34,7 +47,13 @@ pub struct LevelWork {
     pub repeats_before: u64,
     /// Time spent converting the frontier, in nanoseconds.
     pub conversion_ns: u64,
-    /// Threads that took part.
+    /// Time spent handing memory over between CPU and GPU, in nanoseconds.
+    pub handover_ns: u64,
+    /// Where the level was split: the time of the CPU's part, in nanoseconds, else 0.
+    pub cpu_ns: u64,
+    /// The same of the GPU's part.
+    pub gpu_ns: u64,
+    /// CPU threads that took part.
     pub threads: u32,
 }
 
@@ -83,25 +102,32 @@ impl Records {
             last.elapsed_ns += record.elapsed_ns;
             last.conversion_ns += record.conversion_ns;
             last.decision_ns += record.decision_ns;
+            last.handover_ns += record.handover_ns;
+            last.cpu_ns += record.cpu_ns;
+            last.gpu_ns += record.gpu_ns;
         }
     }
 }
 
 /// Searches from `root` (an internal number) to the end. Returns the number of levels of the tree.
-pub fn level_loop(engine: &mut impl Engine, planner: &mut impl Planner, root: Vertex, records: &mut Records) -> u32 {
+///
+/// # Errors
+/// The engine's, where a device failed; the engine's state is then of no use until the next search begins.
+pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: Vertex, records: &mut Records) -> Result<u32, E::Error> {
     records.clear();
     planner.begin();
     let mut begin = Instant::now();
-    engine.begin(root);
+    let mut handover_ns = engine.begin(root)?;
+    let mut asked = Instant::now();
     let mut levels = 0;
     loop {
         let mut stats = engine.stats();
         if planner.wants_sample(&stats) {
-            stats.sampled_probes = engine.sample();
+            stats.sampled_probes = engine.sample()?;
         }
         let plan = planner.plan(&stats);
         let decided = Instant::now();
-        let work = engine.run(plan);
+        let work = engine.run(plan)?;
         let end = Instant::now();
         if let Some(last) = records.records.last_mut() {
             last.found -= work.repeats_before;
@@ -114,13 +140,17 @@ pub fn level_loop(engine: &mut impl Engine, planner: &mut impl Planner, root: Ve
             found: work.found,
             elapsed_ns: nanoseconds(begin, end),
             conversion_ns: work.conversion_ns,
-            decision_ns: nanoseconds(begin, decided),
+            decision_ns: nanoseconds(asked, decided),
+            handover_ns: handover_ns + work.handover_ns,
+            cpu_ns: work.cpu_ns,
+            gpu_ns: work.gpu_ns,
             threads: work.threads,
         });
         levels += work.levels;
         if work.finished {
-            return levels;
+            return Ok(levels);
         }
-        begin = end;
+        (begin, asked) = (end, end);
+        handover_ns = 0;
     }
 }

@@ -14,6 +14,30 @@ pub enum Direction {
     BottomUp,
 }
 
+/// A kernel that runs a whole level on the GPU, by the names of Zhang et al. 2018 (table 2) and Remis 2016 (TGM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GpuKernel {
+    /// Top-down over a queue of frontier vertices.
+    Tg,
+    /// Top-down over a mask of all vertices.
+    Tgm,
+    /// Bottom-up.
+    Bg,
+    /// Bottom-up with the frontier bits of the vertices of highest degree in local memory.
+    Bgc,
+}
+
+impl GpuKernel {
+    /// The direction it searches in.
+    pub fn direction(self) -> Direction {
+        match self {
+            Self::Tg | Self::Tgm => Direction::TopDown,
+            Self::Bg | Self::Bgc => Direction::BottomUp,
+        }
+    }
+}
+
 /// Where a level runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -21,6 +45,18 @@ pub enum Direction {
 pub enum Placement {
     /// On the CPU.
     Cpu,
+    /// On the GPU.
+    Gpu(GpuKernel),
+    /// On both at the same time, merged when both are done (Remis' Concurrent).
+    Split {
+        /// The GPU's share of the work, in thousandths.
+        gpu_permille: u16,
+    },
+    /// On both to the end of the search, each on a copy of its own, merged by the smaller level (Remis' Asynchronous).
+    Apart {
+        /// The GPU's share of the frontier, in thousandths.
+        gpu_permille: u16,
+    },
 }
 
 /// How one level is to be run.
@@ -54,6 +90,15 @@ pub struct LevelStats {
     pub previous_frontier_vertices: u64,
     /// Direction of the level before (`None` at level 0).
     pub previous_direction: Option<Direction>,
+    /// Where the level before ran (`None` at level 0).
+    #[serde(default)]
+    pub previous_placement: Option<Placement>,
+    /// Where the level before was split: how long the CPU took for its part, in nanoseconds, else 0.
+    #[serde(default)]
+    pub previous_cpu_ns: u64,
+    /// The same of the GPU.
+    #[serde(default)]
+    pub previous_gpu_ns: u64,
     /// Sampled: neighbours an unvisited vertex would look at, on average, until it finds one in the frontier or has
     /// none left (`None` where the policy did not ask or nothing was sampled).
     pub sampled_probes: Option<f32>,
@@ -76,6 +121,15 @@ pub struct LevelRecord {
     pub conversion_ns: u64,
     /// Share of it spent deciding (sampling included), in nanoseconds.
     pub decision_ns: u64,
+    /// Share of it spent handing memory over between CPU and GPU, in nanoseconds.
+    #[serde(default)]
+    pub handover_ns: u64,
+    /// Where the level was split: the time of the CPU's part, in nanoseconds, else 0.
+    #[serde(default)]
+    pub cpu_ns: u64,
+    /// The same of the GPU's part.
+    #[serde(default)]
+    pub gpu_ns: u64,
     /// Threads that took part.
     pub threads: u32,
 }

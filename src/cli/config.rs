@@ -167,6 +167,7 @@ impl SearchConfig {
             threads: self.threads.value,
             cpus: self.cpus.value.numbers().to_vec(),
             simd: self.simd.value,
+            ..SearchOptions::default()
         }
     }
 

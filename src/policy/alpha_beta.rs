@@ -28,6 +28,9 @@ mod tests {
             unvisited_edges,
             previous_frontier_vertices: previous,
             previous_direction: None,
+            previous_placement: None,
+            previous_cpu_ns: 0,
+            previous_gpu_ns: 0,
             sampled_probes: None,
         }
     }

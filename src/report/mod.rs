@@ -56,6 +56,9 @@ mod tests {
                 unvisited_edges: 12_345,
                 previous_frontier_vertices: 0,
                 previous_direction: None,
+                previous_placement: None,
+                previous_cpu_ns: 0,
+                previous_gpu_ns: 0,
                 sampled_probes: (level > 0).then_some(2.5),
             },
             plan: LevelPlan { direction, placement: Placement::Cpu },
@@ -64,6 +67,9 @@ mod tests {
             elapsed_ns: 1_500_000,
             conversion_ns: 200,
             decision_ns: 90,
+            handover_ns: 0,
+            cpu_ns: 0,
+            gpu_ns: 0,
             threads: 2,
         }
     }

@@ -3,9 +3,11 @@
 mod bottom_up;
 mod prefetch;
 mod simd;
+mod split;
 mod top_down;
 
 use std::{
+    convert::Infallible,
     ops::Range,
     sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
     time::Instant,
@@ -18,7 +20,10 @@ use self::{
     simd::{Kernels, MapBack, Visited},
     top_down::TopDown,
 };
-use super::Team;
+use super::{
+    Team,
+    state::{Frontier, OnHost, SearchState},
+};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     graph::{Layout, NONE, Order, Vertex},
@@ -60,15 +65,6 @@ const SHARED_WORDS: usize = 256;
 /// From this level on, runs of small levels are one call: a graph this deep has thousands of them.
 const DEEP: u32 = 16;
 
-/// What the frontier is held in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Frontier {
-    /// A queue; `claims` tells whether entries come with claims because some may be repeats.
-    Queue { len: usize, claims: bool },
-    /// The vertices visited since the last bottom-up level began: those of one visited bitmap but not the other.
-    Bitmap { len: u64 },
-}
-
 /// Memory and counters of one search at a time.
 #[derive(Debug)]
 pub struct CpuEngine<'g> {
@@ -76,37 +72,24 @@ pub struct CpuEngine<'g> {
     team: Team,
     simd: Simd,
     kernels: Kernels,
-    /// Parents (original numbers) by internal vertex; after the padding one entry for "no neighbour" and one for
-    /// dropped vertices.
-    parent: Slab<Vertex>,
-    /// Parents by original vertex; empty where the order is the original one.
-    mapped: Slab<Vertex>,
-    /// Two visited bitmaps, each with a zero word at its end: the one that `current` names and the one before it.
-    visited: [Slab<u64>; 2],
-    current: usize,
+    state: SearchState,
     /// Bits of padding and of vertices without an edge.
     closed: Slab<u64>,
     closed_count: u64,
-    queue: Slab<Vertex>,
+    /// The claim of each entry of the queue (see `top_down`).
     claims: Slab<Vertex>,
-    next: Slab<Vertex>,
     next_claims: Slab<Vertex>,
     /// Ends of runs of vertices to which equally many arcs lead, where lists are sorted by number; else empty.
     runs: Vec<Vertex>,
     /// Per thread, vertices that found no frontier neighbour in the columns.
     left: Vec<Slab<Vertex>>,
-    frontier: Frontier,
-    level: u32,
-    frontier_edges: u64,
-    expanded_edges: u64,
     /// The first vertices, where they are ordered by descending degree; how many of them had been visited, and their
     /// arcs, when the frontier was last counted.
     hubs: usize,
     hubs_visited: u64,
     hub_edges: u64,
-    visited_count: u64,
-    previous_frontier: u64,
-    previous_direction: Option<Direction>,
+    /// Small levels are run one at a time: somebody wants to know who was found at which.
+    pub(super) single_levels: bool,
 }
 
 impl<'g> CpuEngine<'g> {
@@ -115,6 +98,12 @@ impl<'g> CpuEngine<'g> {
     /// # Errors
     /// [`OutOfMemory`], or [`SimdError`] where `simd` is not to be had here.
     pub fn new(layout: &'g Layout, team: Team, simd: Simd) -> Result<Self, CpuEngineError> {
+        let state = SearchState::new(layout, queue_capacity(layout, team.size()), &OnHost)?;
+        Self::with_state(layout, team, simd, state)
+    }
+
+    /// The same over `state`, whose queues have room for [`queue_capacity`] entries.
+    pub(super) fn with_state(layout: &'g Layout, team: Team, simd: Simd, state: SearchState) -> Result<Self, CpuEngineError> {
         let kernels = simd.kernels()?;
         let (vertices, padded) = (layout.csr().vertices(), layout.padded());
         let words = padded / 64;
@@ -126,55 +115,37 @@ impl<'g> CpuEngine<'g> {
                 closed_count += 1;
             }
         }
-        // Each thread may enter a vertex once, and no more entries can be found than there are arcs.
-        let arcs = layout.csr().arcs();
-        let capacity = if team.size() == 1 { vertices + 4 } else { vertices.saturating_mul(team.size()).min(arcs.max(vertices)) + 4 };
         let mut left = Vec::new();
         for _ in 0..team.size() {
             left.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
         }
-        let claims = if team.size() == 1 { 0 } else { capacity };
+        let claims = if team.size() == 1 { 0 } else { state.queue.len() };
         let mut runs = Vec::new();
         if team.size() > 1 && layout.order() == Order::Degree && !layout.directed() {
-            let pieces = RUNS_PER_THREAD * team.size();
+            let (pieces, arcs) = (RUNS_PER_THREAD * team.size(), layout.csr().arcs());
             for piece in 0..=pieces {
                 let arc = (arcs as u64 * piece as u64 / pieces as u64) as u32;
                 runs.push(layout.csr().offsets.partition_point(|&offset| offset < arc) as Vertex);
             }
             runs[pieces] = vertices as Vertex;
         }
-        let mut engine = Self {
+        Ok(Self {
             layout,
             simd,
             kernels,
-            parent: Slab::zeroed(padded + 2, "parents")?,
-            mapped: Slab::zeroed(if layout.internal_places().is_empty() { 0 } else { layout.vertices() }, "parents in original order")?,
-            visited: [Slab::zeroed(words + 1, "bitmaps")?, Slab::zeroed(words + 1, "bitmaps")?],
-            current: 0,
+            state,
             closed,
             closed_count,
-            queue: Slab::zeroed(capacity, "frontier queue")?,
             claims: Slab::zeroed(claims, "frontier queue")?,
-            next: Slab::zeroed(capacity, "frontier queue")?,
             next_claims: Slab::zeroed(claims, "frontier queue")?,
             runs,
             left,
-            frontier: Frontier::Queue { len: 0, claims: false },
-            level: 0,
-            frontier_edges: 0,
-            expanded_edges: 0,
             hubs: if layout.order() == Order::Degree { vertices.min(HUBS) / 64 * 64 } else { 0 },
             hubs_visited: 0,
             hub_edges: 0,
-            visited_count: 0,
-            previous_frontier: 0,
-            previous_direction: None,
+            single_levels: false,
             team,
-        };
-        // "No neighbour" is never new; a dropped vertex is never reached.
-        engine.parent[padded] = 0;
-        engine.parent[padded + 1] = NONE;
-        Ok(engine)
+        })
     }
 
     /// Threads.
@@ -189,7 +160,7 @@ impl<'g> CpuEngine<'g> {
 
     /// Parents by original vertex, after [`CpuEngine::map_back`].
     pub fn parents(&self) -> &[Vertex] {
-        if self.layout.internal_places().is_empty() { &self.parent[..self.layout.vertices()] } else { &self.mapped }
+        if self.layout.internal_places().is_empty() { &self.state.parent[..self.layout.vertices()] } else { &self.state.mapped }
     }
 
     /// Brings the parents into the order of the original vertices, where that differs.
@@ -198,7 +169,7 @@ impl<'g> CpuEngine<'g> {
         if place.is_empty() {
             return;
         }
-        let work = MapBack { place, parent: &self.parent, out: Shared::new(&mut self.mapped) };
+        let work = MapBack { place, parent: &self.state.parent, out: Shared::new(&mut self.state.mapped) };
         let kernel = self.kernels.map_back;
         share(&self.team, place.len(), MAPPED, place.len() < SHARED_WORDS * 64, &|_, vertices| {
             // SAFETY: places are checked by the layout (all below `padded + 2`), ranges are handed out once, and the
@@ -209,25 +180,25 @@ impl<'g> CpuEngine<'g> {
 
     /// Begins and ends the search from a root that the layout dropped because it has no edge: nobody is reached.
     pub fn begin_dropped(&mut self) {
-        self.parent[..self.layout.padded()].fill(NONE);
+        self.state.parent[..self.layout.padded()].fill(NONE);
     }
 
     /// Enters a dropped root, an original number, as its own parent, after [`CpuEngine::map_back`].
     pub fn adopt_dropped(&mut self, root: Vertex) {
-        if let Some(parent) = self.mapped.get_mut(root as usize) {
+        if let Some(parent) = self.state.mapped.get_mut(root as usize) {
             *parent = root;
         }
     }
 
     /// A vertex without successors or predecessors has nothing to search; everyone else is in play.
-    fn searched(&self) -> u64 {
+    pub(super) fn searched(&self) -> u64 {
         self.layout.padded() as u64 - self.closed_count
     }
 
     /// The arcs that leave the frontier: exact up to [`COUNTED`] vertices; above, those of hubs are exact and those of
     /// the others are estimated from a sample. (A sample alone is worth little where a few vertices have most arcs.)
     fn count_frontier_edges(&mut self) -> u64 {
-        if let Frontier::Queue { len, .. } = self.frontier {
+        if let Frontier::Queue { len, .. } = self.state.frontier {
             if len <= COUNTED {
                 return self.count_queue_edges(len);
             }
@@ -235,29 +206,29 @@ impl<'g> CpuEngine<'g> {
         let csr = self.layout.csr();
         let is_hub = |v: Vertex| (v as usize) < self.hubs;
         let (mut hubs, mut hub_edges) = (0, 0);
-        for (v, &parent) in self.parent[..self.hubs].iter().enumerate() {
+        for (v, &parent) in self.state.parent[..self.hubs].iter().enumerate() {
             if parent != NONE {
                 hubs += 1;
                 hub_edges += u64::from(csr.degree(v as Vertex));
             }
         }
         // Hubs that have a parent now and had none when the frontier before was counted are in this one.
-        let others = self.frontier_len().saturating_sub(hubs - self.hubs_visited.min(hubs));
+        let others = self.state.frontier.len().saturating_sub(hubs - self.hubs_visited.min(hubs));
         let exact = hub_edges - self.hub_edges.min(hub_edges);
         (self.hubs_visited, self.hub_edges) = (hubs, hub_edges);
         let (mut sum, mut count) = (0, 0);
-        match self.frontier {
+        match self.state.frontier {
             Frontier::Queue { len, .. } => {
                 for i in 0..DEGREES_SAMPLED {
-                    let v = self.queue[i * (len / DEGREES_SAMPLED)];
+                    let v = self.state.queue[i * (len / DEGREES_SAMPLED)];
                     if !is_hub(v) {
                         sum += u64::from(csr.degree(v));
                         count += 1;
                     }
                 }
             }
-            Frontier::Bitmap { .. } => {
-                let (now, before) = (&self.visited[self.current], &self.visited[1 - self.current]);
+            Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
+                let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
                 let words = self.hubs / 64..self.closed.len();
                 let stride = (words.len() / DEGREES_SAMPLED).max(1);
                 for word in words.step_by(stride) {
@@ -277,7 +248,7 @@ impl<'g> CpuEngine<'g> {
     /// The arcs that leave the first `len` vertices of the queue, which is the frontier.
     fn count_queue_edges(&mut self, len: usize) -> u64 {
         let mut sum = 0;
-        for &u in &self.queue[..len] {
+        for &u in &self.state.queue[..len] {
             let degree = u64::from(self.layout.csr().degree(u));
             sum += degree;
             if (u as usize) < self.hubs {
@@ -288,18 +259,11 @@ impl<'g> CpuEngine<'g> {
         sum
     }
 
-    fn frontier_len(&self) -> u64 {
-        match self.frontier {
-            Frontier::Queue { len, .. } => len as u64,
-            Frontier::Bitmap { len } => len,
-        }
-    }
-
     /// Visited bitmap from the parents; returns the number of vertices visited.
     fn make_bitmap(&mut self) -> u64 {
         let words = self.closed.len();
         let total = AtomicU64::new(0);
-        let work = Visited { parent: &self.parent, closed: &self.closed, words: Shared::new(&mut self.visited[self.current]) };
+        let work = Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut self.state.visited[self.state.current]) };
         let kernel = self.kernels.visited;
         share(&self.team, words, 8 * WORDS, words < SHARED_WORDS, &|_, range| {
             // SAFETY: every word is handed out once, parents cover all words, and the kernel was chosen for this CPU.
@@ -308,13 +272,70 @@ impl<'g> CpuEngine<'g> {
         total.into_inner() - self.closed_count
     }
 
+    /// Makes the visited bitmap and counts exactly who was visited; returns how many were counted twice before.
+    fn bring_bitmap_up_to_date(&mut self) -> u64 {
+        let visited = self.make_bitmap();
+        let repeats = self.state.visited_count - visited;
+        self.state.visited_count = visited;
+        self.state.bitmap_is_current = true;
+        repeats
+    }
+
+    /// Takes out of the queue the repeats whose claims do not stand (see `top_down`).
+    fn settle_queue(&mut self) {
+        let state = &mut self.state;
+        let Frontier::Queue { len, claims: true } = state.frontier else { return };
+        let (parent, queue, claims) = (&state.parent[..], &mut state.queue[..len], &self.claims[..len]);
+        let mut kept = 0;
+        for i in 0..len {
+            let v = queue[i];
+            queue[kept] = v;
+            kept += usize::from(parent[v as usize] == claims[i]);
+        }
+        state.frontier = Frontier::Queue { len: kept, claims: false };
+    }
+
+    /// Brings the state into a form that needs no memory of the CPU's own: no repeats in the queue, and the visited bitmap
+    /// up to date. Returns how many vertices of the frontier were counted twice before.
+    pub(super) fn settle(&mut self) -> u64 {
+        self.settle_queue();
+        if self.state.bitmap_is_current { 0 } else { self.bring_bitmap_up_to_date() }
+    }
+
+    /// Takes note of the hubs that were visited while another engine had the state.
+    pub(super) fn recount_hubs(&mut self) {
+        let csr = self.layout.csr();
+        (self.hubs_visited, self.hub_edges) = (0, 0);
+        for (v, &parent) in self.state.parent[..self.hubs].iter().enumerate() {
+            if parent != NONE {
+                self.hubs_visited += 1;
+                self.hub_edges += u64::from(csr.degree(v as Vertex));
+            }
+        }
+    }
+
+    /// The state, for engines beside this one.
+    pub(super) fn state(&mut self) -> &mut SearchState {
+        &mut self.state
+    }
+
+    /// The state, to be read.
+    pub(super) fn state_ref(&self) -> &SearchState {
+        &self.state
+    }
+
+    /// Bits of padding and of vertices without an edge.
+    pub(super) fn closed(&self) -> &[u64] {
+        &self.closed
+    }
+
     /// The frontier queue from the two visited bitmaps.
     fn make_queue(&mut self) -> usize {
-        let (now, before) = (&self.visited[self.current], &self.visited[1 - self.current]);
+        let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
         let tail = AtomicUsize::new(0);
         let words = self.closed.len();
-        let capacity = self.queue.len();
-        let queue = Shared::new(&mut self.queue);
+        let capacity = self.state.queue.len();
+        let queue = Shared::new(&mut self.state.queue);
         share(&self.team, words, 8 * WORDS, words < 16 * SHARED_WORDS, &|_, range| {
             let count: u32 = range.clone().map(|word| (now[word] & !before[word]).count_ones()).sum();
             let mut at = tail.fetch_add(count as usize, Relaxed);
@@ -339,7 +360,9 @@ impl<'g> CpuEngine<'g> {
         let mean_degree = layout.csr().arcs() as u64 / self.searched().max(1) + 1;
         // A team member is fast enough to keep a run to itself while others could not be told in time; a lone thread
         // stops where another direction may be worth a thought.
-        let enough = if alone && layout.rows().is_empty() {
+        let enough = if self.single_levels {
+            0
+        } else if alone && layout.rows().is_empty() {
             self.searched() / 64
         } else if alone {
             u64::MAX
@@ -347,7 +370,7 @@ impl<'g> CpuEngine<'g> {
             SHARED_ARCS / mean_degree
         };
         loop {
-            let (parent, queue, next) = (&mut self.parent[..], &self.queue[..len], &mut self.next[..]);
+            let (parent, queue, next) = (&mut self.state.parent[..], &self.state.queue[..len], &mut self.state.next[..]);
             // SAFETY: `parent` covers all vertices and "no neighbour", the queue holds vertices, `next` has room for
             // one more than all of them, and no helper is at work.
             let found = unsafe {
@@ -357,53 +380,55 @@ impl<'g> CpuEngine<'g> {
                     top_down::expand_rows(layout.rows(), layout.csr(), parent, queue, next)
                 }
             };
-            std::mem::swap(&mut self.queue, &mut self.next);
+            std::mem::swap(&mut self.state.queue, &mut self.state.next);
             levels += 1;
             total += found as u64;
-            self.previous_frontier = len as u64;
+            self.state.previous_frontier = len as u64;
             len = found;
-            if len == 0 || self.level + levels < DEEP || len as u64 > enough {
+            if len == 0 || self.state.level + levels < DEEP || len as u64 > enough {
                 break;
             }
             // `stats` counts the arcs of the first level only. Rows hold no degrees, and their graphs hardly differ in them.
-            self.expanded_edges += if layout.rows().is_empty() {
+            self.state.expanded_edges += if layout.rows().is_empty() {
                 self.count_queue_edges(len)
             } else {
                 len as u64 * layout.csr().arcs() as u64 / self.searched().max(1)
             };
         }
-        self.frontier = Frontier::Queue { len, claims: false };
+        self.state.frontier = Frontier::Queue { len, claims: false };
         (levels, total)
     }
 
     fn run_top_down(&mut self) -> LevelWork {
         let begin = Instant::now();
         let mut conversion_ns = 0;
-        if let Frontier::Bitmap { .. } = self.frontier {
+        if let Frontier::Bitmap { .. } = self.state.frontier {
             let len = self.make_queue();
-            self.frontier = Frontier::Queue { len, claims: false };
+            self.state.frontier = Frontier::Queue { len, claims: false };
             conversion_ns = begin.elapsed().as_nanos() as u64;
         }
-        let Frontier::Queue { len, claims } = self.frontier else { unreachable!("made a queue above") };
+        let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("made a queue above") };
+        self.state.bitmap_is_current = false;
         let alone = self.team.size() == 1;
-        let edges = self.frontier_edges;
+        let edges = self.state.frontier_edges;
         let enough = if self.layout.rows().is_empty() { SHARED_ARCS } else { SHARED_ROW_ARCS };
         let by_owner = !claims && !self.runs.is_empty() && edges / len.max(1) as u64 >= LONG_LISTS;
         if alone || (!claims && edges < if by_owner { SHARED_HUB_ARCS } else { enough }) {
             let (levels, found) = self.run_small(len, alone);
-            return LevelWork { levels, found, finished: self.frontier_len() == 0, repeats_before: 0, conversion_ns, threads: 1 };
+            let finished = self.state.frontier.len() == 0;
+            return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
         let (tail, piece, repeats) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
         let arrived = AtomicU32::new(0);
         let level = TopDown {
             csr: self.layout.csr(),
             to_original: self.layout.original_numbers(),
-            parent: as_atomics(&mut self.parent),
-            queue: &self.queue[..len],
+            parent: as_atomics(&mut self.state.parent),
+            queue: &self.state.queue[..len],
             claims: if claims { &self.claims[..len] } else { &[] },
             runs: if by_owner { &self.runs } else { &[] },
-            capacity: self.next.len(),
-            next: Shared::new(&mut self.next),
+            capacity: self.state.next.len(),
+            next: Shared::new(&mut self.state.next),
             next_claims: Shared::new(&mut self.next_claims),
             tail: &tail,
             piece: &piece,
@@ -419,37 +444,46 @@ impl<'g> CpuEngine<'g> {
                 level.work();
             });
         }
-        std::mem::swap(&mut self.queue, &mut self.next);
+        std::mem::swap(&mut self.state.queue, &mut self.state.next);
         std::mem::swap(&mut self.claims, &mut self.next_claims);
         let found = tail.into_inner();
         // A helper that comes late may enter twice.
         let threads = arrived.into_inner().min(self.team.size() as u32);
-        self.previous_frontier = len as u64;
-        self.frontier = Frontier::Queue { len: found, claims: threads > 1 && !by_owner };
+        self.state.previous_frontier = len as u64;
+        self.state.frontier = Frontier::Queue { len: found, claims: threads > 1 && !by_owner };
         let repeats_before = repeats.into_inner();
-        self.visited_count -= repeats_before;
-        LevelWork { levels: 1, found: found as u64, finished: found == 0, repeats_before, conversion_ns, threads }
+        self.state.visited_count -= repeats_before;
+        let (found, finished) = (found as u64, found == 0);
+        LevelWork { levels: 1, found, finished, repeats_before, conversion_ns, threads, ..LevelWork::default() }
     }
 
     fn run_bottom_up(&mut self) -> LevelWork {
         let begin = Instant::now();
         let (mut conversion_ns, mut repeats_before) = (0, 0);
-        let frontier = self.frontier_len();
-        if let Frontier::Queue { .. } = self.frontier {
-            let visited = self.make_bitmap();
-            repeats_before = self.visited_count - visited;
-            self.visited_count = visited;
+        let frontier = self.state.frontier.len();
+        if !self.state.bitmap_is_current {
+            repeats_before = self.bring_bitmap_up_to_date();
             conversion_ns = begin.elapsed().as_nanos() as u64;
         }
-        let words = self.closed.len();
+        let (found, threads) = self.bottom_up_over(0..self.closed.len());
+        self.state.current = 1 - self.state.current;
+        self.state.bitmap_is_current = true;
+        self.state.previous_frontier = frontier - repeats_before.min(frontier);
+        self.state.frontier = Frontier::Bitmap { len: found };
+        LevelWork { levels: 1, found, finished: found == 0, repeats_before, conversion_ns, threads, ..LevelWork::default() }
+    }
+
+    /// A bottom-up level for the vertices of `words` of the bitmap; what is visited then is in `visited[1 - current]`. Returns
+    /// how many were found, and by how many threads.
+    fn bottom_up_over(&mut self, words: Range<usize>) -> (u64, u32) {
         let (total, arrived) = (AtomicU64::new(0), AtomicU32::new(0));
-        let [first, second] = &mut self.visited;
-        let (now, next) = if self.current == 0 { (first, second) } else { (second, first) };
+        let [first, second] = &mut self.state.visited;
+        let (now, next) = if self.state.current == 0 { (first, second) } else { (second, first) };
         let lists = self.layout.incoming();
         let level = BottomUp {
             visited: now,
-            next: Shared::new(&mut next[..words]),
-            parent: Shared::new(&mut self.parent),
+            next: Shared::new(&mut next[..self.closed.len()]),
+            parent: Shared::new(&mut self.state.parent),
             columns: self.layout.columns(),
             originals: self.layout.column_originals(),
             offsets: &lists.offsets,
@@ -460,60 +494,45 @@ impl<'g> CpuEngine<'g> {
         let left: SharedBuffers<'_> = SharedBuffers(&self.left);
         let kernel = self.kernels.bottom_up;
         let last = AtomicU32::new(u32::MAX);
-        share(&self.team, words, WORDS, words < SHARED_WORDS, &|thread, range| {
+        share(&self.team, words.len(), WORDS, words.len() < SHARED_WORDS, &|thread, range| {
             if last.swap(thread as u32, Relaxed) != thread as u32 {
                 arrived.fetch_or(1 << (thread % 32), Relaxed);
             }
+            let range = words.start + range.start..words.start + range.end;
             // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` asks for (see `new`); the
             // kernel was chosen for this CPU; buffer `thread` is this thread's own.
             total.fetch_add(unsafe { kernel(&level, range, left.of(thread)) }, Relaxed);
         });
-        let found = total.into_inner();
-        self.current = 1 - self.current;
-        self.previous_frontier = frontier - repeats_before.min(frontier);
-        self.frontier = Frontier::Bitmap { len: found };
-        let threads = arrived.into_inner().count_ones();
-        LevelWork { levels: 1, found, finished: found == 0, repeats_before, conversion_ns, threads }
+        (total.into_inner(), arrived.into_inner().count_ones())
     }
 }
 
 impl Engine for CpuEngine<'_> {
-    fn begin(&mut self, root: Vertex) {
+    type Error = Infallible;
+
+    fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
         let padded = self.layout.padded();
-        let parent = Shared::new(&mut self.parent);
+        let parent = Shared::new(&mut self.state.parent);
         share(&self.team, padded, 16 * MAPPED, padded < 4 * MAPPED, &|_, range| {
             // SAFETY: ranges are handed out once and lie inside the slab.
             unsafe { std::slice::from_raw_parts_mut(parent.get().add(range.start), range.len()) }.fill(NONE);
         });
-        self.parent[root as usize] = self.layout.to_original(root);
-        self.queue[0] = root;
-        self.frontier = Frontier::Queue { len: 1, claims: false };
-        self.level = 0;
-        self.expanded_edges = 0;
+        self.state.parent[root as usize] = self.layout.to_original(root);
+        self.state.queue[0] = root;
+        self.state.restart();
         (self.hubs_visited, self.hub_edges) = (0, 0);
-        self.visited_count = 1;
-        self.previous_frontier = 0;
-        self.previous_direction = None;
+        Ok(0)
     }
 
     fn stats(&mut self) -> LevelStats {
-        let arcs = self.layout.csr().arcs() as u64;
-        self.frontier_edges = self.count_frontier_edges().min(arcs);
-        LevelStats {
-            level: self.level,
-            vertices: self.searched(),
-            arcs,
-            frontier_vertices: self.frontier_len(),
-            frontier_edges: self.frontier_edges,
-            unvisited_vertices: self.searched().saturating_sub(self.visited_count),
-            unvisited_edges: arcs.saturating_sub(self.expanded_edges + self.frontier_edges),
-            previous_frontier_vertices: self.previous_frontier,
-            previous_direction: self.previous_direction,
-            sampled_probes: None,
-        }
+        let edges = match self.state.counted_edges {
+            Some(edges) => edges,
+            None => self.count_frontier_edges().min(self.layout.csr().arcs() as u64),
+        };
+        self.state.stats(edges, self.searched(), self.layout)
     }
 
-    fn sample(&mut self) -> Option<f32> {
+    fn sample(&mut self) -> Result<Option<f32>, Infallible> {
         let vertices = self.layout.csr().vertices() as u64;
         let lists = self.layout.incoming();
         let (mut sampled, mut probes) = (0, 0);
@@ -523,31 +542,35 @@ impl Engine for CpuEngine<'_> {
             place = place.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let v = ((u128::from(place) * u128::from(vertices)) >> 64) as Vertex;
             let list = lists.neighbours(v);
-            if self.parent[v as usize] != NONE || list.is_empty() {
+            if self.state.parent[v as usize] != NONE || list.is_empty() {
                 continue;
             }
             // A visited neighbour of an unvisited vertex is in the frontier.
-            let looked = list.iter().take(PROBES).position(|&w| self.parent[w as usize] != NONE);
+            let looked = list.iter().take(PROBES).position(|&w| self.state.parent[w as usize] != NONE);
             probes += looked.map_or(list.len().min(PROBES), |position| position + 1);
             sampled += 1;
             if sampled == VERTICES_SAMPLED {
                 break;
             }
         }
-        (sampled > 0).then(|| probes as f32 / sampled as f32)
+        Ok((sampled > 0).then(|| probes as f32 / sampled as f32))
     }
 
-    fn run(&mut self, plan: LevelPlan) -> LevelWork {
+    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Infallible> {
         let work = match plan.direction {
             Direction::TopDown => self.run_top_down(),
             Direction::BottomUp => self.run_bottom_up(),
         };
-        self.expanded_edges += self.frontier_edges;
-        self.previous_direction = Some(plan.direction);
-        self.level += work.levels;
-        self.visited_count += work.found;
-        work
+        self.state.done(plan, &work);
+        Ok(work)
     }
+}
+
+/// Entries that the queues of `threads` threads need: each may enter a vertex once, and no more can be found than there are
+/// arcs.
+pub(super) fn queue_capacity(layout: &Layout, threads: usize) -> usize {
+    let (vertices, arcs) = (layout.csr().vertices(), layout.csr().arcs());
+    if threads == 1 { vertices + 4 } else { vertices.saturating_mul(threads).min(arcs.max(vertices)) + 4 }
 }
 
 /// One buffer per thread.
@@ -587,4 +610,7 @@ pub enum CpuEngineError {
     /// The vector instructions are not there.
     #[error(transparent)]
     Simd(#[from] SimdError),
+    /// Threads could not be started.
+    #[error("{0}")]
+    Threads(String),
 }

@@ -1,0 +1,243 @@
+//! The CPU's part of levels that it shares with a GPU, and the merging of both.
+
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+};
+
+use super::{CpuEngine, share};
+use crate::{
+    bfs::LevelWork,
+    engine::state::Frontier,
+    graph::{NONE, Vertex},
+    memory::Shared,
+};
+
+/// Vertices or words that a thread takes at a time.
+const GRAIN: usize = 4096;
+/// Blocks whose arcs are summed up to find where a queue is to be cut.
+const BLOCKS: usize = 256;
+
+/// What [`CpuEngine::merge_apart`] found out.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Merged {
+    /// Vertices reached.
+    pub(in crate::engine) reached: u64,
+    /// The deepest level of a vertex found after the searches parted (0: none was).
+    pub(in crate::engine) deepest: u32,
+    /// Vertices that both had found: repeated work (Remis 2016, section 5.3).
+    pub(in crate::engine) repeated: u64,
+}
+
+impl CpuEngine<'_> {
+    /// Makes sure that the frontier is a queue without repeats and the visited bitmap is up to date; returns the queue's
+    /// length, and how many vertices had been counted twice.
+    pub(in crate::engine) fn settle_as_queue(&mut self) -> (usize, u64) {
+        let repeats = self.settle();
+        if let Frontier::Bitmap { .. } = self.state.frontier {
+            let len = self.make_queue();
+            self.state.frontier = Frontier::Queue { len, claims: false };
+        }
+        (self.state.frontier.len() as usize, repeats)
+    }
+
+    /// Where to cut the first `len` entries of the queue so that about `permille` of their arcs lie behind the cut; with the
+    /// arcs before and behind it.
+    pub(in crate::engine) fn cut_queue(&self, len: usize, permille: u16) -> (usize, u64, u64) {
+        let (queue, csr) = (&self.state.queue[..len], self.layout.csr());
+        let sums: [AtomicU64; BLOCKS] = std::array::from_fn(|_| AtomicU64::new(0));
+        let block = len.div_ceil(BLOCKS).max(1);
+        let arcs = |range: Range<usize>| queue[range].iter().map(|&v| u64::from(csr.degree(v))).sum::<u64>();
+        share(&self.team, BLOCKS, 8, len < GRAIN, &|_, blocks| {
+            for b in blocks {
+                sums[b].store(arcs((b * block).min(len)..((b + 1) * block).min(len)), Relaxed);
+            }
+        });
+        let total: u64 = sums.iter().map(|sum| sum.load(Relaxed)).sum();
+        let wanted = total - total * u64::from(permille.min(1000)) / 1000;
+        let (mut before, mut cut) = (0, 0);
+        for sum in &sums {
+            let sum = sum.load(Relaxed);
+            if before + sum > wanted {
+                break;
+            }
+            before += sum;
+            cut = (cut + block).min(len);
+        }
+        while cut < len && before < wanted {
+            before += u64::from(csr.degree(queue[cut]));
+            cut += 1;
+        }
+        (cut, before, total - before)
+    }
+
+    /// From which word of the bitmap on about `permille` of the arcs of unvisited vertices lie.
+    pub(in crate::engine) fn cut_words(&self, permille: u16) -> usize {
+        let (words, offsets) = (self.closed.len(), &self.layout.incoming().offsets);
+        let visited = &self.state.visited[self.state.current];
+        let vertices = self.layout.csr().vertices();
+        // Neighbours in the order are alike in degree: a word's unvisited vertices have their share of its arcs.
+        let weight = |word: usize| {
+            let arcs = offsets[(word * 64 + 64).min(vertices)] - offsets[word * 64];
+            u64::from((!visited[word]).count_ones()) * (u64::from(arcs) + 64)
+        };
+        let total: u64 = (0..words).map(weight).sum();
+        let wanted = total - (total as f64 * f64::from(permille.min(1000)) / 1000.0) as u64;
+        let mut before = 0;
+        for word in 0..words {
+            if before >= wanted {
+                return word;
+            }
+            before += weight(word);
+        }
+        words
+    }
+
+    /// Runs the CPU's part of a top-down level: the first `len` entries of the queue, which `edges` leave.
+    pub(in crate::engine) fn top_down_part(&mut self, len: usize, edges: u64) -> LevelWork {
+        let (all, single) = (self.state.frontier_edges, self.single_levels);
+        self.state.frontier_edges = edges;
+        self.state.frontier = Frontier::Queue { len, claims: false };
+        self.single_levels = true;
+        let work = self.run_top_down();
+        self.single_levels = single;
+        self.state.frontier_edges = all;
+        work
+    }
+
+    /// Runs the CPU's part of a bottom-up level: the vertices of `words`. [`CpuEngine::merge_words`] ends the level.
+    pub(in crate::engine) fn bottom_up_part(&mut self, words: Range<usize>) -> (u64, u32) {
+        self.bottom_up_over(words)
+    }
+
+    /// Adds what a device found to the next frontier: vertices `found`, none twice, with `parents` (by vertex). Those that
+    /// have a parent already were found by others too. Returns how many were new.
+    pub(in crate::engine) fn merge_queue(&mut self, found: &[Vertex], parents: &[Vertex]) -> u64 {
+        let Frontier::Queue { len, claims } = self.state.frontier else { return 0 };
+        let capacity = self.state.queue.len();
+        let tail = AtomicUsize::new(len);
+        let (parent, queue) = (Shared::new(&mut self.state.parent), Shared::new(&mut self.state.queue));
+        let claimed = claims.then(|| Shared::new(&mut self.claims));
+        share(&self.team, found.len(), GRAIN, found.len() < GRAIN, &|_, range| {
+            let found = &found[range];
+            // SAFETY: `found` holds vertices, each once, so that no other thread touches these parents;
+            // `fetch_add` hands every place out once, and the room is checked.
+            let is_new = |v: Vertex| unsafe { *parent.get().add(v as usize) == NONE };
+            let new = found.iter().filter(|&&v| is_new(v)).count();
+            let mut at = tail.fetch_add(new, Relaxed);
+            assert!(at + new <= capacity, "the queue overflows");
+            for &v in found.iter().filter(|&&v| is_new(v)) {
+                // SAFETY: as above.
+                unsafe {
+                    *parent.get().add(v as usize) = parents[v as usize];
+                    *queue.get().add(at) = v;
+                    if let Some(claims) = claimed {
+                        *claims.get().add(at) = parents[v as usize];
+                    }
+                }
+                at += 1;
+            }
+        });
+        let merged = tail.into_inner();
+        self.state.frontier = Frontier::Queue { len: merged, claims };
+        (merged - len) as u64
+    }
+
+    /// Takes over what a device found in a bottom-up level for the vertices of `words`: their words of the next visited
+    /// bitmap from `next`, and parents of new ones from `parents`.
+    pub(in crate::engine) fn merge_words(&mut self, words: Range<usize>, next: &[u64], parents: &[Vertex]) {
+        let [first, second] = &mut self.state.visited;
+        let (now, into) = if self.state.current == 0 { (&*first, second) } else { (&*second, first) };
+        let (into, parent) = (Shared::new(into), Shared::new(&mut self.state.parent));
+        share(&self.team, words.len(), GRAIN / 64, words.len() < GRAIN / 64, &|_, range| {
+            for word in words.start + range.start..words.start + range.end {
+                let mut bits = next[word] & !now[word];
+                // SAFETY: words are handed out once, and parents belong to their words.
+                unsafe {
+                    *into.get().add(word) = next[word];
+                    while bits != 0 {
+                        let v = word * 64 + bits.trailing_zeros() as usize;
+                        *parent.get().add(v) = parents[v];
+                        bits &= bits - 1;
+                    }
+                }
+            }
+        });
+    }
+
+    /// Ends a bottom-up level whose words are all written.
+    pub(in crate::engine) fn end_bottom_up(&mut self, found: u64) {
+        self.state.current = 1 - self.state.current;
+        self.state.bitmap_is_current = true;
+        self.state.previous_frontier = self.state.frontier.len();
+        self.state.frontier = Frontier::Bitmap { len: found };
+    }
+
+    /// Has every vertex of the frontier remember in `level_of` that it is at `level`.
+    pub(in crate::engine) fn stamp(&self, level_of: &mut [u32], level: u32) {
+        match self.state.frontier {
+            Frontier::Queue { len, .. } => {
+                for &v in &self.state.queue[..len] {
+                    level_of[v as usize] = level;
+                }
+            }
+            Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
+                let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
+                let into = Shared::new(level_of);
+                share(&self.team, self.closed.len(), GRAIN / 64, false, &|_, words| {
+                    for word in words {
+                        let mut bits = now[word] & !before[word];
+                        while bits != 0 {
+                            // SAFETY: words are handed out once, and there is a level for every vertex of a word.
+                            unsafe { *into.get().add(word * 64 + bits.trailing_zeros() as usize) = level };
+                            bits &= bits - 1;
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    /// Copies `from` (as long as it is) to `into`, on all threads.
+    pub(in crate::engine) fn copy(&self, from: &[u32], into: &mut [u32]) {
+        let into = Shared::new(&mut into[..from.len()]);
+        share(&self.team, from.len(), 16 * GRAIN, from.len() < 16 * GRAIN, &|_, range| {
+            // SAFETY: ranges are handed out once and lie inside both.
+            unsafe { std::ptr::copy_nonoverlapping(from[range.clone()].as_ptr(), into.get().add(range.start), range.len()) };
+        });
+    }
+
+    /// Takes of two searches the smaller level of every vertex, and its parent. A vertex found before they parted has level 0
+    /// in both.
+    pub(in crate::engine) fn merge_apart(&mut self, parents: &[Vertex], levels: &[u32], others: &[u32]) -> Merged {
+        let padded = self.layout.padded();
+        let parent = Shared::new(&mut self.state.parent);
+        let (reached, deepest, repeated) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        share(&self.team, padded, GRAIN, padded < GRAIN, &|_, range| {
+            let (mut count, mut deep, mut twice) = (0, 0, 0);
+            for v in range {
+                // SAFETY: vertices are handed out once.
+                let mine = unsafe { &mut *parent.get().add(v) };
+                let theirs = parents[v];
+                let (found_here, found_there) = (*mine != NONE, theirs != NONE);
+                count += u64::from(found_here || found_there);
+                if found_here && found_there {
+                    twice += u64::from(levels[v] > 0 && others[v] > 0);
+                    if others[v] < levels[v] {
+                        *mine = theirs;
+                    }
+                    deep = deep.max(others[v].min(levels[v]));
+                } else if found_there {
+                    *mine = theirs;
+                    deep = deep.max(others[v]);
+                } else if found_here {
+                    deep = deep.max(levels[v]);
+                }
+            }
+            reached.fetch_add(count, Relaxed);
+            deepest.fetch_max(u64::from(deep), Relaxed);
+            repeated.fetch_add(twice, Relaxed);
+        });
+        Merged { reached: reached.into_inner(), deepest: deepest.into_inner() as u32, repeated: repeated.into_inner() }
+    }
+}

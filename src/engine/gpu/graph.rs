@@ -1,0 +1,183 @@
+//! The graph as a device sees it: adjacency in parts, columns of first neighbours, numbers.
+
+use std::sync::Arc;
+
+use crate::{
+    graph::{Csr, Layout, Vertex},
+    opencl::{Buffer, Device, DeviceError, HostBuffer, Kernel, OpenClError},
+};
+
+/// Most buffers over which the neighbours can be spread (`PARTS` of `kernels/common.cl`).
+pub(crate) const MOST_PARTS: usize = 16;
+
+/// Where the neighbours are spread over several buffers because the device's largest is too small (Zhang et al. 2018,
+/// section 4.3): an arc's part is its number divided by `edges_per_part`, and its place there the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EdgeParts {
+    /// Buffers.
+    pub(crate) parts: usize,
+    /// Neighbours in each but the last.
+    pub(crate) edges_per_part: usize,
+}
+
+impl EdgeParts {
+    /// As few parts as buffers of `max_alloc_bytes` allow, or `at_least` that many (for tests).
+    fn new(arcs: usize, max_alloc_bytes: u64, at_least: usize, device: &str) -> Result<Self, OpenClError> {
+        let most = usize::try_from(max_alloc_bytes / 4).unwrap_or(usize::MAX).max(1);
+        let parts = arcs.div_ceil(most).max(at_least).max(1);
+        if parts > MOST_PARTS {
+            let bytes = arcs as u64 * 4;
+            return Err(OpenClError::TooLarge {
+                what: "the graph's adjacency, even in 16 parts",
+                bytes,
+                limit: max_alloc_bytes * MOST_PARTS as u64,
+                device: device.to_owned(),
+            });
+        }
+        // Parts that begin at a page can be read where the host has them.
+        let edges = arcs.div_ceil(parts).max(1);
+        let paged = edges.next_multiple_of(1024);
+        let edges_per_part = if paged <= most && arcs.div_ceil(paged) == parts { paged } else { edges };
+        Ok(Self { parts, edges_per_part })
+    }
+
+    /// Parts as the kernels are compiled for: 1, 4 or 16.
+    fn slots(self) -> usize {
+        match self.parts {
+            1 => 1,
+            2..=4 => 4,
+            _ => MOST_PARTS,
+        }
+    }
+}
+
+/// Adjacency in one direction.
+#[derive(Debug)]
+pub(crate) struct Lists<'g> {
+    pub(crate) offsets: HostBuffer<'g, u32>,
+    parts: Vec<HostBuffer<'g, Vertex>>,
+    slots: usize,
+}
+
+impl<'g> Lists<'g> {
+    fn new(device: &Arc<Device>, csr: &'g Csr, split: EdgeParts) -> Result<Self, OpenClError> {
+        let mut parts = Vec::new();
+        for part in 0..split.parts {
+            let begin = (part * split.edges_per_part).min(csr.arcs());
+            let end = (begin + split.edges_per_part).min(csr.arcs());
+            parts.push(Buffer::over_host(device, &csr.targets[begin..end], "a part of the adjacency")?);
+        }
+        Ok(Self { offsets: Buffer::over_host(device, &csr.offsets, "offsets")?, parts, slots: split.slots() })
+    }
+
+    /// Gives the parts to `kernel` from argument `first` on.
+    pub(crate) fn bind(&self, kernel: &Kernel, first: u32) -> Result<(), DeviceError> {
+        for slot in 0..self.slots {
+            kernel.set_buffer(first + slot as u32, &self.parts[slot.min(self.parts.len() - 1)])?;
+        }
+        Ok(())
+    }
+}
+
+/// A [`Layout`] on a device. Where the device can, it reads the host's own arrays.
+#[derive(Debug)]
+pub(crate) struct DeviceGraph<'g> {
+    out: Lists<'g>,
+    incoming: Option<Lists<'g>>,
+    columns: Vec<HostBuffer<'g, Vertex>>,
+    names: Vec<HostBuffer<'g, Vertex>>,
+    /// Internal to original numbers; a dummy where they are the same.
+    pub(crate) to_original: HostBuffer<'g, Vertex>,
+    /// Original vertex to internal number; `None` where they are the same.
+    pub(crate) place: Option<HostBuffer<'g, Vertex>>,
+    split: EdgeParts,
+}
+
+impl<'g> DeviceGraph<'g> {
+    /// Puts `layout` on `device`, its neighbours in `at_least` parts or more.
+    pub(crate) fn new(device: &Arc<Device>, layout: &'g Layout, at_least: usize) -> Result<Self, OpenClError> {
+        let arcs = layout.csr().arcs().max(layout.incoming().arcs());
+        let split = EdgeParts::new(arcs, device.max_alloc_bytes(), at_least, &device.info().name)?;
+        let over = |values: &'g [u32], what| Buffer::over_host(device, values, what);
+        let (mut columns, mut names) = (Vec::new(), Vec::new());
+        for (column, name) in layout.columns().iter().zip(layout.column_originals()) {
+            columns.push(over(column, "columns of first neighbours")?);
+            names.push(over(name, "columns of first neighbours")?);
+        }
+        let place = layout.internal_places();
+        Ok(Self {
+            out: Lists::new(device, layout.csr(), split)?,
+            incoming: if layout.directed() { Some(Lists::new(device, layout.incoming(), split)?) } else { None },
+            columns,
+            names,
+            to_original: over(layout.original_numbers(), "original numbers")?,
+            place: if place.is_empty() { None } else { Some(over(place, "internal numbers")?) },
+            split,
+        })
+    }
+
+    /// The lists that a top-down level reads.
+    pub(crate) fn out(&self) -> &Lists<'g> {
+        &self.out
+    }
+
+    /// The lists that a bottom-up level reads.
+    pub(crate) fn incoming(&self) -> &Lists<'g> {
+        self.incoming.as_ref().unwrap_or(&self.out)
+    }
+
+    /// How the neighbours are spread.
+    pub(crate) fn split(&self) -> EdgeParts {
+        self.split
+    }
+
+    /// Whether the device was given the host's own arrays of neighbours.
+    pub(crate) fn is_zero_copy(&self) -> bool {
+        self.out.parts.iter().all(HostBuffer::is_zero_copy)
+    }
+
+    /// Gives the columns to `kernel` from argument `first` on; returns the argument after them.
+    pub(crate) fn bind_columns(&self, kernel: &Kernel, first: u32) -> Result<u32, DeviceError> {
+        if self.columns.is_empty() {
+            kernel.set_buffer(first, &self.to_original)?;
+            return Ok(first + 1);
+        }
+        let mut at = first;
+        for buffer in self.columns.iter().chain(&self.names) {
+            kernel.set_buffer(at, buffer)?;
+            at += 1;
+        }
+        Ok(at)
+    }
+
+    /// The part of the compiler's options that depends on the graph.
+    pub(crate) fn options(&self, layout: &Layout) -> String {
+        let per_part = if self.split.parts == 1 { 1 } else { self.split.edges_per_part };
+        format!(
+            "-DPARTS={} -DEDGES_PER_PART={per_part}u -DCOLUMNS={} -DRENUMBERED={}",
+            self.split.slots(),
+            self.columns.len(),
+            u8::from(!layout.original_numbers().is_empty())
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_split_where_the_largest_buffer_ends() {
+        let split = |arcs, bytes, at_least| EdgeParts::new(arcs, bytes, at_least, "a device").unwrap();
+        assert_eq!(split(1000, 1 << 20, 1), EdgeParts { parts: 1, edges_per_part: 1000 });
+        assert_eq!(split(1 << 20, 1 << 20, 1), EdgeParts { parts: 4, edges_per_part: 1 << 18 });
+        assert_eq!(split((1 << 20) + 1, 1 << 20, 1).parts, 5);
+        assert_eq!(split(1000, 1 << 20, 7), EdgeParts { parts: 7, edges_per_part: 143 });
+        assert_eq!(split(0, 1 << 20, 1), EdgeParts { parts: 1, edges_per_part: 1 });
+        for (arcs, bytes, at_least) in [(100_003, 40_000, 1), (100_003, 1 << 30, 7), (65_536, 4096 * 4, 1), (5, 4, 2)] {
+            let split = split(arcs, bytes, at_least);
+            assert!(split.parts * split.edges_per_part >= arcs && split.edges_per_part as u64 * 4 <= bytes.max(4), "{split:?}");
+        }
+        assert!(EdgeParts::new(1 << 20, 4096, 1, "a device").is_err());
+    }
+}

@@ -1,0 +1,183 @@
+//! The state of one search: what CPU and GPU hand each other.
+
+use crate::{
+    bfs::{Direction, LevelPlan, LevelStats, LevelWork, Placement},
+    graph::{Layout, NONE, Vertex},
+    memory::{OutOfMemory, SharedSlice},
+};
+
+/// What the frontier is held in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Frontier {
+    /// A queue; `claims` tells whether entries come with claims because some may be repeats (after a top-down level of
+    /// several CPU threads).
+    Queue { len: usize, claims: bool },
+    /// The vertices visited since the last bottom-up level began: those of one visited bitmap but not the other.
+    Bitmap { len: u64 },
+    /// A byte for every vertex, in the GPU's own memory.
+    Mask { len: u64 },
+}
+
+impl Frontier {
+    /// Vertices (repeats counted).
+    pub(crate) fn len(self) -> u64 {
+        match self {
+            Self::Queue { len, .. } => len as u64,
+            Self::Bitmap { len } | Self::Mask { len } => len,
+        }
+    }
+}
+
+/// Parents, visited bitmaps and frontier of one search, and its counters.
+///
+/// The arrays have one owner at a time. The rules of the representation hold on either side:
+/// - a vertex with a parent has been visited;
+/// - `visited[current]` holds every visited vertex if `bitmap_is_current` (top-down levels of the CPU do not write it), and
+///   the bits of padding and of vertices without an edge (*closed*);
+/// - after a bottom-up level `visited[1 - current]` is the bitmap as it stood when that level began.
+#[derive(Debug)]
+pub(crate) struct SearchState {
+    /// Parents (original numbers) by internal vertex; after the padding one entry for "no neighbour" and one for
+    /// dropped vertices.
+    pub(crate) parent: SharedSlice<Vertex>,
+    /// Parents by original vertex; empty where the order is the original one.
+    pub(crate) mapped: SharedSlice<Vertex>,
+    /// Two visited bitmaps, each with a zero word at its end.
+    pub(crate) visited: [SharedSlice<u64>; 2],
+    /// The bitmap in use.
+    pub(crate) current: usize,
+    /// See above.
+    pub(crate) bitmap_is_current: bool,
+    /// Frontier queue.
+    pub(crate) queue: SharedSlice<Vertex>,
+    /// The next one.
+    pub(crate) next: SharedSlice<Vertex>,
+    /// What holds the frontier.
+    pub(crate) frontier: Frontier,
+    /// Level to be planned.
+    pub(crate) level: u32,
+    /// Arcs that leave the frontier, as last told to the policy.
+    pub(crate) frontier_edges: u64,
+    /// The same, exact, where the device that made the frontier has counted them.
+    pub(crate) counted_edges: Option<u64>,
+    /// The same of the frontier that a level has just made.
+    pub(crate) next_edges: Option<u64>,
+    /// Arcs of all frontiers before.
+    pub(crate) expanded_edges: u64,
+    /// Vertices visited.
+    pub(crate) visited_count: u64,
+    /// Size of the frontier before.
+    pub(crate) previous_frontier: u64,
+    /// Direction of the level before.
+    pub(crate) previous_direction: Option<Direction>,
+    /// Where the level before ran.
+    pub(crate) previous_placement: Option<Placement>,
+    /// Where that level was split: how long the CPU took for its part.
+    pub(crate) previous_cpu_ns: u64,
+    /// The same of the GPU.
+    pub(crate) previous_gpu_ns: u64,
+}
+
+impl SearchState {
+    /// State for `layout` with room for `capacity` entries in a queue; `allocate` makes the arrays.
+    ///
+    /// # Errors
+    /// Those of `allocate`.
+    pub(crate) fn new<E>(layout: &Layout, capacity: usize, allocate: &impl Allocate<E>) -> Result<Self, E> {
+        let (padded, words) = (layout.padded(), layout.padded() / 64);
+        let mapped = if layout.internal_places().is_empty() { 0 } else { layout.vertices() };
+        let mut state = Self {
+            parent: allocate.numbers(padded + 2, "parents")?,
+            mapped: allocate.numbers(mapped, "parents in original order")?,
+            visited: [allocate.words(words + 1, "bitmaps")?, allocate.words(words + 1, "bitmaps")?],
+            current: 0,
+            bitmap_is_current: false,
+            queue: allocate.numbers(capacity, "frontier queue")?,
+            next: allocate.numbers(capacity, "frontier queue")?,
+            frontier: Frontier::Queue { len: 0, claims: false },
+            level: 0,
+            frontier_edges: 0,
+            counted_edges: None,
+            next_edges: None,
+            expanded_edges: 0,
+            visited_count: 0,
+            previous_frontier: 0,
+            previous_direction: None,
+            previous_placement: None,
+            previous_cpu_ns: 0,
+            previous_gpu_ns: 0,
+        };
+        // "No neighbour" is never new; a dropped vertex is never reached.
+        state.parent[padded] = 0;
+        state.parent[padded + 1] = NONE;
+        Ok(state)
+    }
+
+    /// What the policy is told: `edges` leave the frontier, and `searched` vertices are in play.
+    pub(crate) fn stats(&mut self, edges: u64, searched: u64, layout: &Layout) -> LevelStats {
+        let arcs = layout.csr().arcs() as u64;
+        self.frontier_edges = edges;
+        LevelStats {
+            level: self.level,
+            vertices: searched,
+            arcs,
+            frontier_vertices: self.frontier.len(),
+            frontier_edges: edges,
+            unvisited_vertices: searched.saturating_sub(self.visited_count),
+            unvisited_edges: arcs.saturating_sub(self.expanded_edges + edges),
+            previous_frontier_vertices: self.previous_frontier,
+            previous_direction: self.previous_direction,
+            previous_placement: self.previous_placement,
+            previous_cpu_ns: self.previous_cpu_ns,
+            previous_gpu_ns: self.previous_gpu_ns,
+            sampled_probes: None,
+        }
+    }
+
+    /// Counts a level that was run as planned.
+    pub(crate) fn done(&mut self, plan: LevelPlan, work: &LevelWork) {
+        self.expanded_edges += self.frontier_edges;
+        self.counted_edges = self.next_edges.take();
+        self.previous_direction = Some(plan.direction);
+        self.previous_placement = Some(plan.placement);
+        (self.previous_cpu_ns, self.previous_gpu_ns) = (work.cpu_ns, work.gpu_ns);
+        self.level += work.levels;
+        self.visited_count += work.found;
+    }
+
+    /// The counters at the beginning of a search: one root, level 0.
+    pub(crate) fn restart(&mut self) {
+        self.frontier = Frontier::Queue { len: 1, claims: false };
+        self.bitmap_is_current = false;
+        self.level = 0;
+        self.frontier_edges = 0;
+        (self.counted_edges, self.next_edges) = (None, None);
+        self.expanded_edges = 0;
+        self.visited_count = 1;
+        self.previous_frontier = 0;
+        self.previous_direction = None;
+        self.previous_placement = None;
+        (self.previous_cpu_ns, self.previous_gpu_ns) = (0, 0);
+    }
+}
+
+/// Where the arrays of a [`SearchState`] come from: the host's memory, or memory that a device shares.
+pub(crate) trait Allocate<E> {
+    /// `len` zeroed numbers.
+    fn numbers(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, E>;
+    /// `len` zeroed words.
+    fn words(&self, len: usize, what: &'static str) -> Result<SharedSlice<u64>, E>;
+}
+
+/// Memory of the host.
+pub(crate) struct OnHost;
+
+impl Allocate<OutOfMemory> for OnHost {
+    fn numbers(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, OutOfMemory> {
+        SharedSlice::host(len, what)
+    }
+
+    fn words(&self, len: usize, what: &'static str) -> Result<SharedSlice<u64>, OutOfMemory> {
+        SharedSlice::host(len, what)
+    }
+}
