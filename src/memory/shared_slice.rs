@@ -17,7 +17,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{OutOfMemory, Plain, Shared, Slab};
+use super::{OutOfMemory, Plain, Slab};
 use crate::opencl::{
     Argument, Device, DeviceError, DeviceInfo, HOST_OWNS_ARGUMENT, Hold, Mapped, Memory, MemoryKind, OUT_OF_RANGE, OpenClError, PAGE, Pages,
 };
@@ -323,12 +323,6 @@ impl<T: Plain> SharedSlice<T> {
             Some(memory) if self.owner == Owner::Device => memory.fill(value, 0, self.whole * size_of::<T>()),
             _ => Err(DeviceError { call: "clEnqueueFillBuffer", code: HOST_OWNS_ARGUMENT }),
         }
-    }
-
-    /// The memory for one thread to write to while others share the slice (not the memory): valid until the next hand-over.
-    #[allow(dead_code, reason = "what the engines take of a slab")]
-    pub(crate) fn shared(&self) -> Shared<T> {
-        Shared::over(self.start.as_ptr())
     }
 
     fn check(&self, valid: &Range<usize>) -> Result<(), DeviceError> {
