@@ -33,12 +33,12 @@ const FULL: Thoroughness = Thoroughness {
     least_turns: 3,
     patience: Duration::from_millis(250),
 };
-const QUICK: Thoroughness = Thoroughness { sizes: &[4 << 10, 1 << 20], turns: 5, least_turns: 1, patience: Duration::from_millis(3) };
+const QUICK: Thoroughness = Thoroughness { sizes: &[4 << 10, 1 << 20], turns: 7, least_turns: 3, patience: Duration::from_millis(4) };
 
 /// A way copies where the largest size takes this many times as long as the smallest, whose time is that of the call...
 const COPY_FACTOR: u64 = 4;
-/// ... unless it moves more bytes than this in a nanosecond, as no memory can.
-const COPY_BYTES_PER_NS: u64 = 500;
+/// ... unless it moves more bytes than this in a nanosecond there and back, as no bus can.
+const COPY_BYTES_PER_NS: u64 = 100;
 /// A way is passed over where device or host access its memory this many times slower than that of the quickest way.
 const ACCESS_FACTOR: u64 = 2;
 /// Differences up to a fifth and 2 us are noise: then the way that stands first in [`Way::ALL`] is taken.
