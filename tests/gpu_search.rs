@@ -75,10 +75,8 @@ fn together() -> Vec<Policy> {
 }
 
 fn alone() -> Vec<(Policy, Runs)> {
-    let mut all: Vec<_> = [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc]
-        .into_iter()
-        .map(|kernel| (Policy::Gpu(kernel), Runs::Cpu))
-        .collect();
+    let mut all: Vec<_> =
+        [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc].into_iter().map(|kernel| (Policy::Gpu(kernel), Runs::Cpu)).collect();
     for kernel in [GpuKernel::Bg, GpuKernel::Bgc] {
         all.push((Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Runs::Gpu(kernel)));
         all.push((Policy::Sampled(SampledCosts::default()), Runs::Gpu(kernel)));
@@ -94,6 +92,8 @@ struct Variety {
     ways: Vec<Way>,
     orders: Vec<Order>,
     threads: Vec<usize>,
+    /// Arcs up to which one group runs a level; 0 has all of them run by many.
+    run_arcs: Vec<Option<u32>>,
 }
 
 fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32], variety: &Variety) {
@@ -104,15 +104,23 @@ fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool, roo
         for &group in &variety.groups {
             for &parts in &variety.parts {
                 for &way in variety.ways.iter().filter(|way| way.offered(device.info())) {
-                    let options = GpuOptions { group, parts, cached_words: None };
-                    let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
-                    let policies = alone()
-                        .into_iter()
-                        .chain(back_and_forth().into_iter().chain(together()).map(|policy| (policy, Runs::Gpu(GpuKernel::Bgc))));
-                    for (policy, runs) in policies {
-                        for &threads in &variety.threads {
-                            let options = SearchOptions { policy: policy.clone(), runs, threads, devices: devices.clone(), ..SearchOptions::default() };
-                            reference.compare(&layout, &options);
+                    for &run_arcs in &variety.run_arcs {
+                        let options = GpuOptions { group, parts, run_arcs, cached_words: None };
+                        let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
+                        let policies = alone()
+                            .into_iter()
+                            .chain(back_and_forth().into_iter().chain(together()).map(|policy| (policy, Runs::Gpu(GpuKernel::Bgc))));
+                        for (policy, runs) in policies {
+                            for &threads in &variety.threads {
+                                let options = SearchOptions {
+                                    policy: policy.clone(),
+                                    runs,
+                                    threads,
+                                    devices: devices.clone(),
+                                    ..SearchOptions::default()
+                                };
+                                reference.compare(&layout, &options);
+                            }
                         }
                     }
                 }
@@ -145,6 +153,7 @@ fn everything(device: &Device) -> Variety {
         ways: if slow { vec![Way::AllocHostPtr] } else { vec![Way::AllocHostPtr, Way::UseHostPtr, Way::Copy] },
         orders: vec![Order::Original, Order::Degree],
         threads: if slow { vec![2] } else { vec![1, 2] },
+        run_arcs: if slow { vec![Some(8)] } else { vec![Some(0), Some(8), None] },
     }
 }
 
@@ -163,10 +172,8 @@ fn odd_graphs() {
         check(300, &star, false, &[0, 7]);
         let path: Vec<_> = (1..70).map(|v| [v - 1, v]).collect();
         check(70, &path, false, &[0, 35]);
-        let grid: Vec<_> = (0..144u32)
-            .flat_map(|v| [(v % 12 < 11).then_some([v, v + 1]), (v < 132).then_some([v, v + 12])])
-            .flatten()
-            .collect();
+        let grid: Vec<_> =
+            (0..144u32).flat_map(|v| [(v % 12 < 11).then_some([v, v + 1]), (v < 132).then_some([v, v + 12])]).flatten().collect();
         check(144, &grid, false, &[0, 77]);
     }
 }
@@ -217,6 +224,7 @@ proptest! {
                 ways: vec![Way::AllocHostPtr],
                 orders: vec![Order::Auto],
                 threads: vec![2],
+                run_arcs: vec![Some(0), None],
             };
             let roots = [0, (n / 2) as u32, n as u32 - 1];
             check(&device, n, &edges(n as u64, n * density, seed, kind), directed, &roots, &variety);

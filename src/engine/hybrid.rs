@@ -243,12 +243,7 @@ impl<'g> HybridEngine<'g> {
         let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
         let state = self.cpu.state();
         let work = helper.gpu.run(state, kernel)?;
-        let work = LevelWork {
-            repeats_before: moved.repeats,
-            conversion_ns: moved.conversion_ns,
-            handover_ns: moved.handover_ns,
-            ..work
-        };
+        let work = LevelWork { repeats_before: moved.repeats, conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
         state.done(plan, &work);
         Ok(work)
     }
@@ -347,8 +342,7 @@ impl<'g> HybridEngine<'g> {
             }
             first = end;
         }
-        let ((mine, threads), times) =
-            together(self.pair.as_ref(), &mut self.cpu, &self.helpers, |cpu| cpu.bottom_up_part(0..cut))?;
+        let ((mine, threads), times) = together(self.pair.as_ref(), &mut self.cpu, &self.helpers, |cpu| cpu.bottom_up_part(0..cut))?;
         let mut found = mine;
         let mut first = cut;
         for (index, helper) in self.helpers.iter_mut().enumerate() {

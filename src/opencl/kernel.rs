@@ -195,6 +195,7 @@ impl Kernel {
                 }
             }
         }
+        self.device.burn(CALL)?;
         let (global, local) = ([global], [local]);
         // SAFETY: kernel and queue are of one context, its arguments live and are the device's to use, the arrays have one dimension.
         // What the kernel itself does is its source's business, which is a part of this program.

@@ -160,12 +160,9 @@ fn keys(policy: &Policy) -> &'static [&'static str] {
     match policy {
         Policy::AlphaBeta { .. } => &["alpha", "beta"],
         Policy::Sampled(_) => &["word", "vertex", "probe"],
-        Policy::Selective(_) => &[
-            "top_down_gpu_from_edges",
-            "top_down_gpu_stay_from_edges",
-            "bottom_up_gpu_from_vertices",
-            "bottom_up_gpu_stay_from_vertices",
-        ],
+        Policy::Selective(_) => {
+            &["top_down_gpu_from_edges", "top_down_gpu_stay_from_edges", "bottom_up_gpu_from_vertices", "bottom_up_gpu_stay_from_vertices"]
+        }
         Policy::Concurrent(_) => &["top_down_split_from_edges", "bottom_up_split_from_vertices", "gpu_permille"],
         Policy::Asynchronous(_) => &["from_edges", "gpu_permille"],
         Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) => &[],

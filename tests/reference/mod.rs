@@ -56,7 +56,10 @@ impl Reference {
                 let setups: Vec<_> = devices.iter().map(|setup| (&setup.device.info().name, setup.way, setup.options)).collect();
                 format!("{:?} {threads} threads {} {policy} runs {runs:?} {setups:?} root {root}", layout.order(), search.simd())
             };
-            assert!(result.level == wanted.level, "{}: levels {:?}, not {:?}", what(), result.level, wanted.level);
+            if let Some(v) = (0..wanted.level.len()).find(|&v| result.level[v] != wanted.level[v]) {
+                let plans: Vec<_> = search.records().iter().map(|record| (record.plan, record.levels, record.found)).collect();
+                panic!("{}: vertex {v} is at level {}, not {}; {plans:?}", what(), result.level[v], wanted.level[v]);
+            }
             assert_eq!((outcome.reached, outcome.levels), (wanted.reached, wanted.levels), "{}", what());
             let found: u64 = search.records().iter().map(|record| record.found).sum();
             assert_eq!(found + 1, outcome.reached, "found: {}: {:?}", what(), search.records());

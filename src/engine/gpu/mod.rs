@@ -65,6 +65,9 @@ pub struct GpuOptions {
     pub group: Option<usize>,
     /// Spread the neighbours over at least this many buffers, 1 to 16 (0: as few as the device allows).
     pub parts: usize,
+    /// Frontiers of up to so many arcs are run by one work-group, level after level, in one launch (`None`: 16 for each of its
+    /// items; 8192 where an item works by itself).
+    pub run_arcs: Option<u32>,
     /// Words of the visited bitmap that BGC keeps in local memory (`None`: 1024, as far as there is room).
     pub cached_words: Option<usize>,
 }
@@ -185,12 +188,7 @@ pub(crate) struct GpuEngine<'g> {
 
 impl<'g> GpuEngine<'g> {
     /// Builds the kernels and puts the graph on `device`. `closed` are the bits of vertices that take no part.
-    pub(crate) fn new(
-        layout: &'g Layout,
-        device: &Arc<Device>,
-        closed: &[u64],
-        options: GpuOptions,
-    ) -> Result<Self, GpuEngineError> {
+    pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, closed: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
         let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS))?;
         let is_cpu = device.info().kind == DeviceKind::Cpu;
         let mut group = Self::fitting(options.group.unwrap_or(if is_cpu { 1 } else { GROUP }), device.max_work_group());
@@ -204,8 +202,8 @@ impl<'g> GpuEngine<'g> {
                 (left.min(COLLECTED) / group * group).max(2 * group)
             };
             let heavy = if group == 1 { 0 } else { HEAVY_ROUNDS * group };
-            let options = format!("-DGROUP={group} -DNEXT={collected} -DHEAVY={heavy} {}", graph.options(layout));
-            let built = device.program(&source, &options).and_then(|program| Kernels::new(&program, group > 1));
+            let flags = format!("-DGROUP={group} -DNEXT={collected} -DHEAVY={heavy} {}", graph.options(layout));
+            let built = device.program(&source, &flags).and_then(|program| Kernels::new(&program, group > 1));
             match built {
                 // A kernel may take less than the device promises, and what its local memory allows.
                 Ok(kernels) if kernels.max_group() < group => group = Self::fitting(kernels.max_group(), device.max_work_group()),
@@ -215,7 +213,8 @@ impl<'g> GpuEngine<'g> {
             }
         };
         let units = device.info().compute_units.max(1) as usize;
-        let heavies = (0..layout.csr().vertices()).filter(|&v| heavy_arcs > 0 && layout.csr().degree(v as Vertex) as usize >= heavy_arcs).count();
+        let heavies =
+            (0..layout.csr().vertices()).filter(|&v| heavy_arcs > 0 && layout.csr().degree(v as Vertex) as usize >= heavy_arcs).count();
         let padded = layout.padded();
         let free_local = (device.local_bytes().saturating_sub(kernels.bgc.local_bytes()) / 4) as usize;
         let engine = Self {
@@ -226,7 +225,7 @@ impl<'g> GpuEngine<'g> {
             level_of: None,
             group,
             groups: if group == 1 { units } else { units * GROUPS_PER_UNIT },
-            run_arcs: if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 },
+            run_arcs: options.run_arcs.map_or(if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 }, u64::from),
             heavy: (heavies > 0).then_some(heavy_arcs as u64),
             cached_words: options.cached_words.unwrap_or(CACHED_WORDS).min(padded / 32).min(free_local).max(1),
             layout,
@@ -442,7 +441,7 @@ impl<'g> GpuEngine<'g> {
     /// Runs one level, or with TG a run of levels too small to share.
     pub(crate) fn run(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         match kernel {
-            GpuKernel::Tg if state.frontier_edges <= self.run_arcs => self.run_small(state),
+            GpuKernel::Tg if state.frontier_edges < self.run_arcs => self.run_small(state),
             GpuKernel::Tg => self.run_queue(state),
             GpuKernel::Tgm => self.run_mask(state),
             GpuKernel::Bg | GpuKernel::Bgc => {
@@ -589,7 +588,12 @@ impl<'g> GpuEngine<'g> {
     }
 
     /// Starts BG or BGC over a range of 32-bit words of the bitmap. What it finds is in `visited[1 - current]`.
-    pub(crate) fn launch_bottom_up(&mut self, state: &SearchState, kernel: GpuKernel, words: std::ops::Range<u32>) -> Result<(), DeviceError> {
+    pub(crate) fn launch_bottom_up(
+        &mut self,
+        state: &SearchState,
+        kernel: GpuKernel,
+        words: std::ops::Range<u32>,
+    ) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
         kernel.set_buffer(0, &state.visited[state.current])?;
