@@ -9,6 +9,7 @@ mod compare;
 mod completions;
 mod config;
 mod convert;
+mod devices;
 mod error;
 mod generate;
 mod info;
@@ -81,6 +82,7 @@ enum Command {
     Generate(generate::GenerateArgs),
     Convert(convert::ConvertArgs),
     Info(info::InfoArgs),
+    Devices(devices::DevicesArgs),
     Board(board::BoardArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -125,6 +127,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Generate(arguments) => generate::run(arguments, cli.quiet),
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
+        Command::Devices(arguments) => devices::run(arguments),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),
     }

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -17,6 +18,7 @@ use cl3::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    cache::Cache,
     error::{Called, DeviceError, OpenClError},
     info::DeviceInfo,
     kernel::Kernel,
@@ -165,7 +167,9 @@ impl Device {
         flush(self.queue).called("clFlush")
     }
 
-    /// Builds `source` with `options`, unless this device has done so before, or loads it from the cache on disk.
+    /// Builds `source` with `options`, unless this device has done so before, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`,
+    /// else `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. Without a cache where that can't be written or
+    /// `SOCBFS_CACHE_DIR` is set to nothing.
     ///
     /// # Errors
     /// [`OpenClError::Build`] with the compiler's log.
@@ -176,11 +180,19 @@ impl Device {
         if let Some(program) = built.iter().find(same).and_then(|old| Program::again(self, old.handle)) {
             return Ok(program);
         }
-        let program = Program::new(self, source, options)?;
+        let program = Program::new(self, Cache::of_user(), source, options)?;
         if let Some(handle) = program.retained() {
             built.push(Built { source: source.to_owned(), options: options.to_owned(), handle });
         }
         Ok(program)
+    }
+
+    /// As [`program`](Self::program), with the cache in `folder`, and from there or from source each time.
+    ///
+    /// # Errors
+    /// As [`program`](Self::program).
+    pub fn program_in(self: &Arc<Self>, folder: &Path, source: &str, options: &str) -> Result<Program, OpenClError> {
+        Program::new(self, Cache::in_folder(folder), source, options)
     }
 
     pub(super) fn id(&self) -> Handle {

@@ -32,9 +32,8 @@ unsafe impl Sync for Program {}
 
 impl Program {
     /// From the cache, else from source (and then into the cache).
-    pub(super) fn new(device: &Arc<Device>, source: &str, options: &str) -> Result<Self, OpenClError> {
+    pub(super) fn new(device: &Arc<Device>, cache: Option<Cache>, source: &str, options: &str) -> Result<Self, OpenClError> {
         let options_c = CString::new(options).map_err(|_| OpenClError::ZeroByte(options.to_owned()))?;
-        let cache = Cache::of_user();
         let key = Key::new(device.info(), source, options);
         if let Some(binary) = cache.as_ref().and_then(|cache| cache.load(&key)) {
             match Self::from_binary(device, &binary, &options_c) {

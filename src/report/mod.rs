@@ -2,6 +2,7 @@
 
 mod arrays;
 mod comparison;
+mod devices;
 mod graph500;
 mod info;
 pub mod numbers;
@@ -12,6 +13,7 @@ use std::io::{self, Write};
 
 pub use arrays::{ArrayError, ArrayFormat, Column, read_array, write_array};
 pub use comparison::{Comparison, ComparisonError, Run};
+pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use graph500::graph500;
 pub use info::info;
 pub use table::table;
