@@ -80,7 +80,8 @@ impl Profile {
 pub(super) fn failure(error: &BoardError) -> Failure {
     let failure = Failure::because("", error);
     match error {
-        BoardError::Read { .. } => failure.cure("check the spelling of the path"),
+        BoardError::Read { .. } => failure.cure("check the path, and that it is a text file"),
+        BoardError::Version { found: None, .. } => failure.cure("write `schema = 1` as its first line"),
         BoardError::Version { .. } => {
             failure.cure("take a socbfs that reads it, or bring the values over into what `socbfs board init` writes")
         }
