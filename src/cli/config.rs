@@ -177,6 +177,7 @@ impl SearchConfig {
             threads: self.threads.value,
             cpus: self.cpus.value.numbers().to_vec(),
             simd: self.simd.value,
+            ..SearchOptions::default()
         }
     }
 

@@ -427,7 +427,7 @@ impl<'g> HybridEngine<'g> {
         let searched = self.cpu.searched();
         let (layout, costs) = (self.layout, self.costs);
         let far = Mutex::new(Some((&mut helper.gpu, own)));
-        let near = Mutex::new((&mut self.cpu, mine));
+        let near = Mutex::new((&mut self.cpu, &mut mine[..]));
         let outcome = Mutex::new((Ok(()), 0, 0, 0));
         let search_far = || {
             let Some((gpu, own)) = locked(&far).take() else { return };
@@ -456,6 +456,7 @@ impl<'g> HybridEngine<'g> {
             }
         });
         let (result, cpu_ns, gpu_ns, threads) = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        drop(near);
         result?;
 
         let ended = Instant::now();
@@ -463,7 +464,7 @@ impl<'g> HybridEngine<'g> {
         helper.gpu.release(own)?;
         helper.gpu.read_levels(theirs)?;
         handover_ns += ended.elapsed().as_nanos() as u64;
-        let merged = self.cpu.merge_apart(&own.parent, &self.levels[0], theirs);
+        let merged = self.cpu.merge_apart(&own.parent, mine, theirs);
         log::debug!("asynchronous: both found {} of {} vertices", merged.repeated, merged.reached);
         let state = self.cpu.state();
         state.visited_count = visited_before;

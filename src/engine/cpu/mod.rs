@@ -320,6 +320,16 @@ impl<'g> CpuEngine<'g> {
         &mut self.state
     }
 
+    /// The state, to be read.
+    pub(super) fn state_ref(&self) -> &SearchState {
+        &self.state
+    }
+
+    /// Bits of padding and of vertices without an edge.
+    pub(super) fn closed(&self) -> &[u64] {
+        &self.closed
+    }
+
     /// The frontier queue from the two visited bitmaps.
     fn make_queue(&mut self) -> usize {
         let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
@@ -601,4 +611,7 @@ pub enum CpuEngineError {
     /// The vector instructions are not there.
     #[error(transparent)]
     Simd(#[from] SimdError),
+    /// Threads could not be started.
+    #[error("{0}")]
+    Threads(String),
 }

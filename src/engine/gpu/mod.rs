@@ -434,6 +434,11 @@ impl<'g> GpuEngine<'g> {
         state.mapped.to_host(0..vertices)
     }
 
+    /// Runs exactly one level.
+    pub(crate) fn run_one(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
+        if kernel == GpuKernel::Tg { self.run_queue(state) } else { self.run(state, kernel) }
+    }
+
     /// Runs one level, or with TG a run of levels too small to share.
     pub(crate) fn run(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         match kernel {
@@ -542,7 +547,7 @@ impl<'g> GpuEngine<'g> {
         Ok(LevelWork { levels: counted[LEVELS], found: u64::from(counted[FOUND]), ..work })
     }
 
-    /// TG over the entries of `queue` in `range`.
+    /// TG, one level.
     fn run_queue(&mut self, state: &mut SearchState) -> Result<LevelWork, DeviceError> {
         let len = self.make_queue(state)?;
         self.launch_top_down(state, len, state.frontier_edges)?;
@@ -661,7 +666,15 @@ impl<'g> GpuEngine<'g> {
         }
     }
 
-    /// The levels stamped, by internal vertex (those of others are undefined), into `levels`.
+    /// Forgets all levels: 0 for everybody.
+    pub(crate) fn clear_levels(&self) -> Result<(), DeviceError> {
+        match &self.level_of {
+            Some(buffer) => buffer.fill(0),
+            None => Ok(()),
+        }
+    }
+
+    /// The levels stamped, by internal vertex (0: found before the searches parted, or not at all), into `levels`.
     pub(crate) fn read_levels(&self, levels: &mut [u32]) -> Result<(), DeviceError> {
         match &self.level_of {
             Some(buffer) => buffer.read(0..buffer.len(), levels),
