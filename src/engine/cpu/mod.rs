@@ -263,8 +263,7 @@ impl<'g> CpuEngine<'g> {
     fn make_bitmap(&mut self) -> u64 {
         let words = self.closed.len();
         let total = AtomicU64::new(0);
-        let work =
-            Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut self.state.visited[self.state.current]) };
+        let work = Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut self.state.visited[self.state.current]) };
         let kernel = self.kernels.visited;
         share(&self.team, words, 8 * WORDS, words < SHARED_WORDS, &|_, range| {
             // SAFETY: every word is handed out once, parents cover all words, and the kernel was chosen for this CPU.
