@@ -287,7 +287,7 @@ fn help_and_completions_name_the_formats() {
 #[test]
 fn settings_come_from_flag_then_environment_then_board() {
     let folder = Folder::new();
-    let board = folder.file("b.toml", "schema = 1\nname = 'b'\n[search]\nthreads = 2\n[policy]\nkind = 'bc'\n");
+    let board = folder.file("b.toml", "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 2\n[policy]\nkind = 'bc'\n");
     let show = |flags: &[&str], environment: &[(&str, &str)]| {
         let output = socbfs().args(["board", "show", "--board", &board]).args(flags).envs(environment.iter().copied()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -303,15 +303,84 @@ fn settings_come_from_flag_then_environment_then_board() {
     assert!(with_flag.contains(&"threads 1 flag".to_owned()), "{with_flag:?}");
 }
 
+/// What Linux shows on a board.
+fn machine(name: &str) -> String {
+    format!("{}/tests/fixtures/board/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 #[test]
 fn boards_are_checked_with_file_line_and_key() {
     let folder = Folder::new();
-    let bad = folder.file("bad.toml", "schema = 1\nname = 'b'\ncolour = 'red'\n");
-    refused(&["board", "validate", &bad], &["bad.toml:3", "colour", "help:"]);
-    refused(&["bench", "--kronecker", "4", "--board", &bad], &["bad.toml:3", "colour"]);
+    let bad = folder.file("bad.toml", "schema = 1\n[board]\nname = 'b'\ncolour = 'red'\n");
+    refused(&["board", "validate", &bad], &["bad.toml:4", "colour", "help:"]);
+    refused(&["bench", "--kronecker", "4", "--board", &bad], &["bad.toml:4", "colour"]);
     refused(&["board", "validate", &folder.path("none.toml")], &["none.toml"]);
+    let newer = folder.file("newer.toml", "# of the future\nschema = 7\n");
+    refused(&["board", "show", &newer], &["newer.toml:2: the profile has schema 7", "reads schema 1", "help:"]);
+    let value = folder.file("value.toml", "schema = 1\n[board]\nname = 'b'\n[concurrent]\ntop_down_gpu_share = 2.0\n");
+    refused(&["board", "validate", &value], &["value.toml:5: concurrent.top_down_gpu_share", "from 0"]);
+    let policy = folder.file("policy.toml", "schema = 1\n[board]\nname = 'b'\n[policy]\nkind = 'alpha-beta'\ngamma = 3\n");
+    refused(&["board", "validate", &policy], &["policy.toml:6", "gamma"]);
+    refused(&["run", "kronecker:4", "--root", "0", "--board", "odroid-xu5"], &["odroid-xu5", "odroid-xu4"]);
     let template = folder.file("new.toml", stdout(&good(&["board", "profile"])));
     assert!(stdout(&good(&["board", "validate", &template])).contains("good profile"));
+    // Several at once: every bad one is named, and the good ones too.
+    let output = run(&["board", "validate", &bad, &template, &value]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stdout(&output).contains("new.toml: a good profile"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("bad.toml:4") && stderr(&output).contains("value.toml:5"), "{}", stderr(&output));
+}
+
+#[test]
+fn boards_are_detected_listed_and_shown() {
+    let json = |arguments: &[&str]| serde_json::from_slice::<Value>(&good(arguments).stdout).unwrap();
+    let xu3 = machine("odroid-xu3");
+    let found = stdout(&good(&["board", "detect", "--sysfs-root", &xu3])).to_owned();
+    assert!(found.starts_with("board         odroid-xu3\nbecause       the device tree says hardkernel,odroid-xu3\n"), "{found}");
+    let found = json(&["board", "detect", "--sysfs-root", &machine("i7-4790"), "--json"]);
+    assert_eq!(found["name"], "intel-i7-4790");
+    assert_eq!(found["evidence"]["dmi_vendor"], "Dell Inc.");
+
+    let rows = json(&["board", "list", "--sysfs-root", &xu3, "--json"]);
+    let detected: Vec<_> =
+        rows.as_array().unwrap().iter().filter(|row| row["detected"] == true).map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!((rows.as_array().unwrap().len(), detected), (14, vec!["odroid-xu3"]));
+    let text = stdout(&good(&["board", "list", "--sysfs-root", &xu3])).to_owned();
+    assert!(text.lines().any(|line| line.starts_with("odroid-xu3 ") && line.ends_with("detected")), "{text}");
+
+    let text = stdout(&good(&["board", "show", "odroid-xu4"])).to_owned();
+    let words: Vec<String> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert!(words.iter().any(|line| line == "board odroid-xu4 asked for"), "{text}");
+    assert!(
+        words
+            .iter()
+            .any(|line| line.starts_with("selective.top_down_gpu_from_edges 90_000 odroid-xu4:") && line.contains("estimate # Remis"))
+    );
+    assert!(words.iter().any(|line| line.starts_with("cpu.clusters[1].max_mhz 2000 odroid-xu4:") && !line.contains("estimate")));
+    let shown = json(&["board", "show", "odroid-xu4", "--json", "--threads", "2"]);
+    assert_eq!(shown["settings"][0], serde_json::json!({ "name": "threads", "value": "2", "origin": "flag" }));
+    let values = shown["values"].as_array().unwrap();
+    let share = values.iter().find(|value| value["key"] == "concurrent.top_down_gpu_share").unwrap();
+    assert_eq!((share["estimate"].as_bool(), share["value"].as_str()), (Some(true), Some("0.5")));
+    assert!(share["source"].as_str().unwrap().contains("until it is measured"));
+}
+
+#[test]
+fn a_profile_for_a_machine_is_good_and_shown() {
+    let folder = Folder::new();
+    for name in ["odroid-xu3", "raspberry-pi-4", "core-ultra"] {
+        let path = folder.path(&format!("{name}.toml"));
+        assert_eq!(stdout(&good(&["board", "init", &path, "--sysfs-root", &machine(name)])), "");
+        assert!(stdout(&good(&["board", "validate", &path])).contains("good profile"));
+        assert_eq!(stdout(&good(&["board", "init", "--sysfs-root", &machine(name)])), fs::read_to_string(&path).unwrap());
+        good(&["board", "show", &path]);
+    }
+    // On this machine, whatever it is.
+    let here = folder.path("here.toml");
+    good(&["board", "init", &here]);
+    good(&["bench", "--kronecker", "6", "--roots", "2", "--board", &here]);
+    assert_eq!(folder.names(), ["core-ultra.toml", "here.toml", "odroid-xu3.toml", "raspberry-pi-4.toml"]);
+    refused(&["board", "init", &folder.path("no/such/folder.toml")], &["folder.toml", "help:"]);
 }
 
 #[test]

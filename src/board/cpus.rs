@@ -31,6 +31,12 @@ impl CpuList {
     /// CPU numbers are below this: the most CPUs a Linux kernel can be built for.
     pub const MOST: usize = 8192;
 
+    /// A list of these numbers; `None` where one is beyond [`CpuList::MOST`] or twice in it.
+    pub(super) fn from_numbers(numbers: Vec<usize>) -> Option<Self> {
+        let good = numbers.iter().enumerate().all(|(place, cpu)| *cpu < Self::MOST && !numbers[..place].contains(cpu));
+        good.then_some(Self(numbers))
+    }
+
     /// The numbers in the order given.
     pub fn numbers(&self) -> &[usize] {
         &self.0

@@ -1,15 +1,35 @@
 //! Board profiles: what is known of a machine, as TOML files that are compiled in or loaded from a path.
 //!
-//! A profile sets defaults. The order of precedence is flag, environment variable, board file, built-in default.
+//! A profile sets defaults. The order of precedence is flag, environment variable, board file, calibration, built-in default.
 //! This room does not know the policies: the type that `[policy]` is read as is a parameter.
 
+mod check;
 mod cpus;
+mod detect;
+mod document;
+mod error;
+mod init;
+mod pattern;
+mod schema;
+mod topology;
 
-use std::{fs, io, path::Path};
+use std::{fs, path::Path};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
+use document::Document;
+
+pub use check::Violation;
 pub use cpus::{CpuList, CpuListError};
+pub use detect::{Candidate, Detection, Evidence, detect};
+pub use document::Entry;
+pub use error::BoardError;
+pub use init::init;
+pub use pattern::{Pattern, PatternError};
+pub use schema::{
+    Board, Cluster, Concurrent, Cpu, Detect, Domain, Family, Identity, MemoryWay, OpenCl, OpenClDevice, Power, Quirk, Rail, Scope,
+    Selective, Speeds, Via,
+};
 
 /// The version of the profile format that this build reads.
 pub const SCHEMA: u32 = 1;
@@ -17,68 +37,33 @@ pub const SCHEMA: u32 = 1;
 /// Most threads a profile or a flag may ask for.
 pub const MOST_THREADS: usize = 4096;
 
-/// The profiles compiled in, by name.
-const SHIPPED: &[(&str, &str)] = &[("generic", include_str!("../../boards/generic.toml"))];
+/// The profile of a machine of which nothing is known.
+pub const GENERIC: &str = "generic";
 
-/// A board profile; `P` is the type of its policy, which checks its own values as it is deserialised.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Board<P> {
-    /// Version of the format: [`SCHEMA`].
-    pub schema: u32,
-    /// Name of the board.
-    pub name: String,
-    /// How to search on it.
-    #[serde(default)]
-    pub search: SearchDefaults,
-    /// Who decides the direction of a level, with thresholds.
-    pub policy: Option<P>,
+/// The names of these profiles and their texts.
+macro_rules! profiles {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../boards/", $name, ".toml")))),+]
+    };
 }
 
-/// The table `[search]` of a profile.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SearchDefaults {
-    /// Threads (0: one for every CPU the process may run on).
-    pub threads: Option<usize>,
-    /// CPUs the threads are bound to, one each in turn.
-    pub cpus: Option<CpuList>,
-}
-
-/// Why a board profile can't be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BoardError {
-    /// The file can't be read.
-    #[error("board profile {file} can't be read")]
-    Read {
-        /// The file.
-        file: String,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// The file is not TOML, or has keys or values that a profile can't have.
-    #[error("{file}:{line}: {message}")]
-    Parse {
-        /// The file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// What is wrong, with the key.
-        message: String,
-    },
-    /// A value that fails a check.
-    #[error("{file}: {key}: {reason}")]
-    Check {
-        /// The file.
-        file: String,
-        /// The key.
-        key: &'static str,
-        /// What is wrong and what would be right.
-        reason: String,
-    },
-}
+/// The profiles compiled in, by name; the generic one last.
+const SHIPPED: &[(&str, &str)] = profiles!(
+    "amd-a10-7850k",
+    "amd-ryzen-2400g",
+    "intel-core-ultra",
+    "intel-i7-4790",
+    "jetson-orin",
+    "odroid-n2",
+    "odroid-xu3",
+    "odroid-xu4",
+    "raspberry-pi-5",
+    "rk3588",
+    "snapdragon-845",
+    "snapdragon-db410c",
+    "snapdragon-rb5",
+    "generic",
+);
 
 /// The names of the profiles compiled in.
 pub fn shipped() -> impl Iterator<Item = &'static str> {
@@ -93,20 +78,30 @@ pub fn shipped_text(name: &str) -> Option<&'static str> {
 impl<P> Board<P> {
     /// The profile of a machine of which nothing is known: sets nothing.
     pub fn generic() -> Self {
-        Self { schema: SCHEMA, name: "generic".to_owned(), search: SearchDefaults::default(), policy: None }
+        Self {
+            schema: SCHEMA,
+            estimates: Vec::new(),
+            board: Identity { name: GENERIC.to_owned(), ..Identity::default() },
+            detect: Detect::default(),
+            cpu: Cpu::default(),
+            opencl: OpenCl::default(),
+            policy: None,
+            selective: Selective::default(),
+            concurrent: Concurrent::default(),
+            speeds: Speeds::default(),
+            power: Power::default(),
+        }
     }
 
     /// Reads and checks the profile at `path`.
     ///
     /// # Errors
-    /// [`BoardError`] with the file, the line where there is one, the key and what would be right.
+    /// [`BoardError`] with the file, the line, the key and what would be right.
     pub fn load(path: &Path) -> Result<Self, BoardError>
     where
         P: DeserializeOwned,
     {
-        let file = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|source| BoardError::Read { file: file.clone(), source })?;
-        Self::parse(&text, &file)
+        Self::parse(&read(path)?, &path.display().to_string())
     }
 
     /// Reads and checks a profile from its text; `file` names it in errors.
@@ -117,55 +112,73 @@ impl<P> Board<P> {
     where
         P: DeserializeOwned,
     {
-        let board: Self = toml::from_str(text).map_err(|error| BoardError::Parse {
-            file: file.to_owned(),
-            line: error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count()),
-            message: error.message().trim().replace('\n', "; "),
-        })?;
-        board.validate(file)?;
+        let refused = |error| BoardError::parse(text, file, &error);
+        let document = Document::parse(text).map_err(refused)?;
+        // Before the keys: those of another version may be other ones.
+        check_version(text, file, &document)?;
+        let board: Self = toml::from_str(text).map_err(refused)?;
+        board
+            .validate()
+            .and_then(|()| check_estimates(&board.estimates, &document))
+            .map_err(|Violation { key, reason }| BoardError::Check { file: file.to_owned(), line: document.line(&key), key, reason })?;
         Ok(board)
     }
 
-    /// Runs every check of the values.
+    /// Every key of the profile in `text` that has a value, in the order of the file, but `schema` and `estimates`: for who wants to know
+    /// what is set, on which line, and where each value is from. `file` names the profile in errors.
     ///
     /// # Errors
-    /// [`BoardError::Check`] for the first that fails.
-    pub fn validate(&self, file: &str) -> Result<(), BoardError> {
-        let checks = [self.check_schema(), self.check_name(), self.check_threads()];
-        match checks.into_iter().find_map(Result::err) {
-            Some((key, reason)) => Err(BoardError::Check { file: file.to_owned(), key, reason }),
-            None => Ok(()),
-        }
+    /// As [`Board::load`].
+    pub fn entries(text: &str, file: &str) -> Result<Vec<Entry>, BoardError>
+    where
+        P: DeserializeOwned,
+    {
+        let board = Self::parse(text, file)?;
+        let document = Document::parse(text).map_err(|error| BoardError::parse(text, file, &error))?;
+        Ok(document.entries(&board.estimates))
     }
+}
 
-    fn check_schema(&self) -> Result<(), (&'static str, String)> {
-        if self.schema == SCHEMA {
-            return Ok(());
-        }
-        Err(("schema", format!("is {}, but this build of socbfs reads schema {SCHEMA}", self.schema)))
-    }
+/// The text of the profile at `path`.
+///
+/// # Errors
+/// [`BoardError::Read`].
+pub fn read(path: &Path) -> Result<String, BoardError> {
+    fs::read_to_string(path).map_err(|source| BoardError::Read { file: path.display().to_string(), source })
+}
 
-    fn check_name(&self) -> Result<(), (&'static str, String)> {
-        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if !self.name.is_empty() && self.name.chars().all(good) {
-            return Ok(());
-        }
-        Err(("name", format!("{:?} must be made of a-z, 0-9 and '-'", self.name)))
+fn check_version(text: &str, file: &str, document: &Document<'_>) -> Result<(), BoardError> {
+    /// The only key that every version has.
+    #[derive(serde::Deserialize)]
+    struct Version {
+        schema: Option<i64>,
     }
+    let found = toml::from_str(text).map_err(|error| BoardError::parse(text, file, &error))?;
+    match found {
+        Version { schema: Some(schema) } if schema == i64::from(SCHEMA) => Ok(()),
+        Version { schema } => Err(BoardError::Version { file: file.to_owned(), line: document.line("schema"), found: schema }),
+    }
+}
 
-    fn check_threads(&self) -> Result<(), (&'static str, String)> {
-        match self.search.threads {
-            Some(threads) if threads > MOST_THREADS => {
-                Err(("search.threads", format!("is {threads}; at most {MOST_THREADS}, 0 for one on every CPU")))
-            }
-            _ => Ok(()),
+fn check_estimates(estimates: &[String], document: &Document<'_>) -> Result<(), Violation> {
+    let refuse = |reason| Err(Violation { key: "estimates".to_owned(), reason });
+    for (place, name) in estimates.iter().enumerate() {
+        if estimates[..place].contains(name) {
+            return refuse(format!("names {name} twice"));
+        }
+        if !document.has(name) {
+            let nearest = error::nearest(name, document.paths());
+            let hint = nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
+            return refuse(format!("names {name}, which this profile does not set{hint}"));
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::{Deserialize, Serialize};
 
     /// A stand-in for a policy: one key.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -176,51 +189,181 @@ mod tests {
 
     type Board = super::Board<Kind>;
 
+    /// Every key there is.
+    const FULL: &str = "\
+schema = 1
+estimates = ['selective', 'speeds.launch_us']
+[board]
+name = 'odroid-xu3'
+vendor = 'Hardkernel'
+soc = 'Exynos 5422'
+memory_bytes = 2_147_483_648
+memory_bandwidth_mega_bytes_per_s = 14_928
+url = 'x'
+notes = 'y'
+[detect]
+device_tree = ['hardkernel,odroid-xu3']
+dmi_vendor = ['a*']
+dmi_product = ['b']
+dmi_board = ['c']
+cpu_model = ['*d*']
+[cpu]
+threads = 4
+cpus = '4-7'
+[[cpu.clusters]]
+name = 'little'
+cores = 4
+core_type = 'Cortex-A7'
+max_mhz = 1400
+cpus = '0-3'
+capacity = 539
+[[cpu.clusters]]
+name = 'big'
+cores = 4
+cpus = '4-7'
+[[opencl.devices]]
+name = 'Mali-T628'
+via = 'rusticl'
+compute_units = 4
+max_alloc_bytes = 1
+max_work_group = 256
+local_bytes = 32_768
+global_bytes = 2
+memory_way = 'alloc-host-ptr'
+bgc = false
+quirks = ['max-alloc-unchecked', 'local-is-global']
+[policy]
+kind = 'bc'
+[selective]
+top_down_gpu_from_edges = 1
+top_down_gpu_up_to_edges = 2
+bottom_up_gpu_from_vertices = 3
+bottom_up_gpu_up_to_vertices = 4
+[concurrent]
+top_down_split_from_edges = 1
+bottom_up_split_from_vertices = 2
+top_down_gpu_share = 0.5
+bottom_up_gpu_share = 0.25
+[speeds]
+tc_mega_edges_per_s = 1.0
+tg_mega_edges_per_s = 2
+tgm_mega_edges_per_s = 3.0
+bc_mega_edges_per_s = 4.0
+bg_mega_edges_per_s = 5.0
+bgc_mega_edges_per_s = 6.0
+launch_us = 7.0
+handover_us = 8.0
+[power]
+scope = 'soc-rails'
+[[power.rails]]
+family = 'ina2xx'
+id = '*-0040'
+label = 'VDD_ARM'
+domain = 'cpu-big'
+counted = true
+sign = -1
+scale = 0.5
+";
+
     #[test]
     fn every_shipped_profile_is_good_and_named_as_its_file() {
         assert!(shipped().count() > 0);
         for (name, text) in SHIPPED {
             let board = Board::parse(text, name).unwrap();
-            assert_eq!(board.name, *name);
+            assert_eq!(board.board.name, *name);
         }
-        assert_eq!(Board::parse(SHIPPED[0].1, "generic").unwrap(), Board::generic());
+        let generic = Board::parse(shipped_text(GENERIC).unwrap(), GENERIC).unwrap();
+        let sets_nothing = Board { board: Identity { name: GENERIC.to_owned(), ..Identity::default() }, ..generic };
+        assert_eq!(sets_nothing, Board::generic());
+    }
+
+    #[test]
+    fn every_value_shipped_says_where_it_is_from() {
+        for (name, text) in SHIPPED {
+            for entry in super::Board::<toml::Table>::entries(text, name).unwrap() {
+                assert!(entry.key == "board.name" || entry.source.is_some(), "{name}:{}: {}", entry.line, entry.key);
+            }
+        }
+    }
+
+    #[test]
+    fn thresholds_and_shares_that_nobody_measured_are_estimates() {
+        // The boards whose numbers a paper prints. Everything else must be marked.
+        let printed = [("amd-a10-7850k", "selective.top_down_gpu_from_edges")];
+        for (name, text) in SHIPPED {
+            for entry in super::Board::<toml::Table>::entries(text, name).unwrap() {
+                let decides = ["selective.", "concurrent.", "speeds."].iter().any(|table| entry.key.starts_with(table));
+                assert!(!decides || entry.estimate || printed.contains(&(*name, entry.key.as_str())), "{name}: {}", entry.key);
+            }
+        }
     }
 
     #[test]
     fn every_file_in_boards_is_compiled_in() {
+        let mut files = 0;
         for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/boards")).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.file_stem().unwrap().to_str().unwrap();
-            assert_eq!(shipped_text(name).unwrap(), fs::read_to_string(&path).unwrap());
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                let name = path.file_stem().unwrap().to_str().unwrap();
+                assert_eq!(shipped_text(name).unwrap(), fs::read_to_string(&path).unwrap());
+                files += 1;
+            }
+        }
+        assert_eq!(files, SHIPPED.len());
+    }
+
+    #[test]
+    fn a_full_profile_is_read_and_written() {
+        let board = Board::parse(FULL, "x.toml").unwrap();
+        assert_eq!(board.cpu.threads, Some(4));
+        assert_eq!(board.cpu.cpus.as_ref().unwrap().numbers(), [4, 5, 6, 7]);
+        assert_eq!(board.policy, Some(Kind { kind: "bc".into() }));
+        assert_eq!(board.opencl.devices[0].quirks, [Quirk::MaxAllocUnchecked, Quirk::LocalIsGlobal]);
+        assert_eq!((board.power.rails[0].sign, board.power.rails[0].scale), (-1, 0.5));
+        let again = Board::parse(&toml::to_string(&board).unwrap(), "again").unwrap();
+        assert_eq!(again, board);
+    }
+
+    #[test]
+    fn the_documentation_names_every_key() {
+        let documentation = include_str!("../../boards/README.md");
+        for entry in Board::entries(FULL, "x.toml").unwrap() {
+            let key = entry.key.rsplit('.').next().unwrap();
+            assert!(documentation.contains(&format!("`{key}`")), "{}", entry.key);
         }
     }
 
     #[test]
-    fn a_full_profile_is_read() {
-        let text = "schema = 1\nname = 'odroid-xu3'\n[search]\nthreads = 4\ncpus = '4-7'\n[policy]\nkind = 'bc'";
-        let board = Board::parse(text, "x.toml").unwrap();
-        assert_eq!(board.search.threads, Some(4));
-        assert_eq!(board.search.cpus.as_ref().unwrap().numbers(), [4, 5, 6, 7]);
-        assert_eq!(board.policy, Some(Kind { kind: "bc".into() }));
-        assert_eq!(Board::parse(&toml::to_string(&board).unwrap(), "again").unwrap(), board);
+    fn estimates_mark_what_they_cover() {
+        let entries = Board::entries(FULL, "x.toml").unwrap();
+        let marked: Vec<_> = entries.iter().filter(|entry| entry.estimate).map(|entry| entry.key.as_str()).collect();
+        assert_eq!(marked.len(), 5, "{marked:?}");
+        assert!(marked.contains(&"selective.bottom_up_gpu_up_to_vertices") && marked.contains(&"speeds.launch_us"));
     }
 
     #[test]
-    fn errors_name_file_line_and_key() {
-        let good = "schema = 1\nname = 'a'\n";
-        for (text, line, word) in [
-            (format!("{good}colour = 'red'"), 3, "colour"),
-            (format!("{good}[search]\nthread = 4"), 4, "thread"),
-            (format!("{good}[search]\ncpus = '3-1'"), 4, "ends before it starts"),
-            (format!("{good}[policy]\nkind = 'bc'\nalpha = 2"), 5, "alpha"),
-            ("schema = 1\nname = 3".to_owned(), 2, "string"),
-            ("schema = 1".to_owned(), 1, "name"),
-            ("schema = 1\nname".to_owned(), 2, "="),
+    fn errors_name_file_line_and_cure() {
+        let good = "schema = 1\n[board]\nname = 'a'\n";
+        for (text, line, words) in [
+            (format!("{good}colour = 'red'"), 4, &["colour", "known here"][..]),
+            (format!("{good}[cpu]\nthread = 4"), 5, &["thread", "did you mean `threads`?"]),
+            (format!("{good}[[opencl.devices]]\nname = 'x'\nmax_alloc_byte = 4"), 6, &["did you mean `max_alloc_bytes`?"]),
+            (format!("{good}[[opencl.devices]]\nname = '*'"), 5, &["matches everything"]),
+            (format!("{good}[[opencl.devices]]\nname = 'x'\nmemory_way = 'svm-corse'"), 6, &["did you mean `svm-coarse`?"]),
+            (format!("{good}[[opencl.devices]]\nname = 'x'\nquirks = ['local-is-globl']"), 6, &["did you mean `local-is-global`?"]),
+            (format!("{good}[cpu]\ncpus = '3-1'"), 5, &["ends before it starts"]),
+            (format!("{good}[policy]\nkind = 'bc'\nalpha = 2"), 6, &["alpha"]),
+            (format!("{good}[concurent]\ntop_down_gpu_share = 0.5"), 4, &["did you mean `concurrent`?"]),
+            (format!("{good}memory_bytes = -1"), 4, &["-1"]),
+            ("schema = 1\n[board]\nname = 3".to_owned(), 3, &["string"]),
+            ("schema = 1\n\n[board]\nsoc = 'x'".to_owned(), 3, &["name"]),
+            ("schema = 1\nname".to_owned(), 2, &["="]),
+            ("schema = 1\n[board]\nname = 'a'\nname = 'b'".to_owned(), 4, &["duplicate"]),
         ] {
             match Board::parse(&text, "my.toml").unwrap_err() {
                 BoardError::Parse { file, line: found, message } => {
                     assert_eq!((file.as_str(), found), ("my.toml", line), "{text}: {message}");
-                    assert!(message.contains(word), "{text}: {message}");
+                    assert!(words.iter().all(|word| message.contains(word)), "{text}: {message}");
                 }
                 other => panic!("{text}: {other}"),
             }
@@ -228,17 +371,40 @@ mod tests {
     }
 
     #[test]
-    fn each_check_fails_on_its_value() {
-        let base = Board::generic();
-        let threads = |threads| SearchDefaults { threads, cpus: None };
-        for (board, key) in [
-            (Board { schema: 2, ..base.clone() }, "schema"),
-            (Board { name: "Big Board".into(), ..base.clone() }, "name"),
-            (Board { search: threads(Some(MOST_THREADS + 1)), ..base.clone() }, "search.threads"),
-        ] {
-            let error = board.validate("f").unwrap_err();
-            assert!(matches!(error, BoardError::Check { key: found, .. } if found == key), "{error}");
+    fn damaged_profiles_are_refused_or_read_but_never_panic() {
+        let text = format!("{FULL}# é\n[board.\"ü.[\"]\n`x` = 'ß'");
+        for (place, c) in text.char_indices() {
+            for damaged in [text[..place].to_owned(), format!("{}{}", &text[..place], &text[place + c.len_utf8()..])] {
+                if let Err(error) = Board::entries(&damaged, "damaged.toml") {
+                    assert!(error.to_string().starts_with("damaged.toml:"), "{error}");
+                }
+            }
         }
-        assert!(Board { search: threads(Some(MOST_THREADS)), ..base }.validate("f").is_ok());
+    }
+
+    #[test]
+    fn other_versions_are_refused_before_their_keys() {
+        for (text, line, word) in [
+            ("# new\nschema = 2\ncolour = 'red'", 2, "schema 2"),
+            ("schema = 0", 1, "schema 0"),
+            ("schema = -1", 1, "schema -1"),
+            ("[board]\nname = 'a'", 1, "no schema"),
+        ] {
+            let error = Board::parse(text, "my.toml").unwrap_err();
+            assert!(matches!(&error, BoardError::Version { line: found, .. } if *found == line), "{error}");
+            assert!(error.to_string().contains(word) && error.to_string().starts_with(&format!("my.toml:{line}: ")), "{error}");
+        }
+        assert!(matches!(Board::parse("schema = 'one'", "f").unwrap_err(), BoardError::Parse { line: 1, .. }));
+    }
+
+    #[test]
+    fn estimates_must_exist() {
+        let text = |names: &str| format!("schema = 1\nestimates = [{names}]\n[board]\nname = 'a'\n[cpu]\nthreads = 4");
+        for (names, word) in [("'cpu.thread'", "did you mean cpu.threads?"), ("'cpu', 'cpu'", "twice"), ("'speeds'", "does not set")] {
+            let error = Board::parse(&text(names), "my.toml").unwrap_err();
+            assert!(matches!(&error, BoardError::Check { line: 2, .. }), "{error}");
+            assert!(error.to_string().contains(word), "{error}");
+        }
+        Board::parse(&text("'cpu', 'cpu.threads', 'board.name'"), "my.toml").unwrap();
     }
 }

@@ -121,7 +121,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
             threads,
             simd,
             cpus: config.cpus.value.numbers().to_vec(),
-            board: config.board,
+            board: config.profile.name().to_owned(),
         },
         roots_asked: arguments.roots,
         valid,

@@ -14,6 +14,7 @@ mod error;
 mod generate;
 mod info;
 mod output;
+mod profile;
 mod progress;
 mod run;
 mod source;

@@ -104,16 +104,7 @@ impl Device {
             }
         };
         let (budget, limits) = (limits.global_bytes, limits.within(info));
-        Ok(Arc::new(Self {
-            info: info.clone(),
-            limits,
-            budget,
-            used: AtomicU64::new(0),
-            context,
-            queue,
-            built: Mutex::default(),
-            fuse: AtomicU64::new(u64::MAX),
-        }))
+        Ok(Arc::new(Self { info: info.clone(), limits, budget, used: AtomicU64::new(0), context, queue, built: Mutex::default() }))
     }
 
     /// What the device says of itself.

@@ -1,0 +1,291 @@
+//! Checks of a profile's values, one small function each. What a type can refuse, its type refuses.
+
+use std::collections::BTreeSet;
+
+use super::{Board, MOST_THREADS, OpenClDevice, Quirk, SCHEMA};
+
+/// A value that fails a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Path of the key.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub reason: String,
+}
+
+type Check = Result<(), Violation>;
+
+fn refuse(key: impl Into<String>, reason: impl Into<String>) -> Check {
+    Err(Violation { key: key.into(), reason: reason.into() })
+}
+
+impl<P> Board<P> {
+    /// Runs every check of the values.
+    ///
+    /// # Errors
+    /// The first [`Violation`].
+    pub fn validate(&self) -> Result<(), Violation> {
+        self.check_schema()?;
+        self.check_name()?;
+        self.check_memory()?;
+        self.check_detect()?;
+        self.check_threads()?;
+        self.check_clusters()?;
+        self.check_cpus()?;
+        self.check_devices()?;
+        self.check_selective()?;
+        self.check_shares()?;
+        self.check_speeds()?;
+        self.check_rails()
+    }
+
+    fn check_schema(&self) -> Check {
+        if self.schema == SCHEMA {
+            return Ok(());
+        }
+        refuse("schema", format!("is {}, but this build of socbfs reads schema {SCHEMA}", self.schema))
+    }
+
+    fn check_name(&self) -> Check {
+        let name = &self.board.name;
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if !name.is_empty() && name.chars().all(good) {
+            return Ok(());
+        }
+        refuse("board.name", format!("{name:?} must be made of a-z, 0-9 and '-'"))
+    }
+
+    fn check_memory(&self) -> Check {
+        above_zero("board.memory_bytes", self.board.memory_bytes)?;
+        above_zero("board.memory_bandwidth_mega_bytes_per_s", self.board.memory_bandwidth_mega_bytes_per_s)
+    }
+
+    fn check_detect(&self) -> Check {
+        match self.detect.device_tree.iter().find(|name| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '*')) {
+            Some(name) => refuse(
+                "detect.device_tree",
+                format!("{name:?} is no string of a device tree: they are matched exactly, as in \"hardkernel,odroid-xu4\""),
+            ),
+            None => Ok(()),
+        }
+    }
+
+    fn check_threads(&self) -> Check {
+        match self.cpu.threads {
+            Some(threads) if threads > MOST_THREADS => {
+                refuse("cpu.threads", format!("is {threads}; at most {MOST_THREADS}, 0 for one on every CPU"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_clusters(&self) -> Check {
+        let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
+        for (place, cluster) in self.cpu.clusters.iter().enumerate() {
+            let key = |key: &str| format!("cpu.clusters[{place}].{key}");
+            if cluster.name.is_empty() || !names.insert(&cluster.name) {
+                return refuse(key("name"), format!("{:?} must be a name that no other cluster has", cluster.name));
+            }
+            above_zero(&key("cores"), Some(u64::from(cluster.cores)))?;
+            above_zero(&key("max_mhz"), cluster.max_mhz.map(u64::from))?;
+            if let Some(capacity) = cluster.capacity.filter(|capacity| !(1..=1024).contains(capacity)) {
+                return refuse(key("capacity"), format!("is {capacity}; Linux counts from 1 to 1024, the fastest core of the chip"));
+            }
+            let Some(cpus) = &cluster.cpus else { continue };
+            let count = cpus.numbers().len();
+            // Simultaneous multithreading gives every core the same number of CPUs.
+            if usize::try_from(cluster.cores).map_or(true, |cores| count % cores != 0) {
+                return refuse(key("cpus"), format!("{cpus} are {count} CPUs, which {} cores can't have in equal parts", cluster.cores));
+            }
+            if let Some(cpu) = cpus.numbers().iter().find(|&&cpu| !numbers.insert(cpu)) {
+                return refuse(key("cpus"), format!("CPU {cpu} is already in another cluster"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_cpus(&self) -> Check {
+        let known: Option<Vec<_>> = self.cpu.clusters.iter().map(|cluster| cluster.cpus.as_ref()).collect();
+        let (Some(cpus), Some(known)) = (&self.cpu.cpus, known.filter(|known| !known.is_empty())) else { return Ok(()) };
+        match cpus.numbers().iter().find(|cpu| !known.iter().any(|list| list.numbers().contains(cpu))) {
+            Some(cpu) => refuse("cpu.cpus", format!("CPU {cpu} is in none of the clusters")),
+            None => Ok(()),
+        }
+    }
+
+    fn check_devices(&self) -> Check {
+        for (place, device) in self.opencl.devices.iter().enumerate() {
+            device.check(&format!("opencl.devices[{place}]"))?;
+            if let Some(other) = self.opencl.devices[..place].iter().position(|other| other.name == device.name) {
+                return refuse(format!("opencl.devices[{place}].name"), format!("is that of opencl.devices[{other}] already"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_selective(&self) -> Check {
+        let s = &self.selective;
+        for (from, up_to, key) in [
+            (s.top_down_gpu_from_edges, s.top_down_gpu_up_to_edges, "selective.top_down_gpu_up_to_edges"),
+            (s.bottom_up_gpu_from_vertices, s.bottom_up_gpu_up_to_vertices, "selective.bottom_up_gpu_up_to_vertices"),
+        ] {
+            if let Some(up_to) = up_to {
+                let from = from.unwrap_or(0);
+                if up_to <= from {
+                    return refuse(key, format!("is {up_to}, which leaves no level for the GPU; it must be above {from}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_shares(&self) -> Check {
+        for (share, key) in [
+            (self.concurrent.top_down_gpu_share, "concurrent.top_down_gpu_share"),
+            (self.concurrent.bottom_up_gpu_share, "concurrent.bottom_up_gpu_share"),
+        ] {
+            if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
+                return refuse(key, format!("is {share}; it must be from 0 (all for the CPU) to 1 (all for the GPU)"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_speeds(&self) -> Check {
+        let s = &self.speeds;
+        for (value, key) in [
+            (s.tc_mega_edges_per_s, "tc_mega_edges_per_s"),
+            (s.tg_mega_edges_per_s, "tg_mega_edges_per_s"),
+            (s.tgm_mega_edges_per_s, "tgm_mega_edges_per_s"),
+            (s.bc_mega_edges_per_s, "bc_mega_edges_per_s"),
+            (s.bg_mega_edges_per_s, "bg_mega_edges_per_s"),
+            (s.bgc_mega_edges_per_s, "bgc_mega_edges_per_s"),
+            (s.launch_us, "launch_us"),
+            (s.handover_us, "handover_us"),
+        ] {
+            if let Some(value) = value.filter(|value| !value.is_finite() || *value <= 0.0) {
+                return refuse(format!("speeds.{key}"), format!("is {value}; it must be a finite number above 0"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_rails(&self) -> Check {
+        let rails = &self.power.rails;
+        for (place, rail) in rails.iter().enumerate() {
+            let key = |key: &str| format!("power.rails[{place}].{key}");
+            if rail.id.is_none() && rail.label.is_none() {
+                return refuse(key("id"), "is absent, and so is label: one of them must say which sensor is meant");
+            }
+            if ![1, -1].contains(&rail.sign) {
+                return refuse(key("sign"), format!("is {}; it must be 1, or -1 where consumption shows as a negative number", rail.sign));
+            }
+            if !rail.scale.is_finite() || rail.scale <= 0.0 {
+                return refuse(key("scale"), format!("is {}; it must be a finite number above 0", rail.scale));
+            }
+            let same = |other: &super::Rail| (other.family, &other.id, &other.label) == (rail.family, &rail.id, &rail.label);
+            if let Some(other) = rails[..place].iter().position(same) {
+                return refuse(key("family"), format!("this sensor is power.rails[{other}] already"));
+            }
+        }
+        let counted = rails.iter().any(|rail| rail.counted);
+        match (self.power.scope, counted) {
+            (None, true) => refuse("power.scope", "is absent, but rails are counted: say what their sum covers"),
+            (Some(_), false) if !rails.is_empty() => refuse("power.scope", "names a sum, but no rail is counted"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl OpenClDevice {
+    fn check(&self, place: &str) -> Check {
+        for (key, value) in [
+            ("compute_units", self.compute_units.map(u64::from)),
+            ("max_alloc_bytes", self.max_alloc_bytes),
+            ("max_work_group", self.max_work_group.map(u64::from)),
+            ("local_bytes", self.local_bytes),
+            ("global_bytes", self.global_bytes),
+        ] {
+            above_zero(&format!("{place}.{key}"), value)?;
+        }
+        if let (Some(largest), Some(all)) = (self.max_alloc_bytes, self.global_bytes) {
+            if largest > all {
+                return refuse(format!("{place}.max_alloc_bytes"), format!("is {largest}, more than global_bytes = {all}"));
+            }
+        }
+        if self.bgc == Some(true) && self.quirks.contains(&Quirk::LocalIsGlobal) {
+            return refuse(format!("{place}.bgc"), "is true, but by the quirk local-is-global the device has no local memory of its own");
+        }
+        Ok(())
+    }
+}
+
+fn above_zero(key: &str, value: Option<u64>) -> Check {
+    if value == Some(0) { refuse(key, "is 0; leave the key away where the value is not known") } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::board::{Board, BoardError};
+
+    type Plain = Board<toml::Table>;
+
+    #[test]
+    fn each_check_fails_on_its_value_at_its_line() {
+        let start = "schema = 1\n[board]\nname = 'a'\n";
+        let device = "[[opencl.devices]]\nname = 'x'\n";
+        let rail = "[power]\nscope = 'soc-rails'\n[[power.rails]]\nfamily = 'ina2xx'\ndomain = 'gpu'\ncounted = true\n";
+        let cluster = "[[cpu.clusters]]\nname = 'big'\ncores = 2\n";
+        for (text, line, key) in [
+            ("memory_bytes = 0".to_owned(), 4, "board.memory_bytes"),
+            ("memory_bandwidth_mega_bytes_per_s = 0".to_owned(), 4, "board.memory_bandwidth"),
+            ("[detect]\ndevice_tree = ['ab', 'a b']".to_owned(), 5, "detect.device_tree"),
+            ("[detect]\ndevice_tree = ['ab*']".to_owned(), 5, "detect.device_tree"),
+            ("[cpu]\nthreads = 4097".to_owned(), 5, "cpu.threads"),
+            ("[cpu]\ncpus = '0-2'\n[[cpu.clusters]]\nname = 'b'\ncores = 2\ncpus = '0-1'".to_owned(), 5, "cpu.cpus"),
+            (format!("{cluster}{cluster}"), 8, "cpu.clusters[1].name"),
+            ("[[cpu.clusters]]\nname = 'big'\ncores = 0".to_owned(), 6, "cpu.clusters[0].cores"),
+            (format!("{cluster}max_mhz = 0"), 7, "cpu.clusters[0].max_mhz"),
+            (format!("{cluster}capacity = 1025"), 7, "cpu.clusters[0].capacity"),
+            (format!("{cluster}cpus = '0-2'"), 7, "cpu.clusters[0].cpus"),
+            (format!("{cluster}cpus = '0-1'\n[[cpu.clusters]]\nname = 'c'\ncores = 1\ncpus = '1'"), 11, "cpu.clusters[1].cpus"),
+            (format!("{device}compute_units = 0"), 6, "opencl.devices[0].compute_units"),
+            (format!("{device}max_alloc_bytes = 3\nglobal_bytes = 2"), 6, "opencl.devices[0].max_alloc_bytes"),
+            (format!("{device}bgc = true\nquirks = ['local-is-global']"), 6, "opencl.devices[0].bgc"),
+            (format!("{device}{device}"), 7, "opencl.devices[1].name"),
+            ("[selective]\ntop_down_gpu_from_edges = 9\ntop_down_gpu_up_to_edges = 9".to_owned(), 6, "selective.top_down_gpu_up_to_edges"),
+            ("[selective]\nbottom_up_gpu_up_to_vertices = 0".to_owned(), 5, "selective.bottom_up_gpu_up_to_vertices"),
+            ("[concurrent]\ntop_down_gpu_share = 1.5".to_owned(), 5, "concurrent.top_down_gpu_share"),
+            ("[concurrent]\nbottom_up_gpu_share = nan".to_owned(), 5, "concurrent.bottom_up_gpu_share"),
+            ("[speeds]\nbgc_mega_edges_per_s = 0.0".to_owned(), 5, "speeds.bgc_mega_edges_per_s"),
+            ("[speeds]\nhandover_us = inf".to_owned(), 5, "speeds.handover_us"),
+            (rail.to_owned(), 6, "power.rails[0].id"),
+            (format!("{rail}id = 'x'\nsign = 0"), 11, "power.rails[0].sign"),
+            (format!("{rail}id = 'x'\nscale = -1.0"), 11, "power.rails[0].scale"),
+            (format!("{rail}id = 'x'").replace("scope = 'soc-rails'", ""), 4, "power.scope"),
+            (format!("{rail}id = 'x'").replace("counted = true", "counted = false"), 5, "power.scope"),
+            (
+                format!("{rail}id = 'x'\n[[power.rails]]\nfamily = 'ina2xx'\nid = 'x'\ndomain = 'cpu'\ncounted = true"),
+                12,
+                "power.rails[1].family",
+            ),
+        ] {
+            match Plain::parse(&format!("{start}{text}"), "my.toml").unwrap_err() {
+                BoardError::Check { file, line: found_line, key: found, .. } => {
+                    assert_eq!((file.as_str(), found_line), ("my.toml", line), "{text}");
+                    assert!(found.starts_with(key), "{found} for {text}");
+                }
+                other => panic!("{text}: {other}"),
+            }
+        }
+        for text in [
+            "[cpu]\nthreads = 4096",
+            "[concurrent]\ntop_down_gpu_share = 1\nbottom_up_gpu_share = 0.0",
+            "[selective]\ntop_down_gpu_up_to_edges = 1",
+            &format!("{cluster}capacity = 1024\ncpus = '0-3'"),
+            &format!("{rail}label = 'VDD_G3D'\nsign = -1\nscale = 0.001"),
+        ] {
+            Plain::parse(&format!("{start}{text}"), "my.toml").unwrap();
+        }
+    }
+}

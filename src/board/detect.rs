@@ -1,0 +1,261 @@
+//! Which board this is: what the system says of the machine, and the profile that fits it best.
+
+use std::{
+    cmp::Reverse,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Serialize, de::IgnoredAny};
+
+use super::{Board, BoardError, Detect, GENERIC, Pattern, SHIPPED};
+
+/// What the system says of the machine. What can't be read is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Evidence {
+    /// `compatible` of the device tree's root: the board first, then its chip.
+    pub device_tree: Vec<String>,
+    /// `model` of the device tree's root.
+    pub model: Option<String>,
+    /// DMI's `sys_vendor`.
+    pub dmi_vendor: Option<String>,
+    /// DMI's `product_name`.
+    pub dmi_product: Option<String>,
+    /// DMI's `board_name`.
+    pub dmi_board: Option<String>,
+    /// `model name` of the first processor.
+    pub cpu_model: Option<String>,
+}
+
+/// A profile that fits the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Candidate {
+    /// Name of the profile.
+    pub name: &'static str,
+    /// What of the machine it fits, in words.
+    pub reason: String,
+}
+
+/// Which board this is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Detection {
+    /// Name of the profile that fits best; [`GENERIC`] where none fits.
+    pub name: &'static str,
+    /// Why, in words.
+    pub reason: String,
+    /// Profiles that fit less well, the best first.
+    pub others: Vec<Candidate>,
+    /// What was looked at.
+    pub evidence: Evidence,
+}
+
+/// How well a profile fits: the larger the better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// By so many characters of the processor's name.
+    Cpu { literal: usize },
+    /// By so many fields, with so many characters together.
+    Dmi { fields: usize, literal: usize },
+    /// By the string at this place: the first names the board, the last the family of its chip.
+    DeviceTree { place: Reverse<usize> },
+}
+
+/// Finds the profile compiled in that fits the machine whose files are below `root` (`/` on a live system) best: one that names a string
+/// of the device tree before one that matches DMI before one that matches the processor; among those the most specific one; among
+/// equals the first by name.
+///
+/// # Errors
+/// A profile compiled in can't be read, which a test rules out.
+pub fn detect(root: &Path) -> Result<Detection, BoardError> {
+    let evidence = Evidence::read(root);
+    let mut fits = Vec::new();
+    for &(name, text) in SHIPPED {
+        let board = Board::<IgnoredAny>::parse(text, name)?;
+        if let Some((fit, reason)) = evidence.fit(&board.detect) {
+            fits.push((Reverse(fit), Candidate { name, reason }));
+        }
+    }
+    fits.sort_by(|(a, first), (b, second)| a.cmp(b).then_with(|| first.name.cmp(second.name)));
+    let mut candidates = fits.into_iter().map(|(_, candidate)| candidate);
+    let best = candidates.next().unwrap_or_else(|| Candidate { name: GENERIC, reason: evidence.unknown() });
+    Ok(Detection { name: best.name, reason: best.reason, others: candidates.collect(), evidence })
+}
+
+impl Evidence {
+    /// Reads what there is below `root`.
+    pub fn read(root: &Path) -> Self {
+        let tree = |name: &str| {
+            let places = [root.join("proc/device-tree").join(name), root.join("sys/firmware/devicetree/base").join(name)];
+            places.iter().map(strings).find(|strings| !strings.is_empty()).unwrap_or_default()
+        };
+        let dmi = |name: &str| line(root.join("sys/class/dmi/id").join(name));
+        Self {
+            device_tree: tree("compatible"),
+            model: tree("model").into_iter().next(),
+            dmi_vendor: dmi("sys_vendor"),
+            dmi_product: dmi("product_name"),
+            dmi_board: dmi("board_name"),
+            cpu_model: cpu_model(root),
+        }
+    }
+
+    /// How well a profile fits and by what, if it does.
+    fn fit(&self, detect: &Detect) -> Option<(Fit, String)> {
+        self.fit_tree(detect).or_else(|| self.fit_dmi(detect)).or_else(|| self.fit_cpu(detect))
+    }
+
+    fn fit_tree(&self, detect: &Detect) -> Option<(Fit, String)> {
+        let place = self.device_tree.iter().position(|string| detect.device_tree.contains(string))?;
+        Some((Fit::DeviceTree { place: Reverse(place) }, format!("the device tree says {}", self.device_tree[place])))
+    }
+
+    fn fit_dmi(&self, detect: &Detect) -> Option<(Fit, String)> {
+        let (mut fields, mut literal, mut words) = (0, 0, Vec::new());
+        for (name, found, patterns) in [
+            ("vendor", &self.dmi_vendor, &detect.dmi_vendor),
+            ("product", &self.dmi_product, &detect.dmi_product),
+            ("board", &self.dmi_board, &detect.dmi_board),
+        ] {
+            if patterns.is_empty() {
+                continue;
+            }
+            let found = found.as_deref()?;
+            literal += longest(patterns, found)?;
+            fields += 1;
+            words.push(format!("{name} {found:?}"));
+        }
+        if fields == 0 { None } else { Some((Fit::Dmi { fields, literal }, format!("DMI says {}", words.join(", ")))) }
+    }
+
+    fn fit_cpu(&self, detect: &Detect) -> Option<(Fit, String)> {
+        let found = self.cpu_model.as_deref()?;
+        let literal = longest(&detect.cpu_model, found)?;
+        Some((Fit::Cpu { literal }, format!("the processor is {found:?}")))
+    }
+
+    /// Why no profile fits.
+    fn unknown(&self) -> String {
+        let seen = [
+            (!self.device_tree.is_empty()).then(|| format!("device tree {}", self.device_tree.join(" "))),
+            self.dmi_product.as_ref().map(|product| format!("DMI product {product:?}")),
+            self.cpu_model.as_ref().map(|model| format!("processor {model:?}")),
+        ];
+        let seen: Vec<_> = seen.into_iter().flatten().collect();
+        if seen.is_empty() {
+            return "no profile fits: there is neither a device tree nor DMI nor the name of a processor".to_owned();
+        }
+        format!("no profile fits: {}", seen.join(", "))
+    }
+}
+
+/// Characters of the longest pattern that matches.
+fn longest(patterns: &[Pattern], name: &str) -> Option<usize> {
+    patterns.iter().filter(|pattern| pattern.matches(name)).map(Pattern::literal).max()
+}
+
+/// The strings of a device tree's property, each ended by a zero byte.
+fn strings(path: &PathBuf) -> Vec<String> {
+    let bytes = fs::read(path).unwrap_or_default();
+    bytes
+        .split(|&byte| byte == 0)
+        .map(|string| String::from_utf8_lossy(string).trim().to_owned())
+        .filter(|string| !string.is_empty())
+        .collect()
+}
+
+fn line(path: PathBuf) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    if text.is_empty() { None } else { Some(text.to_owned()) }
+}
+
+fn cpu_model(root: &Path) -> Option<String> {
+    let text = fs::read_to_string(root.join("proc/cpuinfo")).ok()?;
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == "model name")
+        .map(|(_, value)| value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixture(name: &str) -> Detection {
+        detect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board").join(name)).unwrap()
+    }
+
+    #[test]
+    fn every_board_is_known_by_its_files() {
+        for (machine, board, reason) in [
+            ("odroid-xu4", "odroid-xu4", "hardkernel,odroid-xu4"),
+            ("odroid-xu3", "odroid-xu3", "hardkernel,odroid-xu3"),
+            ("odroid-n2-plus", "odroid-n2", "hardkernel,odroid-n2-plus"),
+            ("dragonboard-410c", "snapdragon-db410c", "qcom,apq8016-sbc"),
+            ("dragonboard-845c", "snapdragon-845", "thundercomm,db845c"),
+            ("rb5", "snapdragon-rb5", "qcom,qrb5165-rb5"),
+            ("jetson-agx-orin", "jetson-orin", "nvidia,tegra234"),
+            ("jetson-orin-acpi", "jetson-orin", "DMI says vendor \"NVIDIA\", product"),
+            ("raspberry-pi-5", "raspberry-pi-5", "raspberrypi,5-model-b"),
+            ("rock-5b", "rk3588", "rockchip,rk3588"),
+            ("a10-7850k", "amd-a10-7850k", "AMD A10-7850K"),
+            ("ryzen-2400g", "amd-ryzen-2400g", "Ryzen 5 2400G"),
+            ("i7-4790", "intel-i7-4790", "i7-4790 CPU"),
+            ("core-ultra", "intel-core-ultra", "Ultra 7 155H"),
+        ] {
+            let found = fixture(machine);
+            assert_eq!(found.name, board, "{machine}: {found:?}");
+            assert!(found.reason.contains(reason), "{machine}: {}", found.reason);
+        }
+        // Every profile but the generic one can be detected.
+        for (name, text) in SHIPPED {
+            let detect = Board::<IgnoredAny>::parse(text, name).unwrap().detect;
+            assert_eq!(detect == Detect::default(), *name == GENERIC, "{name}");
+        }
+    }
+
+    #[test]
+    fn other_machines_are_generic() {
+        let unknown = fixture("raspberry-pi-4");
+        assert_eq!((unknown.name, unknown.others.len()), (GENERIC, 0));
+        assert!(unknown.reason.contains("no profile fits") && unknown.reason.contains("raspberrypi,4-model-b"), "{}", unknown.reason);
+        // The 4790K is another processor than the 4790.
+        assert_eq!(fixture("i7-4790k").name, GENERIC);
+        let nothing = detect(Path::new("/nonexistent")).unwrap();
+        assert_eq!((nothing.name, &nothing.evidence), (GENERIC, &Evidence::default()));
+    }
+
+    #[test]
+    fn the_device_tree_is_read_at_either_place() {
+        assert_eq!(fixture("rock-5b").evidence.device_tree, ["radxa,rock-5b", "rockchip,rk3588"]);
+        let only_in_sys = fixture("raspberry-pi-5").evidence;
+        assert_eq!(only_in_sys.device_tree, ["raspberrypi,5-model-b", "brcm,bcm2712"]);
+        assert_eq!(only_in_sys.model.as_deref(), Some("Raspberry Pi 5 Model B Rev 1.0"));
+    }
+
+    #[test]
+    fn the_most_specific_match_wins() {
+        let evidence = Evidence {
+            device_tree: vec!["maker,board".into(), "maker,chip".into()],
+            dmi_vendor: Some("Maker".into()),
+            dmi_product: Some("Board 5".into()),
+            cpu_model: Some("Maker Core 5".into()),
+            ..Evidence::default()
+        };
+        let pattern = |text: &str| vec![text.parse::<Pattern>().unwrap()];
+        let tree = |name: &str| Detect { device_tree: vec![name.into()], ..Detect::default() };
+        let fit = |detect: Detect| evidence.fit(&detect).unwrap().0;
+        let ascending = [
+            fit(Detect { cpu_model: pattern("Maker *"), ..Detect::default() }),
+            fit(Detect { cpu_model: pattern("Maker Core *"), ..Detect::default() }),
+            fit(Detect { dmi_product: pattern("Board*"), ..Detect::default() }),
+            fit(Detect { dmi_product: pattern("Board 5"), ..Detect::default() }),
+            fit(Detect { dmi_vendor: pattern("M*"), dmi_product: pattern("B*"), ..Detect::default() }),
+            fit(tree("maker,chip")),
+            fit(tree("maker,board")),
+        ];
+        assert!(ascending.is_sorted(), "{ascending:?}");
+        assert_eq!(evidence.fit(&Detect { dmi_vendor: pattern("Maker"), dmi_board: pattern("x*"), ..Detect::default() }), None);
+        assert_eq!(evidence.fit(&Detect::default()), None);
+    }
+}

@@ -1,0 +1,244 @@
+//! A profile as it stands in its file: which keys, on which lines, with which comments.
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+/// A key of a profile that has a value.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Entry {
+    /// Path of the key: `cpu.clusters[0].max_mhz`.
+    pub key: String,
+    /// The value as it stands in the file.
+    pub value: String,
+    /// Line of the key, from 1.
+    pub line: usize,
+    /// Whether nobody measured it on this board.
+    pub estimate: bool,
+    /// The comment beside the value, or that directly above it, or that directly above the header of its table: where the value is from.
+    pub source: Option<String>,
+}
+
+/// The keys and tables of a profile.
+#[derive(Debug)]
+pub(super) struct Document<'a> {
+    text: &'a str,
+    /// Every value and every table, with the place of its key, in the order of the file.
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug)]
+struct Node {
+    path: String,
+    /// Place of the first character of the key, or of the table's header.
+    start: usize,
+    /// Place of the value, if it is one and no table.
+    value: Option<std::ops::Range<usize>>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads the structure of `text`; the error is that of the TOML parser.
+    pub(super) fn parse(text: &'a str) -> Result<Self, toml::de::Error> {
+        let table = DeTable::parse(text)?;
+        let mut nodes = Vec::new();
+        collect(table.get_ref(), "", &mut nodes);
+        nodes.sort_by_key(|node| node.start);
+        Ok(Self { text, nodes })
+    }
+
+    /// Line of the key or table at `path`, from 1; where it is absent that of the closest table around it that is there, else 1.
+    pub(super) fn line(&self, path: &str) -> usize {
+        let mut path = path;
+        loop {
+            if let Some(node) = self.nodes.iter().find(|node| node.path == path) {
+                return line_at(self.text, node.start);
+            }
+            match path.rfind(['.', '[']) {
+                Some(end) => path = &path[..end],
+                None => return 1,
+            }
+        }
+    }
+
+    /// Whether there is a key or table at `path`.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.nodes.iter().any(|node| node.path == path)
+    }
+
+    /// Paths of all keys and tables.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| node.path.as_str())
+    }
+
+    /// The text of the tables of these names with what is in them and the comments above them, as it stands in the file.
+    pub(super) fn tables(&self, names: &[&str]) -> String {
+        let mut places: Vec<(usize, bool)> = self
+            .nodes
+            .iter()
+            .filter(|node| node.value.is_none() && self.text[line_start(self.text, node.start)..].starts_with('['))
+            .map(|node| (self.with_comment(node.start), node))
+            .map(|(start, node)| (start, names.contains(&node.path.split(['.', '[']).next().unwrap_or_default())))
+            .collect();
+        places.push((self.text.len(), false));
+        places.dedup_by_key(|(start, _)| *start);
+        places.windows(2).filter(|pair| pair[0].1).map(|pair| &self.text[pair[0].0..pair[1].0]).collect()
+    }
+
+    /// Every key that has a value, in the order of the file, without those that speak of the profile and not of the board.
+    pub(super) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
+        let entry = |node: &Node| {
+            let value = node.value.clone()?;
+            Some(Entry {
+                key: node.path.clone(),
+                value: one_line(&self.text[value.clone()]),
+                line: line_at(self.text, node.start),
+                estimate: estimates.iter().any(|name| covers(name, &node.path)),
+                source: self.beside(value.end).or_else(|| self.above(node.start)).or_else(|| self.above_table(&node.path)),
+            })
+        };
+        self.nodes.iter().filter(|node| !["schema", "estimates"].contains(&node.path.as_str())).filter_map(entry).collect()
+    }
+
+    /// The comment behind a value that ends at `end`.
+    fn beside(&self, end: usize) -> Option<String> {
+        let (before, comment) = self.text[end..].lines().next()?.split_once('#')?;
+        // Inside an inline table the rest of the line is more of the table.
+        before.trim().is_empty().then(|| comment.trim().to_owned())
+    }
+
+    /// Where the comment directly above the line of `start` begins; without one that line.
+    fn with_comment(&self, start: usize) -> usize {
+        let mut start = line_start(self.text, start);
+        while start > 0 {
+            let above = line_start(self.text, start - 1);
+            if !self.text[above..].starts_with('#') {
+                break;
+            }
+            start = above;
+        }
+        start
+    }
+
+    /// The lines of comment directly above the line of `start`.
+    fn above(&self, start: usize) -> Option<String> {
+        let above = &self.text[..self.text[..start].rfind('\n')?];
+        let mut lines: Vec<&str> = above.lines().rev().map_while(|line| line.trim().strip_prefix('#')).map(str::trim).collect();
+        lines.reverse();
+        if lines.is_empty() { None } else { Some(lines.join(" ")) }
+    }
+
+    fn above_table(&self, path: &str) -> Option<String> {
+        let (table, _) = path.rsplit_once('.')?;
+        self.above(self.nodes.iter().find(|node| node.path == table)?.start)
+    }
+}
+
+/// Whether the estimate `name` is `path` or a table around it.
+fn covers(name: &str, path: &str) -> bool {
+    path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+fn collect(table: &DeTable<'_>, around: &str, nodes: &mut Vec<Node>) {
+    for (key, value) in table {
+        let path = if around.is_empty() { key.get_ref().to_string() } else { format!("{around}.{}", key.get_ref()) };
+        node(&path, key.span().start, value, nodes);
+    }
+}
+
+fn node(path: &str, start: usize, value: &Spanned<DeValue<'_>>, nodes: &mut Vec<Node>) {
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            nodes.push(Node { path: path.to_owned(), start, value: None });
+            collect(table, path, nodes);
+        }
+        DeValue::Array(items) if items.iter().any(|item| item.get_ref().is_table()) => {
+            nodes.push(Node { path: path.to_owned(), start, value: None });
+            for (place, item) in items.iter().enumerate() {
+                node(&format!("{path}[{place}]"), item.span().start, item, nodes);
+            }
+        }
+        _ => nodes.push(Node { path: path.to_owned(), start, value: Some(value.span()) }),
+    }
+}
+
+/// First place of the line that `place` is on.
+fn line_start(text: &str, place: usize) -> usize {
+    text[..place].rfind('\n').map_or(0, |end| end + 1)
+}
+
+/// Line of a place in a text, from 1.
+pub(super) fn line_at(text: &str, place: usize) -> usize {
+    1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count()
+}
+
+/// A value without line breaks and the comments inside it.
+fn one_line(value: &str) -> String {
+    if !value.contains('\n') || value.starts_with(['"', '\'']) {
+        return value.to_owned();
+    }
+    let lines = value.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    lines.collect::<Vec<_>>().join(" ").replace("[ ", "[").replace(", ]", "]").replace(" ]", "]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+schema = 1
+estimates = ['a.x', 'b[1]']
+
+# not about x
+
+[a]
+# from the paper,
+# table 3
+x = 0x10
+y = 'no # comment' # measured
+
+# counted
+[[b]]
+z = 1
+[[b]]
+z = [ # cores
+    1,
+    2,
+]
+";
+
+    #[test]
+    fn keys_have_lines_values_marks_and_comments() {
+        let document = Document::parse(TEXT).unwrap();
+        let entries = document.entries(&["a.x".to_owned(), "b[1]".to_owned()]);
+        let found: Vec<_> = entries.iter().map(|e| (e.key.as_str(), e.value.as_str(), e.line, e.estimate, e.source.as_deref())).collect();
+        assert_eq!(
+            found,
+            [
+                ("a.x", "0x10", 9, true, Some("from the paper, table 3")),
+                ("a.y", "'no # comment'", 10, false, Some("measured")),
+                ("b[0].z", "1", 14, false, Some("counted")),
+                ("b[1].z", "[1, 2]", 16, true, None),
+            ]
+        );
+    }
+
+    #[test]
+    fn tables_are_cut_out_with_their_comments() {
+        let document = Document::parse(TEXT).unwrap();
+        assert_eq!(document.tables(&["b"]), TEXT[TEXT.find("# counted").unwrap()..]);
+        assert_eq!(document.tables(&["a"]), TEXT[TEXT.find("[a]").unwrap()..TEXT.find("# counted").unwrap()]);
+        assert_eq!(document.tables(&["c"]), "");
+    }
+
+    #[test]
+    fn what_is_absent_is_where_it_would_stand() {
+        let document = Document::parse(TEXT).unwrap();
+        assert!(document.has("a") && document.has("b[1]") && !document.has("b[2]"));
+        assert_eq!(document.line("a"), 6);
+        assert_eq!(document.line("b[1]"), 15);
+        assert_eq!(document.line("b[1].w"), 15);
+        assert_eq!(document.line("a.z.u"), 6);
+        assert_eq!(document.line("c.d"), 1);
+    }
+}

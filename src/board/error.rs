@@ -1,0 +1,106 @@
+//! Why a profile can't be used.
+
+use std::io;
+
+use super::{SCHEMA, document::line_at};
+
+/// Why a board profile can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BoardError {
+    /// The file can't be read.
+    #[error("board profile {file} can't be read")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The profile is of a version that this build does not read.
+    #[error(
+        "{file}:{line}: {}; this build of socbfs reads schema {SCHEMA}",
+        found.map_or_else(|| "the profile has no schema".to_owned(), |found| format!("the profile has schema {found}"))
+    )]
+    Version {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// The version; none where the key is absent.
+        found: Option<i64>,
+    },
+    /// The file is not TOML, or has keys or values that a profile can't have.
+    #[error("{file}:{line}: {message}")]
+    Parse {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong, with the key, and the nearest that would be right.
+        message: String,
+    },
+    /// A value that fails a check.
+    #[error("{file}:{line}: {key}: {reason}")]
+    Check {
+        /// The file.
+        file: String,
+        /// Line, from 1: that of the key, or where the key is absent that of its table.
+        line: usize,
+        /// The key.
+        key: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+}
+
+impl BoardError {
+    pub(super) fn parse(text: &str, file: &str, error: &toml::de::Error) -> Self {
+        let line = error.span().map_or(1, |span| line_at(text, span.start));
+        Self::Parse { file: file.to_owned(), line, message: with_nearest(&error.message().trim().replace('\n', "; ")) }
+    }
+}
+
+/// Serde says "unknown field `a`, expected one of `b`, `c`": the nearest of them is what was meant, and a long list says nothing.
+fn with_nearest(message: &str) -> String {
+    if !message.starts_with("unknown field") && !message.starts_with("unknown variant") {
+        return message.to_owned();
+    }
+    let mut names = message.split('`').skip(1).step_by(2);
+    let Some(given) = names.next() else { return message.to_owned() };
+    let known: Vec<&str> = names.collect();
+    let what = if message.starts_with("unknown field") { "unknown key" } else { "unknown value" };
+    match nearest(given, known.iter().copied()) {
+        Some(nearest) => format!("{what} `{given}`; did you mean `{nearest}`?"),
+        None => format!("{what} `{given}`; known here: {}", known.join(", ")),
+    }
+}
+
+/// The one of `known` that `given` may be a misspelling of.
+pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|name| (strsim::normalized_damerau_levenshtein(given, name), name))
+        .filter(|(similarity, _)| *similarity >= 0.6)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_is_what_is_alike() {
+        let nearest = |given| nearest(given, ["threads", "cpus", "clusters"].into_iter());
+        assert_eq!(nearest("thread"), Some("threads"));
+        assert_eq!(nearest("cluster"), Some("clusters"));
+        assert_eq!(nearest("colour"), None);
+    }
+
+    #[test]
+    fn messages_of_other_kinds_stay() {
+        assert_eq!(with_nearest("missing field `name`"), "missing field `name`");
+        assert_eq!(with_nearest("unknown field `x`, there are no fields"), "unknown key `x`; known here: ");
+        assert_eq!(with_nearest("unknown field `thread`, expected `threads` or `cpus`"), "unknown key `thread`; did you mean `threads`?");
+    }
+}

@@ -1,0 +1,277 @@
+//! A profile to start from: what Linux says of this machine, and what the profile that fits it says of the rest.
+
+use std::{
+    fmt::{Display, Write as _},
+    fs,
+    path::Path,
+};
+
+use serde::de::IgnoredAny;
+
+use super::{Board, BoardError, Cluster, Detection, GENERIC, SCHEMA, document::Document, shipped_text, topology};
+
+/// Tables that Linux does not fill: they come from the profile that fits.
+const NOT_FROM_LINUX: [&str; 6] = ["opencl", "policy", "selective", "concurrent", "speeds", "power"];
+
+/// What stands there where no profile fits.
+const EMPTY: &str = r#"
+# What follows is switched off. Measure, take the leading # away, and write where each value is from.
+#
+# [[opencl.devices]]                         # `clinfo` shows the names and limits of the drivers
+# name = "Mali-*"                            # * is any text
+# memory_way = "alloc-host-ptr"              # alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy
+# bgc = false                                # whether local memory is real
+#
+# [policy]
+# kind = "alpha-beta"                        # what --policy takes
+# alpha = 15.0
+# beta = 18.0
+#
+# [selective]                                # a level runs on the GPU from this size on
+# top_down_gpu_from_edges = 50_000           # edges out of the frontier
+# bottom_up_gpu_from_vertices = 50_000       # unvisited vertices
+#
+# [power]
+# scope = "soc-rails"                        # what the counted rails cover together
+#
+# [[power.rails]]
+# family = "ina2xx"
+# id = "0-0040"
+# domain = "cpu"
+# counted = true
+"#;
+
+/// Writes a commented profile for the machine whose files are below `root`. It passes validation.
+///
+/// # Errors
+/// The profile that fits can't be read, which a test rules out.
+pub fn init(root: &Path, detection: &Detection) -> Result<String, BoardError> {
+    let mut text = String::new();
+    let rest = match shipped_text(detection.name) {
+        Some(shipped) if detection.name != GENERIC => Some(Rest::of(detection.name, shipped)?),
+        _ => None,
+    };
+    // Writing to a String can't fail.
+    let _ = writeln!(text, "# Board profile written by `socbfs board init`: {}.", one_line(&detection.reason));
+    text.push_str(
+        "# boards/README.md of socbfs describes every key. `socbfs board validate FILE` checks this file, --board FILE takes it.\n",
+    );
+    let _ = writeln!(text, "schema = {SCHEMA}");
+    if let Some(rest) = rest.as_ref().filter(|rest| !rest.estimates.is_empty()) {
+        text.push_str("# What nobody measured on this board: take a name away when you have.\n");
+        let names: Vec<_> = rest.estimates.iter().map(|name| format!("    {},\n", quoted(name))).collect();
+        let _ = write!(text, "estimates = [\n{}]\n", names.concat());
+    }
+    text.push('\n');
+    board(&mut text, root, detection, rest.as_ref());
+    detect(&mut text, detection);
+    clusters(&mut text, &topology::clusters(root));
+    match rest {
+        Some(rest) => {
+            let _ = write!(text, "\n# From here on as in the profile {} of socbfs.\n\n{}", detection.name, rest.text);
+        }
+        None => text.push_str(EMPTY),
+    }
+    Ok(text)
+}
+
+/// The part of a profile that Linux does not fill.
+struct Rest {
+    vendor: Option<String>,
+    soc: Option<String>,
+    text: String,
+    estimates: Vec<String>,
+}
+
+impl Rest {
+    fn of(name: &str, shipped: &str) -> Result<Self, BoardError> {
+        let board = Board::<IgnoredAny>::parse(shipped, name)?;
+        let document = Document::parse(shipped).map_err(|error| BoardError::parse(shipped, name, &error))?;
+        let estimates = board.estimates.iter().filter(|path| NOT_FROM_LINUX.contains(&path.split(['.', '[']).next().unwrap_or_default()));
+        let estimates = estimates.cloned().collect();
+        Ok(Self { vendor: board.board.vendor, soc: board.board.soc, text: document.tables(&NOT_FROM_LINUX), estimates })
+    }
+}
+
+fn board(text: &mut String, root: &Path, detection: &Detection, rest: Option<&Rest>) {
+    let evidence = &detection.evidence;
+    let model = evidence.model.as_ref().or(evidence.dmi_product.as_ref()).or(evidence.cpu_model.as_ref());
+    let name = if detection.name == GENERIC { slug(model.map_or("my-board", String::as_str)) } else { detection.name.to_owned() };
+    text.push_str("[board]\n");
+    set(text, "name", quoted(&name), "as you like: a-z, 0-9 and -");
+    let profile = format!("profile {} of socbfs", detection.name);
+    // The first that says anything, and where it says it.
+    let vendors = [(rest.and_then(|rest| rest.vendor.as_ref()), &*profile), (evidence.dmi_vendor.as_ref(), "/sys/class/dmi/id/sys_vendor")];
+    let chips = [
+        (rest.and_then(|rest| rest.soc.as_ref()), &*profile),
+        (evidence.device_tree.last(), "/proc/device-tree/compatible"),
+        (evidence.cpu_model.as_ref(), "/proc/cpuinfo"),
+    ];
+    for (key, places) in [("vendor", &vendors[..]), ("soc", &chips)] {
+        if let Some((value, source)) = places.iter().find_map(|&(value, source)| Some((value?, source))) {
+            set(text, key, quoted(value), source);
+        }
+    }
+    if let Some(bytes) = memory_bytes(root) {
+        set(text, "memory_bytes", bytes, "MemTotal of /proc/meminfo: what the kernel has, less than what is fitted");
+    }
+}
+
+fn detect(text: &mut String, detection: &Detection) {
+    let evidence = &detection.evidence;
+    let list = |name: &str| format!("[{}]", quoted(name));
+    let mut keys = String::new();
+    // A star would match more than this machine.
+    let name = |name: &Option<String>| name.clone().filter(|name| !name.contains('*'));
+    if let Some(board) = evidence.device_tree.first().filter(|name| !name.contains(|c: char| c.is_whitespace() || c == '*')) {
+        set(&mut keys, "device_tree", list(board), "/proc/device-tree/compatible");
+    } else if let Some(product) = name(&evidence.dmi_product) {
+        if let Some(vendor) = name(&evidence.dmi_vendor) {
+            set(&mut keys, "dmi_vendor", list(&vendor), "/sys/class/dmi/id/sys_vendor");
+        }
+        set(&mut keys, "dmi_product", list(&product), "/sys/class/dmi/id/product_name");
+    } else if let Some(model) = name(&evidence.cpu_model) {
+        set(&mut keys, "cpu_model", list(&model), "/proc/cpuinfo");
+    }
+    if !keys.is_empty() {
+        let _ = write!(text, "\n[detect]\n{keys}");
+    }
+}
+
+fn clusters(text: &mut String, clusters: &[Cluster]) {
+    text.push_str("\n[cpu]\n# threads = 4                                # 0 or absent: one for every CPU the process may run on\n");
+    if let Some(cpus) = clusters.last().and_then(|cluster| cluster.cpus.as_ref()) {
+        let _ =
+            writeln!(text, "# {:<42} # bind the threads to these CPUs, one each in turn", format!("cpus = {}", quoted(&cpus.to_string())));
+    }
+    for cluster in clusters {
+        text.push_str("\n[[cpu.clusters]]\n");
+        set(text, "name", quoted(&cluster.name), "as you like");
+        set(text, "cores", cluster.cores, "/sys/devices/system/cpu/cpu*/topology");
+        if let Some(core_type) = &cluster.core_type {
+            set(text, "core_type", quoted(core_type), "CPU part of /proc/cpuinfo");
+        }
+        if let Some(mhz) = cluster.max_mhz {
+            set(text, "max_mhz", mhz, "cpufreq/cpuinfo_max_freq");
+        }
+        if let Some(cpus) = &cluster.cpus {
+            set(text, "cpus", quoted(&cpus.to_string()), "/sys/devices/system/cpu/online");
+        }
+        if let Some(capacity) = cluster.capacity {
+            set(text, "capacity", capacity, "cpu_capacity");
+        }
+    }
+}
+
+fn set(text: &mut String, key: &str, value: impl Display, source: &str) {
+    let _ = writeln!(text, "{:<44} # {source}", format!("{key} = {value}"));
+}
+
+/// A TOML string: firmware may hold any character.
+fn quoted(text: &str) -> String {
+    toml::Value::String(one_line(text)).to_string()
+}
+
+/// Without line breaks and other control characters: nothing that ends a comment or spoils a terminal.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+}
+
+/// A name that a profile may have.
+fn slug(model: &str) -> String {
+    let words: Vec<String> =
+        model.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
+    if words.is_empty() { "my-board".to_owned() } else { words.join("-") }
+}
+
+fn memory_bytes(root: &Path) -> Option<u64> {
+    let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let kibibytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?;
+    kibibytes.checked_mul(1024).filter(|&bytes| bytes > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::detect;
+
+    type Plain = Board<toml::Table>;
+
+    fn fixture(name: &str) -> (String, Plain) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board").join(name);
+        let text = init(&root, &detect(&root).unwrap()).unwrap();
+        let board = Plain::parse(&text, "new.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
+        (text, board)
+    }
+
+    #[test]
+    fn every_machine_gets_a_good_profile_that_detects_it() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board");
+        let mut machines = 0;
+        for entry in fs::read_dir(folder).unwrap() {
+            let machine = entry.unwrap().file_name().into_string().unwrap();
+            let (text, board) = fixture(&machine);
+            assert_ne!(board.detect, super::super::Detect::default(), "{text}");
+            // Every value says where it is from.
+            for entry in Plain::entries(&text, "new.toml").unwrap() {
+                assert!(entry.source.is_some(), "{machine}: {}", entry.key);
+            }
+            machines += 1;
+        }
+        assert!(machines > 14, "{machines}");
+    }
+
+    #[test]
+    fn a_known_board_keeps_what_linux_does_not_say() {
+        let shipped = Plain::parse(shipped_text("odroid-xu3").unwrap(), "odroid-xu3").unwrap();
+        let (text, board) = fixture("odroid-xu3");
+        assert_eq!(
+            (&board.board.name, &board.board.vendor, &board.board.soc),
+            (&"odroid-xu3".into(), &shipped.board.vendor, &shipped.board.soc)
+        );
+        assert_eq!(
+            (&board.opencl, &board.policy, &board.selective, &board.concurrent, &board.speeds, &board.power),
+            (&shipped.opencl, &shipped.policy, &shipped.selective, &shipped.concurrent, &shipped.speeds, &shipped.power)
+        );
+        assert!(board.estimates.iter().all(|path| shipped.estimates.contains(path)));
+        assert!(
+            board.estimates.len() == shipped.estimates.iter().filter(|path| !path.starts_with("cpu") && !path.starts_with("board")).count()
+        );
+        assert!(text.contains("the device tree says hardkernel,odroid-xu3"));
+        assert_eq!(board.board.memory_bytes, Some(2_045_596 * 1024));
+    }
+
+    #[test]
+    fn an_unknown_machine_is_described_by_linux_alone() {
+        let (_, board) = fixture("raspberry-pi-4");
+        assert_eq!(board.board.name, "raspberry-pi-4-model-b-rev-1-4");
+        assert_eq!(board.board.soc.as_deref(), Some("brcm,bcm2711"));
+        assert_eq!(board.cpu.clusters.len(), 1);
+        assert_eq!(board.opencl.devices, []);
+        let nothing = init(Path::new("/nonexistent"), &detect(Path::new("/nonexistent")).unwrap()).unwrap();
+        assert_eq!(Plain::parse(&nothing, "new.toml").unwrap().board.name, "my-board");
+    }
+
+    #[test]
+    fn what_is_switched_off_is_good_when_switched_on() {
+        let on: String =
+            EMPTY.lines().skip_while(|line| *line != "#").map(|line| format!("{}\n", line.trim_start_matches('#').trim_start())).collect();
+        let board = Plain::parse(&format!("schema = 1\n[board]\nname = 'a'\n{on}"), "on.toml").unwrap();
+        assert_eq!((board.opencl.devices.len(), board.power.rails.len()), (1, 1));
+        assert!(board.policy.is_some() && board.selective.top_down_gpu_from_edges.is_some());
+    }
+
+    #[test]
+    fn firmware_may_hold_any_character() {
+        let evidence = super::super::Evidence {
+            dmi_product: Some("To be \"filled\"\nby \\ O.E.M. é\u{7f}".into()),
+            dmi_vendor: Some("# *".into()),
+            ..Default::default()
+        };
+        let detection = Detection { name: GENERIC, reason: "no\nreason".into(), others: Vec::new(), evidence };
+        let text = init(Path::new("/nonexistent"), &detection).unwrap();
+        let board = Plain::parse(&text, "new.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(board.board.name, "to-be-filled-by-o-e-m");
+        assert!(board.detect.dmi_vendor.is_empty());
+    }
+}

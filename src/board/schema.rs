@@ -1,0 +1,384 @@
+//! What a profile holds: one type for every table, one field for every key. `boards/README.md` is the same for who writes profiles.
+//!
+//! Everything but `schema` and `[board] name` may be absent, which means "not known": the program then asks the system, measures,
+//! or takes its built-in default.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CpuList, Pattern};
+
+/// A board profile; `P` is the type of its policy, which checks its own values as it is deserialised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Board<P> {
+    /// Version of the format: [`SCHEMA`](super::SCHEMA).
+    pub schema: u32,
+    /// Keys whose values nobody measured on this board, as paths (`selective.top_down_gpu_from_edges`, `cpu.clusters[0].capacity`); a
+    /// table (`speeds`) stands for all keys in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub estimates: Vec<String>,
+    /// What the board is.
+    pub board: Identity,
+    /// How a machine is known to be this board.
+    #[serde(default)]
+    pub detect: Detect,
+    /// The processor, and how many threads to run on it.
+    #[serde(default)]
+    pub cpu: Cpu,
+    /// The OpenCL devices there are.
+    #[serde(default)]
+    pub opencl: OpenCl,
+    /// Who decides the direction of a level, with thresholds.
+    pub policy: Option<P>,
+    /// From which size on a level runs on the GPU alone.
+    #[serde(default)]
+    pub selective: Selective,
+    /// From which size on a level is split between CPU and GPU.
+    #[serde(default)]
+    pub concurrent: Concurrent,
+    /// How fast each strategy is.
+    #[serde(default)]
+    pub speeds: Speeds,
+    /// What the power sensors of the board measure.
+    #[serde(default)]
+    pub power: Power,
+}
+
+/// The table `[board]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// Name of the board: a-z, 0-9 and `-`.
+    pub name: String,
+    /// Who makes it.
+    pub vendor: Option<String>,
+    /// The chip.
+    pub soc: Option<String>,
+    /// Physical memory in bytes; absent where the board is sold with several sizes.
+    pub memory_bytes: Option<u64>,
+    /// Theoretical bandwidth of the memory in 10^6 bytes per second.
+    pub memory_bandwidth_mega_bytes_per_s: Option<u64>,
+    /// Where the facts are from.
+    pub url: Option<String>,
+    /// What else there is to know.
+    pub notes: Option<String>,
+}
+
+/// The table `[detect]`. A machine is this board if an entry of `device_tree` stands in its device tree, or every list of `dmi_*` that
+/// is given has an entry that matches (and one is given), or an entry of `cpu_model` matches.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detect {
+    /// Strings of the root node's `compatible`, exactly as they stand there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device_tree: Vec<String>,
+    /// DMI's `sys_vendor`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dmi_vendor: Vec<Pattern>,
+    /// DMI's `product_name`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dmi_product: Vec<Pattern>,
+    /// DMI's `board_name`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dmi_board: Vec<Pattern>,
+    /// `model name` of `/proc/cpuinfo`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu_model: Vec<Pattern>,
+}
+
+/// The table `[cpu]`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cpu {
+    /// Threads (0: one for every CPU the process may run on).
+    pub threads: Option<usize>,
+    /// CPUs the threads are bound to, one each in turn.
+    pub cpus: Option<CpuList>,
+    /// Groups of cores of one kind, in the order of their CPU numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<Cluster>,
+}
+
+/// A table `[[cpu.clusters]]`: cores of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// What it is called: `big`, `little`, `performance`.
+    pub name: String,
+    /// Physical cores.
+    pub cores: u32,
+    /// Name of the core: `Cortex-A15`.
+    pub core_type: Option<String>,
+    /// Highest clock in MHz.
+    pub max_mhz: Option<u32>,
+    /// Numbers Linux gives to its CPUs; with simultaneous multithreading several for each core.
+    pub cpus: Option<CpuList>,
+    /// Speed of one core as Linux counts it (`cpu_capacity`): 1024 for the fastest core of the chip.
+    pub capacity: Option<u32>,
+}
+
+/// The table `[opencl]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenCl {
+    /// Devices, the preferred one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<OpenClDevice>,
+}
+
+/// A table `[[opencl.devices]]`. Limits here are the tighter ones of what the driver says and what works: the smaller of driver and
+/// profile holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenClDevice {
+    /// `CL_DEVICE_NAME`. The first device of the profile whose pattern matches describes a device.
+    pub name: Pattern,
+    /// Where OpenCL on this device comes from, if not from the vendor's driver.
+    pub via: Option<Via>,
+    /// Compute units.
+    pub compute_units: Option<u32>,
+    /// Largest buffer in bytes.
+    pub max_alloc_bytes: Option<u64>,
+    /// Most work-items in a work-group.
+    pub max_work_group: Option<u32>,
+    /// Local memory of a work-group in bytes.
+    pub local_bytes: Option<u64>,
+    /// Memory the device may use in bytes.
+    pub global_bytes: Option<u64>,
+    /// How both devices best see the same memory.
+    pub memory_way: Option<MemoryWay>,
+    /// Whether local memory is faster than global memory, so that caching hubs in it (BGC) can pay.
+    pub bgc: Option<bool>,
+    /// What has to be taken care of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quirks: Vec<Quirk>,
+}
+
+/// Where OpenCL comes from if not from the vendor's driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Via {
+    /// PoCL: on the CPU, or on NVIDIA's GPU through CUDA. The vendor has no OpenCL for the board.
+    Pocl,
+    /// Mesa's rusticl.
+    Rusticl,
+}
+
+/// How both devices see the same memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryWay {
+    /// `CL_MEM_ALLOC_HOST_PTR` and map.
+    AllocHostPtr,
+    /// `CL_MEM_USE_HOST_PTR` and map.
+    UseHostPtr,
+    /// Shared virtual memory, coarse-grained.
+    SvmCoarse,
+    /// Shared virtual memory, fine-grained.
+    SvmFine,
+    /// Read and write commands.
+    Copy,
+}
+
+/// Something of a device or its driver that has to be taken care of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Quirk {
+    /// A buffer above the largest is not refused: the limit has to be kept by the program.
+    MaxAllocUnchecked,
+    /// More memory can be used than the driver says.
+    MemoryUnderstated,
+    /// Mapping copies: it costs time in proportion to the size.
+    MapCopies,
+    /// `CL_MEM_USE_HOST_PTR` copies.
+    UseHostPtrCopies,
+    /// What the host stores while a buffer is not mapped is lost.
+    UnmappedStoresLost,
+    /// CPU and GPU caches are not coherent.
+    NotCoherent,
+    /// Local memory is global memory.
+    LocalIsGlobal,
+    /// Does not run by default: the user has to switch it on (the notes of the board say how).
+    OptIn,
+}
+
+/// The table `[selective]`: the levels that run on the GPU alone. A level below `from`, or at or above `up_to`, is the CPU's.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selective {
+    /// Top-down from this many edges out of the frontier on.
+    pub top_down_gpu_from_edges: Option<u64>,
+    /// Top-down below this many edges out of the frontier.
+    pub top_down_gpu_up_to_edges: Option<u64>,
+    /// Bottom-up from this many unvisited vertices on.
+    pub bottom_up_gpu_from_vertices: Option<u64>,
+    /// Bottom-up below this many unvisited vertices.
+    pub bottom_up_gpu_up_to_vertices: Option<u64>,
+}
+
+/// The table `[concurrent]`: the levels that are split between CPU and GPU.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Concurrent {
+    /// Top-down from this many edges out of the frontier on.
+    pub top_down_split_from_edges: Option<u64>,
+    /// Bottom-up from this many unvisited vertices on.
+    pub bottom_up_split_from_vertices: Option<u64>,
+    /// Share of the frontier's edges that the GPU gets at first, 0 to 1.
+    pub top_down_gpu_share: Option<f64>,
+    /// Share of the unvisited vertices' edges that the GPU gets at first, 0 to 1.
+    pub bottom_up_gpu_share: Option<f64>,
+}
+
+/// The table `[speeds]`. Edges of bottom-up are probed edges.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Speeds {
+    /// Top-down on the CPU, 10^6 edges per second.
+    pub tc_mega_edges_per_s: Option<f64>,
+    /// Top-down on the GPU over a queue.
+    pub tg_mega_edges_per_s: Option<f64>,
+    /// Top-down on the GPU over a mask of all vertices.
+    pub tgm_mega_edges_per_s: Option<f64>,
+    /// Bottom-up on the CPU.
+    pub bc_mega_edges_per_s: Option<f64>,
+    /// Bottom-up on the GPU.
+    pub bg_mega_edges_per_s: Option<f64>,
+    /// Bottom-up on the GPU with hubs in local memory.
+    pub bgc_mega_edges_per_s: Option<f64>,
+    /// Time of a launch that does nothing, in microseconds.
+    pub launch_us: Option<f64>,
+    /// Time to hand memory from one device to the other, in microseconds.
+    pub handover_us: Option<f64>,
+}
+
+/// The table `[power]`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Power {
+    /// What the sum of the counted rails covers.
+    pub scope: Option<Scope>,
+    /// The rails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rails: Vec<Rail>,
+}
+
+/// What a measured power covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// The processor's package: cores, caches, integrated GPU.
+    CpuPackage,
+    /// Rails of the chip and its memory, not all of the board.
+    SocRails,
+    /// A card with a supply of its own.
+    Card,
+    /// The input of the board, or its battery.
+    BoardInput,
+    /// The mains.
+    Wall,
+}
+
+/// A table `[[power.rails]]`: one sensor and what it measures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rail {
+    /// The kind of sensor.
+    pub family: Family,
+    /// Which one of its kind, by what does not change from boot to boot: the I2C device `0-0040`, `1-0040:2` for its second channel, the
+    /// powercap zone `intel-rapl:0`.
+    pub id: Option<Pattern>,
+    /// Which one, by the label the kernel gives: `VDD_IN`, `package-0`. With `id` both must match.
+    pub label: Option<Pattern>,
+    /// What it feeds.
+    pub domain: Domain,
+    /// Whether it is a part of the sum that `scope` names; a rail that another counted one contains is not.
+    pub counted: bool,
+    /// 1, or -1 where the sensor shows consumption as a negative number.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub sign: i8,
+    /// Factor from what the sensor says, in the unit its family has, to what is meant.
+    #[serde(default = "unscaled", skip_serializing_if = "is_unscaled")]
+    pub scale: f64,
+}
+
+/// A kind of power sensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Family {
+    /// Linux powercap: RAPL of Intel and AMD.
+    Powercap,
+    /// perf events `power/energy-*`.
+    Perf,
+    /// hwmon driver ina2xx.
+    Ina2xx,
+    /// hwmon driver ina3221.
+    Ina3221,
+    /// Vendor kernel of Odroid-XU+E and XU3.
+    OdroidIna231,
+    /// Rails of Jetson up to JetPack 4.
+    JetsonIio,
+    /// IIO driver ina2xx-adc.
+    IioIna2xx,
+    /// hwmon driver amdgpu.
+    Amdgpu,
+    /// Battery and charger.
+    PowerSupply,
+    /// `vcgencmd pmic_read_adc` of Raspberry Pi 5.
+    Vcgencmd,
+    /// Hardkernel SmartPower2.
+    Smartpower2,
+    /// Hardkernel SmartPower3.
+    Smartpower3,
+    /// Yokogawa WT310.
+    Wt310,
+    /// NVIDIA's management library.
+    Nvml,
+    /// A file of watts from any meter.
+    External,
+}
+
+/// What a rail feeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Domain {
+    /// All cores.
+    Cpu,
+    /// The fast cores.
+    CpuBig,
+    /// The slow cores.
+    CpuLittle,
+    /// The GPU.
+    Gpu,
+    /// The memory.
+    Memory,
+    /// The chip without its cores, or what is common to all its parts.
+    Soc,
+    /// The processor's package.
+    Package,
+    /// The board.
+    Board,
+}
+
+fn one() -> i8 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_one(sign: &i8) -> bool {
+    *sign == 1
+}
+
+fn unscaled() -> f64 {
+    1.0
+}
+
+#[expect(clippy::float_cmp, reason = "the default itself")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_unscaled(scale: &f64) -> bool {
+    *scale == unscaled()
+}

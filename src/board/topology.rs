@@ -1,0 +1,216 @@
+//! The clusters of cores that Linux shows.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use super::{Cluster, CpuList};
+
+/// What is the same for all cores of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Kind {
+    /// Name of the core, or the kernel's name for the kind.
+    core_type: Option<String>,
+    /// The kernel tells this kind of core from others itself.
+    hybrid: Option<&'static str>,
+    max_mhz: Option<u32>,
+    capacity: Option<u32>,
+}
+
+/// Groups the CPUs that are online by kind of core, from the files below `root`, in the order of their first CPU. Empty where Linux
+/// does not say which CPUs are online.
+pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
+    let folder = root.join("sys/devices/system/cpu");
+    let read = |path: &str| fs::read_to_string(folder.join(path)).ok().map(|text| text.trim().to_owned());
+    let Some(online) = read("online").and_then(|text| text.parse::<CpuList>().ok()) else { return Vec::new() };
+    let parts = core_names(&fs::read_to_string(root.join("proc/cpuinfo")).unwrap_or_default());
+    let hybrid: Vec<(&'static str, CpuList)> = [("performance", "cpu_core"), ("efficient", "cpu_atom")]
+        .into_iter()
+        .filter_map(|(name, device)| {
+            let text = fs::read_to_string(root.join("sys/devices").join(device).join("cpus")).ok()?;
+            Some((name, text.trim().parse().ok()?))
+        })
+        .collect();
+
+    let mut groups: Vec<(Kind, Vec<usize>)> = Vec::new();
+    for &cpu in online.numbers() {
+        let core_type = parts.iter().find(|(number, _)| *number == cpu).map(|(_, name)| name.clone());
+        let kind = Kind {
+            hybrid: hybrid.iter().find(|(_, cpus)| cpus.numbers().contains(&cpu)).map(|(name, _)| *name),
+            max_mhz: read(&format!("cpu{cpu}/cpufreq/cpuinfo_max_freq")).and_then(|khz| Some(khz.parse::<u32>().ok()?.div_ceil(1000))),
+            capacity: read(&format!("cpu{cpu}/cpu_capacity")).and_then(|text| text.parse().ok()),
+            core_type,
+        };
+        // On x86 the best cores of one kind have a higher clock than the others: they are one cluster all the same.
+        let same = |other: &Kind| match (&kind.core_type, kind.hybrid) {
+            (Some(_), _) => *other == kind,
+            (None, hybrid) => other.core_type.is_none() && other.hybrid == hybrid,
+        };
+        match groups.iter_mut().find(|(other, _)| same(other)) {
+            Some((other, cpus)) => {
+                other.max_mhz = other.max_mhz.max(kind.max_mhz);
+                other.capacity = other.capacity.max(kind.capacity);
+                cpus.push(cpu);
+            }
+            None => groups.push((kind, vec![cpu])),
+        }
+    }
+
+    let names = names(&groups.iter().map(|(kind, _)| kind).collect::<Vec<_>>());
+    let cluster = |((kind, cpus), name): ((Kind, Vec<usize>), String)| {
+        let siblings = |cpu: &usize| {
+            let list = read(&format!("cpu{cpu}/topology/core_cpus_list"));
+            list.or_else(|| read(&format!("cpu{cpu}/topology/thread_siblings_list"))).unwrap_or_else(|| cpu.to_string())
+        };
+        let cores = cpus.iter().map(siblings).collect::<BTreeSet<_>>().len();
+        Cluster {
+            name,
+            // A system has fewer CPUs than 2^32.
+            cores: u32::try_from(cores).unwrap_or(u32::MAX),
+            core_type: kind.core_type,
+            max_mhz: kind.max_mhz.filter(|&mhz| mhz > 0),
+            // With some siblings switched off the cores have no equal parts of the CPUs.
+            cpus: if cpus.len() % cores == 0 { CpuList::from_numbers(cpus) } else { None },
+            capacity: kind.capacity.filter(|capacity| (1..=1024).contains(capacity)),
+        }
+    };
+    groups.into_iter().zip(names).map(cluster).collect()
+}
+
+/// What to call the clusters.
+fn names(kinds: &[&Kind]) -> Vec<String> {
+    let ordered: &[&str] = match kinds.len() {
+        1 => &["all"],
+        2 => &["little", "big"],
+        3 => &["little", "middle", "big"],
+        _ => &[],
+    };
+    let speed = |kind: &Kind| (kind.capacity, kind.max_mhz);
+    let name = |(place, kind): (usize, &&Kind)| {
+        if let Some(hybrid) = kind.hybrid {
+            return hybrid.to_owned();
+        }
+        let slower = kinds.iter().filter(|other| speed(other) < speed(kind)).count();
+        let unique = kinds.iter().filter(|other| speed(other) == speed(kind)).count() == 1;
+        match ordered.get(slower) {
+            Some(name) if unique => (*name).to_owned(),
+            _ => format!("cluster{place}"),
+        }
+    };
+    kinds.iter().enumerate().map(name).collect()
+}
+
+/// The name of every processor's core in ARM's `/proc/cpuinfo`, by number; on x86 there are none.
+fn core_names(cpuinfo: &str) -> Vec<(usize, String)> {
+    let (mut found, mut cpu, mut implementer) = (Vec::new(), None, None);
+    for line in cpuinfo.lines() {
+        let Some((key, value)) = line.split_once(':') else { continue };
+        let value = value.trim();
+        match key.trim() {
+            "processor" => (cpu, implementer) = (value.parse().ok(), None),
+            "CPU implementer" => implementer = Some(value),
+            "CPU part" => {
+                if let (Some(cpu), Some(implementer)) = (cpu, implementer) {
+                    let name = core_name(implementer, value).map_or_else(|| format!("{implementer}:{value}"), str::to_owned);
+                    found.push((cpu, name));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// ARM's and Qualcomm's cores by the fields implementer and part of MIDR (ARM's technical reference manuals; for Qualcomm
+/// `arch/arm64/include/asm/cputype.h` of Linux).
+fn core_name(implementer: &str, part: &str) -> Option<&'static str> {
+    Some(match (implementer, part) {
+        ("0x41", "0xc07") => "Cortex-A7",
+        ("0x41", "0xc09") => "Cortex-A9",
+        ("0x41", "0xc0e") => "Cortex-A17",
+        ("0x41", "0xc0f") => "Cortex-A15",
+        ("0x41", "0xd03") => "Cortex-A53",
+        ("0x41", "0xd04") => "Cortex-A35",
+        ("0x41", "0xd05") => "Cortex-A55",
+        ("0x41", "0xd07") => "Cortex-A57",
+        ("0x41", "0xd08") => "Cortex-A72",
+        ("0x41", "0xd09") => "Cortex-A73",
+        ("0x41", "0xd0a") => "Cortex-A75",
+        ("0x41", "0xd0b") => "Cortex-A76",
+        ("0x41", "0xd0d") => "Cortex-A77",
+        ("0x41", "0xd41") => "Cortex-A78",
+        ("0x41", "0xd42") => "Cortex-A78AE",
+        ("0x41", "0xd44") => "Cortex-X1",
+        ("0x41", "0xd46") => "Cortex-A510",
+        ("0x41", "0xd47") => "Cortex-A710",
+        ("0x41", "0xd48") => "Cortex-X2",
+        ("0x51", "0x802") => "Kryo 385 Gold",
+        ("0x51", "0x803") => "Kryo 385 Silver",
+        ("0x51", "0x804") => "Kryo 485 Gold",
+        ("0x51", "0x805") => "Kryo 485 Silver",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixture(name: &str) -> Vec<Cluster> {
+        clusters(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board").join(name))
+    }
+
+    fn cluster(name: &str, cores: u32, core_type: Option<&str>, mhz: u32, cpus: &str, capacity: Option<u32>) -> Cluster {
+        Cluster {
+            name: name.into(),
+            cores,
+            core_type: core_type.map(str::to_owned),
+            max_mhz: Some(mhz),
+            cpus: Some(cpus.parse().unwrap()),
+            capacity,
+        }
+    }
+
+    #[test]
+    fn cores_of_one_kind_are_a_cluster() {
+        assert_eq!(
+            fixture("odroid-xu4"),
+            [
+                cluster("little", 4, Some("Cortex-A7"), 1400, "0-3", Some(377)),
+                cluster("big", 4, Some("Cortex-A15"), 2000, "4-7", Some(1024))
+            ]
+        );
+        // Three kinds by clock, though two of them are the same core.
+        assert_eq!(
+            fixture("rb5"),
+            [
+                cluster("little", 4, Some("Kryo 485 Silver"), 1805, "0-3", Some(284)),
+                cluster("middle", 3, Some("Cortex-A77"), 2420, "4-6", Some(871)),
+                cluster("big", 1, Some("Cortex-A77"), 2842, "7", Some(1024)),
+            ]
+        );
+    }
+
+    #[test]
+    fn threads_of_one_core_are_one_core() {
+        assert_eq!(fixture("i7-4790"), [cluster("all", 4, None, 4000, "0-7", None)]);
+    }
+
+    #[test]
+    fn hybrid_processors_keep_their_kinds() {
+        // The favoured core's higher clock makes no cluster of its own.
+        assert_eq!(
+            fixture("core-ultra"),
+            [cluster("performance", 2, None, 4800, "0-3", None), cluster("efficient", 2, None, 3800, "4-5", None)]
+        );
+    }
+
+    #[test]
+    fn nothing_known_is_no_cluster() {
+        assert_eq!(fixture("none"), []);
+    }
+
+    #[test]
+    fn unknown_cores_keep_their_numbers() {
+        let text = "processor : 0\nCPU implementer : 0x61\nCPU part : 0x023\n\nprocessor : 1\nCPU part : 0xd03\n";
+        assert_eq!(core_names(text), [(0, "0x61:0x023".to_owned())]);
+    }
+}
