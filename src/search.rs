@@ -174,6 +174,11 @@ impl<'g> Search<'g> {
         self.fallen_back.as_deref()
     }
 
+    /// What is searched.
+    pub fn layout(&self) -> &'g Layout {
+        self.layout
+    }
+
     /// Threads the search uses.
     pub fn threads(&self) -> usize {
         self.engine.threads()

@@ -27,8 +27,8 @@ pub use error::BoardError;
 pub use init::init;
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
-    Board, Cluster, Concurrent, Cpu, Detect, Domain, Family, Identity, MemoryWay, OpenCl, OpenClDevice, Power, Quirk, Rail, Scope,
-    Selective, Speeds, Via,
+    Board, Cluster, Concurrent, Cpu, Detect, Domain, Family, Identity, OpenCl, OpenClDevice, Power, Quirk, Rail, Scope, Selective, Speeds,
+    Via,
 };
 
 /// The version of the profile format that this build reads.

@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args};
 
 use super::{
     config::{LayoutArgs, SearchArgs},
+    device::Prepared,
     error::Failure,
     output::{Output, print},
     progress::Progress,
@@ -20,7 +21,6 @@ use crate::{
     graph::Layout,
     input::{Format, generate::Generator},
     report,
-    search::Search,
 };
 
 const EXAMPLES: &str = "\
@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     if drawn.is_empty() {
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
-    let mut search = Search::new(&layout, &config.options())?;
+    let Prepared { mut search, devices, measured } = config.prepare(&layout)?;
     let (threads, simd) = (search.threads(), search.simd());
     let progress = Progress::still("Searching", drawn.len() as u64);
     let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
@@ -122,6 +122,9 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
             simd,
             cpus: config.cpus.value.numbers().to_vec(),
             board: config.profile.name().to_owned(),
+            devices,
+            thresholds: measured,
+            fallen_back: search.fallen_back().map(str::to_owned),
         },
         roots_asked: arguments.roots,
         valid,

@@ -12,6 +12,8 @@ use crate::{
     board::{CpuList, MOST_THREADS},
     engine::Simd,
     graph::{BuildOptions, Order},
+    memory::Way,
+    opencl::DeviceChoice,
     policy::Policy,
     search::SearchOptions,
 };
@@ -28,14 +30,33 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "LIST", env = "SOCBFS_CPUS", hide_env_values = true)]
     cpus: Option<CpuList>,
 
-    /// Who decides the direction of each level: auto, tc (always top-down), bc (always bottom-up), alpha-beta[:ALPHA,BETA]
-    /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample) [default: auto]
+    /// Who decides direction and device of each level: auto, tc (always top-down), bc (always bottom-up), alpha-beta[:ALPHA,BETA]
+    /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample); on an OpenCL device tg, tgm, bg, bgc
+    /// (always one kernel), selective (the better device of each level), concurrent (both at each large level), asynchronous
+    /// (both to the end) [default: auto]
     #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true)]
     policy: Option<Policy>,
 
     /// Vector instructions: scalar, neon, avx2, avx512 [default: the best this CPU has]
     #[arg(long, value_name = "KIND", env = "SOCBFS_SIMD", hide_env_values = true)]
     simd: Option<Simd>,
+
+    /// OpenCL device: auto (a GPU, if there is one and the policy can use it), cpu (none), gpu, a part of a device's or platform's
+    /// name, or two such parts between a comma [default: auto]
+    #[arg(long, value_name = "DEVICE", env = "SOCBFS_DEVICE", hide_env_values = true)]
+    device: Option<DeviceChoice>,
+
+    /// How memory is shared with the device: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy [default: the fastest measured]
+    #[arg(long, value_name = "WAY", env = "SOCBFS_MEMORY_WAY", hide_env_values = true)]
+    memory_way: Option<Way>,
+
+    /// Items in a work-group of the device: 1, or a multiple of 32 [default: 1 where the device is a CPU, else 256]
+    #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true)]
+    work_group: Option<usize>,
+
+    /// Buffers over which the device's copy of the neighbours is spread, at least [default: as few as it takes]
+    #[arg(long, value_name = "N", env = "SOCBFS_PARTS", hide_env_values = true, value_parser = clap::value_parser!(u8).range(1..=16))]
+    parts: Option<u8>,
 
     /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
@@ -126,6 +147,14 @@ pub(super) struct SearchConfig {
     pub(super) policy: Setting<Policy>,
     /// Vector instructions (`None`: the best this CPU has).
     pub(super) simd: Setting<Option<Simd>>,
+    /// OpenCL devices.
+    pub(super) device: Setting<DeviceChoice>,
+    /// How memory is shared with them (`None`: measured).
+    pub(super) memory_way: Setting<Option<Way>>,
+    /// Items in a work-group (`None`: by the kind of device).
+    pub(super) work_group: Setting<Option<usize>>,
+    /// Buffers for the neighbours, at least (0: as few as it takes).
+    pub(super) parts: Setting<usize>,
 }
 
 impl SearchArgs {
@@ -165,7 +194,11 @@ impl SearchArgs {
         }
         let policy = pick(self.policy.clone(), origin("policy"), board.policy.clone(), profile.origin);
         let simd = pick(self.simd.map(Some), origin("simd"), None, profile.origin);
-        SearchConfig { profile, threads, cpus, policy, simd }
+        let device = pick(self.device.clone(), origin("device"), None, profile.origin);
+        let memory_way = pick(self.memory_way.map(Some), origin("memory_way"), None, profile.origin);
+        let work_group = pick(self.work_group.map(Some), origin("work_group"), None, profile.origin);
+        let parts = pick(self.parts.map(usize::from), origin("parts"), None, profile.origin);
+        SearchConfig { profile, threads, cpus, policy, simd, device, memory_way, work_group, parts }
     }
 }
 
@@ -189,7 +222,10 @@ impl SearchConfig {
             ("threads", self.threads.origin, self.threads.value.to_string()),
             ("cpus", self.cpus.origin, self.cpus.value.to_string()),
             ("policy", self.policy.origin, self.policy.value.to_string()),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.device_settings())
+        {
             log::info!("{name} = {value:?} ({origin})");
         }
         threads(self.threads.value)
@@ -250,7 +286,17 @@ mod tests {
     use crate::board::Board;
 
     fn arguments(threads: Option<usize>, cpus: Option<&str>, policy: Option<&str>) -> SearchArgs {
-        SearchArgs { threads, cpus: cpus.map(|c| c.parse().unwrap()), policy: policy.map(|p| p.parse().unwrap()), simd: None, board: None }
+        SearchArgs {
+            threads,
+            cpus: cpus.map(|c| c.parse().unwrap()),
+            policy: policy.map(|p| p.parse().unwrap()),
+            simd: None,
+            device: None,
+            memory_way: None,
+            work_group: None,
+            parts: None,
+            board: None,
+        }
     }
 
     fn profile(text: &'static str) -> Profile {

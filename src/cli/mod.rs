@@ -9,6 +9,7 @@ mod compare;
 mod completions;
 mod config;
 mod convert;
+mod device;
 mod devices;
 mod error;
 mod generate;

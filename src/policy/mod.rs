@@ -53,7 +53,7 @@ pub enum Policy {
     },
     /// Costs compared on a sample of unvisited vertices.
     Sampled(SampledCosts),
-    /// CPU or GPU, level by level. `None`: the thresholds are measured.
+    /// CPU or GPU, level by level. `None`: by thresholds that are yet to be measured; until then everything runs on the CPU.
     Selective(Option<Thresholds>),
     /// Both at the same time, level by level.
     Concurrent(Splitting),
