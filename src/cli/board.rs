@@ -233,11 +233,14 @@ fn settings(config: &SearchConfig) -> Vec<(&'static str, String, String)> {
         row("policy", &config.policy, config.policy.value.to_string()),
         row("simd", &config.simd, config.simd.value.unwrap_or_else(Simd::detect).to_string()),
     ]
+    .into_iter()
+    .chain(config.device_settings().map(|(name, origin, value)| (name, value, origin.to_string())))
+    .collect()
 }
 
 fn settings_text(config: &SearchConfig) -> String {
-    let board = format!("{:<10}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
-    let rows = settings(config).into_iter().map(|(name, value, origin)| format!("{name:<10}{value:<24}{origin}\n"));
+    let board = format!("{:<12}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
+    let rows = settings(config).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<24}{origin}\n"));
     std::iter::once(board).chain(rows).collect()
 }
 
