@@ -12,6 +12,9 @@ const ROOTS: usize = 3;
 /// Searches from each root by each device; the fastest counts.
 const TURNS: usize = 2;
 
+/// Thresholds that change device within a search must gain this much over the better device alone to be taken.
+const GAIN: f64 = 0.97;
+
 /// What was measured to find thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Measured {
@@ -27,8 +30,10 @@ pub struct Measured {
     pub bg: Option<Line>,
     /// Nanoseconds of one hand-over of the search's state, conversions included.
     pub handover_ns: f64,
-    /// Searches that were run.
-    pub searches: usize,
+    /// Nanoseconds that searches from the same roots took on the CPU alone.
+    pub cpu_ns: u64,
+    /// The same on the GPU alone.
+    pub gpu_ns: u64,
 }
 
 /// Searches with either device alone and with both in turn, and compares what their levels cost. `runs` says by which kernels
@@ -45,6 +50,7 @@ pub fn thresholds(search: &mut Search<'_>, runs: Runs) -> Result<Measured, Searc
     let in_turn = Policy::Selective(Some(Thresholds { top_down: Threshold::at(0), bottom_up: Threshold::NEVER }));
     let both = records(search, in_turn, runs, &roots)?;
     let mut moved: Vec<u64> = both
+        .levels
         .iter()
         .filter(|record| {
             let was_gpu = matches!(record.stats.previous_placement, Some(Placement::Gpu(_)));
@@ -54,14 +60,26 @@ pub fn thresholds(search: &mut Search<'_>, runs: Runs) -> Result<Measured, Searc
         .collect();
     moved.sort_unstable();
     let handover_ns = moved.get(moved.len() / 2).copied().unwrap_or(0) as f64;
+    let (cpu_ns, gpu_ns) = (cpu.elapsed_ns, gpu.elapsed_ns);
+    let (cpu, gpu) = (cpu.levels, gpu.levels);
     let (tc, tg) = (line(&cpu, Direction::TopDown), line(&gpu, Direction::TopDown));
     let (bc, bg) = (line(&cpu, Direction::BottomUp), line(&gpu, Direction::BottomUp));
     let between = |cpu: Option<Line>, gpu: Option<Line>| match (cpu, gpu) {
         (Some(cpu), Some(gpu)) => Threshold::between(cpu, gpu, handover_ns),
         _ => Threshold::NEVER,
     };
-    let thresholds = Thresholds { top_down: between(tc, tg), bottom_up: between(bc, bg) };
-    Ok(Measured { thresholds, tc, tg, bc, bg, handover_ns, searches: 3 * roots.len() * (TURNS + 1) })
+    let lines = Thresholds { top_down: between(tc, tg), bottom_up: between(bc, bg) };
+    // Lines are a simple model. Whole searches have the last word, and the simplest of equals.
+    let never = Thresholds { top_down: Threshold::NEVER, bottom_up: Threshold::NEVER };
+    let always = Thresholds { top_down: Threshold::at(0), bottom_up: Threshold::at(0) };
+    let (mut thresholds, least) = if cpu_ns <= gpu_ns { (never, cpu_ns) } else { (always, gpu_ns) };
+    if lines != never && lines != always {
+        let by_lines = records(search, Policy::Selective(Some(lines)), runs, &roots)?;
+        if (by_lines.elapsed_ns as f64) < GAIN * least as f64 {
+            thresholds = lines;
+        }
+    }
+    Ok(Measured { thresholds, tc, tg, bc, bg, handover_ns, cpu_ns, gpu_ns })
 }
 
 /// The vertex with most edges, and some others that have any.
@@ -77,10 +95,16 @@ fn roots(search: &Search<'_>) -> Vec<Vertex> {
     roots
 }
 
-/// The levels of the fastest search from each root.
-fn records(search: &mut Search<'_>, policy: Policy, runs: Runs, roots: &[Vertex]) -> Result<Vec<LevelRecord>, SearchError> {
+/// The fastest search from each root.
+#[derive(Default)]
+struct Searches {
+    levels: Vec<LevelRecord>,
+    elapsed_ns: u64,
+}
+
+fn records(search: &mut Search<'_>, policy: Policy, runs: Runs, roots: &[Vertex]) -> Result<Searches, SearchError> {
     search.set_policy(policy, runs)?;
-    let mut all = Vec::new();
+    let mut all = Searches::default();
     for &root in roots {
         search.run(root)?;
         let mut best: Option<(std::time::Duration, Vec<LevelRecord>)> = None;
@@ -90,7 +114,10 @@ fn records(search: &mut Search<'_>, policy: Policy, runs: Runs, roots: &[Vertex]
                 best = Some((elapsed, search.records().to_vec()));
             }
         }
-        all.extend(best.into_iter().flat_map(|(_, records)| records));
+        if let Some((elapsed, levels)) = best {
+            all.elapsed_ns += elapsed.as_nanos() as u64;
+            all.levels.extend(levels);
+        }
     }
     Ok(all)
 }
