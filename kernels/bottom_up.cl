@@ -6,16 +6,16 @@
 // vertices, those of highest degree, to local memory (Zhang et al. 2018, section 4.2).
 
 #if COLUMNS == 4
-#define COLUMN_PARAMETERS __global const uint *restrict column0, __global const uint *restrict column1, \
-    __global const uint *restrict column2, __global const uint *restrict column3, __global const uint *restrict name0, \
-    __global const uint *restrict name1, __global const uint *restrict name2, __global const uint *restrict name3
+#define COLUMN_PARAMETERS __global const uint *column0, __global const uint *column1, \
+    __global const uint *column2, __global const uint *column3, __global const uint *name0, \
+    __global const uint *name1, __global const uint *name2, __global const uint *name3
 #define COLUMN_ARGUMENTS column0, column1, column2, column3, name0, name1, name2, name3
 #elif COLUMNS == 2
-#define COLUMN_PARAMETERS __global const uint *restrict column0, __global const uint *restrict column1, \
-    __global const uint *restrict name0, __global const uint *restrict name1
+#define COLUMN_PARAMETERS __global const uint *column0, __global const uint *column1, \
+    __global const uint *name0, __global const uint *name1
 #define COLUMN_ARGUMENTS column0, column1, name0, name1
 #else
-#define COLUMN_PARAMETERS __global const uint *restrict column0
+#define COLUMN_PARAMETERS __global const uint *column0
 #define COLUMN_ARGUMENTS column0
 #endif
 
@@ -38,22 +38,22 @@ static uint search_list(uint v, __global const uint *visited, __local const uint
 #if GROUP == 1
 
 // One column for 32 vertices. Written for compilers that turn it into gathers.
-static uint ask_column(__global const uint *restrict column, __global const uint *restrict visited) {
+static uint ask_column(__global const uint *column, __global const uint *visited) {
     uint hits = 0;
     for (uint i = 0; i < 32; i++) hits |= has_bit(visited, column[i]) << i;
     return hits;
 }
 
-static void adopt(uint hits, __global const uint *restrict names, __global uint *restrict parent) {
+static void adopt(uint hits, __global const uint *names, __global uint *parent) {
     for (; hits; hits &= hits - 1) {
         uint i = 31 - clz(hits & -hits);
         parent[i] = names[i];
     }
 }
 
-static void bottom_up(__global const uint *restrict visited, __global uint *restrict next, __global uint *restrict parent,
-                      __global const uint *restrict offsets, __global const uint *restrict offsets_out,
-                      __global const uint *restrict to_original, uint first, uint end,
+static void bottom_up(__global const uint *visited, __global uint *next, __global uint *parent,
+                      __global const uint *offsets, __global const uint *offsets_out,
+                      __global const uint *to_original, uint first, uint end,
                       volatile __global uint *counters, __local const uint *cache, uint cached, COLUMN_PARAMETERS, TARGET_PARAMETERS) {
     uint found = 0, edges = 0;
     for (;;) {
@@ -111,9 +111,9 @@ static void bottom_up(__global const uint *restrict visited, __global uint *rest
 
 #else
 
-static void bottom_up(__global const uint *restrict visited, __global uint *restrict next, __global uint *restrict parent,
-                      __global const uint *restrict offsets, __global const uint *restrict offsets_out,
-                      __global const uint *restrict to_original, uint first, uint end,
+static void bottom_up(__global const uint *visited, __global uint *next, __global uint *parent,
+                      __global const uint *offsets, __global const uint *offsets_out,
+                      __global const uint *to_original, uint first, uint end,
                       volatile __global uint *counters, __local const uint *cache, uint cached, __local uint *words,
                       __local uint *sums, COLUMN_PARAMETERS, TARGET_PARAMETERS) {
     uint me = get_local_id(0), found = 0, edges = 0;

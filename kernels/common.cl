@@ -9,6 +9,9 @@
 //   PARTS           buffers over which the neighbours are spread, and EDGES_PER_PART, the size of each but the last
 //   HEAVY           arcs from which a frontier vertex is expanded by all groups together (0: never)
 //
+// Only kernels' own parameters are `restrict`: inlining a function with such parameters leaves marks in the code that not every
+// implementation understands.
+//
 // Bitmaps are the host's, seen as 32-bit words. A visited bitmap has a zero word after its last, which "no neighbour"
 // reads.
 
@@ -37,19 +40,19 @@ static void open_slot(__global uint *counters, uint slot) {
 // The neighbours, in up to PARTS buffers (Zhang et al. 2018, section 4.3): a device's largest buffer may be smaller than
 // the graph. EDGES_PER_PART is a constant, so that the division is a multiplication.
 #if PARTS == 1
-#define TARGET_PARAMETERS __global const uint *restrict part0
+#define TARGET_PARAMETERS __global const uint *part0
 #define TARGET_ARGUMENTS part0
 #elif PARTS <= 4
-#define TARGET_PARAMETERS __global const uint *restrict part0, __global const uint *restrict part1, \
-    __global const uint *restrict part2, __global const uint *restrict part3
+#define TARGET_PARAMETERS __global const uint *part0, __global const uint *part1, \
+    __global const uint *part2, __global const uint *part3
 #define TARGET_ARGUMENTS part0, part1, part2, part3
 #else
-#define TARGET_PARAMETERS __global const uint *restrict part0, __global const uint *restrict part1, \
-    __global const uint *restrict part2, __global const uint *restrict part3, __global const uint *restrict part4, \
-    __global const uint *restrict part5, __global const uint *restrict part6, __global const uint *restrict part7, \
-    __global const uint *restrict part8, __global const uint *restrict part9, __global const uint *restrict part10, \
-    __global const uint *restrict part11, __global const uint *restrict part12, __global const uint *restrict part13, \
-    __global const uint *restrict part14, __global const uint *restrict part15
+#define TARGET_PARAMETERS __global const uint *part0, __global const uint *part1, \
+    __global const uint *part2, __global const uint *part3, __global const uint *part4, \
+    __global const uint *part5, __global const uint *part6, __global const uint *part7, \
+    __global const uint *part8, __global const uint *part9, __global const uint *part10, \
+    __global const uint *part11, __global const uint *part12, __global const uint *part13, \
+    __global const uint *part14, __global const uint *part15
 #define TARGET_ARGUMENTS part0, part1, part2, part3, part4, part5, part6, part7, \
     part8, part9, part10, part11, part12, part13, part14, part15
 #endif

@@ -24,7 +24,8 @@ __kernel void tg(__global const uint *restrict queue, uint len, __global const u
                  TARGET_PARAMETERS) {
     open_slot((__global uint *)all_counters, slot);
     volatile __global uint *counters = all_counters + slot * SLOT;
-    uint collected[NEXT];
+    // Local rather than private: not every driver keeps a private array of this size right.
+    __local uint collected[NEXT];
     uint count = 0, edges = 0;
     // Few at a time near the end of a frontier, so that all items end together.
     uint grain = clamp(len / (16 * (uint)get_global_size(0)), 1u, 64u);
@@ -312,7 +313,7 @@ __kernel void tgm_heavy(__global const uint *restrict heavy, __global const uint
 #endif
 
 // Levels too small to share, one after another in one launch of ONE group: within a group a barrier is always safe, while
-// OpenCL promises nothing about groups waiting for each other. Ends with an empty frontier, one of more than `most` arcs,
+// OpenCL promises nothing about groups waiting for each other. Ends with an empty frontier, one of `most` arcs or more,
 // or after `most_levels`. The last frontier is in `queue` after an even number of levels, else in `next`.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tg_run(__global uint *queue, uint len, __global const uint *restrict offsets, __global const uint *restrict to_original,
@@ -349,7 +350,7 @@ __kernel void tg_run(__global uint *queue, uint len, __global const uint *restri
         next = swapped;
         // Nobody resets the counters before everybody has read them.
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (len == 0 || sum > most || levels == most_levels) {
+        if (len == 0 || sum >= most || levels == most_levels) {
             if (me == 0) {
                 __global uint *counters = all_counters + slot * SLOT;
                 counters[TAIL] = len;

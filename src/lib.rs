@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod bfs;
 pub mod board;
+pub mod calibrate;
 pub mod cli;
 pub mod engine;
 pub mod graph;

@@ -4,10 +4,20 @@ use std::time::{Duration, Instant};
 
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop},
-    engine::{CpuEngine, CpuEngineError, Simd, Team},
+    engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, Simd, Team},
     graph::{Layout, NONE, Vertex},
-    policy::{Policy, PolicyPlanner},
+    opencl::DeviceError,
+    policy::{Policy, PolicyPlanner, Runs},
 };
+
+/// When the parts of a search ended.
+struct Searched {
+    levels: u32,
+    /// All levels were done.
+    found: Instant,
+    /// The parents were in original numbers.
+    end: Instant,
+}
 
 /// Level records kept of one search; deeper levels are summed in the last.
 const RECORDS: usize = 4096;
@@ -23,6 +33,14 @@ pub struct SearchOptions {
     pub cpus: Vec<usize>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Option<Simd>,
+    /// OpenCL devices. Levels on the GPU run on the first; [`Policy::Concurrent`] uses all of them beside the CPU.
+    pub devices: Vec<GpuSetup>,
+    /// Where levels run of policies that decide directions only.
+    pub runs: Runs,
+    /// Prepare for every policy, so that [`Search::set_policy`] may change it to any.
+    pub every_policy: bool,
+    /// Go on with the CPU alone where a device fails in the middle of a search.
+    pub fall_back: bool,
 }
 
 /// Why a search can't be set up or run.
@@ -40,9 +58,24 @@ pub enum SearchError {
     /// Threads could not be started or bound.
     #[error("{0}")]
     Threads(String),
-    /// Memory or vector instructions are not there.
+    /// Memory, vector instructions or a device are not there.
     #[error(transparent)]
-    Engine(#[from] CpuEngineError),
+    Engine(#[from] HybridError),
+    /// The policy is about a GPU, and there is none.
+    #[error("policy {policy} needs an OpenCL device; `socbfs devices` lists what there is, --device chooses one")]
+    NoDevice {
+        /// The policy.
+        policy: String,
+    },
+    /// A device failed in the middle of a search.
+    #[error("the search failed on {device}")]
+    Device {
+        /// The device.
+        device: String,
+        /// What failed.
+        #[source]
+        source: DeviceError,
+    },
 }
 
 /// What one search did. The tree itself is read through [`Search::parents`].
@@ -68,9 +101,25 @@ pub struct Outcome {
 #[derive(Debug)]
 pub struct Search<'g> {
     layout: &'g Layout,
-    engine: CpuEngine<'g>,
+    options: SearchOptions,
+    engine: HybridEngine<'g>,
     planner: PolicyPlanner,
     records: Records,
+    devices: Vec<DeviceUse>,
+    fallen_back: Option<String>,
+}
+
+/// What `policy` asks of the devices.
+fn uses(policy: &Policy, runs: Runs) -> HybridUse {
+    match policy {
+        Policy::Gpu(_) => HybridUse { alone: true, at_home_on_gpu: true, together: false },
+        Policy::Selective(_) => HybridUse { alone: true, at_home_on_gpu: false, together: false },
+        Policy::Concurrent(_) | Policy::Asynchronous(_) => HybridUse { alone: false, at_home_on_gpu: false, together: true },
+        Policy::Auto | Policy::AlphaBeta { .. } | Policy::Sampled(_) if runs != Runs::Cpu => {
+            HybridUse { alone: true, at_home_on_gpu: true, together: false }
+        }
+        _ => HybridUse::default(),
+    }
 }
 
 impl<'g> Search<'g> {
@@ -85,10 +134,49 @@ impl<'g> Search<'g> {
             (0, cpus) => cpus,
             (threads, _) => threads,
         };
+        let wanted = uses(&options.policy, options.runs);
+        let every = options.every_policy && !options.devices.is_empty();
+        let uses = if every { HybridUse { alone: true, together: true, ..wanted } } else { wanted };
+        let setups = if uses == HybridUse::default() { &[][..] } else { &options.devices[..] };
+        if setups.is_empty() && uses != HybridUse::default() {
+            return Err(SearchError::NoDevice { policy: options.policy.to_string() });
+        }
         let team = Team::new(threads, &options.cpus).map_err(SearchError::Threads)?;
-        let engine = CpuEngine::new(layout, team, options.simd.unwrap_or_else(Simd::detect))?;
+        let engine = HybridEngine::new(layout, team, options.simd.unwrap_or_else(Simd::detect), setups, uses)?;
         let records = Records::with_capacity(layout.vertices().clamp(1, RECORDS));
-        Ok(Self { layout, engine, planner: PolicyPlanner::new(options.policy.clone()), records })
+        let planner = PolicyPlanner::new(options.policy.clone(), options.runs);
+        let devices = engine.devices().collect();
+        Ok(Self { layout, options: options.clone(), engine, planner, records, devices, fallen_back: None })
+    }
+
+    /// Goes on with another policy.
+    ///
+    /// # Errors
+    /// [`SearchError::NoDevice`] where the search was not set up for what the policy does (see [`SearchOptions::every_policy`]).
+    pub fn set_policy(&mut self, policy: Policy, runs: Runs) -> Result<(), SearchError> {
+        let wanted = uses(&policy, runs);
+        if !self.engine.uses().covers(wanted) {
+            return Err(SearchError::NoDevice { policy: policy.to_string() });
+        }
+        self.engine.set_home(wanted.at_home_on_gpu);
+        self.planner = PolicyPlanner::new(policy.clone(), runs);
+        (self.options.policy, self.options.runs) = (policy, runs);
+        Ok(())
+    }
+
+    /// The devices that the search was set up with.
+    pub fn devices(&self) -> &[DeviceUse] {
+        &self.devices
+    }
+
+    /// Why the search goes on without its devices, if it does (see [`SearchOptions::fall_back`]).
+    pub fn fallen_back(&self) -> Option<&str> {
+        self.fallen_back.as_deref()
+    }
+
+    /// What is searched.
+    pub fn layout(&self) -> &'g Layout {
+        self.layout
     }
 
     /// Threads the search uses.
@@ -128,24 +216,49 @@ impl<'g> Search<'g> {
             return Err(SearchError::RootOutOfRange { root, vertices: self.layout.vertices() });
         }
         let begin = Instant::now();
+        let searched = match self.search(root) {
+            Ok(searched) => searched,
+            Err(error) if self.options.fall_back && self.fallen_back.is_none() => {
+                self.fall_back(error)?;
+                self.search(root).map_err(|error| self.failed(error))?
+            }
+            Err(error) => return Err(self.failed(error)),
+        };
+        let (levels, end) = (searched.levels, searched.end);
+        Ok(Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - searched.found })
+    }
+
+    fn search(&mut self, root: Vertex) -> Result<Searched, DeviceError> {
         let internal = self.layout.to_internal(root);
         let levels = if internal == NONE {
             self.records.clear();
-            self.engine.begin_dropped();
+            self.engine.begin_dropped()?;
             1
         } else {
-            match level_loop(&mut self.engine, &mut self.planner, internal, &mut self.records) {
-                Ok(levels) => levels,
-                Err(never) => match never {},
-            }
+            level_loop(&mut self.engine, &mut self.planner, internal, &mut self.records)?
         };
-        let searched = Instant::now();
-        self.engine.map_back();
+        let found = Instant::now();
+        self.engine.finish()?;
         if internal == NONE {
             self.engine.adopt_dropped(root);
         }
-        let end = Instant::now();
-        Ok(Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - searched })
+        Ok(Searched { levels, found, end: Instant::now() })
+    }
+
+    fn failed(&self, source: DeviceError) -> SearchError {
+        let device = self.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(" or ");
+        SearchError::Device { device, source }
+    }
+
+    /// Sets the search up anew, without devices.
+    fn fall_back(&mut self, error: DeviceError) -> Result<(), SearchError> {
+        let reason = format!("{}: {error}", self.failed(error));
+        log::warn!("{reason}; going on with the CPU alone");
+        let options =
+            SearchOptions { policy: Policy::Auto, devices: Vec::new(), runs: Runs::Cpu, fall_back: false, ..self.options.clone() };
+        let devices = std::mem::take(&mut self.devices);
+        *self = Self { devices, fallen_back: Some(reason), ..Self::new(self.layout, &options)? };
+        Ok(())
     }
 
     /// Parents of the last search, by original vertex: the root's is itself, [`NONE`] where not reached.

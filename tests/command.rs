@@ -165,7 +165,7 @@ fn json_has_schema_environment_and_every_root() {
 }
 
 /// A machine with INA231 rails as on an Odroid-XU3, which say 3 W and 1 W, in `folder`.
-fn machine(folder: &Folder) -> String {
+fn board_with_rails(folder: &Folder) -> String {
     for (chip, device, label, power) in [("hwmon0", "0-0040", "VDD_ARM", "3000000"), ("hwmon1", "0-0045", "VDD_KFC", "1000000")] {
         let path = Path::new(&folder.path("sys/class/hwmon")).join(chip);
         fs::create_dir_all(&path).unwrap();
@@ -183,8 +183,8 @@ const QUICK: [&str; 4] = ["--energy-seconds", "0.5", "--energy-repeats", "2"];
 #[test]
 fn energy_is_measured_by_the_sensors_that_are_named() {
     let folder = Folder::new();
-    let (root, json) = (machine(&folder), folder.path("r.json"));
-    let sensors = ["--sensor-root", &root, "--energy", "ina2xx:0-0040,ina2xx:VDD_KFC"];
+    let (root, json) = (board_with_rails(&folder), folder.path("r.json"));
+    let sensors = ["--sysfs-root", &root, "--energy", "ina2xx:0-0040,ina2xx:VDD_KFC"];
     let output = good(&[&["bench", "--kronecker", "8", "--roots", "4", "--json", &json], &sensors[..], &QUICK[..]].concat());
     let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     let energy = &record["energy"]["measured"];
@@ -217,7 +217,7 @@ fn a_machine_without_a_sensor_has_no_energy_and_nothing_else_changes() {
     let folder = Folder::new();
     let json = folder.path("r.json");
     let bench = ["bench", "--kronecker", "8", "--roots", "2", "--json", &json];
-    let none = good(&[&bench[..], &["--energy", "auto", "--sensor-root", &folder.path("none")]].concat());
+    let none = good(&[&bench[..], &["--energy", "auto", "--sysfs-root", &folder.path("none")]].concat());
     assert!(stderr(&none).contains("Energy         n/a: no power sensor was found on this machine"), "{}", stderr(&none));
     let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     assert_eq!(record["energy"]["unavailable"], "no power sensor was found on this machine");
@@ -229,16 +229,16 @@ fn a_machine_without_a_sensor_has_no_energy_and_nothing_else_changes() {
     assert_eq!(lines.last().unwrap(), "energy  reason:                 no power sensor was found on this machine");
     assert_eq!(lines.len(), energy(&good(&[&bench[..], &["--energy", "off"]].concat())).len());
     // Found, but nothing says what adds up: told, with what would help.
-    let rails = good(&[&bench[..], &["--energy", "auto", "--sensor-root", &machine(&folder)]].concat());
+    let rails = good(&[&bench[..], &["--energy", "auto", "--sysfs-root", &board_with_rails(&folder)]].concat());
     assert!(stderr(&rails).contains("ina2xx:0-0045 found, but nothing says which of them add up"), "{}", stderr(&rails));
 }
 
 #[test]
 fn sensors_that_cannot_be_used_are_refused_before_the_work() {
     let folder = Folder::new();
-    let root = machine(&folder);
+    let root = board_with_rails(&folder);
     let bench = |energy: &str, words: &[&str]| {
-        refused(&["bench", "/nowhere/graph.el", "--sensor-root", &root, "--energy", energy], words);
+        refused(&["bench", "/nowhere/graph.el", "--sysfs-root", &root, "--energy", energy], words);
     };
     bench("ina2xx:0-0099", &["there is no sensor \"ina2xx:0-0099\"", "help: found: ina2xx:0-0040, ina2xx:0-0045"]);
     bench("rapl", &["there is no sensor \"rapl\""]);
@@ -249,17 +249,17 @@ fn sensors_that_cannot_be_used_are_refused_before_the_work() {
 #[test]
 fn a_profile_says_what_the_rails_add_up_to() {
     let folder = Folder::new();
-    let root = machine(&folder);
+    let root = board_with_rails(&folder);
     let rail = |id: &str, domain: &str| format!("[[power.rails]]\nfamily = 'ina2xx'\nid = '{id}'\ndomain = '{domain}'\ncounted = true\n");
     let text =
         format!("schema = 1\n[board]\nname = 'b'\n[power]\nscope = 'soc-rails'\n{}{}", rail("*-0040", "gpu"), rail("0-0045", "memory"));
     let board = folder.file("b.toml", &text);
-    let output = good(&["sensors", "--sensor-root", &root, "--board", &board]);
+    let output = good(&["sensors", "--sysfs-root", &root, "--board", &board]);
     let text = stdout(&output);
     assert!(text.contains("--energy auto measures soc-rails: ina2xx:0-0040 + ina2xx:0-0045"), "{text}");
     assert!(text.contains("VDD_ARM") && text.contains("gpu") && text.contains("3.000 W"), "{text}");
     let output = good(
-        &[&["bench", "--kronecker", "8", "--roots", "2", "--energy", "auto", "--sensor-root", &root, "--board", &board], &QUICK[..]]
+        &[&["bench", "--kronecker", "8", "--roots", "2", "--energy", "auto", "--sysfs-root", &root, "--board", &board], &QUICK[..]]
             .concat(),
     );
     assert!(stdout(&output).contains("energy  mean_power:             4\n"), "{}", stdout(&output));
@@ -268,32 +268,32 @@ fn a_profile_says_what_the_rails_add_up_to() {
 #[test]
 fn sensors_are_shown_as_table_json_and_again_and_again() {
     let folder = Folder::new();
-    let root = machine(&folder);
+    let root = board_with_rails(&folder);
     fs::write(folder.path("sys/class/hwmon/hwmon1/power1_input"), "").unwrap();
-    let output = good(&["sensors", "--json", "--sensor-root", &root]);
+    let output = good(&["sensors", "--json", "--sysfs-root", &root]);
     let found: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(found["schema"], "socbfs-sensors");
     assert_eq!(found["sensors"][0]["sensor"], "ina2xx:0-0040");
     assert!((found["sensors"][0]["watts"].as_f64().unwrap() - 3.0).abs() < 1e-6, "{found}");
     assert!(found["unusable"][0]["reason"].as_str().unwrap().contains("dead channel"), "{found}");
     assert_eq!(found["auto"]["scope"], Value::Null);
-    let output = good(&["sensors", "watch", "--interval", "0.1", "--count", "3", "--sensor-root", &root]);
+    let output = good(&["sensors", "watch", "--interval", "0.1", "--count", "3", "--sysfs-root", &root]);
     let lines: Vec<Vec<&str>> = stdout(&output).lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0], ["seconds", "VDD_ARM", "W"]);
     assert!(lines[1..].iter().all(|line| line[1] == "3.000"), "{lines:?}");
     let none = folder.path("none");
-    assert!(stdout(&good(&["sensors", "--sensor-root", &none])).contains("measures nothing: no power sensor was found"));
-    refused(&["sensors", "watch", "--sensor-root", &none], &["no power sensor"]);
+    assert!(stdout(&good(&["sensors", "--sysfs-root", &none])).contains("measures nothing: no power sensor was found"));
+    refused(&["sensors", "watch", "--sysfs-root", &none], &["no power sensor"]);
     refused(&["sensors", "toaster:1"], &["\"toaster:1\" is no meter", "smartpower3:udp:6000"]);
 }
 
 #[test]
 fn the_energy_of_a_command_is_told_beside_its_own_output() {
     let folder = Folder::new();
-    let (root, json) = (machine(&folder), folder.path("e.json"));
+    let (root, json) = (board_with_rails(&folder), folder.path("e.json"));
     let energy =
-        |sensor: &str, rest: &[&str]| run(&[&["energy", "--sensor-root", &root, "--energy", sensor, "--json", &json], rest].concat());
+        |sensor: &str, rest: &[&str]| run(&[&["energy", "--sysfs-root", &root, "--energy", sensor, "--json", &json], rest].concat());
     let output = energy("ina2xx", &["--repeat", "2", "--", "sh", "-c", "echo hello; sleep 0.4"]);
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), "hello\nhello\n"));
     assert!(stderr(&output).contains("sum of the counted: soc-rails") && stderr(&output).contains("over 2 runs"), "{}", stderr(&output));
@@ -453,6 +453,11 @@ fn settings_come_from_flag_then_environment_then_board() {
     assert!(with_flag.contains(&"threads 1 flag".to_owned()), "{with_flag:?}");
 }
 
+/// What Linux shows on a board.
+fn machine(name: &str) -> String {
+    format!("{}/tests/fixtures/board/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 #[test]
 fn boards_are_checked_with_file_line_and_key() {
     let folder = Folder::new();
@@ -460,8 +465,72 @@ fn boards_are_checked_with_file_line_and_key() {
     refused(&["board", "validate", &bad], &["bad.toml:4", "colour", "help:"]);
     refused(&["bench", "--kronecker", "4", "--board", &bad], &["bad.toml:4", "colour"]);
     refused(&["board", "validate", &folder.path("none.toml")], &["none.toml"]);
+    let newer = folder.file("newer.toml", "# of the future\nschema = 7\n");
+    refused(&["board", "show", &newer], &["newer.toml:2: the profile has schema 7", "reads schema 1", "help:"]);
+    let value = folder.file("value.toml", "schema = 1\n[board]\nname = 'b'\n[concurrent]\ntop_down_gpu_share = 2.0\n");
+    refused(&["board", "validate", &value], &["value.toml:5: concurrent.top_down_gpu_share", "from 0"]);
+    let policy = folder.file("policy.toml", "schema = 1\n[board]\nname = 'b'\n[policy]\nkind = 'alpha-beta'\ngamma = 3\n");
+    refused(&["board", "validate", &policy], &["policy.toml:6", "gamma"]);
+    refused(&["run", "kronecker:4", "--root", "0", "--board", "odroid-xu5"], &["odroid-xu5", "odroid-xu4"]);
     let template = folder.file("new.toml", stdout(&good(&["board", "profile"])));
     assert!(stdout(&good(&["board", "validate", &template])).contains("good profile"));
+    // Several at once: every bad one is named, and the good ones too.
+    let output = run(&["board", "validate", &bad, &template, &value]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stdout(&output).contains("new.toml: a good profile"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("bad.toml:4") && stderr(&output).contains("value.toml:5"), "{}", stderr(&output));
+}
+
+#[test]
+fn boards_are_detected_listed_and_shown() {
+    let json = |arguments: &[&str]| serde_json::from_slice::<Value>(&good(arguments).stdout).unwrap();
+    let xu3 = machine("odroid-xu3");
+    let found = stdout(&good(&["board", "detect", "--sysfs-root", &xu3])).to_owned();
+    assert!(found.starts_with("board         odroid-xu3\nbecause       the device tree says hardkernel,odroid-xu3\n"), "{found}");
+    let found = json(&["board", "detect", "--sysfs-root", &machine("i7-4790"), "--json"]);
+    assert_eq!(found["name"], "intel-i7-4790");
+    assert_eq!(found["evidence"]["dmi_vendor"], "Dell Inc.");
+
+    let rows = json(&["board", "list", "--sysfs-root", &xu3, "--json"]);
+    let detected: Vec<_> =
+        rows.as_array().unwrap().iter().filter(|row| row["detected"] == true).map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!((rows.as_array().unwrap().len(), detected), (14, vec!["odroid-xu3"]));
+    let text = stdout(&good(&["board", "list", "--sysfs-root", &xu3])).to_owned();
+    assert!(text.lines().any(|line| line.starts_with("odroid-xu3 ") && line.ends_with("detected")), "{text}");
+
+    let text = stdout(&good(&["board", "show", "odroid-xu4"])).to_owned();
+    let words: Vec<String> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert!(words.iter().any(|line| line == "board odroid-xu4 asked for"), "{text}");
+    assert!(
+        words
+            .iter()
+            .any(|line| line.starts_with("selective.top_down_gpu_from_edges 90_000 odroid-xu4:") && line.contains("estimate # Remis"))
+    );
+    assert!(words.iter().any(|line| line.starts_with("cpu.clusters[1].max_mhz 2000 odroid-xu4:") && !line.contains("estimate")));
+    let shown = json(&["board", "show", "odroid-xu4", "--json", "--threads", "2"]);
+    assert_eq!(shown["settings"][0], serde_json::json!({ "name": "threads", "value": "2", "origin": "flag" }));
+    let values = shown["values"].as_array().unwrap();
+    let share = values.iter().find(|value| value["key"] == "concurrent.top_down_gpu_share").unwrap();
+    assert_eq!((share["estimate"].as_bool(), share["value"].as_str()), (Some(true), Some("0.5")));
+    assert!(share["source"].as_str().unwrap().contains("until it is measured"));
+}
+
+#[test]
+fn a_profile_for_a_machine_is_good_and_shown() {
+    let folder = Folder::new();
+    for name in ["odroid-xu3", "raspberry-pi-4", "core-ultra"] {
+        let path = folder.path(&format!("{name}.toml"));
+        assert_eq!(stdout(&good(&["board", "init", &path, "--sysfs-root", &machine(name)])), "");
+        assert!(stdout(&good(&["board", "validate", &path])).contains("good profile"));
+        assert_eq!(stdout(&good(&["board", "init", "--sysfs-root", &machine(name)])), fs::read_to_string(&path).unwrap());
+        good(&["board", "show", &path]);
+    }
+    // On this machine, whatever it is.
+    let here = folder.path("here.toml");
+    good(&["board", "init", &here]);
+    good(&["bench", "--kronecker", "6", "--roots", "2", "--board", &here]);
+    assert_eq!(folder.names(), ["core-ultra.toml", "here.toml", "odroid-xu3.toml", "raspberry-pi-4.toml"]);
+    refused(&["board", "init", &folder.path("no/such/folder.toml")], &["folder.toml", "help:"]);
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn main() {
                     }
                     for threads in [1, 2, 3] {
                         for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
-                            let options = SearchOptions { policy: policy.clone(), threads, cpus: vec![], simd: Some(simd) };
+                            let options = SearchOptions { policy: policy.clone(), threads, simd: Some(simd), ..SearchOptions::default() };
                             let mut search = Search::new(&layout, &options).unwrap();
                             // The very first search counts, and so does one after another.
                             for root in [0, 17, 19_999] {

@@ -3,15 +3,18 @@
 
 mod implementations;
 
-use std::sync::Arc;
+use std::{fs, sync::Arc};
 
 use implementations::on_each;
 use socbfs::{
-    memory::{Owner, SharedSlice, Way},
-    opencl::{Argument, Buffer, Device, Kernel, Limits},
+    calibrate::measure_quickly,
+    memory::{Owner, SharedSlice, Slab, Way},
+    opencl::{
+        ARGUMENT_FREED, Argument, Buffer, Device, HOST_ONLY, HOST_OWNS_ARGUMENT, Kernel, LOCAL_MEMORY_LIMIT, Limits, OTHER_DEVICE,
+        OUT_OF_RANGE, OpenClError,
+    },
 };
 
-/// Adds to every value its place, a number, and the size of local memory over 4.
 const SOURCE: &str = "
 kernel void add(global uint *values, uint count, uint number) {
     for (uint i = get_global_id(0); i < count; i += get_global_size(0)) values[i] += i + number;
@@ -132,6 +135,251 @@ fn every_way_carries_values_both_ways() {
                 slice.to_host(0..5_000).unwrap();
                 assert!(slice[10..].iter().enumerate().all(|(i, &value)| value == round + 3 * (i as u32 + 10) + 7), "{name} {way} {round}");
             }
+        }
+    });
+}
+
+#[test]
+fn only_the_valid_range_need_be_carried() {
+    on_each("only_the_valid_range_need_be_carried", Limits::default(), |name, device| {
+        let add_kernel = kernel(device, "add");
+        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+            let mut slice = SharedSlice::<u32>::on(device, way, 3_000, "a test").unwrap();
+            slice.to_device(0..3_000).unwrap();
+            slice.to_host(0..0).unwrap();
+            slice[1_000..1_100].fill(5);
+            slice.to_device(1_000..1_100).unwrap();
+            add(&add_kernel, &slice, 3_000, 1);
+            slice.to_host(1_050..1_100).unwrap();
+            assert!(slice[1_050..1_100].iter().zip(1_050..).all(|(&value, i)| value == 6 + i), "{name} {way}");
+            assert_eq!(slice.to_device(2_000..3_001).unwrap_err().code, OUT_OF_RANGE);
+            #[allow(clippy::reversed_empty_ranges, reason = "refused")]
+            let refused = slice.read_both(2..1);
+            assert_eq!(refused.unwrap_err().code, OUT_OF_RANGE);
+            assert_eq!((slice.owner(), slice.len()), (Owner::Host, 3_000), "a refused hand-over changes nothing");
+        }
+    });
+}
+
+#[test]
+fn slices_of_any_length_and_type() {
+    on_each("slices_of_any_length_and_type", Limits::default(), |name, device| {
+        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+            for len in [0, 1, 1_023, 1_024, 1_025, 1_000_003] {
+                let mut slice = SharedSlice::<u64>::on(device, way, len, "a test").unwrap();
+                assert!(slice.iter().all(|&value| value == 0));
+                slice.fill(3);
+                slice.to_device(0..len).unwrap();
+                slice.fill_on_device(1 << 40).unwrap();
+                slice.to_host(0..len).unwrap();
+                assert!(slice.len() == len && slice.iter().all(|&value| value == 1 << 40), "{name} {way} {len}");
+                assert_eq!(slice.fill_on_device(0).unwrap_err().code, HOST_OWNS_ARGUMENT);
+            }
+            let mut bytes = SharedSlice::<u8>::on(device, way, 777, "a test").unwrap();
+            bytes[776] = 9;
+            bytes.read_both(0..777).unwrap();
+            assert_eq!(bytes[776], 9, "{name} {way}");
+        }
+    });
+}
+
+#[test]
+fn memory_is_used_by_its_owner_only() {
+    on_each("memory_is_used_by_its_owner_only", Limits::default(), |name, device| {
+        let add_kernel = kernel(device, "add");
+        add_kernel.set(1, 10u32).unwrap();
+        add_kernel.set(2, 1u32).unwrap();
+        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+            let mut slice = SharedSlice::<u32>::on(device, way, 10, "a test").unwrap();
+            add_kernel.set_buffer(0, &slice).unwrap();
+            assert_eq!(add_kernel.launch(1, 1).unwrap_err().code, HOST_OWNS_ARGUMENT, "{name} {way}");
+            slice.to_device(0..10).unwrap();
+            assert!(slice.is_empty() && slice.first_mut().is_none());
+            add_kernel.launch(1, 1).unwrap();
+            slice.read_both(0..10).unwrap();
+            assert_eq!(slice[..], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "{name} {way}");
+            let written = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| slice[0] = 1));
+            assert!(written.is_err(), "writing while both read");
+            slice.to_device(0..10).unwrap();
+            add_kernel.launch(1, 1).unwrap();
+            // The kernel keeps the memory alive while it runs, and never runs with it again.
+            drop(slice);
+            assert_eq!(add_kernel.launch(1, 1).unwrap_err().code, HOST_OWNS_ARGUMENT, "{name} {way}");
+        }
+        let host = SharedSlice::<u32>::host(10, "a test").unwrap();
+        assert_eq!(add_kernel.set_buffer(0, &host).unwrap_err().code, HOST_ONLY);
+        let second = Device::open(device.info(), Limits::default()).unwrap();
+        let other = Buffer::<u32>::new(&second, 10, "a test").unwrap();
+        assert_eq!(add_kernel.set_buffer(0, &other).unwrap_err().code, OTHER_DEVICE);
+        // A dropped buffer stays as long as a kernel could be launched with it.
+        let buffer = Buffer::from_host(device, &[0u32; 10], "a test").unwrap();
+        add_kernel.set_buffer(0, &buffer).unwrap();
+        drop(buffer);
+        add_kernel.launch(1, 1).unwrap();
+        device.finish().unwrap();
+    });
+}
+
+#[test]
+fn the_hosts_own_arrays_are_read_in_place() {
+    on_each("the_hosts_own_arrays_are_read_in_place", Limits::default(), |name, device| {
+        let numbers: Vec<u32> = (0..5_001).map(|i| i * 7).collect();
+        let paged = Slab::copy_of(&numbers, "a test").unwrap();
+        let sum = kernel(device, "sum");
+        // From the start of a page, and from beside it.
+        for (values, zero_copy) in [(&paged[..], true), (&paged[1..], false), (&paged[..4_001], true), (&paged[..0], false)] {
+            let shared = Buffer::over_host(device, values, "a test").unwrap();
+            assert_eq!(shared.is_zero_copy(), zero_copy);
+            let result = Buffer::from_host(device, &[0u32], "a test").unwrap();
+            sum.set_buffer(0, &shared).unwrap();
+            sum.set(1, values.len() as u32).unwrap();
+            sum.set_buffer(2, &result).unwrap();
+            sum.set_local(3, 8 * 4).unwrap();
+            sum.launch(2, 8).unwrap();
+            let mut total = [0];
+            result.read(0..1, &mut total).unwrap();
+            // The host reads on meanwhile.
+            assert_eq!(total[0], shared.iter().sum::<u32>(), "{name} {}", values.len());
+            drop(shared);
+            assert_eq!(sum.launch(1, 1).unwrap_err().code, ARGUMENT_FREED, "{name}");
+        }
+    });
+}
+
+#[test]
+fn limits_are_kept_even_where_the_driver_would_not() {
+    let limits =
+        Limits { max_alloc_bytes: Some((1 << 20) - 4), max_work_group: Some(8), local_bytes: Some(4_096), global_bytes: Some(3 << 20) };
+    on_each("limits_are_kept_even_where_the_driver_would_not", limits, |name, device| {
+        let error = Buffer::<u32>::new(device, 1 << 18, "a test").unwrap_err();
+        assert_eq!(
+            error,
+            OpenClError::TooLarge { what: "a test", bytes: 1 << 20, limit: (1 << 20) - 4, device: device.info().name.clone() }
+        );
+        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+            assert!(SharedSlice::<u32>::on(device, way, 1 << 18, "a test").unwrap_err().to_string().contains("1048572"), "{name} {way}");
+            // As large as can be, though no multiple of a page.
+            let mut slice = SharedSlice::<u32>::on(device, way, (1 << 18) - 1, "a test").unwrap();
+            slice.to_device(0..10).unwrap();
+        }
+        assert!(Buffer::<u32>::new(device, usize::MAX / 2, "a test").is_err());
+        let three: Vec<_> = (0..3).map(|_| Buffer::<u8>::new(device, 1_000_000, "a test").unwrap()).collect();
+        assert_eq!(device.used_bytes(), 3_000_000);
+        let error = Buffer::<u8>::new(device, 1_000_000, "a test").unwrap_err().to_string();
+        assert!(error.contains("3000000 of the 3145728 bytes"), "{error}");
+        drop(three);
+        assert_eq!(device.used_bytes(), 0, "{name}");
+
+        let sum = kernel(device, "sum");
+        assert!(sum.max_group() <= 8 && device.max_group(&sum) == sum.max_group());
+        sum.set_local(3, 4_096).unwrap();
+        assert_eq!(sum.local_bytes(), 4_096);
+        assert_eq!(sum.set_local(3, 4_097).unwrap_err().code, LOCAL_MEMORY_LIMIT);
+        assert_eq!(sum.local_bytes(), 4_096);
+        let buffer = Buffer::from_host(device, &[0u32; 16], "a test").unwrap();
+        sum.set_buffer(0, &buffer).unwrap();
+        sum.set(1, 4u32).unwrap();
+        sum.set_buffer(2, &buffer).unwrap();
+        assert!(sum.launch(1, 9).unwrap_err().to_string().contains("CL_INVALID_WORK_GROUP_SIZE"));
+        assert!(sum.launch(1, 0).is_err());
+        assert!(sum.launch(usize::MAX, 8).is_err());
+        sum.launch(0, 8).unwrap();
+        sum.launch(1, 8).unwrap();
+        device.finish().unwrap();
+
+        let error = device.program(SOURCE, "").unwrap().kernel("large").unwrap_err();
+        assert!(matches!(error, OpenClError::LocalMemory { bytes: 8_000.., limit: 4_096, .. }), "{name}: {error}");
+        assert_eq!(buffer.read(15..17, &mut [0; 2]).unwrap_err().code, OUT_OF_RANGE);
+        assert_eq!(buffer.write(0..3, &[0; 2]).unwrap_err().code, OUT_OF_RANGE);
+    });
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    on_each("what_is_wrong_is_said", Limits::default(), |name, device| {
+        let error = device.program("kernel void f(global uint *a) { a[0] = undeclared_thing; }", "").unwrap_err();
+        assert!(matches!(&error, OpenClError::Build { .. }), "{name}: {error}");
+        assert!(error.to_string().contains("undeclared_thing"), "{name}: {error}");
+        let program = device.program(SOURCE, "-cl-std=CL1.2").unwrap();
+        let error = program.kernel("no_such_kernel").unwrap_err().to_string();
+        assert!(error.contains("no_such_kernel") && error.contains("CL_INVALID_KERNEL_NAME"), "{name}: {error}");
+        assert!(matches!(program.kernel("a\0b"), Err(OpenClError::ZeroByte(_))));
+        let add_kernel = program.kernel("add").unwrap();
+        assert!(add_kernel.set(9, 1u32).unwrap_err().to_string().contains("CL_INVALID_ARG_INDEX"), "{name}");
+        let options = ["-DONE=1", "-DONE=2"].map(|options| {
+            let program = device.program("kernel void f(global uint *a) { a[0] = ONE; }", options).unwrap();
+            let (kernel, out) = (program.kernel("f").unwrap(), Buffer::from_host(device, &[0u32], "a test").unwrap());
+            kernel.set_buffer(0, &out).unwrap();
+            kernel.launch(1, 1).unwrap();
+            let mut value = [0];
+            out.read(0..1, &mut value).unwrap();
+            value[0]
+        });
+        assert_eq!(options, [1, 2], "{name}: each with its own options, cached or not");
+    });
+}
+
+#[test]
+fn programs_are_kept_and_damaged_ones_are_built_again() {
+    on_each("programs_are_kept_and_damaged_ones_are_built_again", Limits::default(), |name, device| {
+        let folder = tempfile::tempdir().unwrap();
+        let cached = |source: &str| {
+            let program = device.program_in(folder.path(), source, "").unwrap();
+            let (kernel, out) = (program.kernel("f").unwrap(), Buffer::from_host(device, &[0u32], "a test").unwrap());
+            kernel.set_buffer(0, &out).unwrap();
+            kernel.launch(1, 1).unwrap();
+            let mut value = [0];
+            out.read(0..1, &mut value).unwrap();
+            (program.from_cache(), value[0])
+        };
+        let (one, two) = ("kernel void f(global uint *a) { a[0] = 1; }", "kernel void f(global uint *a) { a[0] = 2; }");
+        assert_eq!([cached(one), cached(one), cached(one)], [(false, 1), (true, 1), (true, 1)], "{name}");
+        let entries = || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+        let first = entries().remove(0);
+        let whole = fs::read(&first).unwrap();
+        let middle = whole.len() / 2;
+        let mut flipped = whole.clone();
+        flipped[middle] ^= 0x40;
+        for damaged in [flipped, whole[..middle].to_vec(), b"\x7fELF".to_vec(), Vec::new()] {
+            fs::write(&first, &damaged).unwrap();
+            assert_eq!([cached(one), cached(one)], [(false, 1), (true, 1)], "{name} with {} bytes", damaged.len());
+        }
+        // The entry of another program under this one's name must not be run in its place.
+        assert_eq!(cached(two), (false, 2), "{name}");
+        let second = entries().into_iter().find(|path| *path != first).unwrap();
+        fs::copy(&second, &first).unwrap();
+        assert_eq!([cached(one), cached(two)], [(false, 1), (true, 2)], "{name}");
+        // Without a folder that can be written, it is built each time.
+        let program = device.program_in(&first, one, "").unwrap();
+        assert!(!program.from_cache());
+    });
+}
+
+#[test]
+fn hand_overs_are_measured_in_every_way_that_is_offered() {
+    on_each("hand_overs_are_measured_in_every_way_that_is_offered", Limits::default(), |name, device| {
+        let table = measure_quickly(device);
+        let offered: Vec<Way> = Way::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
+        assert_eq!(table.ways.iter().map(|times| times.way).collect::<Vec<_>>(), offered, "{name}");
+        for way in &table.ways {
+            assert_eq!(way.problem, None, "{name}");
+            assert_eq!(way.sizes.len(), 2);
+            assert!(
+                way.sizes.iter().all(|times| times.turns >= 1 && times.least_both_ns > 0 && times.device_fill_ns > 0),
+                "{name}: {way:?}"
+            );
+        }
+        assert!(offered.contains(&table.best(1 << 20)));
+        assert_eq!(device.used_bytes(), 0, "{name}: nothing stays behind");
+        let json = serde_json::to_string(&table).unwrap();
+        assert_eq!(serde_json::from_str::<socbfs::calibrate::HandoverTable>(&json).unwrap(), table);
+    });
+    // What does not fit is not measured, and says why.
+    let limits = Limits { max_alloc_bytes: Some(100_000), ..Limits::default() };
+    on_each("hand_overs_are_measured_in_every_way_that_is_offered", limits, |name, device| {
+        for way in measure_quickly(device).ways {
+            assert_eq!(way.sizes.len(), 1, "{name}");
+            assert!(way.problem.unwrap().contains("largest buffer"));
         }
     });
 }

@@ -1,95 +1,17 @@
 //! Every policy, order, direction, thread count and kind of vector instructions against a serial reference.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-use std::collections::VecDeque;
+mod reference;
 
 use proptest::prelude::*;
 use socbfs::{
     engine::Simd,
-    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
+    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     policy::{Policy, SampledCosts},
     search::{Search, SearchOptions},
 };
 
-/// A graph as plain lists, and what every search from some roots must find.
-struct Reference {
-    /// Neighbours (successors of a directed graph), ascending.
-    lists: Vec<Vec<u32>>,
-    wanted: Vec<Wanted>,
-}
-
-/// The one right answer for a root: the levels. Which parents are right follows from them.
-struct Wanted {
-    root: u32,
-    level: Vec<u32>,
-    reached: u64,
-    levels: u32,
-}
-
-impl Reference {
-    fn new(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) -> Self {
-        let mut lists = vec![Vec::new(); n];
-        for &[u, v] in edges {
-            lists[u as usize].push(v);
-            if !directed {
-                lists[v as usize].push(u);
-            }
-        }
-        for list in &mut lists {
-            list.sort_unstable();
-            list.dedup();
-        }
-        let wanted = roots.iter().map(|&root| Wanted::new(&lists, root)).collect();
-        Self { lists, wanted }
-    }
-
-    /// Searches from every root and compares.
-    fn compare(&self, layout: &Layout, options: &SearchOptions) {
-        let mut search = Search::new(layout, options).unwrap();
-        for wanted in &self.wanted {
-            let root = wanted.root;
-            let outcome = search.run(root).unwrap();
-            let result = search.result(root);
-            let what = || {
-                let SearchOptions { policy, threads, .. } = options;
-                format!("{:?} {threads} threads {} {policy} root {root}", layout.order(), search.simd())
-            };
-            assert!(result.level == wanted.level, "{}: levels {:?}, not {:?}", what(), result.level, wanted.level);
-            assert_eq!((outcome.reached, outcome.levels), (wanted.reached, wanted.levels), "{}", what());
-            let found: u64 = search.records().iter().map(|record| record.found).sum();
-            assert_eq!(found + 1, outcome.reached, "found: {}: {:?}", what(), search.records());
-            for (v, &parent) in (0..).zip(&result.parent) {
-                if v == root {
-                    assert_eq!(parent, root, "{}", what());
-                } else if parent != NONE {
-                    let above = wanted.level[parent as usize];
-                    assert_eq!(above + 1, wanted.level[v as usize], "{}: parent {parent} of {v}", what());
-                    assert!(self.lists[parent as usize].binary_search(&v).is_ok(), "{}: ({parent}, {v}) is no edge", what());
-                }
-            }
-        }
-    }
-}
-
-impl Wanted {
-    /// Levels by a plain queue.
-    fn new(lists: &[Vec<u32>], root: u32) -> Self {
-        let mut level = vec![NONE; lists.len()];
-        level[root as usize] = 0;
-        let (mut queue, mut reached, mut levels) = (VecDeque::from([root]), 0, 0);
-        while let Some(u) = queue.pop_front() {
-            reached += 1;
-            levels = level[u as usize] + 1;
-            for &v in &lists[u as usize] {
-                if level[v as usize] == NONE {
-                    level[v as usize] = levels;
-                    queue.push_back(v);
-                }
-            }
-        }
-        Self { root, level, reached, levels }
-    }
-}
+use reference::Reference;
 
 fn policies() -> Vec<Policy> {
     vec![
@@ -112,7 +34,7 @@ fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
         for threads in [1, 2, 3] {
             for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
                 for policy in policies() {
-                    reference.compare(&layout, &SearchOptions { policy, threads, cpus: vec![], simd: Some(simd) });
+                    reference.compare(&layout, &SearchOptions { policy, threads, simd: Some(simd), ..SearchOptions::default() });
                 }
             }
         }

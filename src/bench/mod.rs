@@ -15,7 +15,8 @@ pub use energy::{
 };
 pub use environment::{Build, Cache, Cpu, Environment, System, Temperature, available_memory, temperatures};
 pub use record::{
-    GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord, scale_and_edge_factor,
+    DeviceRecord, GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord,
+    scale_and_edge_factor,
 };
 pub use roots::{RootSource, roots};
 pub use runner::{MeasureError, measure};

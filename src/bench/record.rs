@@ -5,8 +5,10 @@ use serde::Serialize;
 use super::{EnergyRecord, Environment, Summary};
 use crate::{
     bfs::LevelRecord,
-    engine::Simd,
+    calibrate::{HandoverTable, Measured},
+    engine::{DeviceUse, Simd},
     graph::{Layout, LayoutStats, Order, StepRecord, Vertex},
+    memory::Way,
 };
 
 /// Name of the record format, in every record.
@@ -105,6 +107,24 @@ pub struct SearchRecord {
     pub cpus: Vec<usize>,
     /// Name of the board profile.
     pub board: String,
+    /// OpenCL devices (none: the CPU alone).
+    pub devices: Vec<DeviceRecord>,
+    /// Thresholds between CPU and GPU, where they were measured before the search.
+    pub thresholds: Option<Measured>,
+    /// Why the search went on without its devices, if it did.
+    pub fallen_back: Option<String>,
+}
+
+/// An OpenCL device that searched.
+#[derive(Debug, Clone, Serialize)]
+pub struct DeviceRecord {
+    /// Name, driver, and how its kernels were built.
+    #[serde(flatten)]
+    pub used: DeviceUse,
+    /// How memory was shared with it.
+    pub memory_way: Way,
+    /// What hand-overs cost, measured at the start.
+    pub handover: HandoverTable,
 }
 
 /// One root.

@@ -85,7 +85,7 @@ impl<'a> Document<'a> {
         places.windows(2).filter(|pair| pair[0].1).map(|pair| &self.text[pair[0].0..pair[1].0]).collect()
     }
 
-    /// Every key that has a value, in the order of the file, without `estimates` itself.
+    /// Every key that has a value, in the order of the file, without those that speak of the profile and not of the board.
     pub(super) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
         let entry = |node: &Node| {
             let value = node.value.clone()?;
@@ -97,7 +97,7 @@ impl<'a> Document<'a> {
                 source: self.beside(value.end).or_else(|| self.above(node.start)).or_else(|| self.above_table(&node.path)),
             })
         };
-        self.nodes.iter().filter(|node| node.path != "estimates").filter_map(entry).collect()
+        self.nodes.iter().filter(|node| !["schema", "estimates"].contains(&node.path.as_str())).filter_map(entry).collect()
     }
 
     /// The comment behind a value that ends at `end`.
@@ -215,7 +215,6 @@ z = [ # cores
         assert_eq!(
             found,
             [
-                ("schema", "1", 1, false, None),
                 ("a.x", "0x10", 9, true, Some("from the paper, table 3")),
                 ("a.y", "'no # comment'", 10, false, Some("measured")),
                 ("b[0].z", "1", 14, false, Some("counted")),

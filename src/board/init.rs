@@ -63,7 +63,7 @@ pub fn init(root: &Path, detection: &Detection) -> Result<String, BoardError> {
         let _ = write!(text, "estimates = [\n{}]\n", names.concat());
     }
     text.push('\n');
-    board(&mut text, root, detection);
+    board(&mut text, root, detection, rest.as_ref());
     detect(&mut text, detection);
     clusters(&mut text, &topology::clusters(root));
     match rest {
@@ -77,6 +77,8 @@ pub fn init(root: &Path, detection: &Detection) -> Result<String, BoardError> {
 
 /// The part of a profile that Linux does not fill.
 struct Rest {
+    vendor: Option<String>,
+    soc: Option<String>,
     text: String,
     estimates: Vec<String>,
 }
@@ -86,23 +88,29 @@ impl Rest {
         let board = Board::<IgnoredAny>::parse(shipped, name)?;
         let document = Document::parse(shipped).map_err(|error| BoardError::parse(shipped, name, &error))?;
         let estimates = board.estimates.iter().filter(|path| NOT_FROM_LINUX.contains(&path.split(['.', '[']).next().unwrap_or_default()));
-        Ok(Self { text: document.tables(&NOT_FROM_LINUX), estimates: estimates.cloned().collect() })
+        let estimates = estimates.cloned().collect();
+        Ok(Self { vendor: board.board.vendor, soc: board.board.soc, text: document.tables(&NOT_FROM_LINUX), estimates })
     }
 }
 
-fn board(text: &mut String, root: &Path, detection: &Detection) {
+fn board(text: &mut String, root: &Path, detection: &Detection, rest: Option<&Rest>) {
     let evidence = &detection.evidence;
     let model = evidence.model.as_ref().or(evidence.dmi_product.as_ref()).or(evidence.cpu_model.as_ref());
     let name = if detection.name == GENERIC { slug(model.map_or("my-board", String::as_str)) } else { detection.name.to_owned() };
     text.push_str("[board]\n");
     set(text, "name", quoted(&name), "as you like: a-z, 0-9 and -");
-    if let Some(vendor) = &evidence.dmi_vendor {
-        set(text, "vendor", quoted(vendor), "/sys/class/dmi/id/sys_vendor");
-    }
-    match (evidence.device_tree.last(), &evidence.cpu_model) {
-        (Some(chip), _) => set(text, "soc", quoted(chip), "/proc/device-tree/compatible"),
-        (None, Some(model)) => set(text, "soc", quoted(model), "/proc/cpuinfo"),
-        (None, None) => {}
+    let profile = format!("profile {} of socbfs", detection.name);
+    // The first that says anything, and where it says it.
+    let vendors = [(rest.and_then(|rest| rest.vendor.as_ref()), &*profile), (evidence.dmi_vendor.as_ref(), "/sys/class/dmi/id/sys_vendor")];
+    let chips = [
+        (rest.and_then(|rest| rest.soc.as_ref()), &*profile),
+        (evidence.device_tree.last(), "/proc/device-tree/compatible"),
+        (evidence.cpu_model.as_ref(), "/proc/cpuinfo"),
+    ];
+    for (key, places) in [("vendor", &vendors[..]), ("soc", &chips)] {
+        if let Some((value, source)) = places.iter().find_map(|&(value, source)| Some((value?, source))) {
+            set(text, key, quoted(value), source);
+        }
     }
     if let Some(bytes) = memory_bytes(root) {
         set(text, "memory_bytes", bytes, "MemTotal of /proc/meminfo: what the kernel has, less than what is fitted");
@@ -206,7 +214,7 @@ mod tests {
             assert_ne!(board.detect, super::super::Detect::default(), "{text}");
             // Every value says where it is from.
             for entry in Plain::entries(&text, "new.toml").unwrap() {
-                assert!(entry.key == "schema" || entry.source.is_some(), "{machine}: {}", entry.key);
+                assert!(entry.source.is_some(), "{machine}: {}", entry.key);
             }
             machines += 1;
         }
@@ -217,7 +225,10 @@ mod tests {
     fn a_known_board_keeps_what_linux_does_not_say() {
         let shipped = Plain::parse(shipped_text("odroid-xu3").unwrap(), "odroid-xu3").unwrap();
         let (text, board) = fixture("odroid-xu3");
-        assert_eq!(board.board.name, "odroid-xu3");
+        assert_eq!(
+            (&board.board.name, &board.board.vendor, &board.board.soc),
+            (&"odroid-xu3".into(), &shipped.board.vendor, &shipped.board.soc)
+        );
         assert_eq!(
             (&board.opencl, &board.policy, &board.selective, &board.concurrent, &board.speeds, &board.power),
             (&shipped.opencl, &shipped.policy, &shipped.selective, &shipped.concurrent, &shipped.speeds, &shipped.power)

@@ -27,8 +27,8 @@ pub use error::BoardError;
 pub use init::init;
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
-    Board, Cluster, Concurrent, Cpu, Detect, Domain, Family, Identity, MemoryWay, OpenCl, OpenClDevice, Power, Quirk, Rail, Scope,
-    Selective, Speeds, Via,
+    Board, Cluster, Concurrent, Cpu, Detect, Domain, Family, Identity, OpenCl, OpenClDevice, Power, Quirk, Rail, Scope, Selective, Speeds,
+    Via,
 };
 
 /// The version of the profile format that this build reads.
@@ -124,8 +124,8 @@ impl<P> Board<P> {
         Ok(board)
     }
 
-    /// Every key of the profile in `text` that has a value, in the order of the file: for who wants to know what is set, on which line,
-    /// and where each value is from. `file` names the profile in errors.
+    /// Every key of the profile in `text` that has a value, in the order of the file, but `schema` and `estimates`: for who wants to know
+    /// what is set, on which line, and where each value is from. `file` names the profile in errors.
     ///
     /// # Errors
     /// As [`Board::load`].
@@ -281,8 +281,7 @@ scale = 0.5
     fn every_value_shipped_says_where_it_is_from() {
         for (name, text) in SHIPPED {
             for entry in super::Board::<toml::Table>::entries(text, name).unwrap() {
-                let explains_itself = ["schema", "board.name"].contains(&entry.key.as_str());
-                assert!(explains_itself || entry.source.is_some(), "{name}:{}: {}", entry.line, entry.key);
+                assert!(entry.key == "board.name" || entry.source.is_some(), "{name}:{}: {}", entry.line, entry.key);
             }
         }
     }
@@ -367,6 +366,18 @@ scale = 0.5
                     assert!(words.iter().all(|word| message.contains(word)), "{text}: {message}");
                 }
                 other => panic!("{text}: {other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_profiles_are_refused_or_read_but_never_panic() {
+        let text = format!("{FULL}# é\n[board.\"ü.[\"]\n`x` = 'ß'");
+        for (place, c) in text.char_indices() {
+            for damaged in [text[..place].to_owned(), format!("{}{}", &text[..place], &text[place + c.len_utf8()..])] {
+                if let Err(error) = Board::entries(&damaged, "damaged.toml") {
+                    assert!(error.to_string().starts_with("damaged.toml:"), "{error}");
+                }
             }
         }
     }

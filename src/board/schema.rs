@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CpuList, Pattern};
+use crate::memory::Way;
 
 /// A board profile; `P` is the type of its policy, which checks its own values as it is deserialised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -146,7 +147,7 @@ pub struct OpenClDevice {
     /// Memory the device may use in bytes.
     pub global_bytes: Option<u64>,
     /// How both devices best see the same memory.
-    pub memory_way: Option<MemoryWay>,
+    pub memory_way: Option<Way>,
     /// Whether local memory is faster than global memory, so that caching hubs in it (BGC) can pay.
     pub bgc: Option<bool>,
     /// What has to be taken care of.
@@ -163,22 +164,6 @@ pub enum Via {
     Pocl,
     /// Mesa's rusticl.
     Rusticl,
-}
-
-/// How both devices see the same memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MemoryWay {
-    /// `CL_MEM_ALLOC_HOST_PTR` and map.
-    AllocHostPtr,
-    /// `CL_MEM_USE_HOST_PTR` and map.
-    UseHostPtr,
-    /// Shared virtual memory, coarse-grained.
-    SvmCoarse,
-    /// Shared virtual memory, fine-grained.
-    SvmFine,
-    /// Read and write commands.
-    Copy,
 }
 
 /// Something of a device or its driver that has to be taken care of.

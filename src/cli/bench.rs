@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args};
 
 use super::{
     config::{LayoutArgs, SearchArgs},
+    device::Prepared,
     energy::EnergyArgs,
     error::Failure,
     output::{Output, print},
@@ -21,7 +22,6 @@ use crate::{
     graph::Layout,
     input::{Format, generate::Generator},
     report,
-    search::Search,
 };
 
 const EXAMPLES: &str = "\
@@ -98,7 +98,7 @@ const ROOT: &str = "/";
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     let config = arguments.search.resolve(matches)?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    arguments.energy.check(&config.power)?;
+    arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let source = arguments.source()?;
@@ -109,16 +109,17 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     if drawn.is_empty() {
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
-    let mut search = Search::new(&layout, &config.options())?;
+    let Prepared { mut search, devices, measured } = config.prepare(&layout)?;
     let (threads, simd) = (search.threads(), search.simd());
     let progress = Progress::still("Searching", drawn.len() as u64);
     let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
     drop(progress);
 
     let valid = records.iter().all(|root| root.validation.passed);
+    let fallen_back = search.fallen_back().map(str::to_owned);
     let summary = Summary::new(&records, layout.stats().edges);
     let energy = match &summary {
-        Some(_) => arguments.energy.measure(&config.power, &layout, search, &config.options(), &records)?,
+        Some(_) => arguments.energy.measure(&config.profile, &layout, search, &config.options(), &records)?,
         None => EnergyRecord::unavailable("the run has no speed", None),
     };
     let mut record = Record {
@@ -132,7 +133,10 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
             threads,
             simd,
             cpus: config.cpus.value.numbers().to_vec(),
-            board: config.board,
+            board: config.profile.name().to_owned(),
+            devices,
+            thresholds: measured,
+            fallen_back,
         },
         roots_asked: arguments.roots,
         valid,

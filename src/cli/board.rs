@@ -1,22 +1,40 @@
 //! `socbfs board`: profiles.
 
-use std::path::PathBuf;
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 use clap::{ArgMatches, Args, Subcommand};
+use serde_json::json;
 
 use super::{
-    config::{SearchArgs, SearchConfig, board_failure},
+    config::{SearchArgs, SearchConfig, Setting},
     error::Failure,
-    output::print,
+    output::{Output, print},
+    profile::{self, RootArgs},
+    say,
 };
 use crate::{
-    board::{self, Board},
+    board::{self, Board, Detection, Entry},
     engine::Simd,
     policy::Policy,
 };
 
-/// Show or check board profiles
+const EXAMPLES: &str = "\
+Examples:
+  socbfs board detect                     which board this is, and why
+  socbfs board show odroid-xu4            every value, its origin, estimates
+  socbfs board init my-board.toml         a profile for this machine
+  socbfs board validate my-board.toml
+  socbfs bench --board my-board.toml";
+
+/// Show, detect, write or check board profiles
+///
+/// A profile holds what is known of a board: CPU clusters, OpenCL devices with limits and quirks, thresholds, power rails. Without
+/// --board every command takes the one that fits the machine.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct BoardArgs {
     #[command(subcommand)]
     command: BoardCommand,
@@ -24,53 +42,225 @@ pub(super) struct BoardArgs {
 
 #[derive(Debug, Subcommand)]
 enum BoardCommand {
-    /// Print the settings in force, each with its origin
-    Show(Box<SearchArgs>),
-    /// Print a profile that is compiled in, to start one's own from
+    /// List the profiles compiled in
+    List {
+        #[command(flatten)]
+        root: RootArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the settings in force and every value of the profile, each with its origin
+    Show(Box<ShowArgs>),
+    /// Say which board this is, and why
+    Detect {
+        #[command(flatten)]
+        root: RootArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a profile for this machine, filled in from what Linux says of it
+    Init {
+        /// Where to write it ("-": standard output)
+        #[arg(value_name = "FILE", default_value = "-")]
+        file: PathBuf,
+        #[command(flatten)]
+        root: RootArgs,
+    },
+    /// Check profiles
+    Validate {
+        /// Profiles
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Print a profile that is compiled in as it stands in its file
     Profile {
         /// Name of the profile
-        #[arg(default_value = "generic")]
+        #[arg(default_value = board::GENERIC)]
         name: String,
     },
-    /// Check a profile
-    Validate {
-        /// The profile
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// Profile to show, before that of --board [default: the one detected]
+    #[arg(value_name = "NAME|FILE")]
+    profile: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
 pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches) -> Result<(), Failure> {
     match &arguments.command {
-        BoardCommand::Show(search) => {
+        BoardCommand::List { root, json } => list(&root.sysfs_root, *json),
+        BoardCommand::Show(show) => {
             let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
-            print(&settings(&search.resolve(matches)?))
+            show.run(matches)
         }
+        BoardCommand::Detect { root, json } => {
+            let detection = detect(&root.sysfs_root)?;
+            print(&if *json { line(&json!(detection)) } else { detected(&detection) })
+        }
+        BoardCommand::Init { file, root } => init(file, &root.sysfs_root),
+        BoardCommand::Validate { files } => validate(files),
         BoardCommand::Profile { name } => match board::shipped_text(name) {
             Some(text) => print(text),
             None => Err(Failure::new(format!("there is no profile {name:?}"))
                 .cure(format!("compiled in: {}", board::shipped().collect::<Vec<_>>().join(", ")))),
         },
-        BoardCommand::Validate { file } => {
-            let board = Board::<Policy>::load(file).map_err(|error| board_failure(&error))?;
-            print(&format!("{}: a good profile, named {}\n", file.display(), board.board.name))
-        }
     }
 }
 
-fn settings(config: &SearchConfig) -> String {
+fn detect(root: &Path) -> Result<Detection, Failure> {
+    board::detect(root).map_err(|error| profile::failure(&error))
+}
+
+fn list(root: &Path, json: bool) -> Result<(), Failure> {
+    let detection = detect(root)?;
+    let mut rows = Vec::new();
+    for name in board::shipped() {
+        let board =
+            Board::<Policy>::parse(board::shipped_text(name).unwrap_or_default(), name).map_err(|error| profile::failure(&error))?;
+        rows.push((name, board.board.vendor.unwrap_or_default(), board.board.soc.unwrap_or_default(), name == detection.name));
+    }
+    if json {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(name, vendor, soc, detected)| json!({ "name": name, "vendor": vendor, "soc": soc, "detected": detected }))
+            .collect();
+        return print(&line(&json!(rows)));
+    }
+    let mut text = String::new();
+    for (name, _, soc, detected) in rows {
+        let mark = if detected { "detected" } else { "" };
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{}", format!("{name:<20}{soc:<38}{mark}").trim_end());
+    }
+    print(&text)
+}
+
+fn detected(detection: &Detection) -> String {
+    let evidence = &detection.evidence;
+    let list = (!evidence.device_tree.is_empty()).then(|| evidence.device_tree.join(" "));
+    let mut rows = vec![("board", detection.name.to_owned()), ("because", detection.reason.clone())];
+    rows.extend(detection.others.iter().map(|other| ("fits as well", format!("{}: {}", other.name, other.reason))));
+    for (name, value) in [
+        ("device tree", list.as_ref()),
+        ("model", evidence.model.as_ref()),
+        ("DMI vendor", evidence.dmi_vendor.as_ref()),
+        ("DMI product", evidence.dmi_product.as_ref()),
+        ("DMI board", evidence.dmi_board.as_ref()),
+        ("processor", evidence.cpu_model.as_ref()),
+    ] {
+        rows.push((name, value.map_or("-", String::as_str).to_owned()));
+    }
+    rows.iter().map(|(name, value)| format!("{name:<14}{value}\n")).collect()
+}
+
+fn init(file: &Path, root: &Path) -> Result<(), Failure> {
+    let detection = detect(root)?;
+    let output = Output::open(file)?;
+    let text = board::init(root, &detection).map_err(|error| profile::failure(&error))?;
+    Board::<Policy>::parse(&text, &file.display().to_string()).map_err(|error| profile::failure(&error))?;
+    output.finish(|out| out.write_all(text.as_bytes()))
+}
+
+/// All of them, so that who has several to mend sees all that is wrong.
+fn validate(files: &[PathBuf]) -> Result<(), Failure> {
+    let (mut good, mut bad) = (String::new(), Vec::new());
+    for file in files {
+        match Board::<Policy>::load(file) {
+            Ok(board) => {
+                // Writing to a String can't fail.
+                let _ = writeln!(good, "{}: a good profile, named {}", file.display(), board.board.name);
+            }
+            Err(error) => bad.push(profile::failure(&error)),
+        }
+    }
+    print(&good)?;
+    let Some(last) = bad.pop() else { return Ok(()) };
+    for failure in bad {
+        if let Failure::Error { message, .. } = failure {
+            say(&format!("error: {message}"));
+        }
+    }
+    Err(last)
+}
+
+impl ShowArgs {
+    fn run(&self, matches: &ArgMatches) -> Result<(), Failure> {
+        let config = match &self.profile {
+            Some(profile) => self.search.resolve_on(Some(profile), matches)?,
+            None => self.search.resolve(matches)?,
+        };
+        let profile = &config.profile;
+        let entries = Board::<Policy>::entries(&profile.text, &profile.place).map_err(|error| profile::failure(&error))?;
+        if !self.json {
+            return print(&format!("{}\n{}", settings_text(&config), entries_text(&entries, &profile.place)));
+        }
+        let settings: Vec<_> =
+            settings(&config).iter().map(|(name, value, origin)| json!({ "name": name, "value": value, "origin": origin })).collect();
+        print(&line(&json!({
+            "board": profile.name(),
+            "place": profile.place,
+            "origin": profile.origin.to_string(),
+            "reason": profile.reason,
+            "settings": settings,
+            "values": entries,
+        })))
+    }
+}
+
+/// Name, value and origin of the settings of a search.
+fn settings(config: &SearchConfig) -> Vec<(&'static str, String, String)> {
+    fn row<T>(name: &'static str, setting: &Setting<T>, value: String) -> (&'static str, String, String) {
+        (name, value, setting.origin.to_string())
+    }
     let threads = match config.threads.value {
         0 => "one for every CPU".to_owned(),
         threads => threads.to_string(),
     };
     let cpus = if config.cpus.value.numbers().is_empty() { "not bound".to_owned() } else { config.cpus.value.to_string() };
-    let row = |name: &str, value: &str, origin: &dyn std::fmt::Display| format!("{name:<10}{value:<24}{origin}\n");
-    [
-        format!("{:<10}{}\n", "board", config.board),
-        row("threads", &threads, &config.threads.origin),
-        row("cpus", &cpus, &config.cpus.origin),
-        row("policy", &config.policy.value.to_string(), &config.policy.origin),
-        row("simd", &config.simd.value.unwrap_or_else(Simd::detect).to_string(), &config.simd.origin),
+    vec![
+        row("threads", &config.threads, threads),
+        row("cpus", &config.cpus, cpus),
+        row("policy", &config.policy, config.policy.value.to_string()),
+        row("simd", &config.simd, config.simd.value.unwrap_or_else(Simd::detect).to_string()),
     ]
-    .concat()
+    .into_iter()
+    .chain(config.device_settings().map(|(name, origin, value)| (name, value, origin.to_string())))
+    .collect()
+}
+
+fn settings_text(config: &SearchConfig) -> String {
+    let board = format!("{:<12}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
+    let rows = settings(config).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<24}{origin}\n"));
+    std::iter::once(board).chain(rows).collect()
+}
+
+/// A line for every value: key, value, file and line, whether it is an estimate, where it is from.
+fn entries_text(entries: &[Entry], place: &str) -> String {
+    let width =
+        |text: fn(&Entry) -> &str, most: usize| entries.iter().map(|entry| text(entry).chars().count()).max().unwrap_or(0).min(most);
+    let (keys, values) = (width(|entry| &entry.key, 60), width(|entry| &entry.value, 30));
+    let mut text = String::new();
+    for entry in entries {
+        let mark = if entry.estimate { "estimate" } else { "" };
+        let source = entry.source.as_deref().map_or_else(String::new, |source| format!("# {source}"));
+        let origin = format!("{place}:{}", entry.line);
+        let row = format!("{:<keys$}  {:<values$}  {origin:<w$}  {mark:<8}  {source}", entry.key, entry.value, w = place.len() + 4);
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{}", row.trim_end());
+    }
+    text
+}
+
+fn line(value: &serde_json::Value) -> String {
+    format!("{value}\n")
 }

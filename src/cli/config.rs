@@ -1,14 +1,19 @@
-//! The settings of a search, each resolved once: flag > environment variable > board file > built-in default.
+//! The settings of a search, each resolved once: flag > environment variable > board profile > built-in default.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
-use super::error::Failure;
+use super::{error::Failure, profile::Profile};
 use crate::{
-    board::{Board, BoardError, CpuList, MOST_THREADS, Power},
+    board::{CpuList, MOST_THREADS},
     engine::Simd,
     graph::{BuildOptions, Order},
+    memory::Way,
+    opencl::DeviceChoice,
     policy::Policy,
     search::SearchOptions,
 };
@@ -25,8 +30,10 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "LIST", env = "SOCBFS_CPUS", hide_env_values = true)]
     cpus: Option<CpuList>,
 
-    /// Who decides the direction of each level: auto, tc (always top-down), bc (always bottom-up), alpha-beta[:ALPHA,BETA]
-    /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample) [default: auto]
+    /// Who decides direction and device of each level: auto, tc (always top-down), bc (always bottom-up), alpha-beta[:ALPHA,BETA]
+    /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample); on an OpenCL device tg, tgm, bg, bgc
+    /// (always one kernel), selective (the better device of each level), concurrent (both at each large level), asynchronous
+    /// (both to the end) [default: auto]
     #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true)]
     policy: Option<Policy>,
 
@@ -34,8 +41,25 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "KIND", env = "SOCBFS_SIMD", hide_env_values = true)]
     simd: Option<Simd>,
 
-    /// Board profile (TOML) with defaults for this machine; `socbfs board profile` prints one
-    #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    /// OpenCL device: auto (a GPU, if there is one and the policy can use it), cpu (none), gpu, a part of a device's or platform's
+    /// name, or two such parts between a comma [default: auto]
+    #[arg(long, value_name = "DEVICE", env = "SOCBFS_DEVICE", hide_env_values = true)]
+    device: Option<DeviceChoice>,
+
+    /// How memory is shared with the device: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy [default: the fastest measured]
+    #[arg(long, value_name = "WAY", env = "SOCBFS_MEMORY_WAY", hide_env_values = true)]
+    memory_way: Option<Way>,
+
+    /// Items in a work-group of the device: 1, or a multiple of 32 [default: 1 where the device is a CPU, else 256]
+    #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true)]
+    work_group: Option<usize>,
+
+    /// Buffers over which the device's copy of the neighbours is spread, at least [default: as few as it takes]
+    #[arg(long, value_name = "N", env = "SOCBFS_PARTS", hide_env_values = true, value_parser = clap::value_parser!(u8).range(1..=16))]
+    parts: Option<u8>,
+
+    /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
+    #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
 }
 
@@ -84,7 +108,10 @@ impl LayoutArgs {
 pub(super) enum Origin {
     Flag,
     Environment,
+    /// A profile that was asked for.
     Board,
+    /// The profile that fits this machine.
+    Detected,
     BuiltIn,
 }
 
@@ -94,6 +121,7 @@ impl fmt::Display for Origin {
             Self::Flag => "flag",
             Self::Environment => "environment",
             Self::Board => "board file",
+            Self::Detected => "detected board",
             Self::BuiltIn => "built-in",
         })
     }
@@ -109,8 +137,8 @@ pub(super) struct Setting<T> {
 /// The settings of a search.
 #[derive(Debug, Clone)]
 pub(super) struct SearchConfig {
-    /// Name of the board profile.
-    pub(super) board: String,
+    /// The board profile.
+    pub(super) profile: Profile,
     /// Threads (0: one for every CPU the process may run on).
     pub(super) threads: Setting<usize>,
     /// CPUs to bind to (empty: not bound).
@@ -119,18 +147,26 @@ pub(super) struct SearchConfig {
     pub(super) policy: Setting<Policy>,
     /// Vector instructions (`None`: the best this CPU has).
     pub(super) simd: Setting<Option<Simd>>,
-    /// What the board profile says of power sensors.
-    pub(super) power: Power,
+    /// OpenCL devices.
+    pub(super) device: Setting<DeviceChoice>,
+    /// How memory is shared with them (`None`: measured).
+    pub(super) memory_way: Setting<Option<Way>>,
+    /// Items in a work-group (`None`: by the kind of device).
+    pub(super) work_group: Setting<Option<usize>>,
+    /// Buffers for the neighbours, at least (0: as few as it takes).
+    pub(super) parts: Setting<usize>,
 }
 
 impl SearchArgs {
     /// Resolves the settings; `matches` are those of the subcommand and tell a flag from an environment variable.
     pub(super) fn resolve(&self, matches: &ArgMatches) -> Result<SearchConfig, Failure> {
-        let board = match &self.board {
-            Some(path) => Board::load(path).map_err(|error| board_failure(&error))?,
-            None => Board::generic(),
-        };
-        let config = self.merge(&board, |id| match matches.value_source(id) {
+        self.resolve_on(self.board.as_deref(), matches)
+    }
+
+    /// As [`SearchArgs::resolve`], on this board instead of that of `--board`.
+    pub(super) fn resolve_on(&self, board: Option<&Path>, matches: &ArgMatches) -> Result<SearchConfig, Failure> {
+        let profile = board.map_or_else(Profile::detected, Profile::named)?;
+        let config = self.merge(profile, |id| match matches.value_source(id) {
             Some(ValueSource::EnvVariable) => Origin::Environment,
             _ => Origin::Flag,
         });
@@ -141,23 +177,28 @@ impl SearchArgs {
         Ok(config)
     }
 
-    fn merge(&self, board: &Board<Policy>, origin: impl Fn(&str) -> Origin) -> SearchConfig {
-        fn pick<T: Default>(id: &str, given: Option<T>, board: Option<T>, origin: impl Fn(&str) -> Origin) -> Setting<T> {
+    fn merge(&self, profile: Profile, origin: impl Fn(&str) -> Origin) -> SearchConfig {
+        fn pick<T: Default>(given: Option<T>, origin: Origin, board: Option<T>, board_origin: Origin) -> Setting<T> {
             match (given, board) {
-                (Some(value), _) => Setting { value, origin: origin(id) },
-                (None, Some(value)) => Setting { value, origin: Origin::Board },
+                (Some(value), _) => Setting { value, origin },
+                (None, Some(value)) => Setting { value, origin: board_origin },
                 (None, None) => Setting { value: T::default(), origin: Origin::BuiltIn },
             }
         }
-        let cpus = pick("cpus", self.cpus.clone(), board.cpu.cpus.clone(), &origin);
-        let mut threads = pick("threads", self.threads, board.cpu.threads, &origin);
+        let board = &profile.board;
+        let cpus = pick(self.cpus.clone(), origin("cpus"), board.cpu.cpus.clone(), profile.origin);
+        let mut threads = pick(self.threads, origin("threads"), board.cpu.threads, profile.origin);
         // One thread for each CPU named, unless a number was asked for.
         if threads.value == 0 && !cpus.value.numbers().is_empty() {
             threads = Setting { value: cpus.value.numbers().len(), origin: cpus.origin };
         }
-        let policy = pick("policy", self.policy.clone(), board.policy.clone(), &origin);
-        let simd = pick("simd", self.simd.map(Some), None, &origin);
-        SearchConfig { board: board.board.name.clone(), threads, cpus, policy, simd, power: board.power.clone() }
+        let policy = pick(self.policy.clone(), origin("policy"), board.policy.clone(), profile.origin);
+        let simd = pick(self.simd.map(Some), origin("simd"), None, profile.origin);
+        let device = pick(self.device.clone(), origin("device"), None, profile.origin);
+        let memory_way = pick(self.memory_way.map(Some), origin("memory_way"), None, profile.origin);
+        let work_group = pick(self.work_group.map(Some), origin("work_group"), None, profile.origin);
+        let parts = pick(self.parts.map(usize::from), origin("parts"), None, profile.origin);
+        SearchConfig { profile, threads, cpus, policy, simd, device, memory_way, work_group, parts }
     }
 }
 
@@ -169,17 +210,22 @@ impl SearchConfig {
             threads: self.threads.value,
             cpus: self.cpus.value.numbers().to_vec(),
             simd: self.simd.value,
+            ..SearchOptions::default()
         }
     }
 
     /// Sets the process up: bound to the CPUs asked for, with as many threads for building and validating as for searching.
     pub(super) fn apply(&self) -> Result<(), Failure> {
+        log::info!("board = {:?} ({})", self.profile.name(), self.profile.reason);
         bind(self.cpus.value.numbers())?;
         for (name, origin, value) in [
             ("threads", self.threads.origin, self.threads.value.to_string()),
             ("cpus", self.cpus.origin, self.cpus.value.to_string()),
             ("policy", self.policy.origin, self.policy.value.to_string()),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.device_settings())
+        {
             log::info!("{name} = {value:?} ({origin})");
         }
         threads(self.threads.value)
@@ -234,55 +280,56 @@ fn list(cpus: &[usize]) -> String {
     cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// A board error with its cure.
-pub(super) fn board_failure(error: &BoardError) -> Failure {
-    let failure = Failure::because("", error);
-    match error {
-        BoardError::Read { .. } => failure.cure("check the spelling of the path"),
-        _ => failure.cure("`socbfs board profile` prints one to start from, with the keys there are"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::board::Board;
 
     fn arguments(threads: Option<usize>, cpus: Option<&str>, policy: Option<&str>) -> SearchArgs {
-        SearchArgs { threads, cpus: cpus.map(|c| c.parse().unwrap()), policy: policy.map(|p| p.parse().unwrap()), simd: None, board: None }
+        SearchArgs {
+            threads,
+            cpus: cpus.map(|c| c.parse().unwrap()),
+            policy: policy.map(|p| p.parse().unwrap()),
+            simd: None,
+            device: None,
+            memory_way: None,
+            work_group: None,
+            parts: None,
+            board: None,
+        }
     }
 
-    fn board() -> Board<Policy> {
-        let text = "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 3\ncpus = '1-3'\n[policy]\nkind = 'bc'";
-        Board::parse(text, "b.toml").unwrap()
+    fn profile(text: &'static str) -> Profile {
+        let board = Board::parse(text, "b.toml").unwrap();
+        Profile { board, text: text.into(), place: "b.toml".into(), origin: Origin::Board, reason: "asked for".into() }
     }
+
+    const SETS_ALL: &str = "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 3\ncpus = '1-3'\n[policy]\nkind = 'bc'";
+    const SETS_NONE: &str = "schema = 1\n[board]\nname = 'n'";
 
     #[test]
     fn a_flag_wins_over_the_environment_over_the_board_over_the_default() {
         let origin = |id: &str| if id == "policy" { Origin::Environment } else { Origin::Flag };
-        let all = arguments(Some(7), Some("0"), Some("tc")).merge(&board(), origin);
+        let all = arguments(Some(7), Some("0"), Some("tc")).merge(profile(SETS_ALL), origin);
         assert_eq!(all.threads, Setting { value: 7, origin: Origin::Flag });
         assert_eq!(all.policy, Setting { value: Policy::Tc, origin: Origin::Environment });
-        let none = arguments(None, None, None).merge(&board(), origin);
+        let none = arguments(None, None, None).merge(profile(SETS_ALL), origin);
         assert_eq!(none.threads, Setting { value: 3, origin: Origin::Board });
         assert_eq!(none.cpus.value.numbers(), [1, 2, 3]);
         assert_eq!(none.policy, Setting { value: Policy::Bc, origin: Origin::Board });
-        let bare = arguments(None, None, None).merge(&Board::generic(), origin);
+        let detected = Profile { origin: Origin::Detected, ..profile(SETS_ALL) };
+        let detected = arguments(None, None, None).merge(detected, origin);
+        assert_eq!(detected.policy, Setting { value: Policy::Bc, origin: Origin::Detected });
+        let bare = arguments(None, None, None).merge(profile(SETS_NONE), origin);
         assert_eq!(bare.threads, Setting { value: 0, origin: Origin::BuiltIn });
         assert_eq!(bare.policy, Setting { value: Policy::Auto, origin: Origin::BuiltIn });
-        assert_eq!(bare.board, "generic");
+        assert_eq!(bare.profile.name(), "n");
     }
 
     #[test]
     fn cpus_say_how_many_threads() {
-        let config = arguments(None, Some("4-6"), None).merge(&Board::generic(), |_| Origin::Flag);
+        let config = arguments(None, Some("4-6"), None).merge(profile(SETS_NONE), |_| Origin::Flag);
         assert_eq!(config.threads, Setting { value: 3, origin: Origin::Flag });
         assert_eq!(config.options().cpus, [4, 5, 6]);
-    }
-
-    #[test]
-    fn every_shipped_board_has_a_policy_that_is_understood() {
-        for name in crate::board::shipped() {
-            Board::<Policy>::parse(crate::board::shipped_text(name).unwrap(), name).unwrap();
-        }
     }
 }

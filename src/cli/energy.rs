@@ -13,12 +13,11 @@ use clap::Args;
 use serde::Serialize;
 use socbfs_power::{Energy, Meter, Profile, Rail, RailEnergy, SelectError, Selection, Skipped, Source, Tree, discover};
 
-use super::{config::board_failure, error::Failure, output::Output, progress::Progress, say};
+use super::{error::Failure, output::Output, profile, progress::Progress, say};
 use crate::{
     bench::{EnergyOptions, EnergyRecord, RootRecord, measure_energy},
-    board::{self, Board, Power},
+    board::{self, Power},
     graph::Layout,
-    policy::Policy,
     report::numbers::seconds,
     search::{Search, SearchOptions},
     stats,
@@ -35,7 +34,7 @@ pub(super) struct SensorArgs {
 
     /// Look for sensors below this directory instead of /
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
-    sensor_root: PathBuf,
+    sysfs_root: PathBuf,
 }
 
 /// The energy flags of `bench`.
@@ -88,7 +87,7 @@ impl SensorArgs {
     }
 
     pub(super) fn sources(&self) -> Vec<Source> {
-        discover(&Tree::new(&self.sensor_root))
+        discover(&Tree::new(&self.sysfs_root))
     }
 
     /// Starts the meter. `None` with the reason where nothing can be measured and nothing was asked for by name.
@@ -122,27 +121,10 @@ fn select_failure(error: &SelectError) -> Failure {
     }
 }
 
-/// What the profile in force says of power sensors: that of `--board`, else that of the board this is found to be.
-pub(super) fn profile(given: &Power) -> Result<Option<Profile>, Failure> {
-    let detected;
-    let power = if given.rails.is_empty() {
-        let found = board::detect(Path::new("/")).map_err(|error| board_failure(&error))?;
-        let text = board::shipped_text(found.name).unwrap_or_default();
-        detected = Board::<Policy>::parse(text, found.name).map_err(|error| board_failure(&error))?;
-        &detected.power
-    } else {
-        given
-    };
-    converted(power)
-}
-
 /// What the profile at `path` says of power sensors, or that of the board this is found to be.
 pub(super) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure> {
-    let given = match path {
-        Some(path) => Board::<Policy>::load(path).map_err(|error| board_failure(&error))?.power,
-        None => Power::default(),
-    };
-    profile(&given)
+    let found = path.map_or_else(profile::Profile::detected, profile::Profile::named)?;
+    converted(&found.board.power)
 }
 
 /// The profile's words in those of the power crate. The names are the same in both.
@@ -170,9 +152,9 @@ fn same_name<T: serde::de::DeserializeOwned>(value: &impl Serialize) -> Result<T
 
 impl EnergyArgs {
     /// Finds out before the work begins whether sensors that were asked for by name can be used.
-    pub(super) fn check(&self, power: &Power) -> Result<(), Failure> {
+    pub(super) fn check(&self, board: &profile::Profile) -> Result<(), Failure> {
         if let Wish::Named(_) = self.sensors.wish()? {
-            self.sensors.meter(profile(power)?.as_ref())?.map_err(|_| Failure::new("no sensor"))?;
+            self.sensors.meter(converted(&board.board.power)?.as_ref())?.map_err(|_| Failure::new("no sensor"))?;
         }
         Ok(())
     }
@@ -180,13 +162,13 @@ impl EnergyArgs {
     /// Measures the energy of searches from the roots of `records`.
     pub(super) fn measure(
         &self,
-        power: &Power,
+        board: &profile::Profile,
         layout: &Layout,
         search: Search<'_>,
         search_options: &SearchOptions,
         records: &[RootRecord],
     ) -> Result<EnergyRecord, Failure> {
-        let meter = match self.sensors.meter(profile(power)?.as_ref())? {
+        let meter = match self.sensors.meter(converted(&board.board.power)?.as_ref())? {
             Ok(meter) => meter,
             Err(unavailable) => return Ok(unavailable),
         };
@@ -382,6 +364,7 @@ mod tests {
     use socbfs_power::{Domain, Family, Scope};
 
     use super::*;
+    use crate::{board::Board, policy::Policy};
 
     #[test]
     fn the_names_of_profiles_and_sensors_are_the_same() {
@@ -403,7 +386,7 @@ mod tests {
     #[test]
     fn a_wish_is_one_of_three() {
         let arguments =
-            |names: &[&str]| SensorArgs { energy: names.iter().map(|&n| n.to_owned()).collect(), sensor_root: "/nowhere".into() };
+            |names: &[&str]| SensorArgs { energy: names.iter().map(|&n| n.to_owned()).collect(), sysfs_root: "/nowhere".into() };
         assert!(matches!(arguments(&["auto"]).wish(), Ok(Wish::Auto)));
         assert!(matches!(arguments(&["off"]).wish(), Ok(Wish::Off)));
         assert!(matches!(arguments(&["ina2xx", "powercap"]).wish(), Ok(Wish::Named(names)) if names.len() == 2));

@@ -20,6 +20,17 @@ pub(super) enum Failure {
     Command(u8),
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Error { message, .. } => f.write_str(message),
+            Self::Invalid => f.write_str("a result failed validation"),
+            Self::Command(code) => write!(f, "the command ended with exit code {code}"),
+            Self::BrokenPipe => f.write_str("standard output was closed"),
+        }
+    }
+}
+
 impl Failure {
     /// An error without a cause.
     pub(super) fn new(message: impl Into<String>) -> Self {

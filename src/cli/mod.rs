@@ -9,11 +9,14 @@ mod compare;
 mod completions;
 mod config;
 mod convert;
+mod device;
+mod devices;
 mod energy;
 mod error;
 mod generate;
 mod info;
 mod output;
+mod profile;
 mod progress;
 mod run;
 mod sensors;
@@ -85,6 +88,7 @@ enum Command {
     Generate(generate::GenerateArgs),
     Convert(convert::ConvertArgs),
     Info(info::InfoArgs),
+    Devices(devices::DevicesArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
     Energy(energy::CommandArgs),
@@ -131,6 +135,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Generate(arguments) => generate::run(arguments, cli.quiet),
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
+        Command::Devices(arguments) => devices::run(arguments),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Sensors(arguments) => sensors::run(arguments),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),

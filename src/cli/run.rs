@@ -15,7 +15,6 @@ use crate::{
     graph::Vertex,
     input::Format,
     report::{self, ArrayFormat, Column, numbers, write_array},
-    search::Search,
     validate::{ValidateError, validate},
 };
 
@@ -75,7 +74,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
 
     let (edges, _) = source.load()?;
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
-    let mut search = Search::new(&layout, &config.options())?;
+    let mut search = config.prepare(&layout)?.search;
     let outcome = search.run(arguments.root)?;
     match validate(&edges, arguments.layout.directed, arguments.root, search.parents()) {
         Ok(_) => {}

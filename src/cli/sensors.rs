@@ -67,7 +67,7 @@ struct FoundArgs {
 
     /// Look for sensors below this directory instead of /
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
-    sensor_root: PathBuf,
+    sysfs_root: PathBuf,
 }
 
 fn parse_interval(text: &str) -> Result<f64, String> {
@@ -115,7 +115,7 @@ struct Auto {
 
 impl FoundArgs {
     fn sources(&self) -> Result<Vec<Source>, Failure> {
-        let mut sources = discover(&Tree::new(&self.sensor_root));
+        let mut sources = discover(&Tree::new(&self.sysfs_root));
         for name in &self.meters {
             let meter = open_named(name).ok_or_else(|| {
                 Failure::new(format!("{name:?} is no meter"))
@@ -176,7 +176,7 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
 /// What `--energy auto` would measure: found out as it does.
 fn automatic(found: &FoundArgs, profile: Option<&Profile>) -> Result<Auto, Failure> {
     // Meters are never chosen by themselves.
-    let sources = discover(&Tree::new(&found.sensor_root));
+    let sources = discover(&Tree::new(&found.sysfs_root));
     match Selection::automatic(sources, profile).and_then(Meter::start) {
         Ok(meter) => Ok(Auto { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), reason: None, cure: None }),
         Err(error) => Ok(Auto { scope: None, sensors: Vec::new(), reason: Some(error.to_string()), cure: SelectError::cure(&error) }),

@@ -27,6 +27,16 @@ use crate::{
     policy::SampledCosts,
 };
 
+impl HybridUse {
+    /// Whether an engine set up for this can do what `other` asks.
+    pub fn covers(self, other: Self) -> bool {
+        (self.alone || !other.alone) && (self.together || !other.together)
+    }
+}
+
+/// Levels of a search by which devices are checked.
+const LEVELS_CHECKED: usize = 4;
+
 /// What a search wants of its devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HybridUse {
@@ -133,7 +143,7 @@ impl<'g> HybridEngine<'g> {
             helpers.push(Helper { gpu, own, weight: 1000 * units(setup) / all.max(1) });
         }
         let levels = if uses.together { layout.padded() } else { 0 };
-        Ok(Self {
+        let mut engine = Self {
             layout,
             cpu,
             helpers,
@@ -142,7 +152,98 @@ impl<'g> HybridEngine<'g> {
             pair: if uses.together { Some(Team::new(2, &[]).map_err(CpuEngineError::Threads)?) } else { None },
             levels: [Slab::zeroed(levels, "levels")?, Slab::zeroed(levels, "levels")?],
             costs: SampledCosts::default(),
-        })
+        };
+        engine.check_devices(setups)?;
+        Ok(engine)
+    }
+
+    /// Compares the first levels of one search, by every kernel, with what the CPU finds: drivers of boards have bugs, and a
+    /// wrong answer must not wait for a validation to be found. Where the kernels of one kind of work-group are wrong, those of
+    /// the other kind may be right.
+    fn check_devices(&mut self, setups: &[GpuSetup]) -> Result<(), HybridError> {
+        let csr = self.layout.csr();
+        let Some(root) = (0..csr.vertices() as Vertex).max_by_key(|&v| csr.degree(v)) else { return Ok(()) };
+        if setups.is_empty() || csr.degree(root) == 0 {
+            return Ok(());
+        }
+        let wanted = self.first_levels(root);
+        for (index, setup) in setups.iter().enumerate() {
+            let failed = |source| HybridError::Gpu { device: setup.device.info().name.clone(), source };
+            let wrong = self.wrong_kernel(index, root, &wanted).map_err(|error| failed(error.into()))?;
+            let Some(kernel) = wrong else { continue };
+            let helper = &mut self.helpers[index];
+            let before = helper.gpu.group();
+            let options = GpuOptions { group: Some(if before == 1 { 32 } else { 1 }), ..setup.options };
+            log::warn!(
+                "{}: kernel {kernel:?} with {before} items in a work-group finds wrong levels (a bug of driver {}); trying the other kind",
+                setup.device.info().name,
+                setup.device.info().driver,
+            );
+            helper.gpu = GpuEngine::new(self.layout, &setup.device, self.cpu.closed(), options).map_err(failed)?;
+            if self.uses.together {
+                helper.gpu.remember_levels().map_err(|error| failed(error.into()))?;
+            }
+            if let Some(kernel) = self.wrong_kernel(index, root, &wanted).map_err(|error| failed(error.into()))? {
+                return Err(failed(GpuEngineError::Wrong { kernel, driver: setup.device.info().driver.clone() }));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many vertices the CPU finds at the first levels.
+    fn first_levels(&mut self, root: Vertex) -> [u64; LEVELS_CHECKED] {
+        let mut found = [0; LEVELS_CHECKED];
+        let single = std::mem::replace(&mut self.cpu.single_levels, true);
+        let Ok(_) = self.cpu.begin(root);
+        for level in 0..LEVELS_CHECKED {
+            let _ = self.cpu.stats();
+            let Ok(work) = self.cpu.run(LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu });
+            // Exact where several threads may have found a vertex at once.
+            found[level] = work.found - self.cpu.settle();
+            if found[level] == 0 {
+                break;
+            }
+        }
+        self.cpu.single_levels = single;
+        found
+    }
+
+    /// The first kernel of a device whose levels are not as wanted.
+    fn wrong_kernel(&mut self, index: usize, root: Vertex, wanted: &[u64; LEVELS_CHECKED]) -> Result<Option<GpuKernel>, DeviceError> {
+        let helper = &mut self.helpers[index];
+        let state = match &mut helper.own {
+            Some(own) => own,
+            None => self.cpu.state(),
+        };
+        let mut wrong = None;
+        helper.gpu.acquire_empty(state)?;
+        for kernel in [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc] {
+            helper.gpu.begin(state, root)?;
+            for &found in wanted {
+                state.frontier_edges = state.counted_edges.unwrap_or(0);
+                let work = helper.gpu.run_one(state, kernel)?;
+                state.done(LevelPlan { direction: kernel.direction(), placement: Placement::Gpu(kernel) }, &work);
+                if work.found != found {
+                    wrong = wrong.or(Some(kernel));
+                }
+                if found == 0 || wrong.is_some() {
+                    break;
+                }
+            }
+            helper.gpu.clear_masks()?;
+        }
+        helper.gpu.release_empty(state)?;
+        Ok(wrong)
+    }
+
+    /// Whether searches begin on the device and stay there, from the next one on.
+    pub fn set_home(&mut self, at_home_on_gpu: bool) {
+        self.uses.at_home_on_gpu = at_home_on_gpu;
+    }
+
+    /// What the engine was set up for.
+    pub fn uses(&self) -> HybridUse {
+        self.uses
     }
 
     /// Threads of the CPU.
@@ -243,12 +344,7 @@ impl<'g> HybridEngine<'g> {
         let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
         let state = self.cpu.state();
         let work = helper.gpu.run(state, kernel)?;
-        let work = LevelWork {
-            repeats_before: moved.repeats,
-            conversion_ns: moved.conversion_ns,
-            handover_ns: moved.handover_ns,
-            ..work
-        };
+        let work = LevelWork { repeats_before: moved.repeats, conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
         state.done(plan, &work);
         Ok(work)
     }
@@ -347,8 +443,7 @@ impl<'g> HybridEngine<'g> {
             }
             first = end;
         }
-        let ((mine, threads), times) =
-            together(self.pair.as_ref(), &mut self.cpu, &self.helpers, |cpu| cpu.bottom_up_part(0..cut))?;
+        let ((mine, threads), times) = together(self.pair.as_ref(), &mut self.cpu, &self.helpers, |cpu| cpu.bottom_up_part(0..cut))?;
         let mut found = mine;
         let mut first = cut;
         for (index, helper) in self.helpers.iter_mut().enumerate() {
@@ -427,7 +522,7 @@ impl<'g> HybridEngine<'g> {
         let searched = self.cpu.searched();
         let (layout, costs) = (self.layout, self.costs);
         let far = Mutex::new(Some((&mut helper.gpu, own)));
-        let near = Mutex::new((&mut self.cpu, mine));
+        let near = Mutex::new((&mut self.cpu, &mut mine[..]));
         let outcome = Mutex::new((Ok(()), 0, 0, 0));
         let search_far = || {
             let Some((gpu, own)) = locked(&far).take() else { return };
@@ -456,6 +551,7 @@ impl<'g> HybridEngine<'g> {
             }
         });
         let (result, cpu_ns, gpu_ns, threads) = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        drop(near);
         result?;
 
         let ended = Instant::now();
@@ -463,7 +559,7 @@ impl<'g> HybridEngine<'g> {
         helper.gpu.release(own)?;
         helper.gpu.read_levels(theirs)?;
         handover_ns += ended.elapsed().as_nanos() as u64;
-        let merged = self.cpu.merge_apart(&own.parent, &self.levels[0], theirs);
+        let merged = self.cpu.merge_apart(&own.parent, mine, theirs);
         log::debug!("asynchronous: both found {} of {} vertices", merged.repeated, merged.reached);
         let state = self.cpu.state();
         state.visited_count = visited_before;

@@ -1,8 +1,12 @@
 //! Engines: who runs a level.
 
 mod cpu;
+mod gpu;
+mod hybrid;
 mod state;
 mod team;
 
 pub use cpu::{CpuEngine, CpuEngineError, Simd, SimdError};
+pub use gpu::{GpuEngineError, GpuOptions};
+pub use hybrid::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse};
 pub use team::Team;

@@ -2,7 +2,7 @@
 //!
 //! At any time the host owns it, or the device does, or both read. Who does not own it can't reach it: while the device has its turn the
 //! slice is empty on the host, and while the host has its turn a launch with it is refused. Where the array lies, and what a hand-over does,
-//! is the [`Way`]; which one is quickest differs from driver to driver, so it is measured (by room `calibrate`).
+//! is the [`Way`]; which one is quickest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::calibrate)).
 //!
 //! A hand-over promises to carry only the values of the range it is given; all others are undefined after it (they are some values, so
 //! that reading them is no error of the language).
@@ -17,8 +17,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{OutOfMemory, Plain, Shared, Slab};
-use crate::opencl::{Argument, Device, DeviceError, DeviceInfo, Hold, Mapped, Memory, MemoryKind, OUT_OF_RANGE, OpenClError, PAGE, Pages};
+use super::{OutOfMemory, Plain, Slab};
+use crate::opencl::{
+    Argument, Device, DeviceError, DeviceInfo, HOST_OWNS_ARGUMENT, Hold, Mapped, Memory, MemoryKind, OUT_OF_RANGE, OpenClError, PAGE, Pages,
+};
 
 /// Where a shared array lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -166,7 +168,8 @@ impl<T: Plain> SharedSlice<T> {
             Way::AllocHostPtr => Backing::Mapped { memory: made(MemoryKind::HostAccessible)?, mapped: None },
             Way::SvmCoarse => Backing::Mapped { memory: made(MemoryKind::SvmCoarse)?, mapped: None },
             Way::UseHostPtr => {
-                let pages = WholePages(Slab::<T>::zeroed(bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE / size_of::<T>()), what)?);
+                let padded = bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE / size_of::<T>());
+                let pages = WholePages { slab: Slab::<T>::zeroed(padded, what)?, bytes };
                 Backing::Mapped { memory: Memory::over(device, pages, what)?, mapped: None }
             }
             Way::SvmFine => {
@@ -311,10 +314,15 @@ impl<T: Plain> SharedSlice<T> {
         Ok(())
     }
 
-    /// The memory for one thread to write to while others share the slice (not the memory): valid until the next hand-over.
-    #[allow(dead_code, reason = "what the engines take of a slab")]
-    pub(crate) fn shared(&self) -> Shared<T> {
-        Shared::over(self.start.as_ptr())
+    /// Lets the device write `value` everywhere, after everything launched before. Does not wait.
+    ///
+    /// # Errors
+    /// [`HOST_OWNS_ARGUMENT`] unless it is the device's turn; what the driver says.
+    pub fn fill_on_device(&self, value: T) -> Result<(), DeviceError> {
+        match self.memory() {
+            Some(memory) if self.owner == Owner::Device => memory.fill(value, 0, self.whole * size_of::<T>()),
+            _ => Err(DeviceError { call: "clEnqueueFillBuffer", code: HOST_OWNS_ARGUMENT }),
+        }
     }
 
     fn check(&self, valid: &Range<usize>) -> Result<(), DeviceError> {
@@ -345,12 +353,16 @@ impl<T: Plain> SharedSlice<T> {
 }
 
 /// A slab of whole pages: devices share no parts of one.
-struct WholePages<T: Plain>(Slab<T>);
+struct WholePages<T: Plain> {
+    slab: Slab<T>,
+    /// What is used of it.
+    bytes: usize,
+}
 
-// SAFETY: a slab starts at a page, owns its memory, and does not move it; `SharedSlice::on` makes it a multiple of a page long.
+// SAFETY: a slab starts at a page, owns its memory, and does not move it; `SharedSlice::on` makes it whole pages that hold `bytes`.
 unsafe impl<T: Plain> Pages for WholePages<T> {
     fn pages(&mut self) -> (NonNull<std::ffi::c_void>, usize) {
-        (of_slab(&mut self.0).cast(), size_of_val(&*self.0))
+        (of_slab(&mut self.slab).cast(), self.bytes)
     }
 }
 

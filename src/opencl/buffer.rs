@@ -48,7 +48,8 @@ impl<T: Plain> Buffer<T> {
 
     /// A buffer that kernels read, over `values` where they lie (no copy), as long as the host only reads them too.
     ///
-    /// Only memory that starts at a page can be shared; of any other a copy is made, and [`HostBuffer::is_zero_copy`] says so.
+    /// Only memory that starts at a page can be shared; of any other a copy is made, and [`HostBuffer::is_zero_copy`] says so. Must be
+    /// dropped (not forgotten) before `values` are.
     ///
     /// # Errors
     /// As [`from_host`](Self::from_host).

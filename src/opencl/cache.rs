@@ -65,9 +65,13 @@ impl Cache {
                 None => variable("HOME")?.join(".cache/socbfs"),
             },
         };
-        let folder = base.join("programs");
-        match fs::create_dir_all(&folder) {
-            Ok(()) => Some(Self { folder }),
+        Self::in_folder(&base.join("programs"))
+    }
+
+    /// In `folder`, which is made where it is absent. `None` where it can't be.
+    pub(super) fn in_folder(folder: &Path) -> Option<Self> {
+        match fs::create_dir_all(folder) {
+            Ok(()) => Some(Self { folder: folder.to_owned() }),
             Err(error) => {
                 log::debug!("no cache of programs at {}: {error}", folder.display());
                 None

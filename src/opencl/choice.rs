@@ -60,6 +60,7 @@ pub fn choose(devices: &[DeviceInfo], choice: &DeviceChoice) -> Result<Vec<Devic
             let any = || largest(devices.iter().enumerate().filter(|(_, device)| device.unusable.is_none()));
             vec![gpu().or_else(any).ok_or_else(|| nothing_fits(devices, "gpu"))?]
         }
+        DeviceChoice::Named(names) if names.is_empty() => return Err(nothing_fits(devices, ",")),
         DeviceChoice::Named(names) => {
             let mut chosen = Vec::with_capacity(names.len());
             for name in names {
@@ -144,6 +145,7 @@ mod tests {
         for word in ["adreno", "Mali-T628", "pthread", "Vivante"] {
             assert!(error.contains(word), "{error}");
         }
+        assert!(matches!(choose(&board(), &" , ".parse().unwrap()), Err(OpenClError::NoMatch { .. })));
         let error = choose(&board(), &"vivante".parse().unwrap()).unwrap_err().to_string();
         assert!(error.contains("no compiler"), "{error}");
     }

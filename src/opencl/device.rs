@@ -2,8 +2,9 @@
 
 use std::{
     fmt,
+    path::Path,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -12,10 +13,12 @@ use cl3::{
     command_queue::{create_command_queue, finish, flush, release_command_queue},
     context::{CL_CONTEXT_PLATFORM, create_context, release_context},
     event::release_event,
+    program::release_program,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
+    cache::Cache,
     error::{Called, DeviceError, OpenClError},
     info::DeviceInfo,
     kernel::Kernel,
@@ -62,6 +65,14 @@ pub struct Device {
     used: AtomicU64,
     context: Handle,
     queue: Handle,
+    /// Programs built so far, by source and options: handles only, for a [`Program`] holds the device.
+    built: Mutex<Vec<Built>>,
+}
+
+struct Built {
+    source: String,
+    options: String,
+    handle: Handle,
 }
 
 // SAFETY: contexts and queues of OpenCL may be used by any thread, and by several at a time (OpenCL 1.2, appendix A.2).
@@ -93,7 +104,7 @@ impl Device {
             }
         };
         let (budget, limits) = (limits.global_bytes, limits.within(info));
-        Ok(Arc::new(Self { info: info.clone(), limits, budget, used: AtomicU64::new(0), context, queue }))
+        Ok(Arc::new(Self { info: info.clone(), limits, budget, used: AtomicU64::new(0), context, queue, built: Mutex::default() }))
     }
 
     /// What the device says of itself.
@@ -147,12 +158,32 @@ impl Device {
         flush(self.queue).called("clFlush")
     }
 
-    /// Builds `source` with `options`, or loads it from the cache on disk.
+    /// Builds `source` with `options`, unless this device has done so before, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`,
+    /// else `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. Without a cache where that can't be written or
+    /// `SOCBFS_CACHE_DIR` is set to nothing.
     ///
     /// # Errors
     /// [`OpenClError::Build`] with the compiler's log.
     pub fn program(self: &Arc<Self>, source: &str, options: &str) -> Result<Program, OpenClError> {
-        Program::new(self, source, options)
+        // Held while a program is built: some drivers do not take two builds at a time well.
+        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |old: &&Built| old.source == source && old.options == options;
+        if let Some(program) = built.iter().find(same).and_then(|old| Program::again(self, old.handle)) {
+            return Ok(program);
+        }
+        let program = Program::new(self, Cache::of_user(), source, options)?;
+        if let Some(handle) = program.retained() {
+            built.push(Built { source: source.to_owned(), options: options.to_owned(), handle });
+        }
+        Ok(program)
+    }
+
+    /// As [`program`](Self::program), with the cache in `folder`, and from there or from source each time.
+    ///
+    /// # Errors
+    /// As [`program`](Self::program).
+    pub fn program_in(self: &Arc<Self>, folder: &Path, source: &str, options: &str) -> Result<Program, OpenClError> {
+        Program::new(self, Cache::in_folder(folder), source, options)
     }
 
     pub(super) fn id(&self) -> Handle {
@@ -194,8 +225,12 @@ impl Drop for Device {
     fn drop(&mut self) {
         // Errors of the last moment help nobody.
         let _ = finish(self.queue);
-        // SAFETY: made by `open`; programs, kernels and memory hold the device, so none of them is left.
+        let built = self.built.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: made by `open` and `program`; programs, kernels and memory hold the device, so none of them is left.
         unsafe {
+            for old in built.drain(..) {
+                let _ = release_program(old.handle);
+            }
             let _ = release_command_queue(self.queue);
             let _ = release_context(self.context);
         }

@@ -130,6 +130,8 @@ pub const OUT_OF_RANGE: i32 = -9004;
 pub const HOST_ONLY: i32 = -9005;
 /// Memory of another device than the kernel's.
 pub const OTHER_DEVICE: i32 = -9006;
+/// A level for a device in a search that has none.
+pub const NO_DEVICE: i32 = -9007;
 /// NVIDIA's own code for a kernel that accessed memory it must not; it stands in no header.
 const NVIDIA_FAULT: i32 = -9999;
 
@@ -143,6 +145,9 @@ pub struct DeviceError {
 }
 
 impl DeviceError {
+    /// See [`NO_DEVICE`].
+    pub(crate) const NONE: Self = Self { call: "search", code: NO_DEVICE };
+
     /// The code's name in OpenCL's headers, or in this module.
     pub fn name(&self) -> &'static str {
         match self.code {
@@ -152,6 +157,7 @@ impl DeviceError {
             OUT_OF_RANGE => "OUT_OF_RANGE",
             HOST_ONLY => "HOST_ONLY",
             OTHER_DEVICE => "OTHER_DEVICE",
+            NO_DEVICE => "NO_DEVICE",
             NVIDIA_FAULT => "NVIDIA_FAULT",
             code => error_text(code),
         }
@@ -166,6 +172,7 @@ impl DeviceError {
             OUT_OF_RANGE => "the range does not lie inside the buffer",
             HOST_ONLY => "the memory was made without a device",
             OTHER_DEVICE => "the memory belongs to another device",
+            NO_DEVICE => "the level was planned for a device, but the search was set up without one",
             NVIDIA_FAULT => "a kernel read or wrote outside its buffers, and the driver gave the device up",
             CL_OUT_OF_RESOURCES => {
                 "the device ran out of resources, or a kernel faulted or ran too long and the driver gave the device up (see dmesg)"

@@ -166,12 +166,6 @@ fn device(platform_id: Handle, platform: &str, platform_version: &str, id: Handl
     let property = |what| get_device_data(id, what);
     let words = |what| text(property(what));
     let number = |what| number(property(what).called("clGetDeviceInfo")).unwrap_or(0);
-    let kind = match number(CL_DEVICE_TYPE) {
-        kind if kind & CL_DEVICE_TYPE_GPU != 0 => DeviceKind::Gpu,
-        kind if kind & CL_DEVICE_TYPE_ACCELERATOR != 0 => DeviceKind::Accelerator,
-        kind if kind & CL_DEVICE_TYPE_CPU != 0 => DeviceKind::Cpu,
-        _ => DeviceKind::Other,
-    };
     let svm = number(CL_DEVICE_SVM_CAPABILITIES);
     let mut info = DeviceInfo {
         platform: platform.to_owned(),
@@ -181,7 +175,7 @@ fn device(platform_id: Handle, platform: &str, platform_version: &str, id: Handl
         driver: words(CL_DRIVER_VERSION),
         version: words(CL_DEVICE_VERSION),
         c_version: words(CL_DEVICE_OPENCL_C_VERSION),
-        kind,
+        kind: kind(number(CL_DEVICE_TYPE)),
         compute_units: clamped(number(CL_DEVICE_MAX_COMPUTE_UNITS)),
         max_work_group: number(CL_DEVICE_MAX_WORK_GROUP_SIZE) as usize,
         max_work_item_sizes: sizes(property(CL_DEVICE_MAX_WORK_ITEM_SIZES).unwrap_or_default()),
@@ -201,6 +195,17 @@ fn device(platform_id: Handle, platform: &str, platform_version: &str, id: Handl
     let yes = |what| number(what) != 0;
     info.unusable = unusable(&info, yes(CL_DEVICE_AVAILABLE), yes(CL_DEVICE_COMPILER_AVAILABLE), yes(CL_DEVICE_ENDIAN_LITTLE));
     info
+}
+
+/// What `bits` say. Who claims to be several things at once (Oclgrind, the simulator, says CPU, GPU and accelerator) is none of them: it must
+/// not be taken for a GPU.
+fn kind(bits: u64) -> DeviceKind {
+    match bits & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR) {
+        CL_DEVICE_TYPE_CPU => DeviceKind::Cpu,
+        CL_DEVICE_TYPE_GPU => DeviceKind::Gpu,
+        CL_DEVICE_TYPE_ACCELERATOR => DeviceKind::Accelerator,
+        _ => DeviceKind::Other,
+    }
 }
 
 /// Why kernels can't run on it.
@@ -312,6 +317,15 @@ pub(super) mod tests {
         assert!(why(&small, [true; 3]).contains("65535"));
         let empty = DeviceInfo { compute_units: 0, ..good };
         assert!(why(&empty, [true; 3]).contains("compute units"));
+    }
+
+    #[test]
+    fn a_device_that_claims_to_be_everything_is_no_gpu() {
+        assert_eq!(kind(CL_DEVICE_TYPE_GPU | 1), DeviceKind::Gpu);
+        assert_eq!(kind(CL_DEVICE_TYPE_CPU), DeviceKind::Cpu);
+        assert_eq!(kind(CL_DEVICE_TYPE_ACCELERATOR), DeviceKind::Accelerator);
+        assert_eq!(kind(CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR), DeviceKind::Other);
+        assert_eq!(kind(0), DeviceKind::Other);
     }
 
     #[test]

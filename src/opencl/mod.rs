@@ -25,7 +25,9 @@ mod program;
 pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose};
 pub use device::{Device, Limits};
-pub use error::{ARGUMENT_FREED, DeviceError, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, OTHER_DEVICE, OUT_OF_RANGE, OpenClError};
+pub use error::{
+    ARGUMENT_FREED, DeviceError, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE, OUT_OF_RANGE, OpenClError,
+};
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
 pub use kernel::{Argument, Kernel};
 pub use program::Program;

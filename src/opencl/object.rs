@@ -13,8 +13,8 @@ use std::{
 
 use cl3::{
     command_queue::{
-        enqueue_fill_buffer, enqueue_map_buffer, enqueue_read_buffer, enqueue_svm_map, enqueue_svm_unmap, enqueue_unmap_mem_object,
-        enqueue_write_buffer,
+        enqueue_fill_buffer, enqueue_map_buffer, enqueue_read_buffer, enqueue_svm_map, enqueue_svm_mem_fill, enqueue_svm_unmap,
+        enqueue_unmap_mem_object, enqueue_write_buffer,
     },
     error_codes::CL_MAP_FAILURE,
     memory::{
@@ -27,6 +27,7 @@ use cl3::{
 use super::{
     device::{Device, release},
     error::{ARGUMENT_FREED, Called, DeviceError, HOST_OWNS_ARGUMENT, OUT_OF_RANGE, OpenClError},
+    plain::Plain,
 };
 
 /// Alignment that every device and every host accepts: a page.
@@ -76,10 +77,10 @@ enum Handle {
 /// Whole pages of the host that stay where they are.
 ///
 /// # Safety
-/// [`pages`](Self::pages) must give memory that is a multiple of [`PAGE`] long, readable and writable, used by nobody else, and
-/// that stays where it is when the value is moved, until it is dropped.
+/// [`pages`](Self::pages) must give memory that starts at a multiple of [`PAGE`], is readable and writable and used by nobody else for the
+/// bytes it says, rounded up to a page, and that stays where it is when the value is moved, until it is dropped.
 pub(crate) unsafe trait Pages: Any + Send + Sync {
-    /// Where they start, and how many bytes they are.
+    /// Where they start, and how many bytes of them are used.
     fn pages(&mut self) -> (NonNull<c_void>, usize);
 }
 
@@ -100,7 +101,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// `bytes` of memory (at least one page, for devices refuse to give none), with undefined contents, held by the device.
+    /// `bytes` of memory (one, where none are asked for), with undefined contents, held by the device.
     ///
     /// # Errors
     /// [`OpenClError::TooLarge`], [`OpenClError::OutOfMemory`].
@@ -128,8 +129,12 @@ impl Memory {
     /// # Safety
     /// As [`new`](Self::new).
     unsafe fn made(device: &Arc<Device>, kind: MemoryKind, bytes: usize, what: &'static str) -> Result<Self, OpenClError> {
-        // An address space has no room for a graph so large that this could overflow, and a refusal follows in any case.
-        let bytes = bytes.max(1).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
+        // Devices refuse to give none. Memory of the host is shared by whole pages, where the device's largest buffer allows.
+        let bytes = bytes.max(1);
+        let bytes = match (kind, bytes.checked_next_multiple_of(PAGE)) {
+            (MemoryKind::OverHost { .. }, Some(whole)) if whole as u64 <= device.max_alloc_bytes() => whole,
+            _ => bytes,
+        };
         device.take(bytes as u64, what)?;
         let context = device.context();
         let buffer = |flags, host| {
@@ -279,20 +284,40 @@ impl Memory {
     }
 
     /// Lets the device write `pattern` over and over into `bytes` bytes from `offset`. Does not wait.
-    pub(super) fn fill<T: Copy>(&self, pattern: T, offset: usize, bytes: usize) -> Result<(), DeviceError> {
-        let Some(buffer) = self.range(offset, bytes, "clEnqueueFillBuffer")? else { return Ok(()) };
+    pub(crate) fn fill<T: Plain>(&self, pattern: T, offset: usize, bytes: usize) -> Result<(), DeviceError> {
         let (start, size) = (std::ptr::from_ref(&pattern).cast::<c_void>(), size_of::<T>());
-        // SAFETY: the range lies inside the buffer and is made of whole patterns; the pattern is copied by the call.
-        let event = unsafe { enqueue_fill_buffer(self.device.queue(), buffer, start, size, offset, bytes, 0, std::ptr::null()) };
-        release(event.called("clEnqueueFillBuffer")?);
+        let queue = self.device.queue();
+        let (call, event) = match self.handle {
+            Handle::Buffer(_) => {
+                const CALL: &str = "clEnqueueFillBuffer";
+                let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
+                // SAFETY: the range lies inside the buffer and is made of whole patterns; the pattern is copied by the call.
+                (CALL, unsafe { enqueue_fill_buffer(queue, buffer, start, size, offset, bytes, 0, std::ptr::null()) })
+            }
+            Handle::Svm(memory) => {
+                const CALL: &str = "clEnqueueSVMMemFill";
+                if bytes == 0 {
+                    return Ok(());
+                }
+                if !self.holds(offset, bytes) {
+                    return Err(DeviceError { call: CALL, code: OUT_OF_RANGE });
+                }
+                // SAFETY: as above, of the allocation.
+                (CALL, unsafe { enqueue_svm_mem_fill(queue, memory.as_ptr().byte_add(offset), start, size, bytes, 0, std::ptr::null()) })
+            }
+        };
+        release(event.called(call)?);
         Ok(())
+    }
+
+    fn holds(&self, offset: usize, bytes: usize) -> bool {
+        offset.checked_add(bytes).is_some_and(|end| end <= self.bytes)
     }
 
     /// The buffer, where the range lies inside it; `None` of an empty range, which OpenCL refuses.
     fn range(&self, offset: usize, bytes: usize, call: &'static str) -> Result<Option<*mut c_void>, DeviceError> {
-        let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         match self.handle {
-            Handle::Buffer(buffer) if inside => Ok((bytes > 0).then_some(buffer)),
+            Handle::Buffer(buffer) if self.holds(offset, bytes) => Ok((bytes > 0).then_some(buffer)),
             _ => Err(DeviceError { call, code: OUT_OF_RANGE }),
         }
     }

@@ -7,7 +7,7 @@ use cl3::{
     info_type::InfoType,
     program::{
         CL_PROGRAM_BINARIES, CL_PROGRAM_BUILD_LOG, build_program, create_program_with_binary, create_program_with_source,
-        get_program_build_data, get_program_info, release_program,
+        get_program_build_data, get_program_info, release_program, retain_program,
     },
 };
 
@@ -32,9 +32,8 @@ unsafe impl Sync for Program {}
 
 impl Program {
     /// From the cache, else from source (and then into the cache).
-    pub(super) fn new(device: &Arc<Device>, source: &str, options: &str) -> Result<Self, OpenClError> {
+    pub(super) fn new(device: &Arc<Device>, cache: Option<Cache>, source: &str, options: &str) -> Result<Self, OpenClError> {
         let options_c = CString::new(options).map_err(|_| OpenClError::ZeroByte(options.to_owned()))?;
-        let cache = Cache::of_user();
         let key = Key::new(device.info(), source, options);
         if let Some(binary) = cache.as_ref().and_then(|cache| cache.load(&key)) {
             match Self::from_binary(device, &binary, &options_c) {
@@ -48,6 +47,20 @@ impl Program {
             cache.store(&key, &binary);
         }
         Ok(program)
+    }
+
+    /// Another reference to a program that was built before.
+    pub(super) fn again(device: &Arc<Device>, handle: *mut std::ffi::c_void) -> Option<Self> {
+        // SAFETY: the device keeps the handle alive.
+        unsafe { retain_program(handle) }.ok()?;
+        Some(Self { device: Arc::clone(device), handle, from_cache: true })
+    }
+
+    /// A reference of its own to the handle, for the device to keep.
+    pub(super) fn retained(&self) -> Option<*mut std::ffi::c_void> {
+        // SAFETY: the handle lives as long as `self`.
+        unsafe { retain_program(self.handle) }.ok()?;
+        Some(self.handle)
     }
 
     fn from_source(device: &Arc<Device>, source: &str, options: &str, options_c: &CString) -> Result<Self, OpenClError> {
@@ -108,7 +121,7 @@ impl Program {
         Kernel::new(self, name)
     }
 
-    /// Whether it was loaded from the cache on disk.
+    /// Whether it was not compiled now: it came from the cache on disk, or had been built before.
     pub fn from_cache(&self) -> bool {
         self.from_cache
     }

@@ -1,13 +1,23 @@
 //! Who decides the direction of each level. Policies are pure: no clock, no device (design rule 3).
 
 mod alpha_beta;
+mod asynchronous;
+mod concurrent;
 mod planner;
 mod sampled;
+mod selective;
+mod text;
 
 use serde::{Deserialize, Serialize};
 
-pub use planner::PolicyPlanner;
+pub use asynchronous::Parting;
+pub use concurrent::Splitting;
+pub use planner::{PolicyPlanner, Runs};
 pub use sampled::SampledCosts;
+pub use selective::{Line, NEVER, Threshold, Thresholds};
+use text::PolicyTable;
+
+use crate::bfs::GpuKernel;
 
 /// Beamer's alpha as the GAP benchmark ships it: a starting point, not an optimum.
 pub const DEFAULT_ALPHA: f64 = 15.0;
@@ -17,20 +27,23 @@ pub const DEFAULT_BETA: f64 = 18.0;
 
 /// A policy, as named on the command line and tagged in TOML.
 ///
-/// On the command line `auto`, `tc`, `bc`, `alpha-beta`, `alpha-beta:ALPHA,BETA`, `sampled` or `sampled:WORD,VERTEX,PROBE`; in TOML
-/// a table with the key `kind` and, for `alpha-beta`, the optional keys `alpha` and `beta`, for `sampled` the optional keys
-/// `word`, `vertex` and `probe` (see [`SampledCosts`]).
+/// On the command line a name, with parameters behind a colon: `alpha-beta:ALPHA,BETA`, `sampled:WORD,VERTEX,PROBE`,
+/// `selective:EDGES,VERTICES`, `concurrent:EDGES,VERTICES,PERMILLE`, `asynchronous:EDGES,PERMILLE`. In TOML a table with the
+/// key `kind` and the optional keys `alpha`, `beta`; `word`, `vertex`, `probe`; `top_down_gpu_from_edges`,
+/// `bottom_up_gpu_from_vertices`; `top_down_split_from_edges`, `bottom_up_split_from_vertices`, `gpu_permille`; `from_edges`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", try_from = "PolicyTable")]
+#[serde(try_from = "PolicyTable", into = "PolicyTable")]
 #[non_exhaustive]
 pub enum Policy {
-    /// The best for the graph at hand.
+    /// The best for the graph and the devices at hand.
     #[default]
     Auto,
     /// Always top-down on the CPU.
     Tc,
     /// Always bottom-up on the CPU.
     Bc,
+    /// Always the same kernel on the GPU: `tg`, `tgm`, `bg` or `bgc`.
+    Gpu(GpuKernel),
     /// Beamer's alpha and beta.
     AlphaBeta {
         /// Bottom-up when frontier edges exceed unvisited edges / alpha.
@@ -40,6 +53,12 @@ pub enum Policy {
     },
     /// Costs compared on a sample of unvisited vertices.
     Sampled(SampledCosts),
+    /// CPU or GPU, level by level. `None`: by thresholds that are yet to be measured; until then everything runs on the CPU.
+    Selective(Option<Thresholds>),
+    /// Both at the same time, level by level.
+    Concurrent(Splitting),
+    /// Both from one level on to the end.
+    Asynchronous(Parting),
 }
 
 /// A policy that could not be understood.
@@ -47,7 +66,10 @@ pub enum Policy {
 #[non_exhaustive]
 pub enum PolicyError {
     /// The name is not one of ours.
-    #[error("unknown policy {0:?}; known: auto, tc, bc, alpha-beta[:ALPHA,BETA], sampled[:WORD,VERTEX,PROBE]")]
+    #[error(
+        "unknown policy {0:?}; known: auto, tc, bc, tg, tgm, bg, bgc, alpha-beta[:ALPHA,BETA], sampled[:WORD,VERTEX,PROBE], \
+         selective[:EDGES,VERTICES], concurrent[:EDGES,VERTICES,PERMILLE], asynchronous[:EDGES,PERMILLE]"
+    )]
     Unknown(String),
     /// The policy has no such parameter.
     #[error("policy {kind} does not take {given}")]
@@ -57,12 +79,19 @@ pub enum PolicyError {
         /// What was given.
         given: String,
     },
-    /// The text behind `alpha-beta:` is not two numbers.
-    #[error("alpha-beta takes two numbers, as in alpha-beta:15,18; {0:?} is not that")]
-    NotTwoNumbers(String),
-    /// The text behind `sampled:` is not three numbers.
-    #[error("sampled takes three costs, as in sampled:0.5,0.25,0.35; {0:?} is not that")]
-    NotThreeNumbers(String),
+    /// The text behind the colon is not what the policy takes.
+    #[error("{kind} takes {wanted}; {given:?} is not that")]
+    BadParameters {
+        /// The policy.
+        kind: &'static str,
+        /// What it takes, with an example.
+        wanted: &'static str,
+        /// What was given.
+        given: String,
+    },
+    /// A share that is more than the whole.
+    #[error("gpu_permille is {0}; it must be a number of thousandths, 1 to 999")]
+    NotAShare(u16),
     /// A threshold that can't be one.
     #[error("{name} is {value}; it must be a finite number above 0")]
     OutOfRange {
@@ -80,22 +109,37 @@ impl Policy {
             Self::Auto => "auto",
             Self::Tc => "tc",
             Self::Bc => "bc",
+            Self::Gpu(GpuKernel::Tg) => "tg",
+            Self::Gpu(GpuKernel::Tgm) => "tgm",
+            Self::Gpu(GpuKernel::Bg) => "bg",
+            Self::Gpu(GpuKernel::Bgc) => "bgc",
             Self::AlphaBeta { .. } => "alpha-beta",
             Self::Sampled(_) => "sampled",
+            Self::Selective(_) => "selective",
+            Self::Concurrent(_) => "concurrent",
+            Self::Asynchronous(_) => "asynchronous",
         }
+    }
+
+    /// Whether it makes no sense without an OpenCL device.
+    pub fn needs_device(&self) -> bool {
+        matches!(self, Self::Gpu(_) | Self::Selective(_) | Self::Concurrent(_) | Self::Asynchronous(_))
     }
 
     /// Checks the values of the parameters.
     ///
     /// # Errors
-    /// [`PolicyError::OutOfRange`] for a threshold that is not a finite number above 0.
+    /// [`PolicyError::OutOfRange`] for a threshold that is not a finite number above 0, [`PolicyError::NotAShare`].
     pub fn validate(&self) -> Result<(), PolicyError> {
         match *self {
             Self::AlphaBeta { alpha, beta } => positive("alpha", alpha).and_then(|()| positive("beta", beta)),
             Self::Sampled(SampledCosts { word, vertex, probe }) => {
                 positive("word", word).and_then(|()| positive("vertex", vertex)).and_then(|()| positive("probe", probe))
             }
-            Self::Auto | Self::Tc | Self::Bc => Ok(()),
+            Self::Concurrent(Splitting { gpu_permille, .. }) | Self::Asynchronous(Parting { gpu_permille, .. }) => {
+                if (1..1000).contains(&gpu_permille) { Ok(()) } else { Err(PolicyError::NotAShare(gpu_permille)) }
+            }
+            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Selective(_) => Ok(()),
         }
     }
 
@@ -104,8 +148,15 @@ impl Policy {
             "auto" => Ok(Self::Auto),
             "tc" => Ok(Self::Tc),
             "bc" => Ok(Self::Bc),
+            "tg" => Ok(Self::Gpu(GpuKernel::Tg)),
+            "tgm" => Ok(Self::Gpu(GpuKernel::Tgm)),
+            "bg" => Ok(Self::Gpu(GpuKernel::Bg)),
+            "bgc" => Ok(Self::Gpu(GpuKernel::Bgc)),
             "sampled" => Ok(Self::Sampled(SampledCosts::default())),
             "alpha-beta" => Ok(Self::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }),
+            "selective" => Ok(Self::Selective(None)),
+            "concurrent" => Ok(Self::Concurrent(Splitting::default())),
+            "asynchronous" => Ok(Self::Asynchronous(Parting::default())),
             _ => Err(PolicyError::Unknown(kind.to_owned())),
         }
     }
@@ -115,97 +166,17 @@ fn positive(name: &'static str, value: f64) -> Result<(), PolicyError> {
     if value.is_finite() && value > 0.0 { Ok(()) } else { Err(PolicyError::OutOfRange { name, value }) }
 }
 
-impl std::str::FromStr for Policy {
-    type Err = PolicyError;
-
-    fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let Some((kind, parameters)) = text.split_once(':') else { return Self::from_kind(text) };
-        let policy = match Self::from_kind(kind)? {
-            Self::AlphaBeta { .. } => {
-                let bad = || PolicyError::NotTwoNumbers(parameters.to_owned());
-                let (alpha, beta) = parameters.split_once(',').ok_or_else(bad)?;
-                let number = |text: &str| text.trim().parse().map_err(|_| bad());
-                Self::AlphaBeta { alpha: number(alpha)?, beta: number(beta)? }
-            }
-            Self::Sampled(_) => {
-                let bad = || PolicyError::NotThreeNumbers(parameters.to_owned());
-                let mut numbers = parameters.split(',').map(|text| text.trim().parse::<f64>().map_err(|_| bad()));
-                let mut number = || numbers.next().unwrap_or_else(|| Err(bad()));
-                let costs = SampledCosts { word: number()?, vertex: number()?, probe: number()? };
-                if numbers.next().is_some() {
-                    return Err(bad());
-                }
-                Self::Sampled(costs)
-            }
-            other => return Err(PolicyError::NoParameters { kind: other.kind(), given: parameters.to_owned() }),
-        };
-        policy.validate()?;
-        Ok(policy)
-    }
-}
-
-impl std::fmt::Display for Policy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::AlphaBeta { alpha, beta } => write!(f, "alpha-beta:{alpha},{beta}"),
-            Self::Sampled(costs) if *costs != SampledCosts::default() => {
-                write!(f, "sampled:{},{},{}", costs.word, costs.vertex, costs.probe)
-            }
-            other => f.write_str(other.kind()),
-        }
-    }
-}
-
-/// A policy as it stands in a TOML table. A struct of its own, because serde ignores unknown keys beside a tag without fields.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PolicyTable {
-    kind: String,
-    alpha: Option<f64>,
-    beta: Option<f64>,
-    word: Option<f64>,
-    vertex: Option<f64>,
-    probe: Option<f64>,
-}
-
-impl TryFrom<PolicyTable> for Policy {
-    type Error = PolicyError;
-
-    fn try_from(table: PolicyTable) -> Result<Self, PolicyError> {
-        let PolicyTable { kind, alpha, beta, word, vertex, probe } = table;
-        let none_of = |policy: &Self, keys: &[(&str, Option<f64>)]| match keys.iter().find_map(|&(key, value)| Some((key, value?))) {
-            Some((key, value)) => Err(PolicyError::NoParameters { kind: policy.kind(), given: format!("{key} = {value}") }),
-            None => Ok(()),
-        };
-        let (thresholds, costs) = ([("alpha", alpha), ("beta", beta)], [("word", word), ("vertex", vertex), ("probe", probe)]);
-        let mut policy = Self::from_kind(&kind)?;
-        if !matches!(policy, Self::AlphaBeta { .. }) {
-            none_of(&policy, &thresholds)?;
-        }
-        if !matches!(policy, Self::Sampled(_)) {
-            none_of(&policy, &costs)?;
-        }
-        match &mut policy {
-            Self::AlphaBeta { alpha: a, beta: b } => (*a, *b) = (alpha.unwrap_or(*a), beta.unwrap_or(*b)),
-            Self::Sampled(costs) => {
-                costs.word = word.unwrap_or(costs.word);
-                costs.vertex = vertex.unwrap_or(costs.vertex);
-                costs.probe = probe.unwrap_or(costs.probe);
-            }
-            _ => {}
-        }
-        policy.validate()?;
-        Ok(policy)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn text_and_display_are_inverse() {
-        for text in ["auto", "tc", "bc", "sampled", "sampled:0.5,1,2.25", "alpha-beta:15,18", "alpha-beta:0.5,24.25"] {
+        for text in ["auto", "tc", "bc", "tg", "tgm", "bg", "bgc", "sampled", "sampled:0.5,1,2.25", "alpha-beta:15,18"]
+            .into_iter()
+            .chain(["alpha-beta:0.5,24.25", "selective", "selective:1000,never", "selective:0,77", "concurrent"])
+            .chain(["concurrent:100,never,250", "asynchronous", "asynchronous:99,1"])
+        {
             assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
         }
         assert_eq!("alpha-beta".parse(), Ok(Policy::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }));
@@ -219,8 +190,13 @@ mod tests {
         assert_eq!(refused(""), PolicyError::Unknown(String::new()));
         assert_eq!(refused("tc:1"), PolicyError::NoParameters { kind: "tc", given: "1".into() });
         for text in ["alpha-beta:", "alpha-beta:15", "alpha-beta:15;18", "alpha-beta:15,x", "alpha-beta:1,2,3"] {
-            assert!(matches!(refused(text), PolicyError::NotTwoNumbers(_)), "{text}");
+            assert!(matches!(refused(text), PolicyError::BadParameters { kind: "alpha-beta", .. }), "{text}");
         }
+        for text in ["selective:1", "selective:1,2,3", "selective:-1,2", "concurrent:1,2", "concurrent:1,2,x", "asynchronous:1"] {
+            assert!(matches!(refused(text), PolicyError::BadParameters { .. }), "{text}");
+        }
+        assert_eq!(refused("concurrent:1,1,1000"), PolicyError::NotAShare(1000));
+        assert_eq!(refused("asynchronous:1,0"), PolicyError::NotAShare(0));
         assert_eq!(refused("alpha-beta:0,18"), PolicyError::OutOfRange { name: "alpha", value: 0.0 });
         assert_eq!(refused("alpha-beta:15,-1"), PolicyError::OutOfRange { name: "beta", value: -1.0 });
         assert!(matches!(refused("alpha-beta:nan,1"), PolicyError::OutOfRange { name: "alpha", .. }));
@@ -234,6 +210,8 @@ mod tests {
         assert_eq!(read("kind = 'alpha-beta'\nalpha = 50").unwrap(), Policy::AlphaBeta { alpha: 50.0, beta: DEFAULT_BETA });
         for (text, reason) in [
             ("kind = 'tc'\nalpha = 3", "tc does not take alpha"),
+            ("kind = 'selective'\ngpu_permille = 3", "selective does not take gpu_permille"),
+            ("kind = 'concurrent'\ngpu_permille = 1000", "1 to 999"),
             ("kind = 'alpha-beta'\ngamma = 3", "gamma"),
             ("kind = 'alpha-beta'\nbeta = 0", "above 0"),
             ("alpha = 3", "kind"),
@@ -245,7 +223,18 @@ mod tests {
 
     #[test]
     fn written_toml_reads_back() {
-        for policy in [Policy::Auto, Policy::Bc, Policy::AlphaBeta { alpha: 2.5, beta: 7.0 }, Policy::Sampled(SampledCosts::default())] {
+        let thresholds = Thresholds { top_down: Threshold::at(5), bottom_up: Threshold { go: NEVER, stay: 7 } };
+        for policy in [
+            Policy::Auto,
+            Policy::Bc,
+            Policy::Gpu(GpuKernel::Tgm),
+            Policy::AlphaBeta { alpha: 2.5, beta: 7.0 },
+            Policy::Sampled(SampledCosts::default()),
+            Policy::Selective(None),
+            Policy::Selective(Some(thresholds)),
+            Policy::Concurrent(Splitting { gpu_permille: 1, ..Splitting::default() }),
+            Policy::Asynchronous(Parting { from_edges: 1, gpu_permille: 999 }),
+        ] {
             assert_eq!(toml::from_str::<Policy>(&toml::to_string(&policy).unwrap()).unwrap(), policy);
         }
     }

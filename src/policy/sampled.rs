@@ -35,13 +35,13 @@ impl SampledCosts {
 
     /// Whether the decision is open: top-down costs more than the best bottom-up level could, in which every unvisited
     /// vertex finds its parent at once.
-    pub(super) fn wants_sample(&self, stats: &LevelStats) -> bool {
+    pub(crate) fn wants_sample(&self, stats: &LevelStats) -> bool {
         stats.frontier_edges as f64 > self.bottom_up(stats, 1.0)
     }
 
     /// Decides. Without a sample either top-down is cheaper for sure, or no unvisited vertex was met: then what is left is
     /// little, and the direction stays.
-    pub(super) fn is_bottom_up(&self, stats: &LevelStats) -> bool {
+    pub(crate) fn is_bottom_up(&self, stats: &LevelStats) -> bool {
         match stats.sampled_probes {
             Some(probes) => self.bottom_up(stats, f64::from(probes)) < stats.frontier_edges as f64,
             None => self.wants_sample(stats) && stats.previous_direction == Some(Direction::BottomUp),

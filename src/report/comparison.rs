@@ -223,7 +223,12 @@ fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
 
 /// Collects the leaves at which two values differ. Figures of the run itself are no settings and are passed over.
 fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String; 2])>) {
-    if ALWAYS_DIFFERENT.contains(&name) || name == "layout.steps" || name == "layout.construction_seconds" || a == b {
+    let measured = ALWAYS_DIFFERENT.contains(&name)
+        || matches!(name, "layout.steps" | "layout.construction_seconds" | "search.thresholds")
+        || name.ends_with(".handover");
+    // A record of an older build has no key where a newer one has nothing to say.
+    let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    if measured || a == b || (nothing(a) && nothing(b)) {
         return;
     }
     match (a, b) {
@@ -231,6 +236,11 @@ fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String;
             for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
                 let value = |map: &Map<String, Value>| map.get(key).cloned().unwrap_or(Value::Null);
                 differing(&format!("{name}.{key}"), &value(left), &value(right), found);
+            }
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            for (index, (a, b)) in left.iter().zip(right).enumerate() {
+                differing(&format!("{name}[{index}]"), a, b, found);
             }
         }
         _ => {

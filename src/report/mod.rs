@@ -2,6 +2,7 @@
 
 mod arrays;
 mod comparison;
+mod devices;
 mod energy;
 mod graph500;
 mod info;
@@ -13,6 +14,7 @@ use std::io::{self, Write};
 
 pub use arrays::{ArrayError, ArrayFormat, Column, read_array, write_array};
 pub use comparison::{Comparison, ComparisonError, Run};
+pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use graph500::graph500;
 pub use info::info;
 pub use table::table;
@@ -112,7 +114,16 @@ mod tests {
                 bytes: 123 << 20,
                 steps: vec![StepRecord { step: "count degrees", seconds: 0.125, peak_bytes: Some(1 << 30) }],
             },
-            search: SearchRecord { policy: "auto".into(), threads: 2, simd: Simd::Scalar, cpus: vec![0, 1], board: "generic".into() },
+            search: SearchRecord {
+                policy: "auto".into(),
+                threads: 2,
+                simd: Simd::Scalar,
+                cpus: vec![0, 1],
+                board: "generic".into(),
+                devices: Vec::new(),
+                thresholds: None,
+                fallen_back: None,
+            },
             roots_asked: roots.len(),
             valid: true,
             summary: Summary::new(&roots, 16_775_900),

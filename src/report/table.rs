@@ -9,6 +9,7 @@ use super::{
 use crate::{
     bench::{Record, Summary},
     graph::Order,
+    policy::NEVER,
 };
 
 /// Width of the column of names.
@@ -92,7 +93,28 @@ fn search(out: &mut String, record: &Record) -> fmt::Result {
         [] => "not bound to CPUs".to_owned(),
         cpus => format!("bound to CPU {}", cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
     };
-    row(out, "Search", format_args!("{}, {bound}, {}, policy {}", counted(s.threads as u64, "thread", "threads"), s.simd, s.policy))
+    row(out, "Search", format_args!("{}, {bound}, {}, policy {}", counted(s.threads as u64, "thread", "threads"), s.simd, s.policy))?;
+    for device in &s.devices {
+        let used = &device.used;
+        let parts = if used.parts == 1 { String::new() } else { format!(", neighbours in {} parts", used.parts) };
+        let copied = if used.zero_copy { "in place" } else { "copied" };
+        row(out, "Device", format_args!("{} ({}, driver {})", used.name, used.platform, used.driver))?;
+        let items = counted(used.group as u64, "item", "items");
+        row(out, "", format_args!("work-groups of {items}{parts}; graph {copied}; memory by {}", device.memory_way))?;
+    }
+    if let Some(measured) = &s.thresholds {
+        let shown = |from: u64| if from == NEVER { "never".to_owned() } else { format!("from {}", grouped(from)) };
+        let (top_down, bottom_up) = (shown(measured.thresholds.top_down.go), shown(measured.thresholds.bottom_up.go));
+        row(
+            out,
+            "Thresholds",
+            format_args!("on the GPU: top-down {top_down} edges of the frontier, bottom-up {bottom_up} unvisited vertices"),
+        )?;
+    }
+    match &s.fallen_back {
+        Some(reason) => row(out, "", format_args!("WITHOUT the device for some searches: {reason}")),
+        None => Ok(()),
+    }
 }
 
 fn validation(out: &mut String, record: &Record) -> fmt::Result {

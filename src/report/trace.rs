@@ -3,16 +3,29 @@
 use std::fmt::Write;
 
 use super::numbers::{general, grouped, seconds};
-use crate::bfs::{Direction, LevelRecord};
+use crate::bfs::{Direction, LevelRecord, Placement};
 
 /// A table with one line for each level: what the policy saw, what it decided, what was found, how long it took.
 /// Levels that went by in one go share a line, `4-120`, with what the policy saw at the first.
 pub fn trace(records: &[LevelRecord]) -> String {
-    const HEAD: [&str; 11] =
-        ["level", "direction", "frontier", "its edges", "unvisited", "their edges", "found", "time", "convert", "decide", "probes"];
-    let rows: Vec<[String; 11]> = records.iter().map(cells).collect();
+    const HEAD: [&str; COLUMNS] = [
+        "level",
+        "direction",
+        "on",
+        "frontier",
+        "its edges",
+        "unvisited",
+        "their edges",
+        "found",
+        "time",
+        "convert",
+        "hand over",
+        "decide",
+        "probes",
+    ];
+    let rows: Vec<[String; COLUMNS]> = records.iter().map(cells).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([HEAD[column].len()]).max().unwrap_or(0);
-    let widths: [usize; 11] = std::array::from_fn(width);
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
     let mut text = String::new();
     for row in std::iter::once(HEAD.map(str::to_owned)).chain(rows) {
         let line = row.iter().zip(widths).fold(String::new(), |mut line, (cell, width)| {
@@ -26,7 +39,19 @@ pub fn trace(records: &[LevelRecord]) -> String {
     text
 }
 
-fn cells(record: &LevelRecord) -> [String; 11] {
+const COLUMNS: usize = 13;
+
+/// Where a level ran: `cpu`, the kernel's name, or the share of the GPU.
+fn place(placement: Placement) -> String {
+    match placement {
+        Placement::Cpu => "cpu".to_owned(),
+        Placement::Gpu(kernel) => format!("{kernel:?}").to_lowercase(),
+        Placement::Split { gpu_permille } => format!("cpu+gpu {:.1} %", f64::from(gpu_permille) / 10.0),
+        Placement::Apart { gpu_permille } => format!("cpu|gpu {:.1} %", f64::from(gpu_permille) / 10.0),
+    }
+}
+
+fn cells(record: &LevelRecord) -> [String; COLUMNS] {
     let stats = &record.stats;
     let time = |nanoseconds: u64| seconds(nanoseconds as f64 / 1e9);
     [
@@ -38,6 +63,7 @@ fn cells(record: &LevelRecord) -> [String; 11] {
             Direction::TopDown => "top-down".to_owned(),
             Direction::BottomUp => "bottom-up".to_owned(),
         },
+        place(record.plan.placement),
         grouped(stats.frontier_vertices),
         grouped(stats.frontier_edges),
         grouped(stats.unvisited_vertices),
@@ -45,6 +71,7 @@ fn cells(record: &LevelRecord) -> [String; 11] {
         grouped(record.found),
         time(record.elapsed_ns),
         time(record.conversion_ns),
+        time(record.handover_ns),
         time(record.decision_ns),
         stats.sampled_probes.map_or_else(|| "-".to_owned(), |probes| general(f64::from(probes), 3)),
     ]

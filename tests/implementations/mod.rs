@@ -2,7 +2,12 @@
 //! `. tests/opencl_env` (which `tests/run` does) lets all be found that are installed.
 #![allow(dead_code, reason = "not every test needs everything")]
 
-use std::{io::Write, sync::Arc};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use socbfs::opencl::{Device, DeviceInfo, Limits, OpenClError, choose, devices};
 
@@ -36,9 +41,30 @@ pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
     found
 }
 
+/// Oclgrind mixes up the work-groups of contexts that run at the same time: its tests take turns.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// Runs `body` on every implementation that is installed, opened with `limits`.
 pub fn on_each(test: &str, limits: Limits, body: impl Fn(&str, &Arc<Device>)) {
     for (name, info) in installed(test) {
+        let _turn = (name == "Oclgrind").then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
         body(name, &Device::open(&info, limits).unwrap_or_else(|error| panic!("{name}: {error}")));
+    }
+}
+
+/// An OpenCL library, for `OPENCL_DYLIB_PATH`, that passes everything on until `SOCBFS_TEST_LOSE_AFTER` commands are enqueued, and loses
+/// the device then. `None` where there is no C compiler or no OpenCL library.
+pub fn losing_library(folder: &Path) -> Option<PathBuf> {
+    let library = folder.join("libloses.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/implementations/loses.c");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
+        .arg(&library)
+        .arg(source)
+        .args(["-Wl,--no-as-needed", "-l:libOpenCL.so.1", "-ldl"])
+        .output();
+    match built {
+        Ok(output) if output.status.success() => Some(library),
+        _ => None,
     }
 }

@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn neighbours_are_split_where_the_largest_buffer_ends() {
         let split = |arcs, bytes, at_least| EdgeParts::new(arcs, bytes, at_least, "a device").unwrap();
-        assert_eq!(split(1000, 1 << 20, 1), EdgeParts { parts: 1, edges_per_part: 1000 });
+        assert_eq!(split(1000, 1 << 20, 1), EdgeParts { parts: 1, edges_per_part: 1024 });
         assert_eq!(split(1 << 20, 1 << 20, 1), EdgeParts { parts: 4, edges_per_part: 1 << 18 });
         assert_eq!(split((1 << 20) + 1, 1 << 20, 1).parts, 5);
         assert_eq!(split(1000, 1 << 20, 7), EdgeParts { parts: 7, edges_per_part: 143 });

@@ -65,6 +65,9 @@ pub struct GpuOptions {
     pub group: Option<usize>,
     /// Spread the neighbours over at least this many buffers, 1 to 16 (0: as few as the device allows).
     pub parts: usize,
+    /// Frontiers of up to so many arcs are run by one work-group, level after level, in one launch (`None`: 16 for each of its
+    /// items; 8192 where an item works by itself).
+    pub run_arcs: Option<u32>,
     /// Words of the visited bitmap that BGC keeps in local memory (`None`: 1024, as far as there is room).
     pub cached_words: Option<usize>,
 }
@@ -82,6 +85,14 @@ pub enum GpuEngineError {
     /// A call failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The device computes something else than the kernels say.
+    #[error("kernel {kernel:?} finds wrong levels: driver {driver} has a bug that neither kind of kernels avoids; choose another device")]
+    Wrong {
+        /// The kernel.
+        kernel: GpuKernel,
+        /// Version of the driver.
+        driver: String,
+    },
 }
 
 /// Memory that a device shares.
@@ -185,12 +196,7 @@ pub(crate) struct GpuEngine<'g> {
 
 impl<'g> GpuEngine<'g> {
     /// Builds the kernels and puts the graph on `device`. `closed` are the bits of vertices that take no part.
-    pub(crate) fn new(
-        layout: &'g Layout,
-        device: &Arc<Device>,
-        closed: &[u64],
-        options: GpuOptions,
-    ) -> Result<Self, GpuEngineError> {
+    pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, closed: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
         let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS))?;
         let is_cpu = device.info().kind == DeviceKind::Cpu;
         let mut group = Self::fitting(options.group.unwrap_or(if is_cpu { 1 } else { GROUP }), device.max_work_group());
@@ -204,8 +210,8 @@ impl<'g> GpuEngine<'g> {
                 (left.min(COLLECTED) / group * group).max(2 * group)
             };
             let heavy = if group == 1 { 0 } else { HEAVY_ROUNDS * group };
-            let options = format!("-DGROUP={group} -DNEXT={collected} -DHEAVY={heavy} {}", graph.options(layout));
-            let built = device.program(&source, &options).and_then(|program| Kernels::new(&program, group > 1));
+            let flags = format!("-DGROUP={group} -DNEXT={collected} -DHEAVY={heavy} {}", graph.options(layout));
+            let built = device.program(&source, &flags).and_then(|program| Kernels::new(&program, group > 1));
             match built {
                 // A kernel may take less than the device promises, and what its local memory allows.
                 Ok(kernels) if kernels.max_group() < group => group = Self::fitting(kernels.max_group(), device.max_work_group()),
@@ -215,7 +221,8 @@ impl<'g> GpuEngine<'g> {
             }
         };
         let units = device.info().compute_units.max(1) as usize;
-        let heavies = (0..layout.csr().vertices()).filter(|&v| heavy_arcs > 0 && layout.csr().degree(v as Vertex) as usize >= heavy_arcs).count();
+        let heavies =
+            (0..layout.csr().vertices()).filter(|&v| heavy_arcs > 0 && layout.csr().degree(v as Vertex) as usize >= heavy_arcs).count();
         let padded = layout.padded();
         let free_local = (device.local_bytes().saturating_sub(kernels.bgc.local_bytes()) / 4) as usize;
         let engine = Self {
@@ -226,7 +233,7 @@ impl<'g> GpuEngine<'g> {
             level_of: None,
             group,
             groups: if group == 1 { units } else { units * GROUPS_PER_UNIT },
-            run_arcs: if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 },
+            run_arcs: options.run_arcs.map_or(if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 }, u64::from),
             heavy: (heavies > 0).then_some(heavy_arcs as u64),
             cached_words: options.cached_words.unwrap_or(CACHED_WORDS).min(padded / 32).min(free_local).max(1),
             layout,
@@ -235,8 +242,7 @@ impl<'g> GpuEngine<'g> {
             kernels,
         };
         engine.counters.fill(0)?;
-        engine.masks[0].fill(0)?;
-        engine.masks[1].fill(0)?;
+        engine.clear_masks()?;
         engine.bind(&Buffer::new(device, heavies.max(1), "heavy vertices")?)?;
         device.finish()?;
         Ok(engine)
@@ -434,10 +440,15 @@ impl<'g> GpuEngine<'g> {
         state.mapped.to_host(0..vertices)
     }
 
+    /// Runs exactly one level.
+    pub(crate) fn run_one(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
+        if kernel == GpuKernel::Tg { self.run_queue(state) } else { self.run(state, kernel) }
+    }
+
     /// Runs one level, or with TG a run of levels too small to share.
     pub(crate) fn run(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         match kernel {
-            GpuKernel::Tg if state.frontier_edges <= self.run_arcs => self.run_small(state),
+            GpuKernel::Tg if state.frontier_edges < self.run_arcs => self.run_small(state),
             GpuKernel::Tg => self.run_queue(state),
             GpuKernel::Tgm => self.run_mask(state),
             GpuKernel::Bg | GpuKernel::Bgc => {
@@ -542,7 +553,7 @@ impl<'g> GpuEngine<'g> {
         Ok(LevelWork { levels: counted[LEVELS], found: u64::from(counted[FOUND]), ..work })
     }
 
-    /// TG over the entries of `queue` in `range`.
+    /// TG, one level.
     fn run_queue(&mut self, state: &mut SearchState) -> Result<LevelWork, DeviceError> {
         let len = self.make_queue(state)?;
         self.launch_top_down(state, len, state.frontier_edges)?;
@@ -584,7 +595,12 @@ impl<'g> GpuEngine<'g> {
     }
 
     /// Starts BG or BGC over a range of 32-bit words of the bitmap. What it finds is in `visited[1 - current]`.
-    pub(crate) fn launch_bottom_up(&mut self, state: &SearchState, kernel: GpuKernel, words: std::ops::Range<u32>) -> Result<(), DeviceError> {
+    pub(crate) fn launch_bottom_up(
+        &mut self,
+        state: &SearchState,
+        kernel: GpuKernel,
+        words: std::ops::Range<u32>,
+    ) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
         kernel.set_buffer(0, &state.visited[state.current])?;
@@ -661,7 +677,21 @@ impl<'g> GpuEngine<'g> {
         }
     }
 
-    /// The levels stamped, by internal vertex (those of others are undefined), into `levels`.
+    /// Clears the masks, which a search that was left in the middle may have left set.
+    pub(crate) fn clear_masks(&self) -> Result<(), DeviceError> {
+        self.masks[0].fill(0)?;
+        self.masks[1].fill(0)
+    }
+
+    /// Forgets all levels: 0 for everybody.
+    pub(crate) fn clear_levels(&self) -> Result<(), DeviceError> {
+        match &self.level_of {
+            Some(buffer) => buffer.fill(0),
+            None => Ok(()),
+        }
+    }
+
+    /// The levels stamped, by internal vertex (0: found before the searches parted, or not at all), into `levels`.
     pub(crate) fn read_levels(&self, levels: &mut [u32]) -> Result<(), DeviceError> {
         match &self.level_of {
             Some(buffer) => buffer.read(0..buffer.len(), levels),

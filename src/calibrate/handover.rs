@@ -1,0 +1,360 @@
+//! What it costs to hand memory from host to device and back, in every [`Way`] that the device offers.
+//!
+//! Drivers differ by four orders of magnitude: one maps 256 MiB in 12 us, another copies them in 289 ms and shows them at another place
+//! each time. So it is measured before it is relied on: over sizes, the first hand-over apart (drivers allocate in it), each to its
+//! completion, and with values that the other side has just written, without which a driver has nothing to carry.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    memory::{ShareError, SharedSlice, Way, available_bytes},
+    opencl::{Device, DeviceError},
+};
+
+/// How thoroughly to measure.
+struct Thoroughness {
+    /// Sizes in bytes.
+    sizes: &'static [u64],
+    /// Turns of which the median counts, and the fewest of them where time is short.
+    turns: usize,
+    least_turns: usize,
+    /// Time for one way and size, after which no further turn begins.
+    patience: Duration,
+}
+
+const FULL: Thoroughness = Thoroughness {
+    sizes: &[1 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20],
+    turns: 15,
+    least_turns: 3,
+    patience: Duration::from_millis(250),
+};
+const QUICK: Thoroughness = Thoroughness { sizes: &[4 << 10, 1 << 20], turns: 7, least_turns: 3, patience: Duration::from_millis(4) };
+
+/// A way copies where the largest size takes this many times as long as the smallest, whose time is that of the call...
+const COPY_FACTOR: u64 = 4;
+/// ... unless it moves more bytes than this in a nanosecond there and back, as no bus can.
+const COPY_BYTES_PER_NS: u64 = 100;
+/// A way is passed over where device or host access its memory this many times slower than that of the quickest way.
+const ACCESS_FACTOR: u64 = 2;
+/// Differences up to a fifth and 2 us are noise: then the way that stands first in [`Way::ALL`] is taken.
+const NOISE_NS: u64 = 2_000;
+/// Accesses are compared at sizes from here on. Below, the time of the call hides that of the memory.
+const LEAST_ACCESS_BYTES: u64 = 1 << 20;
+
+/// What one size costs in one way. Times are nanoseconds until the hand-over is complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoverTimes {
+    /// Size of the array.
+    pub bytes: u64,
+    /// The first hand-over to the device.
+    pub first_to_device_ns: u64,
+    /// The first hand-over to the host.
+    pub first_to_host_ns: u64,
+    /// Median of the later ones to the device.
+    pub to_device_ns: u64,
+    /// Median of the later ones to the host.
+    pub to_host_ns: u64,
+    /// The quickest of the later ones there and back together: what the call costs when nobody disturbs it.
+    pub least_both_ns: u64,
+    /// How many later ones of each.
+    pub turns: usize,
+    /// Whether the host saw the array at different places in different turns.
+    pub pointer_moved: bool,
+    /// The device's quickest filling of all of it.
+    pub device_fill_ns: u64,
+    /// The host's quickest reading of all of it.
+    pub host_read_ns: u64,
+}
+
+/// What a way costs over sizes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayTimes {
+    /// The way.
+    pub way: Way,
+    /// Whether its cost grows with the size as that of a copy does.
+    pub copies: bool,
+    /// By rising size.
+    pub sizes: Vec<HandoverTimes>,
+    /// Why larger sizes were not measured.
+    pub problem: Option<String>,
+}
+
+impl WayTimes {
+    /// To the device and to the host in nanoseconds, for an array of `bytes`: between measured sizes along the line that joins them,
+    /// beyond the largest along the last line. `None` where nothing was measured.
+    pub fn cost_ns(&self, bytes: u64) -> Option<(u64, u64)> {
+        Some((self.at(bytes, |times| times.to_device_ns)?, self.at(bytes, |times| times.to_host_ns)?))
+    }
+
+    /// `value` of an array of `bytes`, by the lines that join what was measured.
+    fn at(&self, bytes: u64, value: impl Fn(&HandoverTimes) -> u64) -> Option<u64> {
+        let last = self.sizes.last()?;
+        let above = self.sizes.iter().position(|times| times.bytes >= bytes).unwrap_or(self.sizes.len() - 1);
+        let (low, high) = (&self.sizes[above.saturating_sub(1)], &self.sizes[above]);
+        if self.sizes.len() == 1 || bytes <= self.sizes[0].bytes {
+            return Some(value(high));
+        }
+        let share = (bytes as f64 - low.bytes as f64) / (high.bytes as f64 - low.bytes as f64);
+        let (from, to) = (value(low) as f64, value(high) as f64);
+        // Noise may let a line fall; beyond the largest size it must not fall below what was measured there.
+        let floor = if share > 1.0 { value(last) as f64 } else { 0.0 };
+        Some((from + share * (to - from)).max(floor) as u64)
+    }
+
+    /// Accesses of the device and of the host at the largest of the sizes that matter for `bytes`.
+    fn accesses(&self, bytes: u64) -> Option<(u64, u64)> {
+        let at = |times: &&HandoverTimes| times.bytes == bytes;
+        self.sizes.iter().find(at).map(|times| (times.device_fill_ns, times.host_read_ns))
+    }
+}
+
+/// What every way costs on one device.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HandoverTable {
+    /// The ways that the device offers, in the order of [`Way::ALL`].
+    pub ways: Vec<WayTimes>,
+}
+
+impl HandoverTable {
+    /// The quickest way there and back for an array of `bytes`, among those whose memory neither side accesses much more slowly.
+    /// [`Way::Copy`], which every device offers, where nothing could be measured.
+    pub fn best(&self, bytes: u64) -> Way {
+        let candidates: Vec<(&WayTimes, u64)> = self
+            .ways
+            .iter()
+            .filter(|way| self.access_is_quick(way))
+            .filter_map(|way| Some((way, way.at(bytes, |times| times.least_both_ns)?)))
+            .collect();
+        let Some(least) = candidates.iter().map(|&(_, cost)| cost).min() else { return Way::Copy };
+        let good = least + least / 5 + NOISE_NS;
+        candidates.iter().find(|&&(_, cost)| cost <= good).map_or(Way::Copy, |(way, _)| way.way)
+    }
+
+    /// What `way` costs; `None` where the device does not offer it.
+    pub fn way(&self, way: Way) -> Option<&WayTimes> {
+        self.ways.iter().find(|times| times.way == way)
+    }
+
+    fn access_is_quick(&self, way: &WayTimes) -> bool {
+        // At the largest size that all ways reached.
+        let size = self.ways.iter().filter_map(|way| way.sizes.last()).map(|times| times.bytes).min().unwrap_or(0);
+        if size < LEAST_ACCESS_BYTES {
+            return true;
+        }
+        let least = |of: fn((u64, u64)) -> u64| self.ways.iter().filter_map(|way| way.accesses(size)).map(of).min().unwrap_or(0);
+        way.accesses(size).is_some_and(|(device, host)| device <= least(|a| a.0) * ACCESS_FACTOR && host <= least(|a| a.1) * ACCESS_FACTOR)
+    }
+}
+
+/// Measures every way over sizes from 1 KiB to 256 MiB, as far as the device's limits and the memory at hand allow. Takes seconds.
+pub fn measure(device: &Arc<Device>) -> HandoverTable {
+    table(device, &FULL)
+}
+
+/// Measures two sizes, in some ten milliseconds where the device is no slower than its kind: for every start.
+pub fn measure_quickly(device: &Arc<Device>) -> HandoverTable {
+    table(device, &QUICK)
+}
+
+fn table(device: &Arc<Device>, how: &Thoroughness) -> HandoverTable {
+    let offered = Way::ALL.into_iter().filter(|way| way.offered(device.info()));
+    HandoverTable { ways: offered.map(|way| way_times(device, way, how)).collect() }
+}
+
+fn way_times(device: &Arc<Device>, way: Way, how: &Thoroughness) -> WayTimes {
+    let mut times = WayTimes { way, copies: way == Way::Copy, sizes: Vec::with_capacity(how.sizes.len()), problem: None };
+    for &bytes in how.sizes {
+        if let Some(problem) = too_large(device, bytes) {
+            times.problem = Some(problem);
+            break;
+        }
+        match size_times(device, way, bytes, how) {
+            Ok(size) => times.sizes.push(size),
+            Err(error) => {
+                times.problem = Some(error.to_string());
+                break;
+            }
+        }
+    }
+    times.copies = way == Way::Copy || copies(&times.sizes);
+    times
+}
+
+/// Whether the cost grows with the size as that of a copy.
+fn copies(sizes: &[HandoverTimes]) -> bool {
+    let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { return false };
+    let (small, large) = (first.least_both_ns, last.least_both_ns);
+    large > small * COPY_FACTOR && large * COPY_BYTES_PER_NS > last.bytes
+}
+
+fn too_large(device: &Device, bytes: u64) -> Option<String> {
+    if bytes > device.max_alloc_bytes() {
+        return Some(format!("its largest buffer has less than {bytes} bytes"));
+    }
+    let limits = device.limits();
+    let left = limits.global_bytes.unwrap_or(u64::MAX).saturating_sub(device.used_bytes());
+    // In the host's memory the array may lie twice.
+    let room = left.min(available_bytes().unwrap_or(u64::MAX) / 2) / 2;
+    (bytes > room).then(|| format!("{bytes} bytes are too much of the memory at hand"))
+}
+
+fn size_times(device: &Arc<Device>, way: Way, bytes: u64, how: &Thoroughness) -> Result<HandoverTimes, ShareError> {
+    let len = (bytes / 4) as usize;
+    let mut slice = SharedSlice::<u32>::on(device, way, len, "the measurement of hand-overs")?;
+    turns(device, &mut slice, how).map_err(|error| ShareError::OpenCl(error.on(&device.info().name)))
+}
+
+/// Takes turns with `slice`.
+fn turns(device: &Device, slice: &mut SharedSlice<u32>, how: &Thoroughness) -> Result<HandoverTimes, DeviceError> {
+    let (len, bytes) = (slice.device_len(), slice.bytes());
+    let (mut there, mut back, mut fills) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut first, mut host_read_ns, mut least_both_ns) = ((0, 0), u64::MAX, u64::MAX);
+    let (mut place, mut pointer_moved) = (slice.as_ptr() as usize, false);
+    let begin = Instant::now();
+    for turn in 0..=how.turns {
+        if turn > how.least_turns && begin.elapsed() > how.patience {
+            break;
+        }
+        // Both sides write before they hand over, so that there is something to carry.
+        slice.fill(turn as u32);
+        let to_device = timed(|| {
+            slice.to_device(0..len)?;
+            device.finish()
+        })?;
+        let fill = timed(|| {
+            slice.fill_on_device(turn as u32 + 1)?;
+            device.finish()
+        })?;
+        let to_host = timed(|| slice.to_host(0..len))?;
+        pointer_moved |= slice.as_ptr() as usize != place;
+        place = slice.as_ptr() as usize;
+        host_read_ns = host_read_ns.min(timed(|| {
+            std::hint::black_box(sum(slice));
+            Ok(())
+        })?);
+        if turn == 0 {
+            first = (to_device, to_host);
+            continue;
+        }
+        there.push(to_device);
+        back.push(to_host);
+        fills.push(fill);
+        least_both_ns = least_both_ns.min(to_device + to_host);
+    }
+    Ok(HandoverTimes {
+        bytes,
+        first_to_device_ns: first.0,
+        first_to_host_ns: first.1,
+        turns: there.len(),
+        to_device_ns: median(there),
+        to_host_ns: median(back),
+        least_both_ns,
+        pointer_moved,
+        device_fill_ns: fills.into_iter().min().unwrap_or(0),
+        host_read_ns,
+    })
+}
+
+fn sum(values: &[u32]) -> u32 {
+    values.iter().fold(0, |sum, &value| sum.wrapping_add(value))
+}
+
+fn timed(call: impl FnOnce() -> Result<(), DeviceError>) -> Result<u64, DeviceError> {
+    let begin = Instant::now();
+    call()?;
+    Ok(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(bytes: u64, to_device_ns: u64, to_host_ns: u64) -> HandoverTimes {
+        HandoverTimes {
+            bytes,
+            first_to_device_ns: 0,
+            first_to_host_ns: 0,
+            to_device_ns,
+            to_host_ns,
+            least_both_ns: to_device_ns + to_host_ns,
+            turns: 3,
+            pointer_moved: false,
+            device_fill_ns: bytes / 10,
+            host_read_ns: bytes / 10,
+        }
+    }
+
+    fn way(way: Way, sizes: &[(u64, u64, u64)]) -> WayTimes {
+        let sizes: Vec<HandoverTimes> = sizes.iter().map(|&(bytes, there, back)| times(bytes, there, back)).collect();
+        WayTimes { way, copies: copies(&sizes), sizes, problem: None }
+    }
+
+    const MIB: u64 = 1 << 20;
+
+    /// Figures of `facts` as measured: PoCL's mapping, and the copying driver whose mapping grows.
+    fn table() -> HandoverTable {
+        HandoverTable {
+            ways: vec![
+                way(Way::AllocHostPtr, &[(1 << 10, 16_000, 17_000), (MIB, 400_000, 450_000), (256 * MIB, 108_000_000, 109_000_000)]),
+                way(Way::UseHostPtr, &[(1 << 10, 14_000, 15_000), (MIB, 13_000, 12_000), (256 * MIB, 11_000, 10_000)]),
+                way(Way::Copy, &[(1 << 10, 1_000, 1_000), (MIB, 100_000, 100_000), (256 * MIB, 25_000_000, 25_000_000)]),
+            ],
+        }
+    }
+
+    #[test]
+    fn copies_are_told_from_mappings() {
+        let table = table();
+        assert_eq!(table.ways.iter().map(|way| way.copies).collect::<Vec<_>>(), [true, false, true]);
+        // Slower by the noise of the call, but no memory is that quick.
+        assert!(!way(Way::SvmFine, &[(1 << 10, 300, 300), (256 * MIB, 2_000, 2_000)]).copies);
+        assert!(!copies(&[]));
+    }
+
+    #[test]
+    fn the_best_way_depends_on_the_size() {
+        let table = table();
+        assert_eq!(table.best(1 << 10), Way::Copy);
+        assert_eq!(table.best(256 * MIB), Way::UseHostPtr);
+        assert_eq!(table.best(1 << 40), Way::UseHostPtr);
+        assert_eq!(HandoverTable::default().best(MIB), Way::Copy);
+        // Within the noise the way that stands first is taken, whatever the order of nanoseconds.
+        let close =
+            HandoverTable { ways: vec![way(Way::AllocHostPtr, &[(MIB, 10_100, 10_000)]), way(Way::UseHostPtr, &[(MIB, 10_000, 9_000)])] };
+        assert_eq!(close.best(MIB), Way::AllocHostPtr);
+    }
+
+    #[test]
+    fn memory_that_is_slow_to_access_is_passed_over() {
+        let mut table = table();
+        table.ways[1].sizes[2].device_fill_ns *= 3;
+        assert_eq!(table.best(256 * MIB), Way::Copy);
+        table.ways[1].sizes[2].device_fill_ns /= 3;
+        table.ways[1].sizes[2].host_read_ns *= 3;
+        assert_eq!(table.best(256 * MIB), Way::Copy);
+    }
+
+    #[test]
+    fn costs_between_and_beyond_sizes_lie_on_lines() {
+        let way = way(Way::Copy, &[(MIB, 100, 200), (3 * MIB, 300, 400)]);
+        assert_eq!(way.cost_ns(1), Some((100, 200)));
+        assert_eq!(way.cost_ns(MIB), Some((100, 200)));
+        assert_eq!(way.cost_ns(2 * MIB), Some((200, 300)));
+        assert_eq!(way.cost_ns(3 * MIB), Some((300, 400)));
+        assert_eq!(way.cost_ns(5 * MIB), Some((500, 600)));
+        assert_eq!(WayTimes { sizes: vec![], ..way }.cost_ns(MIB), None);
+        assert_eq!(self::way(Way::Copy, &[(MIB, 7, 8)]).cost_ns(9 * MIB), Some((7, 8)));
+        // A falling line is noise, and is not followed below what was measured.
+        assert_eq!(self::way(Way::UseHostPtr, &[(MIB, 90, 90), (2 * MIB, 50, 50)]).cost_ns(9 * MIB), Some((50, 50)));
+    }
+}

@@ -1,0 +1,195 @@
+//! Setting a search up with the OpenCL devices that were asked for.
+
+use std::sync::Arc;
+
+use super::{
+    config::{Origin, SearchConfig, Setting},
+    error::Failure,
+    progress::Progress,
+};
+use crate::{
+    bench::DeviceRecord,
+    bfs::GpuKernel,
+    board::{Concurrent, Selective},
+    calibrate::{Measured, measure_quickly, thresholds},
+    engine::{GpuOptions, GpuSetup},
+    graph::Layout,
+    memory::Way,
+    opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
+    policy::{Policy, Runs, Splitting, Threshold, Thresholds},
+    search::Search,
+};
+
+/// Bytes of the arrays that change hands, for the choice of the way: parents of a graph of a million vertices.
+const TYPICAL_BYTES: u64 = 4 << 20;
+
+/// A search ready to run, and what was found out on the way.
+pub(super) struct Prepared<'g> {
+    pub(super) search: Search<'g>,
+    pub(super) devices: Vec<DeviceRecord>,
+    pub(super) measured: Option<Measured>,
+}
+
+impl SearchConfig {
+    /// Opens devices, measures hand-overs and (for a policy that needs them) thresholds, and allocates the search.
+    pub(super) fn prepare<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, Failure> {
+        let opened = match self.open() {
+            Ok(opened) => opened,
+            Err(error) if self.may_do_without() => {
+                log::warn!("{error}; going on with the CPU alone");
+                Vec::new()
+            }
+            Err(error) => return Err(error),
+        };
+        let mut options = self.options();
+        if opened.is_empty() {
+            return Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None });
+        }
+        options.runs = opened[0].runs;
+        options.fall_back = self.device.value == DeviceChoice::Auto;
+        options.policy = self.policy_with_device();
+        options.devices = opened.iter().map(|opened| opened.setup.clone()).collect();
+        if matches!(options.policy, Policy::Selective(_) | Policy::Concurrent(_) | Policy::Asynchronous(_)) {
+            log::info!("{} beside the CPU", opened[0].setup.device.info().name);
+        } else {
+            log::info!("searching on {}", opened[0].setup.device.info().name);
+        }
+        let progress = Progress::start("Building kernels", 0);
+        let made = Search::new(layout, &options);
+        drop(progress);
+        let mut search = match made {
+            Ok(search) => search,
+            Err(error) if self.may_do_without() => {
+                log::warn!("{}; going on with the CPU alone", Failure::from(error));
+                return Ok(Prepared { search: Search::new(layout, &self.options())?, devices: Vec::new(), measured: None });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut measured = None;
+        if options.policy == Policy::Selective(None) {
+            let progress = Progress::start("Measuring thresholds", 0);
+            let found = thresholds(&mut search, options.runs)?;
+            search.set_policy(Policy::Selective(Some(found.thresholds)), options.runs)?;
+            drop(progress);
+            log::info!("thresholds measured: {}", Policy::Selective(Some(found.thresholds)));
+            measured = Some(found);
+        }
+        let used = search.devices().to_vec();
+        let devices = opened
+            .into_iter()
+            .zip(used)
+            .map(|(opened, used)| DeviceRecord { used, memory_way: opened.setup.way, handover: opened.handover })
+            .collect();
+        Ok(Prepared { search, devices, measured })
+    }
+
+    /// Whether a device is a gain and no must.
+    fn may_do_without(&self) -> bool {
+        self.device.value == DeviceChoice::Auto && !self.policy.value.needs_device()
+    }
+
+    /// Opens the devices that the settings mean: none where the CPU searches alone.
+    fn open(&self) -> Result<Vec<Opened>, Failure> {
+        let choice = &self.device.value;
+        let wanted = match choice {
+            DeviceChoice::Cpu => false,
+            DeviceChoice::Auto => self.policy.value.needs_device() || self.policy.value == Policy::Auto,
+            _ => true,
+        };
+        if !wanted {
+            return Ok(Vec::new());
+        }
+        let found = match opencl::devices() {
+            Ok(found) => found,
+            Err(OpenClError::NoLibrary | OpenClError::NoPlatform) if self.may_do_without() => return Ok(Vec::new()),
+            Err(error) => return Err(Failure::because("no OpenCL device", &error)),
+        };
+        let failed = |error: OpenClError| {
+            Failure::because("the device can't be used", &error).cure("`socbfs devices` lists what there is, --device chooses")
+        };
+        let mut chosen = opencl::choose(&found, choice).map_err(failed)?;
+        if chosen.is_empty() && self.policy.value.needs_device() {
+            // Who asks for a policy of the GPU wants it even where OpenCL has the CPU only.
+            chosen = opencl::choose(&found, &DeviceChoice::Gpu).map_err(failed)?;
+        }
+        chosen.iter().map(|info| self.open_one(info)).collect()
+    }
+
+    fn open_one(&self, info: &DeviceInfo) -> Result<Opened, Failure> {
+        let profile = self.profile.board.opencl.devices.iter().find(|device| device.name.matches(&info.name));
+        let limits = profile.map_or_else(Limits::default, |profile| Limits {
+            max_alloc_bytes: profile.max_alloc_bytes,
+            max_work_group: profile.max_work_group.map(|group| group as usize),
+            local_bytes: profile.local_bytes,
+            global_bytes: profile.global_bytes,
+        });
+        let device = Device::open(info, limits).map_err(|error| Failure::because("the device can't be opened", &error))?;
+        let handover = measure_quickly(&device);
+        let way = match (self.memory_way.value, profile.and_then(|profile| profile.memory_way)) {
+            (Some(way), _) if !way.offered(info) => {
+                return Err(Failure::new(format!("{} does not offer {way}", info.name)).cure(offered(info)));
+            }
+            (Some(way), _) => way,
+            (None, Some(way)) if way.offered(info) => way,
+            (None, _) => handover.best(TYPICAL_BYTES),
+        };
+        let bottom_up =
+            if profile.and_then(|profile| profile.bgc).unwrap_or(info.local_is_dedicated) { GpuKernel::Bgc } else { GpuKernel::Bg };
+        let options = GpuOptions { group: self.work_group.value, parts: self.parts.value, ..GpuOptions::default() };
+        Ok(Opened { setup: GpuSetup { device: Arc::clone(&device), way, options }, runs: Runs::Gpu(bottom_up), handover })
+    }
+
+    /// The policy, with what the profile and the presence of a device add to it.
+    fn policy_with_device(&self) -> Policy {
+        match &self.policy.value {
+            // With a GPU that nobody asked for by name, the better device of each level; with one asked for, that one.
+            Policy::Auto if self.device.value == DeviceChoice::Auto => Policy::Selective(self.profile_thresholds()),
+            Policy::Selective(None) => Policy::Selective(self.profile_thresholds()),
+            Policy::Concurrent(splitting) if *splitting == Splitting::default() => {
+                let Concurrent { top_down_split_from_edges, bottom_up_split_from_vertices, top_down_gpu_share, .. } =
+                    self.profile.board.concurrent;
+                let permille = |share: f64| ((share * 1000.0) as u16).clamp(1, 999);
+                Policy::Concurrent(Splitting {
+                    top_down_from_edges: top_down_split_from_edges.unwrap_or(splitting.top_down_from_edges),
+                    bottom_up_from_vertices: bottom_up_split_from_vertices.unwrap_or(splitting.bottom_up_from_vertices),
+                    gpu_permille: top_down_gpu_share.map_or(splitting.gpu_permille, permille),
+                })
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Thresholds that were measured on this board; estimates are worth less than a measurement of a few searches.
+    fn profile_thresholds(&self) -> Option<Thresholds> {
+        let board = &self.profile.board;
+        if board.estimates.iter().any(|path| path.starts_with("selective")) {
+            return None;
+        }
+        let Selective { top_down_gpu_from_edges, bottom_up_gpu_from_vertices, .. } = board.selective;
+        let at = |from: Option<u64>| from.map_or(Threshold::NEVER, Threshold::at);
+        (top_down_gpu_from_edges.is_some() || bottom_up_gpu_from_vertices.is_some())
+            .then(|| Thresholds { top_down: at(top_down_gpu_from_edges), bottom_up: at(bottom_up_gpu_from_vertices) })
+    }
+
+    /// What concerns devices, for the list of settings.
+    pub(super) fn device_settings(&self) -> [(&'static str, Origin, String); 2] {
+        fn shown<T: ToString>(setting: &Setting<Option<T>>, none: &str) -> String {
+            setting.value.as_ref().map_or_else(|| none.to_owned(), T::to_string)
+        }
+        [
+            ("device", self.device.origin, self.device.value.to_string()),
+            ("memory-way", self.memory_way.origin, shown(&self.memory_way, "measured")),
+        ]
+    }
+}
+
+struct Opened {
+    setup: GpuSetup,
+    runs: Runs,
+    handover: crate::calibrate::HandoverTable,
+}
+
+fn offered(info: &DeviceInfo) -> String {
+    let ways: Vec<String> = Way::ALL.into_iter().filter(|way| way.offered(info)).map(|way| way.to_string()).collect();
+    format!("it offers {}", ways.join(", "))
+}

@@ -1,0 +1,57 @@
+//! `socbfs devices`: which OpenCL devices there are, and what handing memory over costs on them.
+
+use clap::Args;
+
+use super::{error::Failure, output::print, progress::Progress};
+use crate::{
+    calibrate::{HandoverTable, measure, measure_quickly},
+    opencl::{self, Device, DeviceInfo, Limits, OpenClError},
+    report::{self, Devices, Platform},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs devices
+  socbfs devices --quick --json | jq '.platforms[].devices[].name'
+
+A device is chosen by a part of its name or of its platform's. No OpenCL is no
+error: searches run on the CPU then.";
+
+/// Show the OpenCL devices, and what it costs to hand memory to them and back
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct DevicesArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Measure two sizes only, as every search on a device does at its start
+    #[arg(long)]
+    quick: bool,
+}
+
+pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
+    let all = match opencl::platforms() {
+        Ok(platforms) => {
+            let progress = Progress::start("Measuring hand-overs", 0);
+            let found = |info: &DeviceInfo| handover(info, arguments.quick);
+            let platforms = platforms.into_iter().map(|platform| Platform::new(platform, found)).collect();
+            drop(progress);
+            Devices { problem: None, platforms }
+        }
+        Err(problem @ (OpenClError::NoLibrary | OpenClError::NoPlatform)) => {
+            Devices { problem: Some(problem.to_string()), platforms: Vec::new() }
+        }
+        Err(error) => return Err(Failure::because("looking for OpenCL devices", &error)),
+    };
+    if arguments.json {
+        let json = serde_json::to_string(&all).map_err(|error| Failure::because("can't write JSON", &error))?;
+        return print(&format!("{json}\n"));
+    }
+    print(&report::devices(&all))
+}
+
+fn handover(info: &DeviceInfo, quick: bool) -> Result<HandoverTable, String> {
+    let device = Device::open(info, Limits::default()).map_err(|error| error.to_string())?;
+    Ok(if quick { measure_quickly(&device) } else { measure(&device) })
+}

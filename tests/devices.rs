@@ -1,0 +1,132 @@
+//! `socbfs devices` as a user meets it: on every implementation, without any, and with a device that is lost on the way.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+mod implementations;
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+use implementations::{device, installed, losing_library, skipped};
+use serde_json::Value;
+
+fn socbfs(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
+    command.arg("devices").args(arguments).env_remove("SOCBFS_LOG");
+    command
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+/// Runs it and demands success.
+fn good(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn json(command: &mut Command) -> Value {
+    serde_json::from_slice(&good(command).stdout).unwrap()
+}
+
+#[test]
+fn every_device_is_shown_with_its_hand_overs() {
+    let installed = installed("every_device_is_shown_with_its_hand_overs");
+    let all = json(&mut socbfs(&["--quick", "--json"]));
+    if installed.is_empty() {
+        assert!(all["problem"].as_str().is_some_and(|problem| problem.contains("install")), "{all}");
+        return;
+    }
+    let text = good(&mut socbfs(&["--quick"]));
+    let devices: Vec<&Value> =
+        all["platforms"].as_array().unwrap().iter().flat_map(|platform| platform["devices"].as_array().unwrap()).collect();
+    for (name, info) in installed {
+        let shown = devices.iter().find(|device| device["name"] == info.name.as_str()).unwrap_or_else(|| panic!("{name} in {all}"));
+        assert_eq!(shown["compute_units"], info.compute_units);
+        assert_eq!(shown["max_alloc_bytes"], info.max_alloc_bytes);
+        assert_eq!(shown["unusable"], Value::Null);
+        assert!(shown["handover"]["ways"].as_array().unwrap().len() >= 3, "{shown}");
+        assert_eq!(shown["chosen"].as_array().unwrap().len(), 2, "{shown}");
+        for words in [&info.name, &info.platform, &info.driver, "alloc-host-ptr", "use-host-ptr", "copy", "hand-over in us"] {
+            assert!(stdout(&text).contains(words), "{words:?} in {}", stdout(&text));
+        }
+    }
+}
+
+#[test]
+fn no_implementation_is_plain_information() {
+    // The library is there, but finds nothing in this folder.
+    let folder = tempfile::tempdir().unwrap();
+    let output = good(socbfs(&[]).env("OCL_ICD_VENDORS", folder.path()).env("OPENCL_VENDOR_PATH", folder.path()));
+    assert!(stdout(&output).starts_with("No OpenCL: "), "{}", stdout(&output));
+    assert!(output.stderr.is_empty());
+    let all = json(socbfs(&["--json"]).env("OCL_ICD_VENDORS", folder.path()).env("OPENCL_VENDOR_PATH", folder.path()));
+    assert_eq!(all["platforms"].as_array().map(Vec::len), Some(0));
+    assert!(all["problem"].as_str().is_some_and(|problem| problem.contains("install")), "{all}");
+}
+
+#[test]
+fn no_library_is_plain_information() {
+    // A library of this name that can't be opened stands before the system's own.
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("libOpenCL.so.1"), "no library").unwrap();
+    let output = good(socbfs(&[]).env("LD_LIBRARY_PATH", folder.path()).env_remove("OPENCL_DYLIB_PATH"));
+    for words in ["No OpenCL: ", "libOpenCL.so.1", "OPENCL_DYLIB_PATH", "on the CPU"] {
+        assert!(stdout(&output).contains(words), "{words:?} in {}", stdout(&output));
+    }
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn two_devices_of_one_platform_are_told_apart() {
+    const TEST: &str = "two_devices_of_one_platform_are_told_apart";
+    if device("Portable Computing Language").is_none() {
+        return skipped(TEST, "PoCL is not installed, and it alone shows two devices");
+    }
+    // As a Mali-T628 shows itself as one device of 4 cores and one of 2.
+    let all = json(socbfs(&["--quick", "--json"]).env("POCL_DEVICES", "basic pthread"));
+    let pocl = all["platforms"].as_array().unwrap().iter().find(|platform| platform["name"] == "Portable Computing Language").unwrap();
+    let names: Vec<&str> = pocl["devices"].as_array().unwrap().iter().map(|device| device["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names[0].contains("basic") && names[1].contains("pthread"), "{names:?}");
+}
+
+#[test]
+fn a_small_device_is_measured_as_far_as_it_goes() {
+    const TEST: &str = "a_small_device_is_measured_as_far_as_it_goes";
+    if device("Portable Computing Language").is_none() {
+        return skipped(TEST, "PoCL is not installed, and it alone can be made small");
+    }
+    // 1 GiB in all, 256 MiB in one buffer.
+    let all = json(socbfs(&["--quick", "--json"]).env("POCL_MEMORY_LIMIT", "1"));
+    let pocl = all["platforms"].as_array().unwrap().iter().find(|platform| platform["name"] == "Portable Computing Language").unwrap();
+    assert_eq!(pocl["devices"][0]["max_alloc_bytes"], 256 << 20);
+    assert!(pocl["devices"][0]["handover"]["ways"].as_array().unwrap().iter().all(|way| way["sizes"].as_array().unwrap().len() == 2));
+}
+
+#[test]
+fn a_lost_device_is_told_and_hides_nothing() {
+    const TEST: &str = "a_lost_device_is_told_and_hides_nothing";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = losing_library(folder.path()) else {
+        return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
+    };
+    if installed(TEST).is_empty() {
+        return skipped(TEST, "no OpenCL device to lose");
+    }
+    // At once, and at every point of the first measurements.
+    for after in [0, 1, 2, 3, 5, 7, 20, 50] {
+        let all = json(socbfs(&["--quick", "--json"]).env("OPENCL_DYLIB_PATH", &library).env("SOCBFS_TEST_LOSE_AFTER", after.to_string()));
+        let text = all.to_string();
+        assert!(text.contains("CL_OUT_OF_RESOURCES"), "lost after {after}: {text}");
+        let devices = all["platforms"].as_array().unwrap().iter().flat_map(|platform| platform["devices"].as_array().unwrap());
+        let ways = devices.map(|device| device["handover"]["ways"].as_array().map_or(0, Vec::len)).max().unwrap_or(0);
+        assert!(ways >= 3, "lost after {after}: {text}");
+    }
+    // The library itself changes nothing.
+    let all = json(socbfs(&["--quick", "--json"]).env("OPENCL_DYLIB_PATH", &library));
+    assert!(!all.to_string().contains("CL_OUT_OF_RESOURCES"), "{all}");
+}

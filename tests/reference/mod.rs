@@ -1,0 +1,97 @@
+//! A serial reference, and the comparison of any search with it.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+use std::collections::VecDeque;
+
+use socbfs::{
+    graph::{Layout, NONE},
+    search::{Search, SearchOptions},
+};
+
+/// A graph as plain lists, and what every search from some roots must find.
+pub struct Reference {
+    /// Neighbours (successors of a directed graph), ascending.
+    lists: Vec<Vec<u32>>,
+    wanted: Vec<Wanted>,
+}
+
+/// The one right answer for a root: the levels. Which parents are right follows from them.
+pub struct Wanted {
+    root: u32,
+    level: Vec<u32>,
+    reached: u64,
+    levels: u32,
+}
+
+impl Reference {
+    pub fn new(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) -> Self {
+        let mut lists = vec![Vec::new(); n];
+        for &[u, v] in edges {
+            lists[u as usize].push(v);
+            if !directed {
+                lists[v as usize].push(u);
+            }
+        }
+        for list in &mut lists {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let wanted = roots.iter().map(|&root| Wanted::new(&lists, root)).collect();
+        Self { lists, wanted }
+    }
+
+    /// Searches from every root and compares.
+    pub fn compare(&self, layout: &Layout, options: &SearchOptions) {
+        self.compare_with(layout, options, &mut Search::new(layout, options).unwrap());
+    }
+
+    /// The same with a search that exists.
+    pub fn compare_with(&self, layout: &Layout, options: &SearchOptions, search: &mut Search<'_>) {
+        for wanted in &self.wanted {
+            let root = wanted.root;
+            let outcome = search.run(root).unwrap();
+            let result = search.result(root);
+            let what = || {
+                let SearchOptions { policy, threads, runs, devices, .. } = options;
+                let setups: Vec<_> = devices.iter().map(|setup| (&setup.device.info().name, setup.way, setup.options)).collect();
+                format!("{:?} {threads} threads {} {policy} runs {runs:?} {setups:?} root {root}", layout.order(), search.simd())
+            };
+            if let Some(v) = (0..wanted.level.len()).find(|&v| result.level[v] != wanted.level[v]) {
+                let plans: Vec<_> = search.records().iter().map(|record| (record.plan, record.levels, record.found)).collect();
+                panic!("{}: vertex {v} is at level {}, not {}; {plans:?}", what(), result.level[v], wanted.level[v]);
+            }
+            assert_eq!((outcome.reached, outcome.levels), (wanted.reached, wanted.levels), "{}", what());
+            let found: u64 = search.records().iter().map(|record| record.found).sum();
+            assert_eq!(found + 1, outcome.reached, "found: {}: {:?}", what(), search.records());
+            for (v, &parent) in (0..).zip(&result.parent) {
+                if v == root {
+                    assert_eq!(parent, root, "{}", what());
+                } else if parent != NONE {
+                    let above = wanted.level[parent as usize];
+                    assert_eq!(above + 1, wanted.level[v as usize], "{}: parent {parent} of {v}", what());
+                    assert!(self.lists[parent as usize].binary_search(&v).is_ok(), "{}: ({parent}, {v}) is no edge", what());
+                }
+            }
+        }
+    }
+}
+
+impl Wanted {
+    /// Levels by a plain queue.
+    fn new(lists: &[Vec<u32>], root: u32) -> Self {
+        let mut level = vec![NONE; lists.len()];
+        level[root as usize] = 0;
+        let (mut queue, mut reached, mut levels) = (VecDeque::from([root]), 0, 0);
+        while let Some(u) = queue.pop_front() {
+            reached += 1;
+            levels = level[u as usize] + 1;
+            for &v in &lists[u as usize] {
+                if level[v as usize] == NONE {
+                    level[v as usize] = levels;
+                    queue.push_back(v);
+                }
+            }
+        }
+        Self { root, level, reached, levels }
+    }
+}
