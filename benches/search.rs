@@ -49,7 +49,7 @@ fn search(criterion: &mut Criterion) {
     for policy in policies {
         for &threads in &threads {
             for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
-                let options = SearchOptions { policy: policy.clone(), threads, cpus: vec![], simd: Some(simd) };
+                let options = SearchOptions { policy: policy.clone(), threads, simd: Some(simd), ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).expect("a search");
                 let mut turns = roots.iter().cycle();
                 group.bench_function(BenchmarkId::new(policy.kind(), format!("{threads} threads {simd}")), |bencher| {

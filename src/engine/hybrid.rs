@@ -195,12 +195,12 @@ impl<'g> HybridEngine<'g> {
         let mut found = [0; LEVELS_CHECKED];
         let single = std::mem::replace(&mut self.cpu.single_levels, true);
         let Ok(_) = self.cpu.begin(root);
-        for level in 0..LEVELS_CHECKED {
+        for found in &mut found {
             let _ = self.cpu.stats();
             let Ok(work) = self.cpu.run(LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu });
             // Exact where several threads may have found a vertex at once.
-            found[level] = work.found - self.cpu.settle();
-            if found[level] == 0 {
+            *found = work.found - self.cpu.settle();
+            if *found == 0 {
                 break;
             }
         }
@@ -313,7 +313,7 @@ impl<'g> HybridEngine<'g> {
     }
 
     /// Makes the CPU the owner of the state; returns the nanoseconds that took.
-    fn to_cpu(&mut self) -> Result<u64, DeviceError> {
+    fn give_to_cpu(&mut self) -> Result<u64, DeviceError> {
         let (true, Some(helper)) = (self.on_device, self.helpers.first_mut()) else { return Ok(0) };
         let begin = Instant::now();
         helper.gpu.release(self.cpu.state())?;
@@ -324,7 +324,7 @@ impl<'g> HybridEngine<'g> {
     }
 
     /// Makes the first device the owner of the state.
-    fn to_gpu(&mut self) -> Result<Moved, DeviceError> {
+    fn give_to_gpu(&mut self) -> Result<Moved, DeviceError> {
         if self.on_device {
             return Ok(Moved::default());
         }
@@ -339,7 +339,7 @@ impl<'g> HybridEngine<'g> {
     }
 
     fn run_gpu(&mut self, plan: LevelPlan, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
-        let moved = self.to_gpu()?;
+        let moved = self.give_to_gpu()?;
         // The policy was told of repeats as if they were vertices.
         let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
         let state = self.cpu.state();
@@ -350,7 +350,7 @@ impl<'g> HybridEngine<'g> {
     }
 
     fn run_split(&mut self, plan: LevelPlan, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
-        let handover_ns = self.to_cpu()?;
+        let handover_ns = self.give_to_cpu()?;
         let work = match plan.direction {
             Direction::TopDown => self.split_top_down(gpu_permille)?,
             Direction::BottomUp => self.split_bottom_up(gpu_permille)?,
@@ -476,7 +476,7 @@ impl<'g> HybridEngine<'g> {
 
     /// Both search to the end, each on a state of its own.
     fn run_apart(&mut self, plan: LevelPlan, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
-        let mut handover_ns = self.to_cpu()?;
+        let mut handover_ns = self.give_to_cpu()?;
         let begin = Instant::now();
         let (len, repeats_before) = self.cpu.settle_as_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
@@ -521,6 +521,7 @@ impl<'g> HybridEngine<'g> {
 
         let searched = self.cpu.searched();
         let (layout, costs) = (self.layout, self.costs);
+        // Whoever comes first takes what it needs out.
         let far = Mutex::new(Some((&mut helper.gpu, own)));
         let near = Mutex::new((&mut self.cpu, &mut mine[..]));
         let outcome = Mutex::new((Ok(()), 0, 0, 0));
@@ -551,7 +552,6 @@ impl<'g> HybridEngine<'g> {
             }
         });
         let (result, cpu_ns, gpu_ns, threads) = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-        drop(near);
         result?;
 
         let ended = Instant::now();
@@ -756,7 +756,7 @@ impl Engine for HybridEngine<'_> {
             Placement::Apart { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_apart(plan, gpu_permille),
             // Without a device everything runs on the CPU; the plan in the record says so.
             _ => {
-                let handover_ns = self.to_cpu()?;
+                let handover_ns = self.give_to_cpu()?;
                 let plan = LevelPlan { placement: Placement::Cpu, ..plan };
                 let Ok(work) = self.cpu.run(plan);
                 Ok(LevelWork { handover_ns, ..work })

@@ -124,9 +124,9 @@ impl CpuEngine<'_> {
             // `fetch_add` hands every place out once, and the room is checked.
             let is_new = |v: Vertex| unsafe { *parent.get().add(v as usize) == NONE };
             let new = found.iter().filter(|&&v| is_new(v)).count();
-            let mut at = tail.fetch_add(new, Relaxed);
-            assert!(at + new <= capacity, "the queue overflows");
-            for &v in found.iter().filter(|&&v| is_new(v)) {
+            let first = tail.fetch_add(new, Relaxed);
+            assert!(first + new <= capacity, "the queue overflows");
+            for (at, &v) in (first..).zip(found.iter().filter(|&&v| is_new(v))) {
                 // SAFETY: as above.
                 unsafe {
                     *parent.get().add(v as usize) = parents[v as usize];
@@ -135,7 +135,6 @@ impl CpuEngine<'_> {
                         *claims.get().add(at) = parents[v as usize];
                     }
                 }
-                at += 1;
             }
         });
         let merged = tail.into_inner();
