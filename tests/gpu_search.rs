@@ -4,164 +4,31 @@
 //! through the implementations one by one).
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
+mod implementations;
 mod reference;
+mod searches;
 
 use std::sync::Arc;
 
+use implementations::skipped;
 use proptest::prelude::*;
 use reference::Reference;
+use searches::{Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow, together, two_hubs};
 use socbfs::{
-    bfs::GpuKernel,
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::Way,
-    opencl::{self, Device, Limits},
-    policy::{NEVER, Parting, Policy, Runs, SampledCosts, Splitting, Threshold, Thresholds},
+    opencl::Limits,
     search::{Search, SearchError, SearchOptions},
 };
 
-/// The devices to test on; says so where there is none.
-fn devices(test: &str) -> Vec<Arc<Device>> {
-    let word = std::env::var("SOCBFS_TEST_DEVICE").unwrap_or_default().to_lowercase();
-    let found = match opencl::devices() {
-        Ok(found) => found,
-        Err(error) => {
-            assert!(word.is_empty(), "no OpenCL although {word} was asked for: {error}");
-            println!("SKIPPED {test}: {error}");
-            return Vec::new();
-        }
-    };
-    let named = |name: &str| name.to_lowercase().contains(&word);
-    let devices: Vec<_> = found
-        .iter()
-        .filter(|info| info.unusable.is_none() && (named(&info.name) || named(&info.platform)))
-        .map(|info| Device::open(info, Limits::default()).unwrap())
-        .collect();
-    assert!(word.is_empty() || !devices.is_empty(), "no OpenCL device is called {word}: {found:?}");
-    if devices.is_empty() {
-        println!("SKIPPED {test}: no usable OpenCL device");
-    }
-    devices
-}
-
-/// Oclgrind interprets kernels, thousands of times slower than a device runs them.
-fn is_slow(device: &Device) -> bool {
-    device.info().platform.to_lowercase().contains("oclgrind")
-}
-
-/// Levels change device and direction often: by turns of work that small graphs have.
-fn back_and_forth() -> Vec<Policy> {
-    let selective = |top_down, bottom_up| Policy::Selective(Some(Thresholds { top_down, bottom_up }));
-    vec![
-        selective(Threshold::at(0), Threshold::NEVER),
-        selective(Threshold::NEVER, Threshold::at(0)),
-        selective(Threshold::at(40), Threshold { go: 60, stay: 20 }),
-        selective(Threshold { go: 10, stay: NEVER }, Threshold::at(0)),
-    ]
-}
-
-fn together() -> Vec<Policy> {
-    let split = |top_down_from_edges, bottom_up_from_vertices, gpu_permille| {
-        Policy::Concurrent(Splitting { top_down_from_edges, bottom_up_from_vertices, gpu_permille })
-    };
-    vec![
-        split(0, 0, 500),
-        split(0, NEVER, 900),
-        split(30, 0, 100),
-        Policy::Asynchronous(Parting { from_edges: 1, gpu_permille: 500 }),
-        Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 200 }),
-        Policy::Asynchronous(Parting { from_edges: 100, gpu_permille: 990 }),
-    ]
-}
-
-fn alone() -> Vec<(Policy, Runs)> {
-    let mut all: Vec<_> =
-        [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc].into_iter().map(|kernel| (Policy::Gpu(kernel), Runs::Cpu)).collect();
-    for kernel in [GpuKernel::Bg, GpuKernel::Bgc] {
-        all.push((Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Runs::Gpu(kernel)));
-        all.push((Policy::Sampled(SampledCosts::default()), Runs::Gpu(kernel)));
-    }
-    all.push((Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 }, Runs::Gpu(GpuKernel::Bg)));
-    all
-}
-
-/// What is tried on each graph.
-struct Variety {
-    groups: Vec<Option<usize>>,
-    parts: Vec<usize>,
-    ways: Vec<Way>,
-    orders: Vec<Order>,
-    threads: Vec<usize>,
-    /// Arcs up to which one group runs a level; 0 has all of them run by many.
-    run_arcs: Vec<Option<u32>>,
-}
-
-fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32], variety: &Variety) {
-    let reference = Reference::new(n, edges, directed, roots);
-    let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
-    for &order in &variety.orders {
-        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
-        for &group in &variety.groups {
-            for &parts in &variety.parts {
-                for &way in variety.ways.iter().filter(|way| way.offered(device.info())) {
-                    for &run_arcs in &variety.run_arcs {
-                        for &threads in &variety.threads {
-                            let options = GpuOptions { group, parts, run_arcs, cached_words: None };
-                            let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
-                            let options = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
-                            compare_policies(&reference, &layout, options);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// One search after another, each by another policy, over one engine.
-fn compare_policies(reference: &Reference, layout: &Layout, mut options: SearchOptions) {
-    let mut search = Search::new(layout, &options).unwrap();
-    let others = back_and_forth().into_iter().chain(together()).chain([Policy::Auto]);
-    for (policy, runs) in alone().into_iter().chain(others.map(|policy| (policy, Runs::Cpu))) {
-        search.set_policy(policy.clone(), runs).unwrap();
-        (options.policy, options.runs) = (policy, runs);
-        reference.compare_with(layout, &options, &mut search);
-    }
-}
-
-/// Pseudo-random edges: `kind` 0 is uniform, 1 skewed to low numbers.
-fn edges(n: u64, count: usize, seed: u64, kind: u8) -> Vec<[u32; 2]> {
-    let mut x = seed;
-    let mut next = |bound: u64| {
-        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (x >> 33) % bound
-    };
-    (0..count)
-        .map(|_| {
-            let bound = if kind == 1 { 1 + next(n) } else { n };
-            let bound = if kind == 1 { 1 + next(bound) } else { bound };
-            [next(bound) as u32, next(n) as u32]
-        })
-        .collect()
-}
-
-fn everything(device: &Device) -> Variety {
-    let slow = is_slow(device);
-    Variety {
-        groups: if slow { vec![Some(32)] } else { vec![Some(1), Some(32), Some(256)] },
-        parts: vec![0],
-        ways: if slow { vec![Way::AllocHostPtr] } else { vec![Way::AllocHostPtr, Way::UseHostPtr, Way::Copy] },
-        orders: vec![Order::Original, Order::Degree],
-        threads: if slow { vec![2] } else { vec![1, 2] },
-        run_arcs: if slow { vec![Some(8)] } else { vec![Some(0), Some(8), None] },
-    }
-}
-
 #[test]
 fn odd_graphs() {
-    for device in devices("odd_graphs") {
-        let variety = Variety { ways: vec![Way::AllocHostPtr], threads: vec![2], ..everything(&device) };
-        let check = |n, edges: &[[u32; 2]], directed, roots: &[u32]| check(&device, n, edges, directed, roots, &variety);
+    for device in &devices("odd_graphs", Limits::default()).all {
+        let all = everything(device);
+        let groups = all.groups.iter().copied().filter(|&group| group != Some(256)).collect();
+        let variety = Variety { groups, ways: vec![Way::AllocHostPtr], threads: vec![2], ..all };
+        let check = |n, edges: &[[u32; 2]], directed, roots: &[u32]| check(device, n, edges, directed, roots, &variety);
         check(1, &[], false, &[0]);
         check(1, &[[0, 0]], false, &[0]);
         check(3, &[], false, &[0, 2]);
@@ -180,35 +47,77 @@ fn odd_graphs() {
 
 #[test]
 fn larger_graphs_with_every_group_and_way() {
-    for device in devices("larger_graphs_with_every_group_and_way") {
-        let variety = everything(&device);
+    for device in &devices("larger_graphs_with_every_group_and_way", Limits::default()).all {
+        let all = everything(device);
         // Beyond 1024 vertices the hubs are counted apart, and more than one group has work.
-        let (n, m) = if is_slow(&device) { (1100, 4000) } else { (3000, 24_000) };
+        let (n, m) = if is_slow(device) { (1100, 4000) } else { (3000, 24_000) };
         for (kind, directed) in [(0, false), (1, false), (1, true)] {
-            check(&device, n, &edges(n as u64, m, 3 + u64::from(kind), kind), directed, &[0, 5, n as u32 - 1], &variety);
+            let edges = edges(n as u64, m, 3 + u64::from(kind), kind);
+            let check = |variety: &Variety| check(device, n, &edges, directed, &[0, 5, n as u32 - 1], variety);
+            // A way of sharing memory, and how many levels go by in one launch, have nothing to do with the order of the vertices.
+            check(&Variety { orders: vec![Order::Original], run_arcs: all.run_arcs[..1].to_vec(), ..all.clone() });
+            check(&Variety { orders: vec![Order::Degree], ways: all.ways[..1].to_vec(), ..all.clone() });
         }
     }
 }
 
 #[test]
 fn neighbours_in_parts() {
-    for device in devices("neighbours_in_parts") {
-        let groups = if is_slow(&device) { vec![Some(32)] } else { vec![Some(1), Some(64)] };
-        let variety = Variety { groups, parts: vec![1, 2, 7, 16], ways: vec![Way::UseHostPtr], threads: vec![2], ..everything(&device) };
-        for kind in [0, 1] {
-            check(&device, 1200, &edges(1200, 3000, 11, kind), false, &[1, 600], &variety);
-        }
+    for device in &devices("neighbours_in_parts", Limits::default()).all {
+        let groups = if everything(device).groups.contains(&Some(1)) { vec![Some(1), Some(64)] } else { vec![Some(32)] };
+        // Four kinds of parts are two kinds of programs: up to four, and up to sixteen.
+        let variety = Variety {
+            groups,
+            parts: vec![2, 7],
+            ways: vec![Way::UseHostPtr],
+            orders: vec![Order::Degree],
+            threads: vec![2],
+            run_arcs: vec![Some(8)],
+            ..everything(device)
+        };
+        check(device, 1200, &edges(1200, 3000, 11, 1), false, &[1, 600], &variety);
+        // All of the sixteen.
+        let variety = Variety { groups: vec![Some(32)], parts: vec![16], orders: vec![Order::Original], ..variety };
+        check(device, 1200, &edges(1200, 3000, 11, 0), false, &[1, 600], &variety);
     }
 }
 
 #[test]
 fn a_heavy_vertex_is_shared_by_all_groups() {
-    for device in devices("a_heavy_vertex_is_shared_by_all_groups") {
-        // More arcs at one vertex than a group expands by itself, twice, and some that both have.
-        let n = 3200u32;
-        let hubs: Vec<_> = (2..n).flat_map(|v| [(v % 3 != 0).then_some([0, v]), (v % 3 != 1).then_some([1, v])]).flatten().collect();
-        let variety = Variety { groups: vec![Some(32)], ways: vec![Way::AllocHostPtr], threads: vec![1], ..everything(&device) };
-        check(&device, n as usize, &hubs, false, &[0, 5, 6, 7], &variety);
+    for device in &devices("a_heavy_vertex_is_shared_by_all_groups", Limits::default()).all {
+        let n = 3200;
+        let variety = Variety { groups: vec![Some(32)], ways: vec![Way::AllocHostPtr], threads: vec![1], ..everything(device) };
+        check(device, n as usize, &two_hubs(n), false, &[0, 5, 6, 7], &variety);
+    }
+}
+
+#[test]
+fn rusticl_22_takes_groups_of_32() {
+    let mut checked = false;
+    for device in
+        devices("rusticl_22_takes_groups_of_32", Limits::default()).all.iter().filter(|device| breaks_groups_of_one(device.info()))
+    {
+        checked = true;
+        // By itself, and where somebody insists.
+        for group in [None, Some(1)] {
+            let variety = Variety {
+                groups: vec![group],
+                orders: vec![Order::Degree],
+                threads: vec![1],
+                run_arcs: vec![Some(0)],
+                ..everything(device)
+            };
+            check(device, 1100, &edges(1100, 4000, 4, 1), false, &[0, 5], &variety);
+            let list = EdgeList::new(1100, edges(1100, 4000, 4, 1), Listing::Unknown).unwrap();
+            let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+            let options = GpuOptions { group, ..GpuOptions::default() };
+            let devices = vec![GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options }];
+            let search = Search::new(&layout, &SearchOptions { devices, every_policy: true, ..SearchOptions::default() }).unwrap();
+            assert_eq!(search.devices()[0].group, 32);
+        }
+    }
+    if !checked {
+        skipped("rusticl_22_takes_groups_of_32", "no rusticl of Mesa 22.3 among the devices to test on");
     }
 }
 
@@ -217,26 +126,30 @@ proptest! {
 
     #[test]
     fn random_graphs(n in 1usize..400, density in 0usize..6, seed: u64, kind in 0u8..2, directed: bool) {
-        for device in devices("random_graphs").into_iter().filter(|device| !is_slow(device)) {
+        for device in devices("random_graphs", Limits::default()).all.iter() {
+            let all = everything(device);
             let variety = Variety {
-                groups: vec![Some(1), Some(32)],
-                parts: vec![0],
+                groups: all.groups.iter().copied().filter(|&group| group != Some(256)).collect(),
                 ways: vec![Way::AllocHostPtr],
                 orders: vec![Order::Auto],
                 threads: vec![2],
-                run_arcs: vec![Some(0), None],
+                run_arcs: if is_slow(device) { vec![Some(8)] } else { vec![Some(0), None] },
+                ..all
             };
             let roots = [0, (n / 2) as u32, n as u32 - 1];
-            check(&device, n, &edges(n as u64, n * density, seed, kind), directed, &roots, &variety);
+            // Few edges for the one that interprets.
+            let density = if is_slow(device) { density.min(2) } else { density };
+            check(device, n, &edges(n as u64, n * density, seed, kind), directed, &roots, &variety);
         }
     }
 }
 
 #[test]
 fn two_devices_beside_the_cpu() {
-    let devices = devices("two_devices_beside_the_cpu");
-    let Some(first) = devices.first() else { return };
-    let second = devices.get(1).unwrap_or(first);
+    let devices = devices("two_devices_beside_the_cpu", Limits::default());
+    let Some(first) = devices.all.first() else { return };
+    // Where there is one device, it is used twice, with kernels of both kinds where it can.
+    let second = devices.all.get(1).unwrap_or(first);
     let setups: Vec<_> = [(first, Some(1)), (second, Some(32))]
         .map(|(device, group)| GpuSetup {
             device: Arc::clone(device),

@@ -52,6 +52,27 @@ pub fn on_each(test: &str, limits: Limits, body: impl Fn(&str, &Arc<Device>)) {
     }
 }
 
+/// Tells a process that it was started by [`inside`], and by which test.
+const INSIDE: &str = "SOCBFS_TEST_INSIDE";
+
+/// Whether the test `test` goes on here: in a process of its own with `variables` set, since implementations read them when they are
+/// loaded. In any other process it starts that one, and fails where that fails.
+pub fn inside(test: &str, variables: &[(&str, &str)]) -> bool {
+    if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
+        return true;
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
+        .env(INSIDE, test)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    // "1 passed": a name that fits no test would pass as well.
+    assert!(output.status.success() && out.contains("1 passed"), "{test} with {variables:?}: {}\n{out}\n{err}", output.status);
+    false
+}
+
 /// An OpenCL library, for `OPENCL_DYLIB_PATH`, that passes everything on until `SOCBFS_TEST_LOSE_AFTER` commands are enqueued, and loses
 /// the device then. `None` where there is no C compiler or no OpenCL library.
 pub fn losing_library(folder: &Path) -> Option<PathBuf> {

@@ -1,5 +1,6 @@
 //! A serial reference, and the comparison of any search with it.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![allow(dead_code, reason = "not every test needs everything")]
 
 use std::collections::VecDeque;
 

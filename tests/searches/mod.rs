@@ -1,0 +1,224 @@
+//! Searches by every kernel and every way of working together, compared with the serial reference.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![allow(dead_code, reason = "not every test needs everything")]
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use socbfs::{
+    bfs::GpuKernel,
+    engine::{GpuOptions, GpuSetup},
+    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+    memory::Way,
+    opencl::{self, Device, DeviceInfo, Limits},
+    policy::{NEVER, Parting, Policy, Runs, SampledCosts, Splitting, Threshold, Thresholds},
+    search::{Search, SearchOptions},
+};
+
+use crate::{implementations::skipped, reference::Reference};
+
+/// One test of a process has the devices at a time: Oclgrind mixes up the work-groups of contexts that run at the same time, and
+/// PoCL 3.1 has been seen to crash.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Devices that one test has for itself.
+pub struct Devices {
+    pub all: Vec<Arc<Device>>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// The devices to test on: those with the word `SOCBFS_TEST_DEVICE` in the name of device or platform, all that can be used
+/// without it (`tests/run` goes through the implementations one by one). Fails where the one asked for is not there, and says SKIPPED
+/// where there is none at all.
+pub fn devices(test: &str, limits: Limits) -> Devices {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let word = std::env::var("SOCBFS_TEST_DEVICE").unwrap_or_default().to_lowercase();
+    let found = match opencl::devices() {
+        Ok(found) => found,
+        Err(error) => {
+            assert!(word.is_empty(), "no OpenCL although {word} was asked for: {error}");
+            skipped(test, &error.to_string());
+            Vec::new()
+        }
+    };
+    let named = |name: &str| name.to_lowercase().contains(&word);
+    let all: Vec<_> = found
+        .iter()
+        .filter(|info| info.unusable.is_none() && (named(&info.name) || named(&info.platform)))
+        .map(|info| Device::open(info, limits).unwrap())
+        .collect();
+    assert!(word.is_empty() || !all.is_empty(), "no OpenCL device is called {word}: {found:?}");
+    if all.is_empty() && !found.is_empty() {
+        skipped(test, "no usable OpenCL device");
+    }
+    Devices { all, _turn }
+}
+
+/// Oclgrind interprets kernels, thousands of times slower than a device runs them.
+pub fn is_slow(device: &Device) -> bool {
+    device.info().platform.to_lowercase().contains("oclgrind")
+}
+
+/// rusticl compiles for the processor at every launch of a new kind, and is fast only then.
+pub fn is_rusticl(info: &DeviceInfo) -> bool {
+    info.platform.to_lowercase().contains("rusticl")
+}
+
+/// Whether kernels of one item in a work-group are known to be computed wrongly: rusticl of Mesa 22.3 confuses the masks of loops. The
+/// engine finds that out by itself and takes groups of 32.
+pub fn breaks_groups_of_one(info: &DeviceInfo) -> bool {
+    is_rusticl(info) && info.driver.starts_with("22.3")
+}
+
+/// Levels change device and direction often: by turns of work that small graphs have.
+pub fn back_and_forth() -> Vec<Policy> {
+    let selective = |top_down, bottom_up| Policy::Selective(Some(Thresholds { top_down, bottom_up }));
+    vec![
+        selective(Threshold::at(0), Threshold::NEVER),
+        selective(Threshold::NEVER, Threshold::at(0)),
+        selective(Threshold::at(40), Threshold { go: 60, stay: 20 }),
+        selective(Threshold { go: 10, stay: NEVER }, Threshold::at(0)),
+    ]
+}
+
+/// CPU and devices at the same time.
+pub fn together() -> Vec<Policy> {
+    let split = |top_down_from_edges, bottom_up_from_vertices, gpu_permille| {
+        Policy::Concurrent(Splitting { top_down_from_edges, bottom_up_from_vertices, gpu_permille })
+    };
+    vec![
+        split(0, 0, 500),
+        split(0, NEVER, 900),
+        split(30, 0, 100),
+        Policy::Asynchronous(Parting { from_edges: 1, gpu_permille: 500 }),
+        Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 200 }),
+        Policy::Asynchronous(Parting { from_edges: 100, gpu_permille: 990 }),
+    ]
+}
+
+/// The device alone: every kernel, and directions that change on it.
+pub fn alone() -> Vec<(Policy, Runs)> {
+    let mut all: Vec<_> =
+        [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc].into_iter().map(|kernel| (Policy::Gpu(kernel), Runs::Cpu)).collect();
+    for kernel in [GpuKernel::Bg, GpuKernel::Bgc] {
+        all.push((Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Runs::Gpu(kernel)));
+        all.push((Policy::Sampled(SampledCosts::default()), Runs::Gpu(kernel)));
+    }
+    all.push((Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 }, Runs::Gpu(GpuKernel::Bg)));
+    all
+}
+
+/// All of these, and the CPU alone between them.
+pub fn policies() -> Vec<(Policy, Runs)> {
+    let others = back_and_forth().into_iter().chain(together()).chain([Policy::Auto]);
+    alone().into_iter().chain(others.map(|policy| (policy, Runs::Cpu))).collect()
+}
+
+/// What is tried on each graph.
+#[derive(Clone)]
+pub struct Variety {
+    /// Items in a work-group (`None`: what the engine takes by itself).
+    pub groups: Vec<Option<usize>>,
+    pub parts: Vec<usize>,
+    pub ways: Vec<Way>,
+    pub orders: Vec<Order>,
+    pub threads: Vec<usize>,
+    /// Arcs up to which one group runs a level; 0 has all of them run by many.
+    pub run_arcs: Vec<Option<u32>>,
+    /// Words of the bitmap in local memory: fewer than a graph has, so that bits come from both memories.
+    pub cached_words: Option<usize>,
+}
+
+/// The items in a work-group that a device must end up with.
+fn group_is_as_wanted(device: &Device, wanted: Option<usize>, got: usize) -> bool {
+    let most = device.max_work_group();
+    match wanted {
+        Some(1) if breaks_groups_of_one(device.info()) => got == 32,
+        // Kernels of the other kind in their place are what a kernel with a mistake looks like.
+        Some(1) => got == 1,
+        // A kernel may take less than its device.
+        Some(wanted) => got > 1 && got <= wanted.min(most) && got % 32 == 0,
+        None => got <= most,
+    }
+}
+
+/// Searches `edges` from `roots`, in all this variety.
+pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32], variety: &Variety) {
+    let reference = Reference::new(n, edges, directed, roots);
+    let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
+    for &order in &variety.orders {
+        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+        for &group in &variety.groups {
+            for &parts in &variety.parts {
+                for &way in variety.ways.iter().filter(|way| way.offered(device.info())) {
+                    for &run_arcs in &variety.run_arcs {
+                        for &threads in &variety.threads {
+                            let options = GpuOptions { group, parts, run_arcs, cached_words: variety.cached_words };
+                            let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
+                            let options = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
+                            compare_policies(&reference, &layout, options);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One search after another, each by another policy, over one engine.
+pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: SearchOptions) {
+    let mut search = Search::new(layout, &options).unwrap();
+    // Without an edge there is nothing by which a device could be checked.
+    if layout.csr().arcs() > 0 {
+        for (setup, got) in options.devices.iter().zip(search.devices()) {
+            let (wanted, name) = (setup.options, &setup.device.info().name);
+            assert!(group_is_as_wanted(&setup.device, wanted.group, got.group), "{name}: groups of {} for {:?}", got.group, wanted.group);
+            assert!(got.parts >= wanted.parts, "{name}: {} parts for {}", got.parts, wanted.parts);
+        }
+    }
+    for (policy, runs) in policies() {
+        search.set_policy(policy.clone(), runs).unwrap();
+        (options.policy, options.runs) = (policy, runs);
+        reference.compare_with(layout, &options, &mut search);
+    }
+}
+
+/// Pseudo-random edges: `kind` 0 is uniform, 1 skewed to low numbers.
+pub fn edges(n: u64, count: usize, seed: u64, kind: u8) -> Vec<[u32; 2]> {
+    let mut x = seed;
+    let mut next = |bound: u64| {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (x >> 33) % bound
+    };
+    (0..count)
+        .map(|_| {
+            let bound = if kind == 1 { 1 + next(n) } else { n };
+            let bound = if kind == 1 { 1 + next(bound) } else { bound };
+            [next(bound) as u32, next(n) as u32]
+        })
+        .collect()
+}
+
+/// Two vertices with more arcs than a group of 32 expands by itself, and many neighbours that both have.
+pub fn two_hubs(n: u32) -> Vec<[u32; 2]> {
+    (2..n).flat_map(|v| [(v % 3 != 0).then_some([0, v]), (v % 3 != 1).then_some([1, v])]).flatten().collect()
+}
+
+/// What is tried of a device by default, within the minutes there are.
+pub fn everything(device: &Device) -> Variety {
+    let (slow, rusticl) = (is_slow(device), is_rusticl(device.info()));
+    let groups = match (slow, breaks_groups_of_one(device.info())) {
+        // Where groups of one become groups of 32 anyway; a test of its own sees to it.
+        (_, true) => vec![Some(32)],
+        (true, _) => vec![Some(1), Some(32)],
+        _ => vec![Some(1), Some(32), Some(256)],
+    };
+    Variety {
+        groups,
+        parts: vec![0],
+        ways: if slow || rusticl { vec![Way::AllocHostPtr] } else { vec![Way::AllocHostPtr, Way::UseHostPtr, Way::Copy] },
+        orders: vec![Order::Original, Order::Degree],
+        threads: if slow { vec![2] } else { vec![1, 2] },
+        run_arcs: if slow { vec![Some(8)] } else { vec![Some(0), Some(8), None] },
+        cached_words: Some(5),
+    }
+}
