@@ -40,7 +40,7 @@ const COUNTED: usize = 1024;
 /// Vertices of highest degree whose arcs are always counted exactly.
 const HUBS: usize = 1024;
 /// Vertices whose degrees are looked at where a frontier's edges are estimated.
-const DEGREES_SAMPLED: usize = 256;
+const DEGREES_SAMPLED: usize = 128;
 /// Unvisited vertices looked at to estimate a bottom-up level.
 const VERTICES_SAMPLED: usize = 64;
 /// Places tried to find them.
@@ -206,11 +206,15 @@ impl<'g> CpuEngine<'g> {
         }
         let csr = self.layout.csr();
         let is_hub = |v: Vertex| (v as usize) < self.hubs;
-        let (mut hubs, mut hub_edges) = (0, 0);
-        for (v, &parent) in self.state.parent[..self.hubs].iter().enumerate() {
-            if parent != NONE {
-                hubs += 1;
-                hub_edges += u64::from(csr.degree(v as Vertex));
+        let (mut hubs, mut hub_edges) = (self.hubs_visited, self.hub_edges);
+        // Once all hubs have been visited, nothing about them changes.
+        if hubs < self.hubs as u64 {
+            (hubs, hub_edges) = (0, 0);
+            for (v, &parent) in self.state.parent[..self.hubs].iter().enumerate() {
+                if parent != NONE {
+                    hubs += 1;
+                    hub_edges += u64::from(csr.degree(v as Vertex));
+                }
             }
         }
         // Hubs that have a parent now and had none when the frontier before was counted are in this one.
