@@ -1,17 +1,31 @@
 /* An OpenCL library for tests: everything goes to the system's own, until SOCBFS_TEST_LOSE_AFTER commands have been enqueued.
  * From then on every command fails as after the loss of the device (a kernel that hung, a driver that was reset).
+ * SOCBFS_TEST_LOSE_FILE names a file that holds the number instead: commands are counted while it is there, and when it is gone, the
+ * device is back.
  * Functions that are not here are found in libOpenCL.so.1, which this library is linked to. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define LOST (-5) /* CL_OUT_OF_RESOURCES, which drivers give for it */
 
 static int lost(void) {
     static long commands;
-    const char *limit = getenv("SOCBFS_TEST_LOSE_AFTER");
+    const char *limit = getenv("SOCBFS_TEST_LOSE_AFTER"), *path = getenv("SOCBFS_TEST_LOSE_FILE");
+    if (path) {
+        FILE *file = fopen(path, "r");
+        long most = 0;
+        if (!file) {
+            __atomic_store_n(&commands, 0, __ATOMIC_RELAXED);
+            return 0;
+        }
+        int numbers = fscanf(file, "%ld", &most);
+        fclose(file);
+        return numbers == 1 && __atomic_add_fetch(&commands, 1, __ATOMIC_RELAXED) > most;
+    }
     return limit && __atomic_add_fetch(&commands, 1, __ATOMIC_RELAXED) > atol(limit);
 }
 

@@ -74,7 +74,7 @@ pub fn inside(test: &str, variables: &[(&str, &str)]) -> bool {
 }
 
 /// An OpenCL library, for `OPENCL_DYLIB_PATH`, that passes everything on until `SOCBFS_TEST_LOSE_AFTER` commands are enqueued, and loses
-/// the device then. `None` where there is no C compiler or no OpenCL library.
+/// the device then; or as the file `SOCBFS_TEST_LOSE_FILE` says (see there). `None` where there is no C compiler or no OpenCL library.
 pub fn losing_library(folder: &Path) -> Option<PathBuf> {
     let library = folder.join("libloses.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/implementations/loses.c");

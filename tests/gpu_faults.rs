@@ -1,0 +1,162 @@
+//! A device that is lost in the middle of a search, at every point of it.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod implementations;
+mod reference;
+mod searches;
+
+use std::{error::Error, fs, sync::Arc};
+
+use implementations::{inside, losing_library, skipped};
+use reference::Reference;
+use searches::{devices, edges};
+use socbfs::{
+    engine::{GpuOptions, GpuSetup},
+    graph::{BuildOptions, EdgeList, Layout, Listing},
+    memory::Way,
+    opencl::{Device, Limits},
+    policy::{NEVER, Parting, Policy, Runs, Splitting, Threshold, Thresholds},
+    search::{Search, SearchError, SearchOptions},
+};
+
+/// Runs `body` with a PoCL device that is lost so many commands after the file with their number is written, and back when it is
+/// removed. `body` gets the path of the file.
+fn with_a_device_to_lose(test: &str, body: impl Fn(&Arc<Device>, &str)) {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = losing_library(folder.path()) else {
+        return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
+    };
+    if implementations::device("Portable Computing Language").is_none() {
+        return skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
+    }
+    let file = folder.path().join("after");
+    let variables = [
+        ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
+        ("SOCBFS_TEST_LOSE_FILE", file.to_str().unwrap()),
+        ("SOCBFS_TEST_DEVICE", "Portable Computing Language"),
+    ];
+    if inside(test, &variables) {
+        let file = std::env::var("SOCBFS_TEST_LOSE_FILE").unwrap();
+        let devices = devices(test, Limits::default());
+        body(&devices.all[0], &file);
+    }
+}
+
+/// Every way in which a device takes part in a search.
+fn policies() -> Vec<(Policy, Runs)> {
+    let bgc = Runs::Gpu(socbfs::bfs::GpuKernel::Bgc);
+    vec![
+        ("tg".parse().unwrap(), Runs::Cpu),
+        ("tgm".parse().unwrap(), Runs::Cpu),
+        ("bg".parse().unwrap(), Runs::Cpu),
+        ("alpha-beta".parse().unwrap(), bgc),
+        ("sampled".parse().unwrap(), bgc),
+        (Policy::Selective(Some(Thresholds { top_down: Threshold { go: 10, stay: NEVER }, bottom_up: Threshold::at(0) })), Runs::Cpu),
+        (Policy::Concurrent(Splitting { top_down_from_edges: 0, bottom_up_from_vertices: 0, gpu_permille: 500 }), Runs::Cpu),
+        (Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 500 }), Runs::Cpu),
+    ]
+}
+
+fn options(device: &Arc<Device>, way: Way, policy: Policy, runs: Runs, fall_back: bool) -> SearchOptions {
+    let options = GpuOptions { run_arcs: Some(8), ..GpuOptions::default() };
+    let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
+    SearchOptions { policy, runs, threads: 2, devices, fall_back, ..SearchOptions::default() }
+}
+
+/// Commands that still succeed: every point of the beginning, and some of what comes later.
+fn points() -> impl Iterator<Item = u32> {
+    (0..12).chain((12..).step_by(7))
+}
+
+#[test]
+fn a_search_goes_on_without_a_lost_device() {
+    const TEST: &str = "a_search_goes_on_without_a_lost_device";
+    with_a_device_to_lose(TEST, |device, file| {
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3, 700]);
+        for (policy, runs) in policies() {
+            for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+                let options = options(device, way, policy.clone(), runs, true);
+                let mut lost = 0;
+                for after in points() {
+                    let mut search = Search::new(&layout, &options).unwrap();
+                    reference.compare_with(&layout, &options, &mut search);
+                    assert_eq!(search.fallen_back(), None);
+                    fs::write(file, after.to_string()).unwrap();
+                    // The answers are right, whether it is lost in the first, the second, or none.
+                    reference.compare_with(&layout, &options, &mut search);
+                    let reason = search.fallen_back().map(str::to_owned);
+                    // It stays right, and does not ask the device again.
+                    reference.compare_with(&layout, &options, &mut search);
+                    assert!(search.devices().iter().any(|lost| lost.name == device.info().name), "what it began with");
+                    drop(search);
+                    fs::remove_file(file).unwrap();
+                    let Some(reason) = reason else { break };
+                    for words in [&device.info().name, "CL_OUT_OF_RESOURCES", "gave the device up"] {
+                        assert!(reason.contains(words), "{policy} {way} after {after}: no {words} in {reason}");
+                    }
+                    lost += 1;
+                }
+                // Two searches, each of several commands: reset, levels, hand-overs, the way back.
+                assert!(lost >= 6, "{policy} {way}: lost at {lost} points only");
+            }
+        }
+    });
+}
+
+#[test]
+fn without_falling_back_the_loss_is_an_error() {
+    const TEST: &str = "without_falling_back_the_loss_is_an_error";
+    with_a_device_to_lose(TEST, |device, file| {
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3]);
+        for (policy, runs) in policies() {
+            for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+                let options = options(device, way, policy.clone(), runs, false);
+                let mut lost = 0;
+                for after in points() {
+                    let mut search = Search::new(&layout, &options).unwrap();
+                    fs::write(file, after.to_string()).unwrap();
+                    let outcome = search.run(3);
+                    fs::remove_file(file).unwrap();
+                    let Err(error) = outcome else { break };
+                    assert!(matches!(error, SearchError::Device { .. }), "{error}");
+                    assert!(error.to_string().contains(&device.info().name), "{error}");
+                    let source = error.source().unwrap().to_string();
+                    assert!(source.contains("CL_OUT_OF_RESOURCES") && source.contains("gave the device up"), "{source}");
+                    assert_eq!(search.fallen_back(), None);
+                    lost += 1;
+                    // A new search finds the device as good as ever.
+                    if lost % 5 == 1 {
+                        reference.compare(&layout, &options);
+                    }
+                }
+                assert!(lost >= 3, "{policy} {way}: lost at {lost} points only");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_device_lost_while_setting_up_is_an_error() {
+    const TEST: &str = "a_device_lost_while_setting_up_is_an_error";
+    with_a_device_to_lose(TEST, |device, file| {
+        let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        let mut lost = 0;
+        for after in points() {
+            fs::write(file, after.to_string()).unwrap();
+            let outcome = Search::new(&layout, &options(device, Way::AllocHostPtr, "concurrent".parse().unwrap(), Runs::Cpu, true));
+            fs::remove_file(file).unwrap();
+            // A command that succeeds: the count begins anew.
+            device.finish().unwrap();
+            let Err(error) = outcome else { break };
+            let text = format!("{error}: {:?}", error.source().map(ToString::to_string));
+            assert!(text.contains(&device.info().name) && text.contains("CL_OUT_OF_RESOURCES"), "{text}");
+            lost += 1;
+        }
+        assert!(lost >= 12, "lost at {lost} points only");
+    });
+}

@@ -1,0 +1,209 @@
+//! Devices smaller than those at hand: by limits that we keep ourselves, and as far as the implementations can play them.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod implementations;
+mod reference;
+mod searches;
+
+use std::sync::Arc;
+
+use implementations::{inside, skipped};
+use reference::Reference;
+use searches::{Variety, check, compare_policies, devices, edges, everything, is_slow};
+use socbfs::{
+    bfs::Placement,
+    engine::{GpuOptions, GpuSetup},
+    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+    memory::Way,
+    opencl::{Buffer, Device, Limits},
+    search::{Search, SearchOptions},
+};
+
+const POCL: &str = "Portable Computing Language";
+
+/// What kernels of every kind need, and no more.
+fn small() -> Limits {
+    Limits { max_alloc_bytes: Some(20_000), max_work_group: Some(64), local_bytes: Some(16 << 10), global_bytes: Some(2 << 20) }
+}
+
+fn layout(n: usize, edges: &[[u32; 2]]) -> Layout {
+    Layout::build(&EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap(), &BuildOptions::default()).unwrap()
+}
+
+fn on(device: &Arc<Device>, options: GpuOptions) -> SearchOptions {
+    let devices = vec![GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options }];
+    SearchOptions { threads: 2, devices, every_policy: true, ..SearchOptions::default() }
+}
+
+/// A complete graph: few vertices, many arcs.
+fn complete(n: u32) -> Vec<[u32; 2]> {
+    (0..n).flat_map(|u| (0..u).map(move |v| [u, v])).collect()
+}
+
+#[test]
+fn work_groups_of_64_little_local_memory_and_small_buffers() {
+    for device in &devices("work_groups_of_64_little_local_memory_and_small_buffers", small()).all {
+        // 7000 arcs of 4 bytes, in buffers of 20,000.
+        let edges = edges(1100, 3500, 9, 0);
+        let variety = Variety {
+            groups: vec![Some(256)],
+            ways: vec![Way::UseHostPtr],
+            orders: vec![Order::Original],
+            threads: vec![1],
+            run_arcs: vec![Some(8)],
+            ..everything(device)
+        };
+        check(device, 1100, &edges, false, &[0, 1099], &variety);
+        let layout = layout(1100, &edges);
+        let search = Search::new(&layout, &on(device, GpuOptions { group: Some(256), ..GpuOptions::default() })).unwrap();
+        let got = &search.devices()[0];
+        assert_eq!((got.parts, got.group <= 64 && got.group >= 32), (2, true), "{got:?}");
+    }
+}
+
+#[test]
+fn kernels_shrink_until_local_memory_suffices() {
+    // Less than what kernels of groups of 64 declare.
+    let limits = Limits { local_bytes: Some(1 << 10), ..Limits::default() };
+    for device in &devices("kernels_shrink_until_local_memory_suffices", limits).all {
+        let layout = layout(300, &edges(300, 900, 2, 0));
+        let search = Search::new(&layout, &on(device, GpuOptions { group: Some(256), ..GpuOptions::default() })).unwrap();
+        assert_eq!(search.devices()[0].group, 32);
+        let reference = Reference::new(300, &edges(300, 900, 2, 0), false, &[1]);
+        compare_policies(&reference, &layout, on(device, GpuOptions { group: Some(32), ..GpuOptions::default() }));
+    }
+}
+
+#[test]
+fn what_is_too_large_is_refused_with_its_size() {
+    let refused = |device: &Arc<Device>, layout: &Layout| {
+        Search::new(layout, &on(device, GpuOptions::default())).map(|_| ()).unwrap_err().to_string()
+    };
+    // 359,400 bytes of arcs; 16 buffers of 20,000 hold 320,000.
+    for device in &devices("what_is_too_large_is_refused_with_its_size", small()).all {
+        let error = refused(device, &layout(300, &complete(300)));
+        for words in [&device.info().name, "even in 16 parts", "358800 bytes", "320000"] {
+            assert!(error.contains(words), "no {words} in {error}");
+        }
+        // An array of one entry per vertex can't be split.
+        let error = refused(device, &layout(6000, &edges(6000, 7000, 1, 0)));
+        for words in [&device.info().name, "buffer of", "at most 20000"] {
+            assert!(error.contains(words), "no {words} in {error}");
+        }
+    }
+    let limits = Limits { global_bytes: Some(100_000), ..Limits::default() };
+    for device in &devices("what_is_too_large_is_refused_with_its_size", limits).all {
+        let error = refused(device, &layout(6000, &edges(6000, 7000, 1, 0)));
+        for words in [&device.info().name, "has no memory for", "of the 100000 bytes", "smaller graph"] {
+            assert!(error.contains(words), "no {words} in {error}");
+        }
+        assert_eq!(device.used_bytes(), 0, "what was made before is given back");
+    }
+}
+
+/// Whether PoCL is there; says SKIPPED where it is not.
+fn has_pocl(test: &str) -> bool {
+    let found = implementations::device(POCL).is_some();
+    if !found {
+        skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
+    }
+    found
+}
+
+#[test]
+fn pocl_with_buffers_of_256_mib() {
+    const TEST: &str = "pocl_with_buffers_of_256_mib";
+    if has_pocl(TEST) && inside(TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)]) {
+        let devices = devices(TEST, Limits::default());
+        let device = &devices.all[0];
+        assert_eq!(device.max_alloc_bytes(), 256 << 20);
+        let error = Buffer::<u8>::new(device, (256 << 20) + 1, "a test").unwrap_err().to_string();
+        assert!(error.contains("268435457 bytes") && error.contains("at most 268435456"), "{error}");
+        let edges = edges(2000, 9000, 5, 1);
+        let variety = Variety { groups: vec![Some(1)], orders: vec![Order::Degree], ..everything(device) };
+        check(device, 2000, &edges, false, &[0, 5], &variety);
+    }
+}
+
+#[test]
+#[ignore = "builds a graph of 72 million arcs"]
+fn pocl_splits_a_large_graph_because_it_must() {
+    const TEST: &str = "pocl_splits_a_large_graph_because_it_must";
+    if has_pocl(TEST) && inside(TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)]) {
+        let devices = devices(TEST, Limits::default());
+        let device = &devices.all[0];
+        let n = 1 << 18;
+        let edges = edges(n, 36 << 20, 5, 0);
+        let layout = layout(n as usize, &edges);
+        assert!(layout.csr().arcs() > 64 << 20);
+        let mut search = Search::new(&layout, &on(device, GpuOptions::default())).unwrap();
+        assert_eq!(search.devices()[0].parts, 2);
+        let reference = Reference::new(n as usize, &edges, false, &[7]);
+        for (policy, runs) in searches::policies() {
+            search.set_policy(policy, runs).unwrap();
+            reference.compare_with(&layout, &SearchOptions::default(), &mut search);
+        }
+    }
+}
+
+#[test]
+fn pocl_as_two_devices_that_work_together() {
+    const TEST: &str = "pocl_as_two_devices_that_work_together";
+    // As a Mali-T628 shows itself as one device of 4 cores and one of 2.
+    if has_pocl(TEST) && inside(TEST, &[("POCL_DEVICES", "basic pthread"), ("SOCBFS_TEST_DEVICE", POCL)]) {
+        let devices = devices(TEST, Limits::default());
+        let names: Vec<_> = devices.all.iter().map(|device| device.info().name.as_str()).collect();
+        assert!(names.len() == 2 && names[0].contains("basic") && names[1].contains("pthread"), "{names:?}");
+        let edges = edges(2000, 9000, 5, 1);
+        let layout = layout(2000, &edges);
+        let reference = Reference::new(2000, &edges, false, &[0, 5, 1999]);
+        for groups in [[1, 1], [32, 1]] {
+            let setups: Vec<_> = devices.all.iter().zip(groups).collect();
+            let devices: Vec<_> = setups
+                .into_iter()
+                .map(|(device, group)| GpuSetup {
+                    device: Arc::clone(device),
+                    way: Way::AllocHostPtr,
+                    options: GpuOptions { group: Some(group), ..GpuOptions::default() },
+                })
+                .collect();
+            let options = SearchOptions { threads: 2, devices, every_policy: true, ..SearchOptions::default() };
+            compare_policies(&reference, &layout, options.clone());
+            let policy = "concurrent:0,0,600".parse().unwrap();
+            let mut search = Search::new(&layout, &SearchOptions { policy, ..options }).unwrap();
+            assert_eq!(search.devices().len(), 2);
+            search.run(0).unwrap();
+            let records = search.records();
+            assert!(
+                records.iter().any(|record| matches!(record.plan.placement, Placement::Split { .. }) && record.gpu_ns > 0),
+                "{records:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn oclgrind_with_less_of_everything() {
+    const TEST: &str = "oclgrind_with_less_of_everything";
+    if implementations::device("Oclgrind").is_none() {
+        return skipped(TEST, "Oclgrind is not installed, or not found without tests/opencl_env");
+    }
+    let variables = [
+        ("OCLGRIND_LOCAL_MEM_SIZE", "4096"),
+        ("OCLGRIND_MAX_WGSIZE", "64"),
+        ("OCLGRIND_GLOBAL_MEM_SIZE", "1048576"),
+        ("SOCBFS_TEST_DEVICE", "Oclgrind"),
+    ];
+    if inside(TEST, &variables) {
+        let devices = devices(TEST, Limits::default());
+        let device = &devices.all[0];
+        assert!(is_slow(device));
+        assert_eq!((device.max_work_group(), device.local_bytes(), device.info().global_bytes), (64, 4096, 1 << 20));
+        let edges = edges(1100, 2500, 5, 1);
+        let variety = Variety { groups: vec![None, Some(256)], parts: vec![0, 3], orders: vec![Order::Degree], ..everything(device) };
+        check(device, 1100, &edges, false, &[0], &variety);
+        let layout = layout(1100, &edges);
+        let search = Search::new(&layout, &on(device, GpuOptions { group: Some(256), ..GpuOptions::default() })).unwrap();
+        assert_eq!(search.devices()[0].group, 64);
+    }
+}
