@@ -8,7 +8,7 @@ use socbfs_power::{Domain, Energy, Joules, Meter, Skipped, Watts};
 
 use super::{MeasureError, RootRecord};
 use crate::{
-    bfs::{Direction, LevelPlan, Placement},
+    bfs::{Direction, GpuKernel, LevelPlan, Placement},
     graph::{Layout, Vertex},
     policy::Policy,
     search::{Search, SearchOptions},
@@ -217,13 +217,13 @@ pub enum EnergyError {
     },
 }
 
-/// Direction and device: what decides the power of a level.
+/// Direction and device (of the GPU, the kernel): what decides the power of a level.
 type Strategy = (Direction, &'static str);
 
 fn strategy(plan: LevelPlan) -> Strategy {
     let device = match plan.placement {
         Placement::Cpu => "cpu",
-        Placement::Gpu(_) => "gpu",
+        Placement::Gpu(kernel) => kernel.name(),
         Placement::Split { .. } | Placement::Apart { .. } => "cpu+gpu",
     };
     (plan.direction, device)
@@ -234,7 +234,7 @@ fn policy_of(strategy: Strategy) -> Option<Policy> {
     match strategy {
         (Direction::TopDown, "cpu") => Some(Policy::Tc),
         (Direction::BottomUp, "cpu") => Some(Policy::Bc),
-        _ => None,
+        (_, kernel) => GpuKernel::ALL.into_iter().find(|known| known.name() == kernel).map(Policy::Gpu),
     }
 }
 

@@ -29,6 +29,19 @@ pub enum GpuKernel {
 }
 
 impl GpuKernel {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tg, Self::Tgm, Self::Bg, Self::Bgc];
+
+    /// The name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tg => "tg",
+            Self::Tgm => "tgm",
+            Self::Bg => "bg",
+            Self::Bgc => "bgc",
+        }
+    }
+
     /// The direction it searches in.
     pub fn direction(self) -> Direction {
         match self {

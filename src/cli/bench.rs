@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     if drawn.is_empty() {
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
-    let Prepared { mut search, devices, measured } = config.prepare(&layout)?;
+    let Prepared { mut search, devices, measured, options } = config.prepare(&layout)?;
     let (threads, simd) = (search.threads(), search.simd());
     let progress = Progress::still("Searching", drawn.len() as u64);
     let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     let fallen_back = search.fallen_back().map(str::to_owned);
     let summary = Summary::new(&records, layout.stats().edges);
     let energy = match &summary {
-        Some(_) => arguments.energy.measure(&config.profile, &layout, search, &config.options(), &records)?,
+        Some(_) => arguments.energy.measure(&config.profile, &layout, search, &options, &records)?,
         None => EnergyRecord::unavailable("the run has no speed", None),
     };
     let mut record = Record {

@@ -17,7 +17,7 @@ use crate::{
     memory::Way,
     opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
     policy::{Policy, Runs, Splitting, Threshold, Thresholds},
-    search::Search,
+    search::{Search, SearchOptions},
 };
 
 /// Bytes of the arrays that change hands, for the choice of the way: parents of a graph of a million vertices.
@@ -28,6 +28,8 @@ pub(super) struct Prepared<'g> {
     pub(super) search: Search<'g>,
     pub(super) devices: Vec<DeviceRecord>,
     pub(super) measured: Option<Measured>,
+    /// As the search was set up, devices included.
+    pub(super) options: SearchOptions,
 }
 
 impl SearchConfig {
@@ -43,7 +45,7 @@ impl SearchConfig {
         };
         let mut options = self.options();
         if opened.is_empty() {
-            return Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None });
+            return Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None, options });
         }
         options.runs = opened[0].runs;
         options.fall_back = self.device.value == DeviceChoice::Auto;
@@ -61,7 +63,8 @@ impl SearchConfig {
             Ok(search) => search,
             Err(error) if self.may_do_without() => {
                 log::warn!("{}; going on with the CPU alone", Failure::from(error));
-                return Ok(Prepared { search: Search::new(layout, &self.options())?, devices: Vec::new(), measured: None });
+                let options = self.options();
+                return Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None, options });
             }
             Err(error) => return Err(error.into()),
         };
@@ -80,7 +83,7 @@ impl SearchConfig {
             .zip(used)
             .map(|(opened, used)| DeviceRecord { used, memory_way: opened.setup.way, handover: opened.handover })
             .collect();
-        Ok(Prepared { search, devices, measured })
+        Ok(Prepared { search, devices, measured, options })
     }
 
     /// Whether a device is a gain and no must.

@@ -45,7 +45,7 @@ const COLUMNS: usize = 13;
 fn place(placement: Placement) -> String {
     match placement {
         Placement::Cpu => "cpu".to_owned(),
-        Placement::Gpu(kernel) => format!("{kernel:?}").to_lowercase(),
+        Placement::Gpu(kernel) => kernel.name().to_owned(),
         Placement::Split { gpu_permille } => format!("cpu+gpu {:.1} %", f64::from(gpu_permille) / 10.0),
         Placement::Apart { gpu_permille } => format!("cpu|gpu {:.1} %", f64::from(gpu_permille) / 10.0),
     }
