@@ -217,6 +217,9 @@ pub enum EnergyError {
     },
 }
 
+/// Share of the whole power below which a search's own power is not told from the idle machine's.
+const LEAST_NET_SHARE: f64 = 1e-3;
+
 /// Direction and device (of the GPU, the kernel): what decides the power of a level.
 type Strategy = (Direction, &'static str);
 
@@ -368,7 +371,8 @@ impl EnergySummary {
             stats::Summary::of(&values)
         };
         let per_search = |index: usize, window: &EnergyWindow| joules[index].0 / window.searches as f64;
-        let net = powers.iter().all(|power| *power > idle_watts);
+        // A difference in the last digits of two sums is none.
+        let net = powers.iter().all(|power| power.0 - idle_watts.0 > LEAST_NET_SHARE * power.0);
         let counted = || windows.iter().flat_map(|window| &window.energy.rails).filter(|rail| rail.counted);
         Some(Self {
             mteps_per_watt: over(&|index, window| window.teps / 1e6 / powers[index].0)?,
