@@ -1,17 +1,26 @@
-//! What a search calls of the OpenCL room, and hand-overs of memory, never call the Rust allocator (design rule 1).
+//! What a search calls of the OpenCL room, hand-overs of memory, and whole searches on a device never call the Rust allocator
+//! (design rule 1).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 mod implementations;
 
 use std::{
     alloc::{GlobalAlloc, Layout as Block, System},
-    sync::atomic::{AtomicU64, Ordering::SeqCst},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
 };
 
 use implementations::on_each;
 use socbfs::{
+    bfs::GpuKernel,
+    engine::{GpuOptions, GpuSetup},
+    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::{SharedSlice, Way},
-    opencl::{Buffer, Limits},
+    opencl::{Buffer, Device, Limits},
+    policy::{NEVER, Parting, Policy, Runs, SampledCosts, Splitting, Threshold, Thresholds},
+    search::{Search, SearchOptions},
 };
 
 /// Counts every call, on any thread. Drivers are not Rust and are not counted.
@@ -55,6 +64,81 @@ fn calls(body: impl FnOnce()) -> u64 {
     let before = CALLS.load(SeqCst);
     body();
     CALLS.load(SeqCst) - before
+}
+
+/// Every policy that has levels on a device, and where those run that decide directions only.
+fn policies() -> Vec<(Policy, Runs)> {
+    let split = |top_down_from_edges, bottom_up_from_vertices| {
+        Policy::Concurrent(Splitting { top_down_from_edges, bottom_up_from_vertices, gpu_permille: 500 })
+    };
+    let selective = |top_down, bottom_up| Policy::Selective(Some(Thresholds { top_down, bottom_up }));
+    let mut all: Vec<_> = GpuKernel::ALL.into_iter().map(|kernel| (Policy::Gpu(kernel), Runs::Cpu)).collect();
+    for kernel in [GpuKernel::Bg, GpuKernel::Bgc] {
+        all.push((Policy::Sampled(SampledCosts::default()), Runs::Gpu(kernel)));
+        all.push((Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Runs::Gpu(kernel)));
+    }
+    for policy in [
+        selective(Threshold::at(0), Threshold::NEVER),
+        selective(Threshold::at(1000), Threshold::at(0)),
+        split(0, 0),
+        split(1000, NEVER),
+        Policy::Asynchronous(Parting { from_edges: 10, gpu_permille: 500 }),
+        Policy::Auto,
+    ] {
+        all.push((policy, Runs::Cpu));
+    }
+    all
+}
+
+/// Searches by every policy, in every way of sharing memory; the very first search by each counts, and so do later ones.
+fn searches(name: &str, device: &Arc<Device>) {
+    let n = 3000u64;
+    let mut x = 5u64;
+    let mut next = |bound: u64| {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (x >> 33) % bound
+    };
+    let edges: Vec<[u32; 2]> = (0..18_000)
+        .map(|_| {
+            let bound = 1 + next(n);
+            [next(bound) as u32, next(n) as u32]
+        })
+        .collect();
+    let list = EdgeList::new(n as usize, edges, Listing::Once).unwrap();
+    // An interpreter takes its time.
+    let slow = name == "Oclgrind";
+    let mut combinations = 0;
+    for order in [Order::Degree, Order::Original] {
+        let layout = Layout::build(&list, &BuildOptions { directed: false, order }).unwrap();
+        let ways = Way::ALL.into_iter().filter(|way| way.offered(device.info()));
+        for (turn, way) in ways.enumerate() {
+            if slow && (turn > 0 || order == Order::Original) {
+                continue;
+            }
+            // Both kinds of kernels, and small levels by one group or by many.
+            let options = GpuOptions { group: Some(if turn % 2 == 0 { 32 } else { 1 }), run_arcs: Some(64), ..GpuOptions::default() };
+            let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
+            for threads in [1, 2] {
+                let options = SearchOptions { threads, devices: devices.clone(), every_policy: true, ..SearchOptions::default() };
+                let mut search = Search::new(&layout, &options).unwrap();
+                for (policy, runs) in policies() {
+                    search.set_policy(policy.clone(), runs).unwrap();
+                    for root in [0, 17, 2999] {
+                        let mut outcome = None;
+                        let calls = calls(|| outcome = Some(search.run(root).is_ok()));
+                        assert_eq!(
+                            (outcome, calls),
+                            (Some(true), 0),
+                            "{name}: {order:?} {way} {threads} threads {policy} {runs:?} root {root}"
+                        );
+                    }
+                    combinations += 1;
+                }
+            }
+        }
+    }
+    assert!(combinations >= 20);
+    println!("{name}: searches by {combinations} combinations of order, way, threads and policy allocate nothing");
 }
 
 // Without the test harness, whose own allocations would be counted.
@@ -111,6 +195,7 @@ fn main() {
             }
         }
         println!("{name}: launches, transfers and hand-overs allocate nothing");
+        searches(name, device);
     });
     // The counter itself works.
     assert!(calls(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(100)))) >= 2);
