@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use implementations::{inside, skipped};
 use reference::Reference;
-use searches::{Variety, check, compare_policies, devices, edges, everything, is_slow};
+use searches::{Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow};
 use socbfs::{
     bfs::Placement,
     engine::{GpuOptions, GpuSetup},
@@ -63,14 +63,24 @@ fn work_groups_of_64_little_local_memory_and_small_buffers() {
 
 #[test]
 fn kernels_shrink_until_local_memory_suffices() {
-    // Less than what kernels of groups of 64 declare.
-    let limits = Limits { local_bytes: Some(1 << 10), ..Limits::default() };
-    for device in &devices("kernels_shrink_until_local_memory_suffices", limits).all {
-        let layout = layout(300, &edges(300, 900, 2, 0));
-        let search = Search::new(&layout, &on(device, GpuOptions { group: Some(256), ..GpuOptions::default() })).unwrap();
-        assert_eq!(search.devices()[0].group, 32);
-        let reference = Reference::new(300, &edges(300, 900, 2, 0), false, &[1]);
-        compare_policies(&reference, &layout, on(device, GpuOptions { group: Some(32), ..GpuOptions::default() }));
+    let edges = edges(300, 900, 2, 0);
+    let (layout, reference) = (layout(300, &edges), Reference::new(300, &edges, false, &[1]));
+    // Less than what kernels of groups of 256 declare, and less than what those of any group do.
+    for (local_bytes, groups) in [(2 << 10, 32..=64), (256, 1..=1)] {
+        let limits = Limits { local_bytes: Some(local_bytes), ..Limits::default() };
+        for device in &devices("kernels_shrink_until_local_memory_suffices", limits).all {
+            let options = on(device, GpuOptions { group: Some(256), ..GpuOptions::default() });
+            let search = Search::new(&layout, &options);
+            if local_bytes == 256 && breaks_groups_of_one(device.info()) {
+                // Nothing is left to try.
+                let error = search.map(|_| ()).unwrap_err().to_string();
+                assert!(error.contains("finds wrong levels") && error.contains("choose another device"), "{error}");
+                continue;
+            }
+            let got = search.unwrap().devices()[0].group;
+            assert!(groups.contains(&got), "groups of {got} with {local_bytes} bytes");
+            compare_policies(&reference, &layout, on(device, GpuOptions { group: Some(got), ..GpuOptions::default() }));
+        }
     }
 }
 

@@ -201,14 +201,14 @@ impl<'g> GpuEngine<'g> {
         let is_cpu = device.info().kind == DeviceKind::Cpu;
         let mut group = Self::fitting(options.group.unwrap_or(if is_cpu { 1 } else { GROUP }), device.max_work_group());
         let source = SOURCES.concat();
+        // Words of local memory that one kernel may declare.
+        let words = device.local_bytes() as usize / 4;
+        let mut room = words;
         let (kernels, heavy_arcs) = loop {
-            let collected = if group == 1 {
-                COLLECTED_ALONE
-            } else {
-                // Three numbers an item for a batch, and what is left (but for some room to spare) for what was found.
-                let left = (device.local_bytes() as usize / 4).saturating_sub(3 * group + 64);
-                (left.min(COLLECTED) / group * group).max(2 * group)
-            };
+            // Three numbers an item for a batch, and what is left (but for some room to spare) for what was found.
+            let (left, most, least) =
+                if group == 1 { (room, COLLECTED_ALONE, 16) } else { (room.saturating_sub(3 * group + 64), COLLECTED, 2 * group) };
+            let collected = (left.min(most) / group * group).max(least);
             let heavy = if group == 1 { 0 } else { HEAVY_ROUNDS * group };
             let flags = format!("-DGROUP={group} -DNEXT={collected} -DHEAVY={heavy} {}", graph.options(layout));
             let built = device.program(&source, &flags).and_then(|program| Kernels::new(&program, group > 1));
@@ -216,7 +216,11 @@ impl<'g> GpuEngine<'g> {
                 // A kernel may take less than the device promises, and what its local memory allows.
                 Ok(kernels) if kernels.max_group() < group => group = Self::fitting(kernels.max_group(), device.max_work_group()),
                 Ok(kernels) => break (kernels, heavy),
-                Err(OpenClError::LocalMemory { .. }) if group > 1 => group = Self::fitting(group / 2, device.max_work_group()),
+                // A driver may count what all kernels declare together.
+                Err(OpenClError::LocalMemory { .. }) if collected > least => room /= 2,
+                Err(OpenClError::LocalMemory { .. }) if group > 1 => {
+                    (group, room) = (Self::fitting(group / 2, device.max_work_group()), words);
+                }
                 Err(error) => return Err(error.into()),
             }
         };
