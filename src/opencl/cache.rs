@@ -3,10 +3,12 @@
 //! A damaged binary can abort the process inside the driver (Mesa's rusticl 22.3 does), so no entry reaches a driver before
 //! its own hash was checked. An entry is a file named by the hash of everything that the binary depends on:
 //!
-//!     bytes 0..16    "socbfs program 1"
-//!     bytes 16..32   the key
-//!     bytes 32..48   XXH3-128 of the binary, little-endian
-//!     bytes 48..     the binary
+//! ```text
+//! bytes 0..16    "socbfs program 1"
+//! bytes 16..32   the key
+//! bytes 32..48   XXH3-128 of the binary, little-endian
+//! bytes 48..     the binary
+//! ```
 
 use std::{
     env,

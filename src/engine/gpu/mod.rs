@@ -57,7 +57,7 @@ const EXPANDED: usize = 6;
 /// Size of the frontier before the last, and probes of a sample: never both.
 const EXTRA: usize = 7;
 
-/// How to set a [`GpuEngine`] up.
+/// How kernels are built for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GpuOptions {
     /// Items in a work-group (`None`: 1 on an OpenCL device that is a CPU, else 256, as far as the device allows). 1 is a
