@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 mod implementations;
+mod reference;
+mod searches;
 
 use std::{
     alloc::{GlobalAlloc, Layout as Block, System},
@@ -13,13 +15,12 @@ use std::{
 };
 
 use implementations::on_each;
+use searches::is_slow;
 use socbfs::{
-    bfs::GpuKernel,
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::{SharedSlice, Way},
     opencl::{Buffer, Device, Limits},
-    policy::{NEVER, Parting, Policy, Runs, SampledCosts, Splitting, Threshold, Thresholds},
     search::{Search, SearchOptions},
 };
 
@@ -66,79 +67,57 @@ fn calls(body: impl FnOnce()) -> u64 {
     CALLS.load(SeqCst) - before
 }
 
-/// Every policy that has levels on a device, and where those run that decide directions only.
-fn policies() -> Vec<(Policy, Runs)> {
-    let split = |top_down_from_edges, bottom_up_from_vertices| {
-        Policy::Concurrent(Splitting { top_down_from_edges, bottom_up_from_vertices, gpu_permille: 500 })
-    };
-    let selective = |top_down, bottom_up| Policy::Selective(Some(Thresholds { top_down, bottom_up }));
-    let mut all: Vec<_> = GpuKernel::ALL.into_iter().map(|kernel| (Policy::Gpu(kernel), Runs::Cpu)).collect();
-    for kernel in [GpuKernel::Bg, GpuKernel::Bgc] {
-        all.push((Policy::Sampled(SampledCosts::default()), Runs::Gpu(kernel)));
-        all.push((Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Runs::Gpu(kernel)));
+/// Searches from each root and demands that nothing was allocated meanwhile.
+fn allocates_nothing(search: &mut Search<'_>, roots: &[u32], what: &dyn std::fmt::Display) {
+    for &root in roots {
+        let mut good = false;
+        let calls = calls(|| good = search.run(root).is_ok());
+        assert_eq!((good, calls), (true, 0), "{what} root {root}");
     }
-    for policy in [
-        selective(Threshold::at(0), Threshold::NEVER),
-        selective(Threshold::at(1000), Threshold::at(0)),
-        split(0, 0),
-        split(1000, NEVER),
-        Policy::Asynchronous(Parting { from_edges: 10, gpu_permille: 500 }),
-        Policy::Auto,
-    ] {
-        all.push((policy, Runs::Cpu));
-    }
-    all
 }
 
-/// Searches by every policy, in every way of sharing memory; the very first search by each counts, and so do later ones.
-fn searches(name: &str, device: &Arc<Device>) {
-    let n = 3000u64;
-    let mut x = 5u64;
-    let mut next = |bound: u64| {
-        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (x >> 33) % bound
-    };
-    let edges: Vec<[u32; 2]> = (0..18_000)
-        .map(|_| {
-            let bound = 1 + next(n);
-            [next(bound) as u32, next(n) as u32]
-        })
-        .collect();
-    let list = EdgeList::new(n as usize, edges, Listing::Once).unwrap();
-    // An interpreter takes its time.
-    let slow = name == "Oclgrind";
+/// Every policy, each way of sharing memory, both kinds of work-groups, neighbours in one part and in three, one device and two.
+fn search(name: &str, device: &Arc<Device>) {
     let mut combinations = 0;
-    for order in [Order::Degree, Order::Original] {
-        let layout = Layout::build(&list, &BuildOptions { directed: false, order }).unwrap();
-        let ways = Way::ALL.into_iter().filter(|way| way.offered(device.info()));
-        for (turn, way) in ways.enumerate() {
-            if slow && (turn > 0 || order == Order::Original) {
-                continue;
-            }
-            // Both kinds of kernels, and small levels by one group or by many.
-            let options = GpuOptions { group: Some(if turn % 2 == 0 { 32 } else { 1 }), run_arcs: Some(64), ..GpuOptions::default() };
-            let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
-            for threads in [1, 2] {
-                let options = SearchOptions { threads, devices: devices.clone(), every_policy: true, ..SearchOptions::default() };
-                let mut search = Search::new(&layout, &options).unwrap();
-                for (policy, runs) in policies() {
+    // The last root has no edge.
+    let n = if is_slow(device) { 300 } else { 3000u32 };
+    let mut skewed = searches::edges(u64::from(n) - 1, n as usize * 3, 8, 1);
+    skewed.retain(|edge| !edge.contains(&7));
+    let path: Vec<_> = (1..120).map(|v| [v - 1, v]).collect();
+    for (kind, edges, directed, order) in
+        [("skewed", &skewed, false, Order::Degree), ("skewed", &skewed, true, Order::Original), ("path", &path, false, Order::Original)]
+    {
+        let list = EdgeList::new(n as usize, edges.clone(), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+            for (group, parts, twice, threads) in [(1, 0, false, 1), (32, 0, true, 2), (32, 3, false, 2)] {
+                if is_slow(device) && (parts > 1 || way != Way::AllocHostPtr) {
+                    continue; // what is left has every launch and hand-over, and this one interprets kernels
+                }
+                let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), cached_words: Some(5) };
+                let setup = GpuSetup { device: Arc::clone(device), way, options };
+                let devices = if twice { vec![setup.clone(), setup] } else { vec![setup] };
+                let every = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
+                let mut search = Search::new(&layout, &every).unwrap();
+                for (policy, runs) in searches::policies() {
                     search.set_policy(policy.clone(), runs).unwrap();
-                    for root in [0, 17, 2999] {
-                        let mut outcome = None;
-                        let calls = calls(|| outcome = Some(search.run(root).is_ok()));
-                        assert_eq!(
-                            (outcome, calls),
-                            (Some(true), 0),
-                            "{name}: {order:?} {way} {threads} threads {policy} {runs:?} root {root}"
-                        );
-                    }
+                    let what = format!("{kind} directed {directed} {policy} {runs:?} {way} groups of {group}, {parts} parts");
+                    allocates_nothing(&mut search, &[0, 17, 7, 100, n - 1], &what);
                     combinations += 1;
+                }
+                if parts > 0 && kind != "path" {
+                    // The very first search counts, with what this policy alone needs.
+                    for (policy, runs) in searches::policies() {
+                        let what = format!("{kind} directed {directed} {policy} {runs:?} {way}, first search");
+                        let options = SearchOptions { policy, runs, every_policy: false, ..every.clone() };
+                        allocates_nothing(&mut Search::new(&layout, &options).unwrap(), &[17], &what);
+                    }
                 }
             }
         }
     }
-    assert!(combinations >= 20);
-    println!("{name}: searches by {combinations} combinations of order, way, threads and policy allocate nothing");
+    assert!(combinations >= 100);
+    println!("{name}: searches by {combinations} combinations of graph, way, group, parts and policy allocate nothing");
 }
 
 // Without the test harness, whose own allocations would be counted.
@@ -195,7 +174,7 @@ fn main() {
             }
         }
         println!("{name}: launches, transfers and hand-overs allocate nothing");
-        searches(name, device);
+        search(name, device);
     });
     // The counter itself works.
     assert!(calls(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(100)))) >= 2);
