@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    bfs::{BfsResult, LevelRecord, Records, level_loop},
+    bfs::{BfsResult, LevelPlan, LevelRecord, Placement, Records, level_loop},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, Simd, Team},
     graph::{Layout, NONE, Vertex},
     opencl::DeviceError,
@@ -118,6 +118,14 @@ fn uses(policy: &Policy, runs: Runs) -> HybridUse {
         Policy::Auto | Policy::AlphaBeta { .. } | Policy::Sampled(_) if runs != Runs::Cpu => {
             HybridUse { alone: true, at_home_on_gpu: true, together: false }
         }
+        Policy::Replay(replay) => {
+            let both = |plan: &LevelPlan| matches!(plan.placement, Placement::Split { .. } | Placement::Apart { .. });
+            HybridUse {
+                alone: replay.plans().iter().any(|plan| matches!(plan.placement, Placement::Gpu(_))),
+                at_home_on_gpu: replay.plans().iter().all(|plan| matches!(plan.placement, Placement::Gpu(_))),
+                together: replay.plans().iter().any(both),
+            }
+        }
         _ => HybridUse::default(),
     }
 }
@@ -162,6 +170,12 @@ impl<'g> Search<'g> {
         self.planner = PolicyPlanner::new(policy.clone(), runs);
         (self.options.policy, self.options.runs) = (policy, runs);
         Ok(())
+    }
+
+    /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
+    /// in one go and are one record).
+    pub fn set_single_levels(&mut self, single_levels: bool) {
+        self.engine.set_single_levels(single_levels);
     }
 
     /// The devices that the search was set up with.

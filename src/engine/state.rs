@@ -76,6 +76,10 @@ pub(crate) struct SearchState {
     pub(crate) previous_cpu_ns: u64,
     /// The same of the GPU.
     pub(crate) previous_gpu_ns: u64,
+    /// Vertices with more arcs than the mean.
+    pub(crate) hubs: u64,
+    /// Their share of all vertices that have arcs.
+    hub_share: f32,
 }
 
 impl SearchState {
@@ -86,6 +90,11 @@ impl SearchState {
     pub(crate) fn new<E>(layout: &Layout, capacity: usize, allocate: &impl Allocate<E>) -> Result<Self, E> {
         let (padded, words) = (layout.padded(), layout.padded() / 64);
         let mapped = if layout.internal_places().is_empty() { 0 } else { layout.vertices() };
+        let csr = layout.csr();
+        // The mean is that of the vertices that have arcs: layouts may or may not hold the others.
+        let with_arcs = (0..csr.vertices() as Vertex).filter(|&v| csr.degree(v) > 0).count().max(1);
+        let mean = csr.arcs() as f64 / with_arcs as f64;
+        let hubs = (0..csr.vertices() as Vertex).filter(|&v| f64::from(csr.degree(v)) > mean).count();
         let mut state = Self {
             parent: allocate.numbers(padded + 2, "parents")?,
             mapped: allocate.numbers(mapped, "parents in original order")?,
@@ -106,6 +115,8 @@ impl SearchState {
             previous_placement: None,
             previous_cpu_ns: 0,
             previous_gpu_ns: 0,
+            hubs: hubs as u64,
+            hub_share: hubs as f32 / with_arcs as f32,
         };
         // "No neighbour" is never new; a dropped vertex is never reached.
         state.parent[padded] = 0;
@@ -131,6 +142,8 @@ impl SearchState {
             previous_cpu_ns: self.previous_cpu_ns,
             previous_gpu_ns: self.previous_gpu_ns,
             sampled_probes: None,
+            hub_share: self.hub_share,
+            sampled_hubs: None,
         }
     }
 

@@ -4,6 +4,7 @@ mod alpha_beta;
 mod asynchronous;
 mod concurrent;
 mod planner;
+mod replay;
 mod sampled;
 mod selective;
 mod text;
@@ -13,11 +14,12 @@ use serde::{Deserialize, Serialize};
 pub use asynchronous::Parting;
 pub use concurrent::Splitting;
 pub use planner::{PolicyPlanner, Runs};
+pub use replay::Replay;
 pub use sampled::SampledCosts;
 pub use selective::{Line, NEVER, Threshold, Thresholds};
 use text::PolicyTable;
 
-use crate::bfs::GpuKernel;
+use crate::bfs::{GpuKernel, Placement};
 
 /// Beamer's alpha as the GAP benchmark ships it: a starting point, not an optimum.
 pub const DEFAULT_ALPHA: f64 = 15.0;
@@ -59,6 +61,8 @@ pub enum Policy {
     Concurrent(Splitting),
     /// Both from one level on to the end.
     Asynchronous(Parting),
+    /// The plans of an earlier search. (Made from records; it has no text or TOML to be made from.)
+    Replay(Replay),
 }
 
 /// A policy that could not be understood.
@@ -115,12 +119,17 @@ impl Policy {
             Self::Selective(_) => "selective",
             Self::Concurrent(_) => "concurrent",
             Self::Asynchronous(_) => "asynchronous",
+            Self::Replay(_) => "replay",
         }
     }
 
     /// Whether it makes no sense without an OpenCL device.
     pub fn needs_device(&self) -> bool {
-        matches!(self, Self::Gpu(_) | Self::Selective(_) | Self::Concurrent(_) | Self::Asynchronous(_))
+        match self {
+            Self::Gpu(_) | Self::Selective(_) | Self::Concurrent(_) | Self::Asynchronous(_) => true,
+            Self::Replay(replay) => replay.plans().iter().any(|plan| plan.placement != Placement::Cpu),
+            _ => false,
+        }
     }
 
     /// Checks the values of the parameters.
@@ -136,7 +145,7 @@ impl Policy {
             Self::Concurrent(Splitting { gpu_permille, .. }) | Self::Asynchronous(Parting { gpu_permille, .. }) => {
                 if (1..1000).contains(&gpu_permille) { Ok(()) } else { Err(PolicyError::NotAShare(gpu_permille)) }
             }
-            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Selective(_) => Ok(()),
+            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Selective(_) | Self::Replay(_) => Ok(()),
         }
     }
 

@@ -70,7 +70,7 @@ impl PolicyPlanner {
             }
             Policy::Asynchronous(parting) if parting.is_now(stats) => Placement::Apart { gpu_permille: parting.gpu_permille },
             Policy::Asynchronous(_) | Policy::Tc | Policy::Bc => Placement::Cpu,
-            Policy::AlphaBeta { .. } | Policy::Sampled(_) | Policy::Auto => self.runs.placement(direction),
+            Policy::AlphaBeta { .. } | Policy::Sampled(_) | Policy::Auto | Policy::Replay(_) => self.runs.placement(direction),
         }
     }
 }
@@ -82,10 +82,20 @@ impl Planner for PolicyPlanner {
     }
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
-        self.costs().is_some_and(|costs| costs.wants_sample(stats))
+        match &self.policy {
+            Policy::Replay(replay) => replay.observes(),
+            _ => self.costs().is_some_and(|costs| costs.wants_sample(stats)),
+        }
+    }
+
+    fn wants_hubs(&self, _stats: &LevelStats) -> bool {
+        matches!(&self.policy, Policy::Replay(replay) if replay.observes())
     }
 
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
+        if let Policy::Replay(replay) = &self.policy {
+            return replay.plan(stats);
+        }
         self.bottom_up = match self.policy {
             Policy::Bc => true,
             Policy::Gpu(kernel) => kernel.direction() == Direction::BottomUp,

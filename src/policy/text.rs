@@ -63,7 +63,7 @@ impl std::str::FromStr for Policy {
                 let [Amount(from_edges), Amount(share)] = values(parameters, &named, wanted)?;
                 Self::Asynchronous(Parting { from_edges, gpu_permille: share.min(u64::from(u16::MAX)) as u16 })
             }
-            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) => {
+            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {
                 return Err(PolicyError::NoParameters { kind: named.kind(), given: parameters.to_owned() });
             }
         };
@@ -165,7 +165,7 @@ fn keys(policy: &Policy) -> &'static [&'static str] {
         }
         Policy::Concurrent(_) => &["top_down_split_from_edges", "bottom_up_split_from_vertices", "gpu_permille"],
         Policy::Asynchronous(_) => &["from_edges", "gpu_permille"],
-        Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) => &[],
+        Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => &[],
     }
 }
 
@@ -205,7 +205,7 @@ impl TryFrom<PolicyTable> for Policy {
                 parting.from_edges = table.from_edges.unwrap_or(parting.from_edges);
                 parting.gpu_permille = table.gpu_permille.unwrap_or(parting.gpu_permille);
             }
-            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) => {}
+            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {}
         }
         policy.validate()?;
         Ok(policy)
@@ -234,7 +234,7 @@ impl From<Policy> for PolicyTable {
                 table.from_edges = amount(parting.from_edges);
                 table.gpu_permille = Some(parting.gpu_permille);
             }
-            Policy::Selective(None) | Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) => {}
+            Policy::Selective(None) | Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => {}
         }
         table
     }

@@ -66,6 +66,7 @@ mod tests {
                 previous_cpu_ns: 0,
                 previous_gpu_ns: 0,
                 sampled_probes: (level > 0).then_some(2.5),
+                ..LevelStats::default()
             },
             plan: LevelPlan { direction, placement: Placement::Cpu },
             levels: 1 + 9 * level,

@@ -582,6 +582,36 @@ impl Engine for CpuEngine<'_> {
         Ok((sampled > 0).then(|| probes as f32 / sampled as f32))
     }
 
+    fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
+        let (csr, state) = (self.layout.csr(), &self.state);
+        let mean = csr.arcs() as f64 / self.searched().max(1) as f64;
+        let is_hub = |v: Vertex| f64::from(csr.degree(v)) > mean;
+        let (mut sum, mut count) = (0, 0);
+        match state.frontier {
+            Frontier::Queue { len, .. } => {
+                let queue = &state.queue[..len];
+                for &v in queue.iter().step_by((len / DEGREES_SAMPLED).max(1)) {
+                    sum += u64::from(is_hub(v));
+                    count += 1;
+                }
+            }
+            Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
+                let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
+                for word in (0..self.closed.len()).step_by((self.closed.len() / DEGREES_SAMPLED).max(1)) {
+                    // One vertex speaks for its word, as above.
+                    let bits = now[word] & !before[word];
+                    if bits != 0 {
+                        let weight = u64::from(bits.count_ones());
+                        sum += weight * u64::from(is_hub((word * 64) as Vertex + bits.trailing_zeros()));
+                        count += weight;
+                    }
+                }
+            }
+        }
+        let in_frontier = state.frontier.len() as f64 * sum as f64 / count.max(1) as f64;
+        Ok((state.hubs > 0).then(|| (in_frontier / state.hubs as f64).min(1.0) as f32))
+    }
+
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Infallible> {
         let work = match plan.direction {
             Direction::TopDown => self.run_top_down(),
