@@ -113,11 +113,13 @@ pub struct Search<'g> {
 fn uses(policy: &Policy, runs: Runs) -> HybridUse {
     match policy {
         Policy::Gpu(_) => HybridUse { alone: true, at_home_on_gpu: true, together: false },
-        Policy::Selective(_) => HybridUse { alone: true, at_home_on_gpu: false, together: false },
-        Policy::Concurrent(_) | Policy::Asynchronous(_) => HybridUse { alone: false, at_home_on_gpu: false, together: true },
-        Policy::Auto | Policy::AlphaBeta { .. } | Policy::Sampled(_) if runs != Runs::Cpu => {
-            HybridUse { alone: true, at_home_on_gpu: true, together: false }
+        Policy::Selective(_) | Policy::Daga { .. } | Policy::RemisSelective { .. } => {
+            HybridUse { alone: true, at_home_on_gpu: false, together: false }
         }
+        Policy::Concurrent(_) | Policy::Asynchronous(_) | Policy::RemisConcurrent { .. } => {
+            HybridUse { alone: false, at_home_on_gpu: false, together: true }
+        }
+        policy if policy.decides_directions_only() && runs != Runs::Cpu => HybridUse { alone: true, at_home_on_gpu: true, together: false },
         Policy::Replay(replay) => {
             let both = |plan: &LevelPlan| matches!(plan.placement, Placement::Split { .. } | Placement::Apart { .. });
             HybridUse {

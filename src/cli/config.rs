@@ -31,9 +31,11 @@ pub(super) struct SearchArgs {
     cpus: Option<CpuList>,
 
     /// Who decides direction and device of each level: auto, tc (always top-down), bc (always bottom-up), alpha-beta[:ALPHA,BETA]
-    /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample); on an OpenCL device tg, tgm, bg, bgc
+    /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample), the rules of gunrock[:DO_A,DO_B],
+    /// enterprise[:GAMMA], enterprise-released[:SHARE], xbfs[:RATIO] and yasui[:ALPHA,BETA]; on an OpenCL device tg, tgm, bg, bgc
     /// (always one kernel), selective (the better device of each level), concurrent (both at each large level), asynchronous
-    /// (both to the end) [default: auto]
+    /// (both to the end), daga[:ALPHA,BETA] (bottom-up on the GPU), remis-selective[:VERTICES], remis-concurrent[:VERTICES,PERMILLE]
+    /// (as published) [default: auto]
     #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true)]
     policy: Option<Policy>,
 
