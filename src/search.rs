@@ -55,6 +55,9 @@ pub enum SearchError {
         /// Vertices of the graph.
         vertices: usize,
     },
+    /// A replay by roots knows nothing of this one.
+    #[error("root {0} is not among those of the record that is replayed; record it, or replay from the roots that were recorded")]
+    NotRecorded(Vertex),
     /// Threads could not be started or bound.
     #[error("{0}")]
     Threads(String),
@@ -208,7 +211,7 @@ impl<'g> Search<'g> {
     /// Searches from `root` (an original number).
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`].
+    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
         let mut outcome = self.run_uncounted(root)?;
         for (&parent, &degree) in self.parents().iter().zip(self.layout.input_degrees()) {
@@ -226,10 +229,13 @@ impl<'g> Search<'g> {
     /// window whose energy is measured. `reached` and `edges` are 0.
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`].
+    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
         if root as usize >= self.layout.vertices() {
             return Err(SearchError::RootOutOfRange { root, vertices: self.layout.vertices() });
+        }
+        if !self.planner.set_root(root) {
+            return Err(SearchError::NotRecorded(root));
         }
         let begin = Instant::now();
         let searched = match self.search(root) {

@@ -35,6 +35,9 @@ pub(super) struct Prepared<'g> {
 impl SearchConfig {
     /// Opens devices, measures hand-overs and (for a policy that needs them) thresholds, and allocates the search.
     pub(super) fn prepare<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, Failure> {
+        if let Some(recorded) = &self.recorded {
+            recorded.check_graph(layout)?;
+        }
         let opened = match self.open() {
             Ok(opened) => opened,
             Err(error) if self.may_do_without() => {

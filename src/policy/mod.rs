@@ -122,7 +122,7 @@ pub enum PolicyError {
         "unknown policy {0:?}; known: auto, tc, bc, tg, tgm, bg, bgc, alpha-beta[:ALPHA,BETA], sampled[:WORD,VERTEX,PROBE], \
          gunrock[:DO_A,DO_B], enterprise[:GAMMA], enterprise-released[:SHARE], xbfs[:RATIO], yasui[:ALPHA,BETA], daga[:ALPHA,BETA], \
          selective[:EDGES,VERTICES], concurrent[:EDGES,VERTICES,PERMILLE], asynchronous[:EDGES,PERMILLE], \
-         remis-selective[:VERTICES], remis-concurrent[:VERTICES,PERMILLE]"
+         remis-selective[:VERTICES], remis-concurrent[:VERTICES,PERMILLE], and replay:FILE on the command line"
     )]
     Unknown(String),
     /// The policy has no such parameter.
