@@ -1,12 +1,17 @@
 //! The settings of a search, each resolved once: flag > environment variable > board profile > built-in default.
 
 use std::{
+    ffi::OsStr,
     fmt, fs,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
-use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
+use clap::{
+    Arg, ArgMatches, Args, Command, ValueEnum,
+    builder::{PossibleValue, TypedValueParser},
+    parser::ValueSource,
+};
 
 use super::{error::Failure, profile::Profile};
 use crate::{
@@ -16,7 +21,7 @@ use crate::{
     graph::{BuildOptions, Order, Vertex},
     memory::Way,
     opencl::DeviceChoice,
-    policy::{Policy, PolicyError},
+    policy::{KNOWN, Policy, PolicyError},
     search::SearchOptions,
 };
 
@@ -32,13 +37,8 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "LIST", env = "SOCBFS_CPUS", hide_env_values = true)]
     cpus: Option<CpuList>,
 
-    /// Who decides direction and device of each level: auto, tc (always top-down), bc (always bottom-up), alpha-beta[:ALPHA,BETA]
-    /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample), the rules of gunrock[:DO_A,DO_B],
-    /// enterprise[:GAMMA], enterprise-released[:SHARE], xbfs[:RATIO] and yasui[:ALPHA,BETA]; on an OpenCL device tg, tgm, bg, bgc
-    /// (always one kernel), selective (the better device of each level), concurrent (both at each large level), asynchronous
-    /// (both to the end), daga[:ALPHA,BETA] (bottom-up on the GPU), remis-selective[:VERTICES], remis-concurrent[:VERTICES,PERMILLE]
-    /// (as published); replay:FILE (root by root the plans of a record that `bench --json` wrote) [default: auto]
-    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true)]
+    /// Who decides direction and device of each level; parameters stand behind a colon, as in alpha-beta:15,18 [default: auto]
+    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true, value_parser = PolicyParser)]
     policy: Option<PolicyArg>,
 
     /// Vector instructions: scalar, neon, avx2, avx512 [default: the best this CPU has]
@@ -89,6 +89,27 @@ impl FromStr for PolicyArg {
             }),
             None => text.parse().map(Self::Named),
         }
+    }
+}
+
+/// Reads a policy, and lists those that there are in `--help` and to shell completions.
+#[derive(Debug, Clone, Copy)]
+struct PolicyParser;
+
+impl TypedValueParser for PolicyParser {
+    type Value = PolicyArg;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<PolicyArg, clap::Error> {
+        <PolicyArg as FromStr>::from_str.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let named = KNOWN.iter().map(|known| {
+            let parameters = if known.parameters.is_empty() { String::new() } else { format!(" [:{}]", known.parameters) };
+            PossibleValue::new(known.kind).help(format!("{}{parameters}", known.summary))
+        });
+        let replay = PossibleValue::new("replay:FILE").help("root by root the plans of a record that `bench --json` wrote");
+        Some(Box::new(named.chain([replay])))
     }
 }
 

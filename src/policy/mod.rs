@@ -6,6 +6,7 @@ mod concurrent;
 mod daga;
 mod enterprise;
 mod gunrock;
+mod known;
 mod planner;
 mod remis;
 mod replay;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use asynchronous::Parting;
 pub use concurrent::Splitting;
 pub use gunrock::Gunrock;
+pub use known::{KNOWN, Known};
 pub use planner::{PolicyPlanner, Runs};
 pub use replay::Replay;
 pub use sampled::SampledCosts;
@@ -36,7 +38,7 @@ pub const DEFAULT_BETA: f64 = 18.0;
 
 /// A policy, as named on the command line and tagged in TOML.
 ///
-/// On the command line a name, with parameters behind a colon ([`PolicyError::Unknown`] lists them). In TOML a table with the key
+/// On the command line a name, with parameters behind a colon ([`KNOWN`] lists them). In TOML a table with the key
 /// `kind` and optional keys for the parameters, which `boards/README.md` lists.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "PolicyTable", into = "PolicyTable")]
@@ -118,12 +120,7 @@ pub enum Policy {
 #[non_exhaustive]
 pub enum PolicyError {
     /// The name is not one of ours.
-    #[error(
-        "unknown policy {0:?}; known: auto, tc, bc, tg, tgm, bg, bgc, alpha-beta[:ALPHA,BETA], sampled[:WORD,VERTEX,PROBE], \
-         gunrock[:DO_A,DO_B], enterprise[:GAMMA], enterprise-released[:SHARE], xbfs[:RATIO], yasui[:ALPHA,BETA], daga[:ALPHA,BETA], \
-         selective[:EDGES,VERTICES], concurrent[:EDGES,VERTICES,PERMILLE], asynchronous[:EDGES,PERMILLE], \
-         remis-selective[:VERTICES], remis-concurrent[:VERTICES,PERMILLE], and replay:FILE on the command line"
-    )]
+    #[error("unknown policy {0:?}; known: {names}, and replay:FILE on the command line", names = known::names())]
     Unknown(String),
     /// The policy has no such parameter.
     #[error("policy {kind} does not take {given}")]
