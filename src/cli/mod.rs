@@ -16,6 +16,7 @@ mod error;
 mod generate;
 mod info;
 mod output;
+mod policies;
 mod profile;
 mod progress;
 mod run;
@@ -88,6 +89,7 @@ enum Command {
     Generate(generate::GenerateArgs),
     Convert(convert::ConvertArgs),
     Info(info::InfoArgs),
+    Policies(policies::PoliciesArgs),
     Devices(devices::DevicesArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
@@ -135,6 +137,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Generate(arguments) => generate::run(arguments, cli.quiet),
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
+        Command::Policies(arguments) => policies::run(arguments, matches),
         Command::Devices(arguments) => devices::run(arguments),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Sensors(arguments) => sensors::run(arguments),
