@@ -3,6 +3,7 @@
 mod alpha_beta;
 mod asynchronous;
 mod concurrent;
+mod cost_model;
 mod daga;
 mod enterprise;
 mod gunrock;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use asynchronous::Parting;
 pub use concurrent::Splitting;
+pub use cost_model::{ChangeCost, CostModel, CostModelError, Form, Objective, StrategyCost};
 pub use gunrock::Gunrock;
 pub use known::{KNOWN, Known};
 pub use planner::{PolicyPlanner, Runs};
@@ -111,6 +113,8 @@ pub enum Policy {
         /// The GPU's share, in thousandths.
         gpu_permille: u16,
     },
+    /// The strategy that should take least, by a model of their costs.
+    CostModel(Box<CostModel>),
     /// The plans of earlier searches. (Made from records; it has no text or TOML to be made from.)
     Replay(Replay),
 }
@@ -140,6 +144,9 @@ pub enum PolicyError {
         /// What was given.
         given: String,
     },
+    /// The costs of a model can't be right.
+    #[error("cost model: {0}")]
+    CostModel(CostModelError),
     /// A share that is more than the whole.
     #[error("gpu_permille is {0}; it must be a number of thousandths, 1 to 999")]
     NotAShare(u16),
@@ -190,6 +197,7 @@ impl Policy {
             Self::Yasui { .. } => "yasui",
             Self::RemisSelective { .. } => "remis-selective",
             Self::RemisConcurrent { .. } => "remis-concurrent",
+            Self::CostModel(_) => "cost-model",
             Self::Replay(_) => "replay",
         }
     }
@@ -258,6 +266,7 @@ impl Policy {
                 }
             }
             Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Selective(_) | Self::RemisSelective { .. } | Self::Replay(_) => Ok(()),
+            Self::CostModel(ref model) => model.validate().map_err(PolicyError::CostModel),
         }
     }
 
@@ -274,6 +283,7 @@ impl Policy {
             "alpha-beta" => Ok(Self::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }),
             "selective" => Ok(Self::Selective(None)),
             "concurrent" => Ok(Self::Concurrent(Splitting::default())),
+            "cost-model" => Ok(Self::CostModel(Box::new(CostModel::shipped(Form::Full)))),
             "asynchronous" => Ok(Self::Asynchronous(Parting::default())),
             "gunrock" => Ok(Self::Gunrock(Gunrock::default())),
             "enterprise" => Ok(Self::Enterprise { gamma: enterprise::DEFAULT_GAMMA }),

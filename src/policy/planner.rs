@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Policy, SampledCosts, Splitting, alpha_beta, concurrent, daga, enterprise, remis, selective, xbfs};
+use super::{Policy, SampledCosts, Splitting, cost_model::Spent, alpha_beta, concurrent, daga, enterprise, remis, selective, xbfs};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
     graph::Vertex,
@@ -48,6 +48,8 @@ pub struct PolicyPlanner {
     policy: Policy,
     runs: Runs,
     memory: Memory,
+    /// What the search has cost so far, by a model.
+    spent: Spent,
     /// The GPU's share of the next split level, top-down and bottom-up.
     shares: [u16; 2],
     /// Of a replay: the plans of the search at hand.
@@ -61,7 +63,7 @@ impl PolicyPlanner {
         let policy = if policy == Policy::Auto { Policy::Sampled(SampledCosts::default()) } else { policy };
         let share = if let Policy::Concurrent(Splitting { gpu_permille, .. }) = policy { gpu_permille } else { 500 };
         let replayed = if let Policy::Replay(replay) = &policy { 0..replay.plans().len() } else { 0..0 };
-        Self { policy, runs, memory: Memory::default(), shares: [share; 2], replayed }
+        Self { policy, runs, memory: Memory::default(), spent: Spent::default(), shares: [share; 2], replayed }
     }
 
     /// Says that the next search begins at `root` (an original number), which a replay by roots has to know. False where it knows no
@@ -100,13 +102,15 @@ impl PolicyPlanner {
             Policy::Auto | Policy::Sampled(_) | Policy::Selective(_) | Policy::Concurrent(_) | Policy::Asynchronous(_) => {
                 self.costs().is_some_and(|costs| costs.is_bottom_up(stats))
             }
+            // (Plans whole strategies, see `plan`.)
+            Policy::CostModel(_) => false,
             Policy::Replay(ref replay) => replay.plan(&self.replayed, stats).direction == Direction::BottomUp,
         }
     }
 
     fn placement(&mut self, direction: Direction, stats: &LevelStats) -> Placement {
         match self.policy {
-            Policy::Tc | Policy::Bc | Policy::Yasui { .. } => Placement::Cpu,
+            Policy::Tc | Policy::Bc | Policy::Yasui { .. } | Policy::CostModel(_) => Placement::Cpu,
             Policy::Gpu(kernel) => Placement::Gpu(kernel),
             Policy::Daga { .. } => daga::strategy(direction).placement(),
             Policy::Selective(thresholds) => {
@@ -143,11 +147,13 @@ impl Planner for PolicyPlanner {
     /// Shares outlive a search: the next one begins with what this one learned.
     fn begin(&mut self) {
         self.memory = Memory::default();
+        self.spent = Spent::default();
     }
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
         match &self.policy {
             Policy::Replay(replay) => replay.observes(),
+            Policy::CostModel(model) => model.wants_sample(self.runs, stats, self.spent),
             _ => self.costs().is_some_and(|costs| costs.wants_sample(stats)),
         }
     }
@@ -160,6 +166,9 @@ impl Planner for PolicyPlanner {
     }
 
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
+        if let Policy::CostModel(model) = &self.policy {
+            return model.plan(self.runs, stats, &mut self.spent).plan();
+        }
         let bottom_up = self.is_bottom_up(stats);
         let direction = if bottom_up { Direction::BottomUp } else { Direction::TopDown };
         let placement = self.placement(direction, stats);

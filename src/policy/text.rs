@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Gunrock, NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds};
+use super::{CostModel, Form, Gunrock, NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds};
 
 /// Splits `text` at its commas into exactly `N` values.
 fn values<T: std::str::FromStr, const N: usize>(text: &str, policy: &Policy, wanted: &'static str) -> Result<[T; N], PolicyError> {
@@ -98,6 +98,17 @@ impl std::str::FromStr for Policy {
                 let [vertices, share] = values::<u32, 2>(parameters, &named, wanted)?;
                 Self::RemisConcurrent { vertices, gpu_permille: share.min(u32::from(u16::MAX)) as u16 }
             }
+            Self::CostModel(_) => {
+                let form = match parameters.trim() {
+                    "full" => Form::Full,
+                    "zhang" => Form::Zhang,
+                    _ => {
+                        let wanted = "a form, full or zhang, as in cost-model:zhang";
+                        return Err(PolicyError::BadParameters { kind: named.kind(), wanted, given: parameters.to_owned() });
+                    }
+                };
+                Self::CostModel(Box::new(CostModel::shipped(form)))
+            }
             Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {
                 return Err(PolicyError::NoParameters { kind: named.kind(), given: parameters.to_owned() });
             }
@@ -132,6 +143,7 @@ impl std::fmt::Display for Policy {
             Self::Yasui { alpha, beta } => write!(f, "yasui:{alpha},{beta}"),
             Self::RemisSelective { vertices } => write!(f, "remis-selective:{vertices}"),
             Self::RemisConcurrent { vertices, gpu_permille } => write!(f, "remis-concurrent:{vertices},{gpu_permille}"),
+            Self::CostModel(model) if model.form == Form::Zhang => f.write_str("cost-model:zhang"),
             other => f.write_str(other.kind()),
         }
     }
@@ -144,6 +156,8 @@ impl std::fmt::Display for Policy {
 #[serde(deny_unknown_fields)]
 pub(super) struct PolicyTable {
     kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Form>,
     #[serde(skip_serializing_if = "Option::is_none")]
     alpha: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,6 +207,7 @@ impl PolicyTable {
             value.map(|value| (key, value.to_string()))
         }
         [
+            shown("form", self.form.map(|form| if form == Form::Zhang { "zhang" } else { "full" })),
             shown("alpha", self.alpha),
             shown("beta", self.beta),
             shown("word", self.word),
@@ -235,6 +250,7 @@ fn keys(policy: &Policy) -> &'static [&'static str] {
         }
         Policy::Concurrent(_) => &["top_down_split_from_edges", "bottom_up_split_from_vertices", "gpu_permille"],
         Policy::Asynchronous(_) => &["from_edges", "gpu_permille"],
+        Policy::CostModel(_) => &["form"],
         Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => &[],
     }
 }
@@ -289,6 +305,11 @@ impl TryFrom<PolicyTable> for Policy {
                 parting.from_edges = table.from_edges.unwrap_or(parting.from_edges);
                 parting.gpu_permille = table.gpu_permille.unwrap_or(parting.gpu_permille);
             }
+            Self::CostModel(model) => {
+                if let Some(form) = table.form {
+                    **model = CostModel::shipped(form);
+                }
+            }
             Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {}
         }
         policy.validate()?;
@@ -328,6 +349,7 @@ impl From<Policy> for PolicyTable {
                 table.from_edges = amount(parting.from_edges);
                 table.gpu_permille = Some(parting.gpu_permille);
             }
+            Policy::CostModel(model) => table.form = Some(model.form),
             Policy::Selective(None) | Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => {}
         }
         table
