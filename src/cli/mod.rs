@@ -5,6 +5,7 @@
 
 mod bench;
 mod board;
+mod board_report;
 mod compare;
 mod completions;
 mod config;
@@ -15,6 +16,7 @@ mod energy;
 mod error;
 mod generate;
 mod info;
+mod interrupt;
 mod output;
 mod profile;
 mod progress;
@@ -31,8 +33,6 @@ use std::{
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use error::Failure;
-
-use crate::input;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,7 +109,7 @@ pub fn main() -> ExitCode {
     if cli.quiet {
         progress::disable();
     }
-    match interruptible().and_then(|()| dispatch(&cli, &matches)) {
+    match interrupt::watch().and_then(|()| dispatch(&cli, &matches)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure);
@@ -156,15 +156,6 @@ fn tell(failure: &Failure) {
 /// Prints a line on standard error. `eprintln!` would panic where nobody reads it any more.
 fn say(line: &str) {
     let _ = writeln!(stderr(), "{line}");
-}
-
-/// On Ctrl-C, SIGTERM and SIGHUP: no half-written file stays behind.
-fn interruptible() -> Result<(), Failure> {
-    let handler = || {
-        input::remove_temporaries();
-        std::process::exit(130);
-    };
-    ctrlc::set_handler(handler).map_err(|error| Failure::because("can't watch for Ctrl-C", &error))
 }
 
 /// Flag > SOCBFS_LOG > warnings only.

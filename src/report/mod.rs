@@ -1,6 +1,7 @@
 //! Graph500 text, JSON, tables, and arrays of vertices as files.
 
 mod arrays;
+mod board;
 mod comparison;
 mod devices;
 mod energy;
@@ -13,6 +14,7 @@ mod trace;
 use std::io::{self, Write};
 
 pub use arrays::{ArrayError, ArrayFormat, Column, read_array, write_array};
+pub use board::board;
 pub use comparison::{Comparison, ComparisonError, Run};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use graph500::graph500;
@@ -20,13 +22,13 @@ pub use info::info;
 pub use table::table;
 pub use trace::trace;
 
-use crate::bench::Record;
+use serde::Serialize;
 
 /// Writes `record` as one line of JSON.
 ///
 /// # Errors
 /// What writing to `out` gives.
-pub fn json(record: &Record, out: &mut dyn Write) -> io::Result<()> {
+pub fn json(record: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, record)?;
     out.write_all(b"\n")
 }
@@ -40,8 +42,8 @@ mod tests {
     use super::*;
     use crate::{
         bench::{
-            EnergyRecord, EnergySummary, EnergyWindow, Environment, GraphRecord, LayoutRecord, MeasuredEnergy, Model, RootRecord, SCHEMA,
-            SCHEMA_VERSION, SearchRecord, StrategyPower, Summary, ValidationRecord,
+            EnergyRecord, EnergySummary, EnergyWindow, Environment, GraphRecord, LayoutRecord, MeasuredEnergy, Model, Record, RootRecord,
+            SCHEMA, SCHEMA_VERSION, SearchRecord, StrategyPower, Summary, ValidationRecord,
         },
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
         engine::Simd,
