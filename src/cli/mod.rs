@@ -12,6 +12,7 @@ mod config;
 mod convert;
 mod device;
 mod devices;
+mod doctor;
 mod energy;
 mod error;
 mod generate;
@@ -42,6 +43,7 @@ Examples:
   socbfs run road.gr --root 0 --parents tree.npy
   socbfs validate road.gr tree.npy --root 0    check anyone's tree
   socbfs compare before.json after.json
+  socbfs doctor                                what is wrong on this machine
   socbfs sensors                               what measures power here
   socbfs energy -- make -j4                    the energy of any command
 
@@ -91,6 +93,7 @@ enum Command {
     Devices(devices::DevicesArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
+    Doctor(doctor::DoctorArgs),
     Energy(energy::CommandArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -138,6 +141,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Devices(arguments) => devices::run(arguments),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Sensors(arguments) => sensors::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments, cli.quiet),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),
     }

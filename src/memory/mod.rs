@@ -1,10 +1,12 @@
 //! Memory that a search lives in: [`Slab`] of the host alone, [`SharedSlice`] that host and device take turns with.
 
+mod available;
 mod shared_slice;
 mod slab;
 
 use std::sync::atomic::AtomicU32;
 
+pub use available::{available_bytes, available_bytes_below};
 pub use shared_slice::{Owner, ShareError, SharedSlice, UnknownWay, Way};
 pub use slab::Slab;
 
@@ -58,13 +60,6 @@ pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
 pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
-}
-
-/// Memory the system could give without swapping, in bytes (`None` where it does not say).
-pub fn available_bytes() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
