@@ -154,7 +154,7 @@ fn leave_out(record: &mut BoardRecord, scales: &[u32], reason: &str) {
 
 /// The scales that fit the memory; the others are noted.
 fn fitting(arguments: &BenchArgs, record: &mut BoardRecord) -> Result<Vec<u32>, Failure> {
-    let available = available_memory(Path::new(ROOT)).map(|bytes| bytes.min(usize::MAX as u64));
+    let available = available_memory(Path::new(ROOT));
     let mut scales = Vec::new();
     for &scale in &arguments.scales.0 {
         let needed = kronecker_bytes(scale, arguments.edgefactor);

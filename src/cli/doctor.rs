@@ -12,7 +12,7 @@ use std::{
 
 use clap::Args;
 use serde::Deserialize;
-use socbfs_power::{Selection, Tree, discover};
+use socbfs_power::{Tree, discover};
 
 use super::{
     energy::profile_at,
@@ -20,7 +20,7 @@ use super::{
     output::print,
     profile::{self, RootArgs},
     progress::Progress,
-    sensors::automatic,
+    sensors::{automatic, started},
 };
 use crate::{
     board,
@@ -97,8 +97,11 @@ fn probe(root: &Path, board: Option<&Path>) -> Result<Probe, Failure> {
     drop(progress);
     let profile = profile_at(board)?;
     let auto = automatic(root, profile.as_ref());
-    let unusable = Selection::everything(discover(&Tree::new(root)), profile.as_ref()).skipped().to_vec();
-    let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, cure: auto.cure, unusable };
+    // Whether a counter moves is known only once it is read.
+    let meter = started(discover(&Tree::new(root)), profile.as_ref())?;
+    let usable = meter.picks().map(|pick| pick.channel.name()).collect();
+    let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, usable, unusable: meter.skipped().to_vec() };
+    drop(meter);
     let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu"]).map(|_| ());
     Ok(Probe { search: Some(search), opencl: Some(opencl()), sensors: Some(sensors), busy })
 }

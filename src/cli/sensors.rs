@@ -110,7 +110,7 @@ struct Usable {
     place: String,
 }
 
-/// What `--energy auto` would measure.
+/// What `--energy auto` would measure, or why nothing.
 #[derive(Debug, Serialize)]
 pub(super) struct Auto {
     pub(super) scope: Option<String>,
@@ -144,7 +144,8 @@ pub(super) fn run(arguments: &SensorsArgs) -> Result<(), Failure> {
     }
 }
 
-fn started(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Meter, Failure> {
+/// A meter that reads every sensor and adds up none.
+pub(super) fn started(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Meter, Failure> {
     // Nothing is counted here, so no sensor is indispensable: this fails only where no thread can be started.
     Meter::start(Selection::everything(sources, profile)).map_err(|error| Failure::because("can't read the sensors", &error))
 }

@@ -13,8 +13,8 @@ pub struct SensorProbe {
     pub scope: Option<String>,
     /// Why nothing is measured.
     pub reason: Option<String>,
-    /// What changes that.
-    pub cure: Option<String>,
+    /// Sensors that work, whether or not they are measured by themselves.
+    pub usable: Vec<String>,
     /// Sensors that are there and can't be used.
     pub unusable: Vec<Skipped>,
 }
@@ -29,16 +29,20 @@ fn sensors(subject: &Subject<'_>) -> Finding {
     if let Some(scope) = &probe.scope {
         return Finding::ok(CHECK, format!("{scope}: {}", probe.sensors.join(" + ")));
     }
-    // The reason of what would be measured comes first, then that of any sensor that can be cured.
-    let first = probe.cure.as_ref().map(|cure| (probe.reason.clone().unwrap_or_default(), cure.clone()));
-    let curable = || probe.unusable.iter().find_map(|skipped| Some((skipped.to_string(), skipped.cure.clone()?)));
-    match first.or_else(curable) {
-        Some((reason, cure)) => Finding::warning(CHECK, format!("energy is n/a: {reason}"), cure),
-        None => {
-            let reason = probe.reason.as_deref().unwrap_or("no power sensor was found on this machine");
-            Finding::unknown(CHECK, format!("energy is n/a: {reason}; a meter can be named: socbfs bench --help"))
-        }
+    if let Some((skipped, cure)) = probe.unusable.iter().find_map(|skipped| Some((skipped, skipped.cure.clone()?))) {
+        return Finding::warning(CHECK, format!("energy is n/a: {skipped}"), cure);
     }
+    if !probe.usable.is_empty() {
+        let names = probe.usable.join(",");
+        return Finding::warning(
+            CHECK,
+            format!("energy is n/a: {names} found, but nothing says which of them add up to what"),
+            format!("socbfs bench --energy {names}    # or those of them that feed what is to be measured"),
+        );
+    }
+    let reason = probe.unusable.first().map(ToString::to_string).or_else(|| probe.reason.clone());
+    let reason = reason.unwrap_or_else(|| "no power sensor was found on this machine".to_owned());
+    Finding::unknown(CHECK, format!("energy is n/a: {reason}; a meter can be named: socbfs bench --help"))
 }
 
 /// perf's power events are a way to the counters of the processor where the files of powercap are root's.
@@ -93,11 +97,42 @@ mod tests {
 
     #[test]
     fn a_sensor_that_can_be_opened_up_comes_with_the_command() {
-        let probe =
-            SensorProbe { reason: Some("energy_uj may not be read".into()), cure: Some("sudo chmod".into()), ..SensorProbe::default() };
+        let skipped = |cure: Option<&str>| {
+            let channel = socbfs_power::Channel {
+                family: socbfs_power::Family::Powercap,
+                id: "intel-rapl:0".into(),
+                label: None,
+                domain: socbfs_power::Domain::Package,
+                scope: socbfs_power::Scope::CpuPackage,
+                part: socbfs_power::Part::package(0),
+                signal: socbfs_power::Signal::Power,
+                refresh: std::time::Duration::ZERO,
+                place: "energy_uj".into(),
+            };
+            let problem = match cure {
+                Some(cure) => socbfs_power::Unusable::Permission { place: "energy_uj".into(), cure: cure.into() },
+                None => socbfs_power::Unusable::Still { milliseconds: 1000 },
+            };
+            Skipped::new(&channel, &problem)
+        };
+        let probe = SensorProbe { unusable: vec![skipped(None), skipped(Some("sudo chmod"))], ..SensorProbe::default() };
         let findings = found(&Machine::new(&[]), Some(probe));
         let finding = of(&findings, "power-sensors");
         assert_eq!((finding.verdict, finding.cure.as_deref()), (Verdict::Warning, Some("sudo chmod")));
+        assert!(finding.reason.contains("powercap:intel-rapl:0") && finding.reason.contains("may not be read"), "{finding:?}");
+        // A counter with nothing behind it, as virtual machines show it, is no fault of anyone.
+        let still = SensorProbe { unusable: vec![skipped(None)], ..SensorProbe::default() };
+        let findings = found(&Machine::new(&[]), Some(still));
+        let finding = of(&findings, "power-sensors");
+        assert!(finding.verdict == Verdict::Unknown && finding.reason.contains("did not move"), "{finding:?}");
+    }
+
+    #[test]
+    fn sensors_that_nobody_adds_up_are_named() {
+        let probe = SensorProbe { usable: vec!["ina2xx:0-0040".into(), "ina2xx:0-0041".into()], ..SensorProbe::default() };
+        let findings = found(&Machine::new(&[]), Some(probe));
+        let cure = of(&findings, "power-sensors").cure.clone().unwrap();
+        assert!(cure.starts_with("socbfs bench --energy ina2xx:0-0040,ina2xx:0-0041 "), "{cure}");
     }
 
     #[test]

@@ -5,8 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Memory the system could give without swapping, in bytes, and not more than the control group of this process may still take (`None`
-/// where the system does not say).
+use super::of_this_process;
+
+/// Memory the system could give this process without swapping, in bytes (`None` where it does not say): not more than its control group
+/// may still take, and of a 32-bit process not more than it has addresses left.
 pub fn available_bytes() -> Option<u64> {
     available_bytes_below(Path::new("/"))
 }
@@ -16,7 +18,15 @@ pub fn available_bytes_below(root: &Path) -> Option<u64> {
     let meminfo = fs::read_to_string(root.join("proc/meminfo")).ok()?;
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let system = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)?;
-    Some(group_bytes(root).map_or(system, |group| group.min(system)))
+    let live_32_bit = cfg!(target_pointer_width = "32") && root == Path::new("/");
+    let addresses = if live_32_bit { addresses_left() } else { u64::MAX };
+    Some(group_bytes(root).map_or(system, |group| group.min(system)).min(addresses))
+}
+
+/// Of 32-bit addresses: those of processes, which most 32-bit kernels give 3 GiB, less those in use.
+fn addresses_left() -> u64 {
+    const OF_A_PROCESS: u64 = 3 << 30;
+    OF_A_PROCESS.saturating_sub(of_this_process("VmSize:").unwrap_or(0))
 }
 
 /// Names of a control group's files, which differ between the versions of the interface.

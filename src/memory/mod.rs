@@ -12,9 +12,16 @@ pub use slab::Slab;
 
 pub(crate) use crate::opencl::Plain;
 
+/// What helps where memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
+pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
+    "use a smaller graph, or, as this is a 32-bit program, which can't address more than 4 GiB at a time, a 64-bit build on a 64-bit system"
+} else {
+    "use a smaller graph or a machine with more memory"
+};
+
 /// The system refused memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no memory for {what}: {bytes} bytes ({reason}); use a smaller graph or a machine with more memory")]
+#[error("no memory for {what}: {bytes} bytes ({reason}); {CURE}")]
 pub struct OutOfMemory {
     /// What the memory was for.
     pub what: &'static str,
@@ -58,8 +65,13 @@ pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
 
 /// Resident memory of this process at its highest point, in bytes (`None` where the system does not say).
 pub fn peak_resident_bytes() -> Option<u64> {
+    of_this_process("VmHWM:")
+}
+
+/// A line of the kernel's account of this process, in bytes.
+fn of_this_process(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
