@@ -18,6 +18,7 @@ mod error;
 mod generate;
 mod info;
 mod interrupt;
+mod man;
 mod output;
 mod profile;
 mod progress;
@@ -96,6 +97,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Energy(energy::CommandArgs),
     Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
 /// Parses the arguments of the process, runs the command, prints its error.
@@ -144,6 +147,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Doctor(arguments) => doctor::run(arguments, cli.quiet),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),
+        Command::Man(arguments) => man::run(arguments, Cli::command()),
     }
 }
 
