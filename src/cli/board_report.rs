@@ -86,15 +86,19 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     let mut record = BoardRecord::new(environment.clone(), identity(&config), drivers(&config.device.value));
     let scales = fitting(arguments, &mut record)?;
     let shared = Arc::new(Mutex::new(Progress { record, json }));
-    let _words = last_words(&shared, &scales);
+    let words = last_words(&shared, &scales);
     let failed = each(arguments, &config, &environment, &scales, &shared, quiet).err();
-    drop(_words);
-    let mut made = lock(&shared);
-    made.record.complete = failed.is_none();
+    drop(words);
+    finish(&mut lock(&shared), failed)
+}
+
+/// Prints what there is, and says what went wrong.
+fn finish(made: &mut Progress, failed: Option<Failure>) -> Result<(), Failure> {
+    made.record.complete = failed.is_none() && made.record.valid;
     if made.record.runs.is_empty() {
         return failed.map_or(Ok(()), Err);
     }
-    publish(&mut made)?;
+    publish(made)?;
     // What a validation found wrong stands before any other failure.
     made.record.runs.iter().try_for_each(verdict)?;
     failed.map_or(Ok(()), Err)
@@ -232,6 +236,37 @@ fn publish(made: &mut Progress) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::tests::record;
+
+    #[test]
+    fn a_failed_validation_is_exit_code_1_and_no_complete_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("board.json");
+        let mut bad = record(&[0.001]);
+        bad.valid = false;
+        bad.summary = None;
+        bad.roots[0].validation.passed = false;
+        let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
+        let mut all = BoardRecord::new(bad.environment.clone(), board, Drivers::default());
+        all.add(record(&[0.001]));
+        all.add(bad);
+        let mut made = Progress { record: all, json: Some(Output::open(&path).unwrap()) };
+        assert_eq!(finish(&mut made, None).unwrap_err().code(), 1);
+        let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!((&written["valid"], &written["complete"]), (&false.into(), &false.into()));
+        assert!(written["runs"][1]["summary"].is_null());
+    }
+
+    #[test]
+    fn what_is_finished_is_told_before_the_error_that_ended_it() {
+        let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
+        let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
+        all.add(record(&[0.001]));
+        let mut made = Progress { record: all, json: None };
+        assert_eq!(finish(&mut made, Some(Failure::new("no memory"))).unwrap_err().code(), 2);
+        assert!(!made.record.complete);
+        assert!(finish(&mut made, None).is_ok() && made.record.complete);
+    }
 
     #[test]
     fn scales_are_ranges_and_lists() {

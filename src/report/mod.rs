@@ -34,7 +34,7 @@ pub fn json(record: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::path::Path;
 
     use socbfs_power::{Domain, DomainPower, Energy, Family, Joules, RailEnergy, Watts};
@@ -84,7 +84,7 @@ mod tests {
     }
 
     /// A valid run with one root for each of `seconds` (a quarter of each is mapping).
-    pub(super) fn record(seconds: &[f64]) -> Record {
+    pub(crate) fn record(seconds: &[f64]) -> Record {
         let root = |(index, &seconds): (usize, &f64)| RootRecord {
             root: index as u32,
             reached: 645_643,
