@@ -197,20 +197,21 @@ const LONE_DRIVERS: [&str; 3] = ["libmali.so", "libMali.so", "libGLES_mali.so"];
 
 fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     const CHECK: &str = "opencl-library";
-    if let Some(wanted) = &subject.opencl_library {
-        let wanted = wanted.to_string_lossy();
-        return match find_library(subject.root, &wanted) {
-            Some(path) => Finding::ok(CHECK, format!("{} (OPENCL_DYLIB_PATH)", place(subject, &path))),
-            None => Finding::warning(CHECK, format!("OPENCL_DYLIB_PATH names {wanted}, which is not there"), "unset OPENCL_DYLIB_PATH"),
-        };
-    }
-    if let Some(path) = LOADERS.iter().find_map(|name| find_library(subject.root, name)) {
+    let wanted = subject.opencl_library.as_ref().map(|wanted| wanted.to_string_lossy());
+    let found = match &wanted {
+        Some(wanted) => find_library(subject.root, wanted),
+        None => LOADERS.iter().find_map(|name| find_library(subject.root, name)),
+    };
+    if let Some(path) = found {
+        let path = place(subject, &path);
         // A library that is there and can't be opened is for another architecture, or lacks one of its own.
         if subject.probe.opencl == Some(OpenClProbe::NoLibrary) {
-            let path = place(subject, &path);
-            return Finding::warning(CHECK, format!("{path} is there and can't be opened"), format!("ldd {path}    # shows what it lacks"));
+            return Finding::warning(CHECK, format!("{path} is there and can't be used"), format!("ldd {path}    # shows what it lacks"));
         }
-        return Finding::ok(CHECK, place(subject, &path));
+        return Finding::ok(CHECK, path);
+    }
+    if let Some(wanted) = wanted {
+        return Finding::warning(CHECK, format!("OPENCL_DYLIB_PATH names {wanted}, which is not there"), "unset OPENCL_DYLIB_PATH");
     }
     if let Some(path) = LONE_DRIVERS.iter().find_map(|name| find_library(subject.root, name)) {
         let path = place(subject, &path);
@@ -419,6 +420,11 @@ mod tests {
         let with = |path: &str| machine.check(check, |subject| subject.opencl_library = Some(path.into()));
         assert_eq!(of(&with("/opt/libmali.so"), "opencl-library").verdict, Verdict::Ok);
         assert_eq!(of(&with("/opt/none.so"), "opencl-library").cure.as_deref(), Some("unset OPENCL_DYLIB_PATH"));
+        let unusable = machine.check(check, |subject| {
+            subject.opencl_library = Some("/opt/libmali.so".into());
+            subject.probe.opencl = Some(OpenClProbe::NoLibrary);
+        });
+        assert_eq!(of(&unusable, "opencl-library").verdict, Verdict::Warning);
     }
 
     #[test]
