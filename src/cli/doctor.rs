@@ -168,7 +168,9 @@ fn search_on(device: &str) -> Option<String> {
 /// Runs this program with `arguments` and gives what it printed, or how it ended.
 fn tried(arguments: &[&str]) -> Result<String, String> {
     let progress = Progress::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
-    let program = std::env::current_exe().map_err(|error| format!("this program can't be found ({error})"))?;
+    // Without /proc a program does not know its own file, but the name that it was called by is found again as it was before.
+    let called = || std::env::args_os().next().map_or_else(|| "socbfs".into(), PathBuf::from);
+    let program = std::env::current_exe().unwrap_or_else(|_| called());
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Settings that a user has for searches are not what is tried here.
