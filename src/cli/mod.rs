@@ -20,6 +20,7 @@ mod info;
 mod interrupt;
 mod man;
 mod output;
+mod policies;
 mod profile;
 mod progress;
 mod run;
@@ -91,6 +92,7 @@ enum Command {
     Generate(generate::GenerateArgs),
     Convert(convert::ConvertArgs),
     Info(info::InfoArgs),
+    Policies(policies::PoliciesArgs),
     Devices(devices::DevicesArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
@@ -141,6 +143,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Generate(arguments) => generate::run(arguments, cli.quiet),
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
+        Command::Policies(arguments) => policies::run(arguments, matches),
         Command::Devices(arguments) => devices::run(arguments),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Sensors(arguments) => sensors::run(arguments),
