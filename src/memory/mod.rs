@@ -65,13 +65,8 @@ pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
 
 /// Resident memory of this process at its highest point, in bytes (`None` where the system does not say).
 pub fn peak_resident_bytes() -> Option<u64> {
-    of_this_process("VmHWM:")
-}
-
-/// A line of the kernel's account of this process, in bytes.
-fn of_this_process(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
