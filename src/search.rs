@@ -115,7 +115,7 @@ fn uses(policy: &Policy, runs: Runs) -> HybridUse {
         Policy::Gpu(_) => HybridUse { alone: true, at_home_on_gpu: true, together: false },
         Policy::Selective(_) => HybridUse { alone: true, at_home_on_gpu: false, together: false },
         Policy::Concurrent(_) | Policy::Asynchronous(_) => HybridUse { alone: false, at_home_on_gpu: false, together: true },
-        Policy::Auto | Policy::AlphaBeta { .. } | Policy::Sampled(_) if runs != Runs::Cpu => {
+        Policy::Auto | Policy::AlphaBeta { .. } | Policy::Sampled(_) | Policy::Mlp(_) if runs != Runs::Cpu => {
             HybridUse { alone: true, at_home_on_gpu: true, together: false }
         }
         Policy::Replay(replay) => {

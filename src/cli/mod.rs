@@ -21,6 +21,7 @@ mod progress;
 mod run;
 mod sensors;
 mod source;
+mod train;
 mod validate;
 
 use std::{
@@ -89,6 +90,7 @@ enum Command {
     Convert(convert::ConvertArgs),
     Info(info::InfoArgs),
     Devices(devices::DevicesArgs),
+    Train(train::TrainArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
     Energy(energy::CommandArgs),
@@ -136,6 +138,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
         Command::Devices(arguments) => devices::run(arguments),
+        Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Sensors(arguments) => sensors::run(arguments),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),

@@ -3,6 +3,7 @@
 mod alpha_beta;
 mod asynchronous;
 mod concurrent;
+pub mod mlp;
 mod planner;
 mod replay;
 mod sampled;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use asynchronous::Parting;
 pub use concurrent::Splitting;
+pub use mlp::Mlp;
 pub use planner::{PolicyPlanner, Runs};
 pub use replay::Replay;
 pub use sampled::SampledCosts;
@@ -31,7 +33,7 @@ pub const DEFAULT_BETA: f64 = 18.0;
 ///
 /// On the command line a name, with parameters behind a colon: `alpha-beta:ALPHA,BETA`, `sampled:WORD,VERTEX,PROBE`,
 /// `selective:EDGES,VERTICES`, `concurrent:EDGES,VERTICES,PERMILLE`, `asynchronous:EDGES,PERMILLE`. In TOML a table with the
-/// key `kind` and the optional keys `alpha`, `beta`; `word`, `vertex`, `probe`; `top_down_gpu_from_edges`,
+/// key `kind` and the optional keys `alpha`, `beta`; `network` (of `surf` and `mlp`: see [`mlp::Weights`]); `word`, `vertex`, `probe`; `top_down_gpu_from_edges`,
 /// `bottom_up_gpu_from_vertices`; `top_down_split_from_edges`, `bottom_up_split_from_vertices`, `gpu_permille`; `from_edges`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "PolicyTable", into = "PolicyTable")]
@@ -55,6 +57,8 @@ pub enum Policy {
     },
     /// Costs compared on a sample of unvisited vertices.
     Sampled(SampledCosts),
+    /// A neural network: `surf` or `mlp`.
+    Mlp(Mlp),
     /// CPU or GPU, level by level. `None`: by thresholds that are yet to be measured; until then everything runs on the CPU.
     Selective(Option<Thresholds>),
     /// Both at the same time, level by level.
@@ -72,7 +76,7 @@ pub enum PolicyError {
     /// The name is not one of ours.
     #[error(
         "unknown policy {0:?}; known: auto, tc, bc, tg, tgm, bg, bgc, alpha-beta[:ALPHA,BETA], sampled[:WORD,VERTEX,PROBE], \
-         selective[:EDGES,VERTICES], concurrent[:EDGES,VERTICES,PERMILLE], asynchronous[:EDGES,PERMILLE]"
+         surf, mlp, selective[:EDGES,VERTICES], concurrent[:EDGES,VERTICES,PERMILLE], asynchronous[:EDGES,PERMILLE]"
     )]
     Unknown(String),
     /// The policy has no such parameter.
@@ -92,6 +96,14 @@ pub enum PolicyError {
         wanted: &'static str,
         /// What was given.
         given: String,
+    },
+    /// Weights of a network that are none.
+    #[error("{policy}: {reason}")]
+    Weights {
+        /// The policy.
+        policy: &'static str,
+        /// What is wrong with them.
+        reason: mlp::WeightsError,
     },
     /// A share that is more than the whole.
     #[error("gpu_permille is {0}; it must be a number of thousandths, 1 to 999")]
@@ -116,6 +128,7 @@ impl Policy {
             Self::Gpu(kernel) => kernel.name(),
             Self::AlphaBeta { .. } => "alpha-beta",
             Self::Sampled(_) => "sampled",
+            Self::Mlp(mlp) => mlp.form().name(),
             Self::Selective(_) => "selective",
             Self::Concurrent(_) => "concurrent",
             Self::Asynchronous(_) => "asynchronous",
@@ -145,8 +158,13 @@ impl Policy {
             Self::Concurrent(Splitting { gpu_permille, .. }) | Self::Asynchronous(Parting { gpu_permille, .. }) => {
                 if (1..1000).contains(&gpu_permille) { Ok(()) } else { Err(PolicyError::NotAShare(gpu_permille)) }
             }
-            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Selective(_) | Self::Replay(_) => Ok(()),
+            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Mlp(_) | Self::Selective(_) | Self::Replay(_) => Ok(()),
         }
+    }
+
+    /// A network with the shipped weights.
+    fn network(form: mlp::Form) -> Result<Self, PolicyError> {
+        Mlp::shipped(form).map(Self::Mlp).map_err(|reason| PolicyError::Weights { policy: form.name(), reason })
     }
 
     fn from_kind(kind: &str) -> Result<Self, PolicyError> {
@@ -158,6 +176,8 @@ impl Policy {
             "tgm" => Ok(Self::Gpu(GpuKernel::Tgm)),
             "bg" => Ok(Self::Gpu(GpuKernel::Bg)),
             "bgc" => Ok(Self::Gpu(GpuKernel::Bgc)),
+            "surf" => Self::network(mlp::Form::Surf),
+            "mlp" => Self::network(mlp::Form::Mlp),
             "sampled" => Ok(Self::Sampled(SampledCosts::default())),
             "alpha-beta" => Ok(Self::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }),
             "selective" => Ok(Self::Selective(None)),

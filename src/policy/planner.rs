@@ -1,6 +1,6 @@
 //! A policy at work: what it remembers between the levels of one search.
 
-use super::{Policy, SampledCosts, Splitting, concurrent, selective};
+use super::{Policy, SampledCosts, Splitting, concurrent, mlp::Memory, selective};
 use crate::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner};
 
 /// Where the levels of a policy run that decides directions only.
@@ -29,6 +29,8 @@ pub struct PolicyPlanner {
     policy: Policy,
     runs: Runs,
     bottom_up: bool,
+    /// What a network remembers.
+    memory: Memory,
     /// The GPU's share of the next split level, top-down and bottom-up.
     shares: [u16; 2],
 }
@@ -39,7 +41,7 @@ impl PolicyPlanner {
     pub fn new(policy: Policy, runs: Runs) -> Self {
         let policy = if policy == Policy::Auto { Policy::Sampled(SampledCosts::default()) } else { policy };
         let share = if let Policy::Concurrent(Splitting { gpu_permille, .. }) = policy { gpu_permille } else { 500 };
-        Self { policy, runs, bottom_up: false, shares: [share; 2] }
+        Self { policy, runs, bottom_up: false, memory: Memory::default(), shares: [share; 2] }
     }
 
     /// The costs by which the direction is decided, where they are.
@@ -70,7 +72,7 @@ impl PolicyPlanner {
             }
             Policy::Asynchronous(parting) if parting.is_now(stats) => Placement::Apart { gpu_permille: parting.gpu_permille },
             Policy::Asynchronous(_) | Policy::Tc | Policy::Bc => Placement::Cpu,
-            Policy::AlphaBeta { .. } | Policy::Sampled(_) | Policy::Auto | Policy::Replay(_) => self.runs.placement(direction),
+            Policy::AlphaBeta { .. } | Policy::Sampled(_) | Policy::Mlp(_) | Policy::Auto | Policy::Replay(_) => self.runs.placement(direction),
         }
     }
 }
@@ -79,11 +81,13 @@ impl Planner for PolicyPlanner {
     /// Shares outlive a search: the next one begins with what this one learned.
     fn begin(&mut self) {
         self.bottom_up = false;
+        self.memory = Memory::default();
     }
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
         match &self.policy {
             Policy::Replay(replay) => replay.observes(),
+            Policy::Mlp(mlp) => mlp.wants_sample(stats),
             _ => self.costs().is_some_and(|costs| costs.wants_sample(stats)),
         }
     }
@@ -96,10 +100,11 @@ impl Planner for PolicyPlanner {
         if let Policy::Replay(replay) = &self.policy {
             return replay.plan(stats);
         }
-        self.bottom_up = match self.policy {
+        self.bottom_up = match &self.policy {
             Policy::Bc => true,
             Policy::Gpu(kernel) => kernel.direction() == Direction::BottomUp,
-            Policy::AlphaBeta { alpha, beta } => super::alpha_beta::bottom_up(alpha, beta, self.bottom_up, stats),
+            Policy::AlphaBeta { alpha, beta } => super::alpha_beta::bottom_up(*alpha, *beta, self.bottom_up, stats),
+            Policy::Mlp(mlp) => mlp.is_bottom_up(stats, self.memory.growth_before(stats)),
             _ => self.costs().is_some_and(|costs| costs.is_bottom_up(stats)),
         };
         let direction = if self.bottom_up { Direction::BottomUp } else { Direction::TopDown };

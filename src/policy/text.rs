@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds};
+use super::{Mlp, NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds, mlp::Weights};
 
 /// Splits `text` at its commas into exactly `N` values.
 fn values<T: std::str::FromStr, const N: usize>(text: &str, policy: &Policy, wanted: &'static str) -> Result<[T; N], PolicyError> {
@@ -63,6 +63,10 @@ impl std::str::FromStr for Policy {
                 let [Amount(from_edges), Amount(share)] = values(parameters, &named, wanted)?;
                 Self::Asynchronous(Parting { from_edges, gpu_permille: share.min(u64::from(u16::MAX)) as u16 })
             }
+            Self::Mlp(_) => {
+                let wanted = "no parameters here (a file of weights is read where policies come from the command line, or stands in TOML)";
+                return Err(PolicyError::BadParameters { kind: named.kind(), wanted, given: parameters.to_owned() });
+            }
             Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {
                 return Err(PolicyError::NoParameters { kind: named.kind(), given: parameters.to_owned() });
             }
@@ -89,6 +93,10 @@ impl std::fmt::Display for Policy {
             Self::Asynchronous(parting) if *parting != Parting::default() => {
                 write!(f, "asynchronous:{},{}", parting.from_edges, parting.gpu_permille)
             }
+            Self::Mlp(mlp) => match mlp.origin() {
+                Some(origin) => write!(f, "{}:{origin}", self.kind()),
+                None => f.write_str(self.kind()),
+            },
             other => f.write_str(other.kind()),
         }
     }
@@ -127,6 +135,8 @@ pub(super) struct PolicyTable {
     from_edges: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_permille: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<Weights>,
 }
 
 impl PolicyTable {
@@ -149,6 +159,7 @@ impl PolicyTable {
             shown("bottom_up_split_from_vertices", self.bottom_up_split_from_vertices),
             shown("from_edges", self.from_edges),
             shown("gpu_permille", self.gpu_permille),
+            self.network.as_ref().map(|network| ("network", format!("weights of {}", network.policy.name()))),
         ]
         .into_iter()
         .flatten()
@@ -165,6 +176,7 @@ fn keys(policy: &Policy) -> &'static [&'static str] {
         }
         Policy::Concurrent(_) => &["top_down_split_from_edges", "bottom_up_split_from_vertices", "gpu_permille"],
         Policy::Asynchronous(_) => &["from_edges", "gpu_permille"],
+        Policy::Mlp(_) => &["network"],
         Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => &[],
     }
 }
@@ -205,6 +217,12 @@ impl TryFrom<PolicyTable> for Policy {
                 parting.from_edges = table.from_edges.unwrap_or(parting.from_edges);
                 parting.gpu_permille = table.gpu_permille.unwrap_or(parting.gpu_permille);
             }
+            Self::Mlp(mlp) => {
+                if let Some(weights) = &table.network {
+                    let policy = mlp.form().name();
+                    *mlp = Mlp::of(mlp.form(), weights).map_err(|reason| PolicyError::Weights { policy, reason })?;
+                }
+            }
             Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {}
         }
         policy.validate()?;
@@ -234,6 +252,7 @@ impl From<Policy> for PolicyTable {
                 table.from_edges = amount(parting.from_edges);
                 table.gpu_permille = Some(parting.gpu_permille);
             }
+            Policy::Mlp(mlp) => table.network = (!mlp.is_shipped()).then(|| mlp.weights()),
             Policy::Selective(None) | Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => {}
         }
         table
