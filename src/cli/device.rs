@@ -35,6 +35,15 @@ pub(super) struct Prepared<'g> {
 impl SearchConfig {
     /// Opens devices, measures hand-overs and (for a policy that needs them) thresholds, and allocates the search.
     pub(super) fn prepare<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, Failure> {
+        self.prepare_with(layout, false)
+    }
+
+    /// The same, ready to go on with any policy, and with thresholds measured where there is a device.
+    pub(super) fn prepare_for_all<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, Failure> {
+        self.prepare_with(layout, true)
+    }
+
+    fn prepare_with<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, Failure> {
         let opened = match self.open() {
             Ok(opened) => opened,
             Err(error) if self.may_do_without() => {
@@ -43,7 +52,7 @@ impl SearchConfig {
             }
             Err(error) => return Err(error),
         };
-        let mut options = self.options();
+        let mut options = SearchOptions { every_policy, ..self.options() };
         if opened.is_empty() {
             return Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None, options });
         }
@@ -69,7 +78,7 @@ impl SearchConfig {
             Err(error) => return Err(error.into()),
         };
         let mut measured = None;
-        if options.policy == Policy::Selective(None) {
+        if every_policy || options.policy == Policy::Selective(None) {
             let progress = Progress::start("Measuring thresholds", 0);
             let found = thresholds(&mut search, options.runs)?;
             search.set_policy(Policy::Selective(Some(found.thresholds)), options.runs)?;

@@ -16,6 +16,7 @@ mod error;
 mod generate;
 mod info;
 mod output;
+mod policies;
 mod profile;
 mod progress;
 mod run;
@@ -89,6 +90,7 @@ enum Command {
     Generate(generate::GenerateArgs),
     Convert(convert::ConvertArgs),
     Info(info::InfoArgs),
+    Policies(policies::PoliciesArgs),
     Devices(devices::DevicesArgs),
     Train(train::TrainArgs),
     Board(board::BoardArgs),
@@ -137,6 +139,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Generate(arguments) => generate::run(arguments, cli.quiet),
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
+        Command::Policies(arguments) => policies::run(arguments, matches),
         Command::Devices(arguments) => devices::run(arguments),
         Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches),

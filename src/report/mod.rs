@@ -7,6 +7,7 @@ mod energy;
 mod graph500;
 mod info;
 pub mod numbers;
+mod policies;
 mod table;
 mod trace;
 
@@ -17,6 +18,7 @@ pub use comparison::{Comparison, ComparisonError, Run};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use graph500::graph500;
 pub use info::info;
+pub use policies::{PoliciesReport, PolicyGraph, policies, policies_markdown};
 pub use table::table;
 pub use trace::trace;
 
