@@ -397,3 +397,182 @@ impl Memory {
         growth
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bfs::{Direction, Planner},
+        policy::{Policy, PolicyPlanner, Runs},
+    };
+
+    /// 1000 vertices, 8000 arcs.
+    fn stats(level: u32, frontier: u64, previous: u64, unvisited: u64) -> LevelStats {
+        LevelStats {
+            level,
+            vertices: 1000,
+            arcs: 8000,
+            frontier_vertices: frontier,
+            frontier_edges: 10 * frontier,
+            unvisited_vertices: unvisited,
+            unvisited_edges: 6 * unvisited,
+            previous_frontier_vertices: previous,
+            hub_share: 0.25,
+            ..LevelStats::default()
+        }
+    }
+
+    /// A SURF network whose first two hidden units are as given (all others are 0).
+    fn surf(first: [f32; 6], second: [f32; 6], outputs: [f32; 2], bias: f32) -> Weights {
+        let unit = |weights: [f32; 6], bias, output| Unit { weights: weights.to_vec(), bias, output };
+        let mut hidden = vec![unit([0.0; 6], 0.0, 0.0); 6];
+        hidden[0] = unit(first, 0.5, outputs[0]);
+        hidden[1] = unit(second, -0.25, outputs[1]);
+        Weights { schema: 1, policy: Form::Surf, bias, hidden }
+    }
+
+    #[test]
+    fn the_inputs_of_surf_are_those_of_the_paper() {
+        // Frontiers of 1, 50, 300: s_f = 250 / 1000, before 49 / 1000, c_f = 201 / 1000.
+        let inputs = surf_inputs(&stats(2, 300, 50, 649), 49);
+        assert_eq!(inputs, [8.0, 0.25, 0.25, 0.201, 0.3, 0.649]);
+        // Level 0: s_f = c_f = F / n.
+        assert_eq!(surf_inputs(&stats(0, 1, 0, 999), 0), [8.0, 0.25, 0.001, 0.001, 0.001, 0.999]);
+        // A frontier that shrinks: s_f = -200 / 1000, c_f = -450 / 1000.
+        assert_eq!(surf_inputs(&stats(3, 100, 300, 549), 250)[2..4], [-0.2, -0.45]);
+    }
+
+    #[test]
+    fn a_network_computed_by_hand() {
+        // Hidden 0: 8 * 0.125 - 0.3 * 2 + 0.5 = 0.9; hidden 1: -8 * 1 - 0.25 is below 0, so 0; output: 0.9 * 2 - 1.75 = 0.05.
+        let weights = surf([0.125, 0.0, 0.0, 0.0, -2.0, 0.0], [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [2.0, 100.0], -1.75);
+        let mlp = Mlp::new(&weights).unwrap();
+        let at = stats(2, 300, 50, 649);
+        assert!((mlp.logit(&at, 49) - 0.05).abs() < 1e-6);
+        assert!(mlp.is_bottom_up(&at, 49));
+        // Hidden 1 now: 8 + 0.25 * 4 - 0.25 = 8.75, times -0.01: 0.05 - 0.0875.
+        let weights = surf([0.125, 0.0, 0.0, 0.0, -2.0, 0.0], [1.0, 4.0, 0.0, 0.0, 0.0, 0.0], [2.0, -0.01], -1.75);
+        let mlp = Mlp::new(&weights).unwrap();
+        assert!((mlp.logit(&at, 49) + 0.0375).abs() < 1e-6);
+        assert!(!mlp.is_bottom_up(&at, 49));
+        assert_eq!(mlp.weights(), weights);
+    }
+
+    #[test]
+    fn one_half_is_bottom_up_and_level_0_never_is() {
+        let even = Mlp::new(&surf([0.0; 6], [0.0; 6], [0.0; 2], 0.0)).unwrap();
+        assert!(even.is_bottom_up(&stats(1, 5, 1, 994), 1));
+        assert!(!even.is_bottom_up(&stats(0, 1, 0, 999), 0));
+        let below = Mlp::new(&surf([0.0; 6], [0.0; 6], [0.0; 2], -f32::MIN_POSITIVE)).unwrap();
+        assert!(!below.is_bottom_up(&stats(1, 5, 1, 994), 1));
+    }
+
+    #[test]
+    fn growth_is_remembered_from_level_to_level() {
+        let mut memory = Memory::default();
+        assert_eq!(memory.growth_before(&stats(0, 1, 0, 999)), 0);
+        assert_eq!(memory.growth_before(&stats(1, 50, 1, 949)), 1);
+        assert_eq!(memory.growth_before(&stats(2, 300, 50, 649)), 49);
+        assert_eq!(memory.growth_before(&stats(3, 100, 300, 549)), 250);
+        // Levels 4 to 8 went by in one go.
+        assert_eq!(memory.growth_before(&stats(9, 90, 80, 200)), 0);
+        assert_eq!(memory.growth_before(&stats(10, 60, 90, 140)), 10);
+    }
+
+    #[test]
+    fn the_planner_hands_on_what_it_remembers_and_forgets_between_searches() {
+        // Bottom-up where c_f > 0.1: hidden 0 is c_f (and 0.5), hidden 1 nothing.
+        let weights = surf([0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0; 6], [1.0, 0.0], -0.6);
+        let mut planner = PolicyPlanner::new(Policy::Mlp(Mlp::new(&weights).unwrap()), Runs::Cpu);
+        for _ in 0..2 {
+            planner.begin();
+            let levels = [stats(0, 1, 0, 999), stats(1, 50, 1, 949), stats(2, 300, 50, 649), stats(3, 500, 300, 149)];
+            assert!(levels.iter().all(|stats| !planner.wants_sample(stats)));
+            let plans = levels.map(|stats| planner.plan(&stats).direction);
+            // c_f is 0.048, 0.201, -0.05 from level 1 on.
+            assert_eq!(plans, [Direction::TopDown, Direction::TopDown, Direction::BottomUp, Direction::TopDown]);
+        }
+    }
+
+    #[test]
+    fn logarithms_are_those_of_powers_of_two_and_near_in_between() {
+        for power in 0..40 {
+            assert_eq!(log2((1 << power) - 1), if power < 25 { power as f32 } else { log2((1 << power) - 1) });
+        }
+        for count in (0..100_000).step_by(7) {
+            let error = ((count + 1) as f32).log2() - log2(count);
+            assert!((-1e-5..0.0861).contains(&error), "{count}: {error}");
+        }
+        assert!(log2(u64::MAX) <= 64.0);
+    }
+
+    #[test]
+    fn a_sample_is_one_of_the_inputs_only_where_it_is_worth_its_time() {
+        let cheap = stats(2, 3, 1, 900);
+        let dear = stats(2, 300, 50, 649);
+        assert!(!wants_sample(&cheap) && wants_sample(&dear));
+        let sampled = |stats: LevelStats| log_inputs(&LevelStats { sampled_probes: Some(3.0), ..stats });
+        assert_eq!(sampled(cheap), log_inputs(&cheap));
+        // 649 unvisited vertices look at 3 neighbours each; without the sample at 8000 / 3000.
+        assert_eq!((sampled(dear)[7], log_inputs(&dear)[7]), (log2(1947), log2(1730)));
+        let surf = Mlp::shipped(Form::Surf).unwrap();
+        assert!(!surf.wants_sample(&dear));
+        assert!(Mlp::shipped(Form::Mlp).unwrap().wants_sample(&dear));
+    }
+
+    #[test]
+    fn weights_are_written_and_read() {
+        for form in Form::ALL {
+            let shipped = Mlp::shipped(form).unwrap();
+            assert_eq!(shipped.form(), form);
+            let text = shipped.weights().to_toml();
+            assert_eq!(toml::from_str::<Weights>(&text).unwrap(), shipped.weights());
+            assert_eq!(Mlp::parse(&text).unwrap(), shipped);
+            // As a policy's TOML: by name where they are shipped, in full where they are not.
+            let policy = Policy::Mlp(shipped.clone());
+            assert_eq!(toml::to_string(&policy).unwrap().trim(), format!("kind = \"{}\"", form.name()));
+            let mut weights = shipped.weights();
+            weights.hidden[1].weights[2] = 0.1;
+            weights.bias = -1.5e-7;
+            let own = Policy::Mlp(Mlp::new(&weights).unwrap());
+            assert_ne!(own, policy);
+            assert_eq!(toml::from_str::<Policy>(&toml::to_string(&own).unwrap()).unwrap(), own);
+        }
+    }
+
+    #[test]
+    fn names_and_origins_are_text() {
+        for form in Form::ALL {
+            let policy: Policy = form.name().parse().unwrap();
+            assert_eq!(policy.to_string(), form.name());
+            let Policy::Mlp(mlp) = policy else { panic!("{policy:?}") };
+            assert_eq!(Policy::Mlp(mlp.from_origin("w.toml")).to_string(), format!("{}:w.toml", form.name()));
+        }
+        assert!("surf:3".parse::<Policy>().is_err());
+    }
+
+    #[test]
+    fn bad_weights_are_refused_with_their_reason() {
+        let good = surf([0.0; 6], [0.0; 6], [0.0; 2], 0.0).to_toml();
+        for (text, reason) in [
+            (good.replace("schema = 1", "schema = 2"), "schema 2"),
+            (good.replace("\"surf\"", "\"mlp\""), "16 hidden units, not 6"),
+            (good.replace("\"surf\"", "\"perceptron\""), "perceptron"),
+            (good.replace("bias = 0.0\n", "bias = nan\n"), "the output has a value"),
+            (good.replacen("bias = 0.5", "bias = inf", 1), "hidden unit 0 has a value"),
+            (good.replacen("[0.0, ", "[", 1), "6 weights in each hidden unit, not 5"),
+            (good.replace("bias = 0.0\n", ""), "bias"),
+            (format!("speed = 3\n{good}"), "speed"),
+            ("hello".to_owned(), "line 1"),
+        ] {
+            let error = Mlp::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        let read = |text: &str| toml::from_str::<Policy>(text).unwrap_err().to_string();
+        let network = good.replace("hidden = ", "hidden=").replace('\n', " ").replace("schema", "network = { schema");
+        let network = network.replace("  bias", ", bias").replace(" policy", ", policy").replace(" bias = 0.0 hidden", ", bias = 0.0, hidden") + "}";
+        assert!(read(&format!("kind = 'mlp'\n{network}")).contains("weights of policy surf, not of mlp"), "{network}");
+        assert!(read(&format!("kind = 'tc'\n{network}")).contains("tc does not take network"), "{network}");
+        assert!(read("kind = 'surf'\nalpha = 1").contains("surf does not take alpha"));
+    }
+}
