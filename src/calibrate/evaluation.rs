@@ -144,6 +144,8 @@ pub fn evaluate(
         for turn in 0..=how.turns {
             for (contestant, samples) in everyone.iter().zip(&mut samples) {
                 search.set_policy(contestant.policy.clone(), contestant.runs)?;
+                // Once to forget what the policy before has left in the caches.
+                search.run_uncounted(root)?;
                 let outcome = search.run_uncounted(root)?;
                 // The first turn warms up.
                 if turn == 0 && how.turns > 0 {

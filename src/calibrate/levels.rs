@@ -205,6 +205,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
 fn run(search: &mut Search<'_>, root: Vertex, replay: Replay) -> Result<Vec<LevelRecord>, SearchError> {
     search.set_policy(Policy::Replay(replay), Runs::Cpu)?;
     search.run_uncounted(root)?;
+    search.run_uncounted(root)?;
     Ok(search.records().to_vec())
 }
 
@@ -240,12 +241,8 @@ mod tests {
         let levels = own
             .iter()
             .map(|&[tc, bc]| {
-                let mut times = LevelTimes {
-                    stats: LevelStats::default(),
-                    found: 1,
-                    own: [None; STRATEGIES],
-                    after: [[None; STRATEGIES]; STRATEGIES],
-                };
+                let mut times =
+                    LevelTimes { stats: LevelStats::default(), found: 1, own: [None; STRATEGIES], after: [[None; STRATEGIES]; STRATEGIES] };
                 for (strategy, time) in [(Strategy::Tc, tc), (Strategy::Bc, bc)] {
                     times.own[strategy as usize] = Some(time);
                     for previous in Strategy::CPU {

@@ -52,15 +52,21 @@ const SHARED_ARCS: u64 = 8 << 10;
 /// The same where the graph has rows of neighbours: one thread needs a few nanoseconds a vertex, and two would pass the
 /// cache lines of a thin wave to and fro.
 const SHARED_ROW_ARCS: u64 = 256 << 10;
-/// The same where the frontier is a few hubs with long lists: the caller has just reset the parents, so that they lie in
-/// its own cache, and goes through sorted lists at 1.7 ns an arc; another thread has to fetch every line from there
-/// (measured on two cores: 0.25 ms against 0.4 for 120 Ki arcs, 0.7 against 2.0 for 380 Ki).
+/// The same where the lists of the frontier are not short on average ([`MEDIUM_LISTS`]): the caller goes through them at 1 to 2 ns
+/// an arc, and the vertices that lists share are vertices whose cache lines threads take from each other.
+const SHARED_MEDIUM_ARCS: u64 = 64 << 10;
+/// The same where the frontier has hubs with long lists ([`HUB_LISTS`]): the caller has just reset the parents, so that they lie
+/// in its own cache, and another thread has to fetch every line from there (measured on two cores: from twice to four times as
+/// long with two threads for 15 Ki to 500 Ki arcs, equally long at some millions).
 const SHARED_HUB_ARCS: u64 = 2 << 20;
-/// Mean degree of a frontier from which its lists are cut into runs of neighbours, one run to a thread: the cuts are
-/// found by bisection, which must not cost more than it saves.
-const LONG_LISTS: u64 = 256;
-/// Runs of neighbours per thread.
-const RUNS_PER_THREAD: usize = 2;
+/// Mean degree of a frontier whose lists are not short.
+const MEDIUM_LISTS: u64 = 16;
+/// Mean degree of a frontier with hubs.
+const HUB_LISTS: u64 = 48;
+/// Vertices from which the parents are more than a core's own cache holds.
+const FAR_PARENTS: u64 = 512 << 10;
+/// Arcs per vertex of the graph up to which a level hardly meets a parent's cache line twice.
+const FEW_MEETINGS: u64 = 4;
 /// Bottom-up levels, conversions and mapping of fewer words than this are run by the caller alone.
 const SHARED_WORDS: usize = 256;
 /// From this level on, runs of small levels are one call: a graph this deep has thousands of them.
@@ -80,8 +86,6 @@ pub struct CpuEngine<'g> {
     /// The claim of each entry of the queue (see `top_down`).
     claims: Slab<Vertex>,
     next_claims: Slab<Vertex>,
-    /// Ends of runs of vertices to which equally many arcs lead, where lists are sorted by number; else empty.
-    runs: Vec<Vertex>,
     /// Per thread, vertices that found no frontier neighbour in the columns.
     left: Vec<Slab<Vertex>>,
     /// The first vertices, where they are ordered by descending degree; how many of them had been visited, and their
@@ -121,15 +125,6 @@ impl<'g> CpuEngine<'g> {
             left.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
         }
         let claims = if team.size() == 1 { 0 } else { state.queue.len() };
-        let mut runs = Vec::new();
-        if team.size() > 1 && layout.order() == Order::Degree && !layout.directed() {
-            let (pieces, arcs) = (RUNS_PER_THREAD * team.size(), layout.csr().arcs());
-            for piece in 0..=pieces {
-                let arc = (arcs as u64 * piece as u64 / pieces as u64) as u32;
-                runs.push(layout.csr().offsets.partition_point(|&offset| offset < arc) as Vertex);
-            }
-            runs[pieces] = vertices as Vertex;
-        }
         Ok(Self {
             layout,
             simd,
@@ -139,7 +134,6 @@ impl<'g> CpuEngine<'g> {
             closed_count,
             claims: Slab::zeroed(claims, "frontier queue")?,
             next_claims: Slab::zeroed(claims, "frontier queue")?,
-            runs,
             left,
             hubs: if layout.order() == Order::Degree { vertices.min(HUBS) / 64 * 64 } else { 0 },
             hubs_visited: 0,
@@ -417,22 +411,28 @@ impl<'g> CpuEngine<'g> {
         self.state.bitmap_is_current = false;
         let alone = self.team.size() == 1;
         let edges = self.state.frontier_edges;
-        let enough = if self.layout.rows().is_empty() { SHARED_ARCS } else { SHARED_ROW_ARCS };
-        let by_owner = !claims && !self.runs.is_empty() && edges / len.max(1) as u64 >= LONG_LISTS;
-        if alone || (!claims && edges < if by_owner { SHARED_HUB_ARCS } else { enough }) {
+        let degree = edges / len.max(1) as u64;
+        let enough = match degree {
+            _ if !self.layout.rows().is_empty() => SHARED_ROW_ARCS,
+            HUB_LISTS.. => SHARED_HUB_ARCS,
+            MEDIUM_LISTS.. => SHARED_MEDIUM_ARCS,
+            _ => SHARED_ARCS,
+        };
+        if alone || (!claims && edges < enough) {
             let (levels, found) = self.run_small(len, alone);
             let finished = self.state.frontier.len() == 0;
             return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
         let (tail, piece, repeats) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
         let arrived = AtomicU32::new(0);
+        let searched = self.searched();
+        let store_all = searched >= FAR_PARENTS && edges < FEW_MEETINGS * searched;
         let level = TopDown {
             csr: self.layout.csr(),
             to_original: self.layout.original_numbers(),
             parent: as_atomics(&mut self.state.parent),
             queue: &self.state.queue[..len],
             claims: if claims { &self.claims[..len] } else { &[] },
-            runs: if by_owner { &self.runs } else { &[] },
             capacity: self.state.next.len(),
             next: Shared::new(&mut self.state.next),
             next_claims: Shared::new(&mut self.next_claims),
@@ -440,6 +440,7 @@ impl<'g> CpuEngine<'g> {
             piece: &piece,
             repeats: &repeats,
             grain: (len / (8 * self.team.size())).clamp(16, 1024),
+            store_all,
         };
         if edges < enough {
             arrived.store(1, Relaxed);
@@ -456,7 +457,7 @@ impl<'g> CpuEngine<'g> {
         // A helper that comes late may enter twice.
         let threads = arrived.into_inner().min(self.team.size() as u32);
         self.state.previous_frontier = len as u64;
-        self.state.frontier = Frontier::Queue { len: found, claims: threads > 1 && !by_owner };
+        self.state.frontier = Frontier::Queue { len: found, claims: threads > 1 };
         let repeats_before = repeats.into_inner();
         self.state.visited_count -= repeats_before;
         let (found, finished) = (found as u64, found == 0);
