@@ -112,6 +112,8 @@ const LEAST_VERTICES: f64 = 0.5;
 const LEAST_EDGES: f64 = 0.7;
 /// Roots tried for each search wanted.
 const TRIES: usize = 4;
+/// A graph with so many levels measured gives no further search: deep ones would take hours, and their levels are much alike.
+const ENOUGH_LEVELS: usize = 1000;
 /// After this long, a search whose levels have all been measured once is left at that.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -324,7 +326,7 @@ fn measure(
     let progress = Progress::still("Measuring", graphs.len() as u64);
     for (index, (name, path)) in graphs.iter().enumerate() {
         progress.between(index);
-        if records.count(name) >= rules.roots {
+        if records.count(name) >= rules.roots || records.levels(name) >= ENOUGH_LEVELS {
             continue;
         }
         let source = Source::parse(path, None)?;
@@ -337,6 +339,9 @@ fn measure(
             log::warn!("{name} falls apart: no search reaches half its vertices and 70 % of its edges; it is passed over");
         }
         for &root in &roots {
+            if records.levels(name) >= ENOUGH_LEVELS {
+                break;
+            }
             if records.searches().iter().any(|search| search.graph == *name && search.root == root) {
                 continue;
             }

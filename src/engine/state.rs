@@ -78,6 +78,8 @@ pub(crate) struct SearchState {
     pub(crate) previous_gpu_ns: u64,
     /// Vertices with more arcs than the mean.
     pub(crate) hubs: u64,
+    /// They have more arcs than this: the mean, rounded down.
+    pub(crate) hub_arcs: u32,
     /// Their share of all vertices that have arcs.
     hub_share: f32,
 }
@@ -93,8 +95,8 @@ impl SearchState {
         let csr = layout.csr();
         // The mean is that of the vertices that have arcs: layouts may or may not hold the others.
         let with_arcs = (0..csr.vertices() as Vertex).filter(|&v| csr.degree(v) > 0).count().max(1);
-        let mean = csr.arcs() as f64 / with_arcs as f64;
-        let hubs = (0..csr.vertices() as Vertex).filter(|&v| f64::from(csr.degree(v)) > mean).count();
+        let hub_arcs = (csr.arcs() / with_arcs) as u32;
+        let hubs = (0..csr.vertices() as Vertex).filter(|&v| csr.degree(v) > hub_arcs).count();
         let mut state = Self {
             parent: allocate.numbers(padded + 2, "parents")?,
             mapped: allocate.numbers(mapped, "parents in original order")?,
@@ -116,6 +118,7 @@ impl SearchState {
             previous_cpu_ns: 0,
             previous_gpu_ns: 0,
             hubs: hubs as u64,
+            hub_arcs,
             hub_share: hubs as f32 / with_arcs as f32,
         };
         // "No neighbour" is never new; a dropped vertex is never reached.

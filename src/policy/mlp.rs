@@ -291,7 +291,7 @@ impl Mlp {
     }
 
     /// Decides. `growth_before` is by how many vertices the frontier before this one was larger than the one before it (see
-    /// [`Memory`]).
+    /// [`surf_inputs`]).
     #[inline]
     pub fn is_bottom_up(&self, stats: &LevelStats, growth_before: i64) -> bool {
         stats.level > 0 && self.logit(stats, growth_before) >= 0.0
@@ -379,22 +379,28 @@ pub fn log2(count: u64) -> f32 {
     ((count as f32 + 1.0).to_bits() - ONE) as f32 / FRACTION
 }
 
-/// What a network remembers of the search at hand.
+/// What a network remembers of the frontiers of the search at hand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct Frontiers {
     level: u32,
-    previous_frontier: u64,
+    previous: u64,
+    growth_before: i64,
 }
 
-impl Memory {
-    /// Takes note of `stats`, once at every decision, and returns `growth_before` of [`Mlp::is_bottom_up`]: by how much the frontier
-    /// before was larger than the one before it. 0 after a run of several levels, which goes by without a decision at each: such
-    /// frontiers are tiny.
-    pub(crate) fn growth_before(&mut self, stats: &LevelStats) -> i64 {
+impl Frontiers {
+    /// Takes note of `stats`, once at every decision.
+    #[inline]
+    pub(crate) fn note(&mut self, stats: &LevelStats) {
         let follows = stats.level > 0 && stats.level == self.level + 1;
-        let growth = if follows { stats.previous_frontier_vertices as i64 - self.previous_frontier as i64 } else { 0 };
-        *self = Self { level: stats.level, previous_frontier: stats.previous_frontier_vertices };
-        growth
+        let growth_before = if follows { stats.previous_frontier_vertices as i64 - self.previous as i64 } else { 0 };
+        *self = Self { level: stats.level, previous: stats.previous_frontier_vertices, growth_before };
+    }
+
+    /// By how many vertices the frontier before the one noted last was larger than the one before it. 0 after a run of several
+    /// levels, which goes by without a decision at each: such frontiers are tiny.
+    #[inline]
+    pub(crate) fn growth_before(&self) -> i64 {
+        self.growth_before
     }
 }
 
@@ -469,14 +475,18 @@ mod tests {
 
     #[test]
     fn growth_is_remembered_from_level_to_level() {
-        let mut memory = Memory::default();
-        assert_eq!(memory.growth_before(&stats(0, 1, 0, 999)), 0);
-        assert_eq!(memory.growth_before(&stats(1, 50, 1, 949)), 1);
-        assert_eq!(memory.growth_before(&stats(2, 300, 50, 649)), 49);
-        assert_eq!(memory.growth_before(&stats(3, 100, 300, 549)), 250);
+        let mut frontiers = Frontiers::default();
+        let mut growth_before = |stats| {
+            frontiers.note(&stats);
+            frontiers.growth_before()
+        };
+        assert_eq!(growth_before(stats(0, 1, 0, 999)), 0);
+        assert_eq!(growth_before(stats(1, 50, 1, 949)), 1);
+        assert_eq!(growth_before(stats(2, 300, 50, 649)), 49);
+        assert_eq!(growth_before(stats(3, 100, 300, 549)), 250);
         // Levels 4 to 8 went by in one go.
-        assert_eq!(memory.growth_before(&stats(9, 90, 80, 200)), 0);
-        assert_eq!(memory.growth_before(&stats(10, 60, 90, 140)), 10);
+        assert_eq!(growth_before(stats(9, 90, 80, 200)), 0);
+        assert_eq!(growth_before(stats(10, 60, 90, 140)), 10);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::records::SearchSample;
 use crate::{
     bfs::Direction,
-    policy::mlp::{Form, Memory, log_inputs, surf_inputs},
+    policy::mlp::{Form, Frontiers, log_inputs, surf_inputs},
 };
 
 /// One level.
@@ -32,16 +32,16 @@ pub fn examples(form: Form, searches: &[&SearchSample]) -> Vec<Example> {
         let levels = || of_graph().flat_map(|search| search.levels.iter().skip(1));
         let (count, stake) = (levels().count(), levels().map(|level| level.stake_ns() as f64).sum::<f64>());
         for search in of_graph() {
-            let mut memory = Memory::default();
+            let mut frontiers = Frontiers::default();
             for (index, level) in search.levels.iter().enumerate() {
                 let stats = search.stats(index, None);
-                let growth_before = memory.growth_before(&stats);
+                frontiers.note(&stats);
                 if index == 0 {
                     continue;
                 }
                 let equal = 1.0 / count as f64;
                 let (inputs, weight) = match form {
-                    Form::Surf => (surf_inputs(&stats, growth_before).to_vec(), equal),
+                    Form::Surf => (surf_inputs(&stats, frontiers.growth_before()).to_vec(), equal),
                     Form::Mlp if stake > 0.0 => (log_inputs(&stats).to_vec(), 0.5 * equal + 0.5 * level.stake_ns() as f64 / stake),
                     Form::Mlp => (log_inputs(&stats).to_vec(), equal),
                 };

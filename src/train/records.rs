@@ -251,6 +251,11 @@ impl RecordsFile {
         self.searches.iter().filter(|search| search.graph == graph).count()
     }
 
+    /// How many levels they have.
+    pub fn levels(&self, graph: &str) -> usize {
+        self.searches.iter().filter(|search| search.graph == graph).map(|search| search.levels.len()).sum()
+    }
+
     /// Adds a search, to the file at once.
     ///
     /// # Errors

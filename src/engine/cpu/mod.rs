@@ -585,8 +585,7 @@ impl Engine for CpuEngine<'_> {
 
     fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
         let (csr, state) = (self.layout.csr(), &self.state);
-        let mean = csr.arcs() as f64 / self.searched().max(1) as f64;
-        let is_hub = |v: Vertex| f64::from(csr.degree(v)) > mean;
+        let is_hub = |v: Vertex| csr.degree(v) > state.hub_arcs;
         let (mut sum, mut count) = (0, 0);
         match state.frontier {
             Frontier::Queue { len, .. } => {
