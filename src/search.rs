@@ -123,6 +123,9 @@ fn uses(policy: &Policy, runs: Runs) -> HybridUse {
             HybridUse { alone: false, at_home_on_gpu: false, together: true }
         }
         policy if policy.decides_directions_only() && runs != Runs::Cpu => HybridUse { alone: true, at_home_on_gpu: true, together: false },
+        Policy::CostModel(model) if model.has_gpu() && runs != Runs::Cpu => {
+            HybridUse { alone: true, at_home_on_gpu: false, together: false }
+        }
         Policy::Replay(replay) => {
             let both = |plan: &LevelPlan| matches!(plan.placement, Placement::Split { .. } | Placement::Apart { .. });
             HybridUse {

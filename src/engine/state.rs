@@ -68,6 +68,8 @@ pub(crate) struct SearchState {
     pub(crate) visited_count: u64,
     /// Size of the frontier before.
     pub(crate) previous_frontier: u64,
+    /// Arcs that left it.
+    pub(crate) previous_edges: u64,
     /// Direction of the level before.
     pub(crate) previous_direction: Option<Direction>,
     /// Where the level before ran.
@@ -113,6 +115,7 @@ impl SearchState {
             expanded_edges: 0,
             visited_count: 0,
             previous_frontier: 0,
+            previous_edges: 0,
             previous_direction: None,
             previous_placement: None,
             previous_cpu_ns: 0,
@@ -140,6 +143,7 @@ impl SearchState {
             unvisited_vertices: searched.saturating_sub(self.visited_count),
             unvisited_edges: arcs.saturating_sub(self.expanded_edges + edges),
             previous_frontier_vertices: self.previous_frontier,
+            previous_frontier_edges: self.previous_edges,
             previous_direction: self.previous_direction,
             previous_placement: self.previous_placement,
             previous_cpu_ns: self.previous_cpu_ns,
@@ -153,6 +157,7 @@ impl SearchState {
     /// Counts a level that was run as planned.
     pub(crate) fn done(&mut self, plan: LevelPlan, work: &LevelWork) {
         self.expanded_edges += self.frontier_edges;
+        self.previous_edges = self.frontier_edges;
         self.counted_edges = self.next_edges.take();
         self.previous_direction = Some(plan.direction);
         self.previous_placement = Some(plan.placement);
@@ -171,6 +176,7 @@ impl SearchState {
         self.expanded_edges = 0;
         self.visited_count = 1;
         self.previous_frontier = 0;
+        self.previous_edges = 0;
         self.previous_direction = None;
         self.previous_placement = None;
         (self.previous_cpu_ns, self.previous_gpu_ns) = (0, 0);

@@ -17,11 +17,12 @@ const fn known(kind: &'static str, parameters: &'static str, summary: &'static s
 }
 
 /// All that have a name: those of the CPU, those that decide directions, those of a device, those of both.
-pub const KNOWN: [Known; 22] = [
+pub const KNOWN: [Known; 23] = [
     known("auto", "", "the best for the graph and the devices at hand"),
     known("tc", "", "top-down on the CPU"),
     known("bc", "", "bottom-up on the CPU"),
     known("sampled", "WORD,VERTEX,PROBE", "direction by costs that are compared on a sample"),
+    known("cost-model", "FORM", "the strategy that should take least, by measured costs; zhang: by the paper's speeds alone"),
     known("alpha-beta", "ALPHA,BETA", "direction by Beamer's rule, with GAP's 15,18"),
     known("gunrock", "DO_A,DO_B", "direction as in Gunrock 1.2, with its 0.001,0.2"),
     known("enterprise", "GAMMA", "direction as in the paper of Enterprise: bottom-up above 0.3 of all hubs"),

@@ -3,6 +3,7 @@
 mod alpha_beta;
 mod asynchronous;
 mod concurrent;
+mod cost_model;
 mod daga;
 mod enterprise;
 mod gunrock;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use asynchronous::Parting;
 pub use concurrent::Splitting;
+pub use cost_model::{ChangeCost, CostModel, CostModelError, Form, Objective, StrategyCost};
 pub use gunrock::Gunrock;
 pub use known::{KNOWN, Known};
 pub use mlp::Mlp;
@@ -115,6 +117,8 @@ pub enum Policy {
     },
     /// A neural network decides the direction: `surf` or `mlp`.
     Mlp(Mlp),
+    /// The strategy that should take least, by a model of their costs.
+    CostModel(Box<CostModel>),
     /// The plans of earlier searches. (Made from records; it has no text or TOML to be made from.)
     Replay(Replay),
 }
@@ -152,6 +156,9 @@ pub enum PolicyError {
         /// What is wrong with them.
         reason: mlp::WeightsError,
     },
+    /// The costs of a model can't be right.
+    #[error("cost model: {0}")]
+    CostModel(CostModelError),
     /// A share that is more than the whole.
     #[error("gpu_permille is {0}; it must be a number of thousandths, 1 to 999")]
     NotAShare(u16),
@@ -203,6 +210,7 @@ impl Policy {
             Self::RemisSelective { .. } => "remis-selective",
             Self::RemisConcurrent { .. } => "remis-concurrent",
             Self::Mlp(mlp) => mlp.form().name(),
+            Self::CostModel(_) => "cost-model",
             Self::Replay(_) => "replay",
         }
     }
@@ -279,6 +287,7 @@ impl Policy {
             | Self::RemisSelective { .. }
             | Self::Mlp(_)
             | Self::Replay(_) => Ok(()),
+            Self::CostModel(ref model) => model.validate().map_err(PolicyError::CostModel),
         }
     }
 
@@ -300,6 +309,7 @@ impl Policy {
             "alpha-beta" => Ok(Self::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }),
             "selective" => Ok(Self::Selective(None)),
             "concurrent" => Ok(Self::Concurrent(Splitting::default())),
+            "cost-model" => Ok(Self::CostModel(Box::new(CostModel::shipped(Form::Full)))),
             "asynchronous" => Ok(Self::Asynchronous(Parting::default())),
             "gunrock" => Ok(Self::Gunrock(Gunrock::default())),
             "enterprise" => Ok(Self::Enterprise { gamma: enterprise::DEFAULT_GAMMA }),

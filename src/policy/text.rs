@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Gunrock, Mlp, NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds, mlp::Weights};
+use super::{
+    CostModel, Form, Gunrock, Mlp, NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds, mlp::Weights,
+};
 
 /// Splits `text` at its commas into exactly `N` values.
 fn values<T: std::str::FromStr, const N: usize>(text: &str, policy: &Policy, wanted: &'static str) -> Result<[T; N], PolicyError> {
@@ -98,6 +100,17 @@ impl std::str::FromStr for Policy {
                 let [vertices, share] = values::<u32, 2>(parameters, &named, wanted)?;
                 Self::RemisConcurrent { vertices, gpu_permille: share.min(u32::from(u16::MAX)) as u16 }
             }
+            Self::CostModel(_) => {
+                let form = match parameters.trim() {
+                    "full" => Form::Full,
+                    "zhang" => Form::Zhang,
+                    _ => {
+                        let wanted = "a form, full or zhang, as in cost-model:zhang";
+                        return Err(PolicyError::BadParameters { kind: named.kind(), wanted, given: parameters.to_owned() });
+                    }
+                };
+                Self::CostModel(Box::new(CostModel::shipped(form)))
+            }
             Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Mlp(_) | Self::Replay(_) => {
                 return Err(PolicyError::NoParameters { kind: named.kind(), given: parameters.to_owned() });
             }
@@ -136,6 +149,7 @@ impl std::fmt::Display for Policy {
                 Some(origin) => write!(f, "{}:{origin}", self.kind()),
                 None => f.write_str(self.kind()),
             },
+            Self::CostModel(model) if model.form == Form::Zhang => f.write_str("cost-model:zhang"),
             other => f.write_str(other.kind()),
         }
     }
@@ -148,6 +162,8 @@ impl std::fmt::Display for Policy {
 #[serde(deny_unknown_fields)]
 pub(super) struct PolicyTable {
     kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Form>,
     #[serde(skip_serializing_if = "Option::is_none")]
     alpha: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,6 +215,7 @@ impl PolicyTable {
             value.map(|value| (key, value.to_string()))
         }
         [
+            shown("form", self.form.map(|form| if form == Form::Zhang { "zhang" } else { "full" })),
             shown("alpha", self.alpha),
             shown("beta", self.beta),
             shown("word", self.word),
@@ -243,7 +260,7 @@ fn keys(policy: &Policy) -> &'static [&'static str] {
         Policy::Concurrent(_) => &["top_down_split_from_edges", "bottom_up_split_from_vertices", "gpu_permille"],
         Policy::Asynchronous(_) => &["from_edges", "gpu_permille"],
         Policy::Mlp(_) => &["network"],
-        Policy::Mlp(_) => &["network"],
+        Policy::CostModel(_) => &["form"],
         Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => &[],
     }
 }
@@ -304,6 +321,11 @@ impl TryFrom<PolicyTable> for Policy {
                     *mlp = Mlp::of(mlp.form(), weights).map_err(|reason| PolicyError::Weights { policy, reason })?;
                 }
             }
+            Self::CostModel(model) => {
+                if let Some(form) = table.form {
+                    **model = CostModel::shipped(form);
+                }
+            }
             Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {}
         }
         policy.validate()?;
@@ -344,6 +366,7 @@ impl From<Policy> for PolicyTable {
                 table.gpu_permille = Some(parting.gpu_permille);
             }
             Policy::Mlp(mlp) => table.network = (!mlp.is_shipped()).then(|| mlp.weights()),
+            Policy::CostModel(model) => table.form = Some(model.form),
             Policy::Selective(None) | Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => {}
         }
         table
