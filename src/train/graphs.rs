@@ -9,8 +9,8 @@ const SMALLEST_SCALE: u32 = 10;
 
 /// `count` graphs by their names on the command line, drawn under `seed`, with up to 2^`largest_scale` vertices. Kinds follow one
 /// another, so that any run of five has one of each: Graph500's Kronecker graph, R-MAT with random probabilities (as Zhang et al.
-/// 2018 train with), uniform, Rodinia's, and a grid. The first few of the list are not the first few of a longer list's sizes: each
-/// graph depends on the seed and its own place alone.
+/// 2018 train with), uniform, Rodinia's, and a grid. Each
+/// graph depends on the seed and its own place alone, so that a longer list begins with a shorter one.
 pub fn generated(count: usize, seed: u64, largest_scale: u32) -> Vec<String> {
     (0..count).map(|index| draw(index, &mut Seeded::new(seed).item(index as u64), largest_scale.max(SMALLEST_SCALE)).to_string()).collect()
 }
