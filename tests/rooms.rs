@@ -23,6 +23,7 @@ const ROOMS: [&str; 18] = [
     "calibrate",
     "validate",
     "bench",
+    "train",
     "report",
     "doctor",
     "cli",
