@@ -55,7 +55,8 @@ const HELD_OUT: [&str; 4] = ["soc-Slashdot0902.txt.gz", "email-Enron.txt.gz", "p
 #[test]
 #[ignore = "measures for some seconds; tests/run --all runs it"]
 fn our_network_decides_well_on_levels_measured_now() {
-    let folder = std::env::var_os("SOCBFS_DATA").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    let folder =
+        std::env::var_os("SOCBFS_DATA").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
     let rules = Rules {
         roots: 4,
         least_vertices: 0.5,
