@@ -17,7 +17,8 @@ use std::{fs, path::Path};
 
 use serde::de::DeserializeOwned;
 
-use document::Document;
+pub(crate) use document::{Document, line_at};
+pub(crate) use error::with_nearest;
 
 pub use check::Violation;
 pub use cpus::{CpuList, CpuListError};

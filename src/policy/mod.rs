@@ -3,6 +3,7 @@
 mod alpha_beta;
 mod asynchronous;
 mod concurrent;
+mod cost_model;
 mod planner;
 mod replay;
 mod sampled;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use asynchronous::Parting;
 pub use concurrent::Splitting;
+pub use cost_model::{CostModel, Form, Objective, StrategyCost};
 pub use planner::{PolicyPlanner, Runs};
 pub use replay::Replay;
 pub use sampled::SampledCosts;
