@@ -4,6 +4,7 @@ mod default_scale;
 mod energy;
 mod environment;
 mod record;
+mod replay;
 mod roots;
 mod runner;
 mod summary;
@@ -18,6 +19,7 @@ pub use record::{
     DeviceRecord, GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord,
     scale_and_edge_factor,
 };
+pub use replay::{RecordedPlans, ReplayError};
 pub use roots::{RootSource, roots};
 pub use runner::{MeasureError, measure};
 pub use summary::Summary;

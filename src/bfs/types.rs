@@ -175,6 +175,9 @@ pub struct LevelStats {
     pub unvisited_edges: u64,
     /// Vertices in the frontier before this one (0 at level 0).
     pub previous_frontier_vertices: u64,
+    /// Arcs that left the frontier before this one (0 at level 0).
+    #[serde(default)]
+    pub previous_frontier_edges: u64,
     /// Direction of the level before (`None` at level 0).
     pub previous_direction: Option<Direction>,
     /// Where the level before ran (`None` at level 0).

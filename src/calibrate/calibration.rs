@@ -391,7 +391,7 @@ impl Calibration {
                 return refuse("strategies".into(), format!("{name} is missing"));
             }
             for (key, model) in [("model", &self.model), ("model_zhang", &self.model_zhang)] {
-                if model.strategies[strategy as usize].is_none() {
+                if model.of(strategy).is_none() {
                     return refuse(key.into(), format!("has nothing of {name}"));
                 }
             }

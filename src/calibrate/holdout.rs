@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::{LevelTable, fit, fit_zhang};
-use crate::{bfs::Strategy, policy::CostModel};
+use crate::{
+    bfs::{GpuKernel, LevelStats, Planner, Strategy},
+    policy::{CostModel, Policy, PolicyPlanner, Runs},
+};
 
 /// Parts into which the graphs are divided: each is judged by a model fitted to all others.
 const PARTS: usize = 5;
@@ -60,14 +63,26 @@ fn regret(model: &CostModel, tables: &[LevelTable]) -> Option<f64> {
     Some(planned? / oracle - 1.0).filter(|regret| regret.is_finite())
 }
 
-/// What `model` decides at each level of `table`.
+/// What `model` decides at each level of `table`, in a search of its own.
 fn plans(model: &CostModel, table: &LevelTable) -> Vec<Strategy> {
-    table
-        .levels
-        .iter()
-        .filter_map(|times| {
-            let cost = |strategy: &Strategy| model.own_ns(&times.stats, *strategy).unwrap_or(f64::INFINITY);
-            table.strategies.iter().copied().min_by(|a, b| cost(a).total_cmp(&cost(b)))
-        })
-        .collect()
+    // Of the GPU kernels the model chooses itself.
+    let runs = if table.strategies.iter().any(|strategy| strategy.is_gpu()) { Runs::Gpu(GpuKernel::Bg) } else { Runs::Cpu };
+    let mut planner = PolicyPlanner::new(Policy::CostModel(Box::new(*model)), runs);
+    planner.begin();
+    let mut previous: Option<Strategy> = None;
+    let mut plans = Vec::with_capacity(table.levels.len());
+    for times in &table.levels {
+        // The table was observed in a search top-down on the CPU.
+        let mut stats = LevelStats {
+            previous_direction: previous.map(Strategy::direction),
+            previous_placement: previous.map(Strategy::placement),
+            ..times.stats
+        };
+        if !planner.wants_sample(&stats) {
+            stats.sampled_probes = None;
+        }
+        previous = Strategy::of(planner.plan(&stats));
+        plans.extend(previous);
+    }
+    plans
 }

@@ -2,7 +2,7 @@
 
 use super::{LevelTable, LevelTimes, StrategyNumbers};
 use crate::{
-    bfs::{Direction, Strategy},
+    bfs::{Direction, LevelStats, Strategy},
     policy::CostModel,
     stats::Summary,
 };
@@ -36,8 +36,8 @@ fn of_strategy(tables: &[LevelTable], strategy: Strategy, model: &CostModel, zha
     let residual = |model: &CostModel| {
         let (mut off, mut all) = (0.0, 0.0);
         for (times, own) in measured() {
-            if let Some(modelled) = model.own_ns(&times.stats, strategy) {
-                off += (modelled - own).abs();
+            if let Some(cost) = model.of(strategy) {
+                off += (cost.level_ns(&times.stats, probes(&times.stats)) - own).abs();
                 all += own;
             }
         }
@@ -55,4 +55,9 @@ fn of_strategy(tables: &[LevelTable], strategy: Strategy, model: &CostModel, zha
         residual_zhang: residual(zhang),
         watts: None,
     })
+}
+
+/// Neighbours that an unvisited vertex looks at, as a model takes them: sampled, or one.
+fn probes(stats: &LevelStats) -> f64 {
+    stats.sampled_probes.map_or(1.0, f64::from)
 }

@@ -30,6 +30,7 @@ Examples:
   socbfs bench --kronecker 22 --threads 2
   socbfs bench road.gr --roots 16 --json r.json
   socbfs bench grid:1500x1500 --policy tc
+  socbfs bench road.gr --roots 16 --policy replay:r.json
   socbfs bench --json - | jq .summary.teps.harmonic_mean
   socbfs bench --energy smartpower3:/dev/ttyUSB0
 
@@ -110,6 +111,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
     let Prepared { mut search, devices, measured, options } = config.prepare(&layout)?;
+    config.check_roots(&drawn)?;
     let (threads, simd) = (search.threads(), search.simd());
     let progress = Progress::still("Searching", drawn.len() as u64);
     let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
@@ -129,7 +131,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         graph: graph_record(&source, &layout, acquisition_seconds),
         layout: LayoutRecord::new(&layout, arguments.layout.order()),
         search: SearchRecord {
-            policy: config.policy.value.to_string(),
+            policy: config.policy_text(),
             threads,
             simd,
             cpus: config.cpus.value.numbers().to_vec(),

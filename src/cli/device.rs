@@ -44,6 +44,9 @@ impl SearchConfig {
     }
 
     fn prepare_with<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, Failure> {
+        if let Some(recorded) = &self.recorded {
+            recorded.check_graph(layout)?;
+        }
         let opened = match self.open() {
             Ok(opened) => opened,
             Err(error) if self.may_do_without() => {
@@ -60,7 +63,7 @@ impl SearchConfig {
         options.fall_back = self.device.value == DeviceChoice::Auto;
         options.policy = self.policy_with_device();
         options.devices = opened.iter().map(|opened| opened.setup.clone()).collect();
-        if matches!(options.policy, Policy::Selective(_) | Policy::Concurrent(_) | Policy::Asynchronous(_)) {
+        if options.policy.runs_on_both() {
             log::info!("{} beside the CPU", opened[0].setup.device.info().name);
         } else {
             log::info!("searching on {}", opened[0].setup.device.info().name);

@@ -757,11 +757,13 @@ impl Engine for HybridEngine<'_> {
     }
 
     fn sample_hubs(&mut self) -> Result<Option<f32>, DeviceError> {
-        if self.on_device {
-            return Ok(None);
+        match self.helpers.first_mut() {
+            Some(helper) if self.on_device => helper.gpu.sample_hubs(self.cpu.state()),
+            _ => {
+                let Ok(sampled) = self.cpu.sample_hubs();
+                Ok(sampled)
+            }
         }
-        let Ok(sampled) = self.cpu.sample_hubs();
-        Ok(sampled)
     }
 
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, DeviceError> {

@@ -33,18 +33,26 @@ impl SampledCosts {
         self.word * words + (self.vertex + self.probe * probes) * stats.unvisited_vertices as f64
     }
 
-    /// Whether the decision is open: top-down costs more than the best bottom-up level could, in which every unvisited
-    /// vertex finds its parent at once.
-    pub(crate) fn wants_sample(&self, stats: &LevelStats) -> bool {
-        stats.frontier_edges as f64 > self.bottom_up(stats, 1.0)
+    /// What a bottom-up level costs at most: every unvisited vertex looks at its whole list.
+    fn worst(&self, stats: &LevelStats) -> f64 {
+        self.bottom_up(stats, stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64)
     }
 
-    /// Decides. Without a sample either top-down is cheaper for sure, or no unvisited vertex was met: then what is left is
-    /// little, and the direction stays.
+    /// Whether the decision is open: top-down costs more than the best bottom-up level could, in which every unvisited vertex
+    /// finds its parent at once, and less than the worst.
+    pub(crate) fn wants_sample(&self, stats: &LevelStats) -> bool {
+        let top_down = stats.frontier_edges as f64;
+        top_down > self.bottom_up(stats, 1.0) && top_down < self.worst(stats)
+    }
+
+    /// Decides. Without a sample either it is clear, or no unvisited vertex was met: then what is left is little, and the
+    /// direction stays.
     pub(crate) fn is_bottom_up(&self, stats: &LevelStats) -> bool {
+        let top_down = stats.frontier_edges as f64;
         match stats.sampled_probes {
-            Some(probes) => self.bottom_up(stats, f64::from(probes)) < stats.frontier_edges as f64,
-            None => self.wants_sample(stats) && stats.previous_direction == Some(Direction::BottomUp),
+            Some(probes) => self.bottom_up(stats, f64::from(probes)) < top_down,
+            None if self.wants_sample(stats) => stats.previous_direction == Some(Direction::BottomUp),
+            None => top_down > self.bottom_up(stats, 1.0),
         }
     }
 }
@@ -78,6 +86,10 @@ mod tests {
         let costs = SampledCosts::default();
         assert!(!costs.wants_sample(&stats(650, None, None)));
         assert!(costs.wants_sample(&stats(651, None, None)));
+        // 20 arcs for each unvisited vertex: 50 + 250 + 7000 at worst.
+        assert!(costs.wants_sample(&stats(7299, None, None)));
+        assert!(!costs.wants_sample(&stats(7301, None, None)));
+        assert!(costs.is_bottom_up(&stats(7301, None, None)));
     }
 
     #[test]

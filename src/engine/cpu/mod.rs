@@ -36,11 +36,11 @@ const WORDS: usize = 64;
 /// Original vertices that a thread maps back at a time.
 const MAPPED: usize = 16 << 10;
 /// Frontiers of up to this many vertices have their edges counted exactly.
-const COUNTED: usize = 1024;
+const COUNTED: usize = 96;
 /// Vertices of highest degree whose arcs are always counted exactly.
 const HUBS: usize = 1024;
 /// Vertices whose degrees are looked at where a frontier's edges are estimated.
-const DEGREES_SAMPLED: usize = 128;
+const DEGREES_SAMPLED: usize = 64;
 /// Unvisited vertices looked at to estimate a bottom-up level.
 const VERTICES_SAMPLED: usize = 64;
 /// Places tried to find them.
@@ -63,10 +63,10 @@ const SHARED_HUB_ARCS: u64 = 2 << 20;
 const MEDIUM_LISTS: u64 = 16;
 /// Mean degree of a frontier with hubs.
 const HUB_LISTS: u64 = 48;
-/// Vertices from which the parents are more than a core's own cache holds.
-const FAR_PARENTS: u64 = 512 << 10;
-/// Arcs per vertex of the graph up to which a level hardly meets a parent's cache line twice.
+/// Arcs per vertex of the graph up to which threads hardly meet at a parent's cache line.
 const FEW_MEETINGS: u64 = 4;
+/// At the level before, one in so many arcs led to an unvisited vertex: then it can't be foretold which do now.
+const OFTEN_FOUND: u64 = 4;
 /// Bottom-up levels, conversions and mapping of fewer words than this are run by the caller alone.
 const SHARED_WORDS: usize = 256;
 /// From this level on, runs of small levels are one call: a graph this deep has thousands of them.
@@ -88,9 +88,9 @@ pub struct CpuEngine<'g> {
     next_claims: Slab<Vertex>,
     /// Per thread, vertices that found no frontier neighbour in the columns.
     left: Vec<Slab<Vertex>>,
-    /// The first vertices, where they are ordered by descending degree; how many of them had been visited, and their
-    /// arcs, when the frontier was last counted.
-    hubs: usize,
+    /// Degrees of the first vertices, where they are ordered by descending degree (else empty); how many of them had been visited,
+    /// and their arcs, when the frontier was last counted.
+    hubs: Vec<u32>,
     hubs_visited: u64,
     hub_edges: u64,
     /// Small levels are run one at a time: somebody wants to know who was found at which.
@@ -125,6 +125,8 @@ impl<'g> CpuEngine<'g> {
             left.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
         }
         let claims = if team.size() == 1 { 0 } else { state.queue.len() };
+        let hubs = if layout.order() == Order::Degree { vertices.min(HUBS) / 64 * 64 } else { 0 };
+        let hubs = (0..hubs as Vertex).map(|v| layout.csr().degree(v)).collect();
         Ok(Self {
             layout,
             simd,
@@ -135,7 +137,7 @@ impl<'g> CpuEngine<'g> {
             claims: Slab::zeroed(claims, "frontier queue")?,
             next_claims: Slab::zeroed(claims, "frontier queue")?,
             left,
-            hubs: if layout.order() == Order::Degree { vertices.min(HUBS) / 64 * 64 } else { 0 },
+            hubs,
             hubs_visited: 0,
             hub_edges: 0,
             single_levels: false,
@@ -199,18 +201,10 @@ impl<'g> CpuEngine<'g> {
             }
         }
         let csr = self.layout.csr();
-        let is_hub = |v: Vertex| (v as usize) < self.hubs;
-        let (mut hubs, mut hub_edges) = (self.hubs_visited, self.hub_edges);
+        let is_hub = |v: Vertex| (v as usize) < self.hubs.len();
         // Once all hubs have been visited, nothing about them changes.
-        if hubs < self.hubs as u64 {
-            (hubs, hub_edges) = (0, 0);
-            for (v, &parent) in self.state.parent[..self.hubs].iter().enumerate() {
-                if parent != NONE {
-                    hubs += 1;
-                    hub_edges += u64::from(csr.degree(v as Vertex));
-                }
-            }
-        }
+        let all = self.hubs_visited == self.hubs.len() as u64;
+        let (hubs, hub_edges) = if all { (self.hubs_visited, self.hub_edges) } else { self.visited_hubs() };
         // Hubs that have a parent now and had none when the frontier before was counted are in this one.
         let others = self.state.frontier.len().saturating_sub(hubs - self.hubs_visited.min(hubs));
         let exact = hub_edges - self.hub_edges.min(hub_edges);
@@ -228,7 +222,7 @@ impl<'g> CpuEngine<'g> {
             }
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
                 let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
-                let words = self.hubs / 64..self.closed.len();
+                let words = self.hubs.len() / 64..self.closed.len();
                 let stride = (words.len() / DEGREES_SAMPLED).max(1);
                 for word in words.step_by(stride) {
                     // One vertex speaks for its word: neighbours in the order are alike in degree.
@@ -250,7 +244,7 @@ impl<'g> CpuEngine<'g> {
         for &u in &self.state.queue[..len] {
             let degree = u64::from(self.layout.csr().degree(u));
             sum += degree;
-            if (u as usize) < self.hubs {
+            if (u as usize) < self.hubs.len() {
                 self.hubs_visited += 1;
                 self.hub_edges += degree;
             }
@@ -302,16 +296,24 @@ impl<'g> CpuEngine<'g> {
         if self.state.bitmap_is_current { 0 } else { self.bring_bitmap_up_to_date() }
     }
 
+    /// How many hubs have a parent, and their arcs.
+    fn visited_hubs(&self) -> (u64, u64) {
+        let (mut count, mut edges) = (0, 0);
+        // Without branches, so that the compiler makes vector instructions of it.
+        for (parents, degrees) in self.state.parent[..self.hubs.len()].chunks_exact(64).zip(self.hubs.chunks_exact(64)) {
+            let mut found = 0;
+            for (&parent, &degree) in parents.iter().zip(degrees) {
+                found += u32::from(parent != NONE);
+                edges += if parent != NONE { u64::from(degree) } else { 0 };
+            }
+            count += u64::from(found);
+        }
+        (count, edges)
+    }
+
     /// Takes note of the hubs that were visited while another engine had the state.
     pub(super) fn recount_hubs(&mut self) {
-        let csr = self.layout.csr();
-        (self.hubs_visited, self.hub_edges) = (0, 0);
-        for (v, &parent) in self.state.parent[..self.hubs].iter().enumerate() {
-            if parent != NONE {
-                self.hubs_visited += 1;
-                self.hub_edges += u64::from(csr.degree(v as Vertex));
-            }
-        }
+        (self.hubs_visited, self.hub_edges) = self.visited_hubs();
     }
 
     /// The state, for engines beside this one.
@@ -425,8 +427,7 @@ impl<'g> CpuEngine<'g> {
         }
         let (tail, piece, repeats) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
         let arrived = AtomicU32::new(0);
-        let searched = self.searched();
-        let store_all = searched >= FAR_PARENTS && edges < FEW_MEETINGS * searched;
+        let store_all = edges < FEW_MEETINGS * self.searched() && OFTEN_FOUND * len as u64 >= self.state.previous_edges;
         let level = TopDown {
             csr: self.layout.csr(),
             to_original: self.layout.original_numbers(),
@@ -585,8 +586,7 @@ impl Engine for CpuEngine<'_> {
 
     fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
         let (csr, state) = (self.layout.csr(), &self.state);
-        let mean = csr.arcs() as f64 / self.searched().max(1) as f64;
-        let is_hub = |v: Vertex| f64::from(csr.degree(v)) > mean;
+        let is_hub = |v: Vertex| csr.degree(v) > state.hub_arcs;
         let (mut sum, mut count) = (0, 0);
         match state.frontier {
             Frontier::Queue { len, .. } => {
