@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args};
 
 use super::{
+    calibration::Found,
     config::{LayoutArgs, SearchArgs},
     device::Prepared,
     energy::EnergyArgs,
@@ -110,7 +111,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     if drawn.is_empty() {
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
-    let Prepared { mut search, devices, measured, options } = config.prepare(&layout)?;
+    let Prepared { mut search, devices, measured, options, calibration } = config.prepare(&layout)?;
     config.check_roots(&drawn)?;
     let (threads, simd) = (search.threads(), search.simd());
     let progress = Progress::still("Searching", drawn.len() as u64);
@@ -139,6 +140,8 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
             devices,
             thresholds: measured,
             fallen_back,
+            calibration: calibration.as_ref().map(Found::record),
+            objective: config.objective.value,
         },
         roots_asked: arguments.roots,
         valid,

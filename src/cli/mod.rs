@@ -5,6 +5,8 @@
 
 mod bench;
 mod board;
+mod calibrate;
+mod calibration;
 mod compare;
 mod completions;
 mod config;
@@ -43,12 +45,14 @@ Examples:
   socbfs run road.gr --root 0 --parents tree.npy
   socbfs validate road.gr tree.npy --root 0    check anyone's tree
   socbfs compare before.json after.json
+  socbfs calibrate --quick                     measure this machine for `auto`
   socbfs sensors                               what measures power here
   socbfs energy -- make -j4                    the energy of any command
 
 Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device.
 Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD,
-SOCBFS_BOARD and SOCBFS_ENERGY stand in for the flags of these names; SOCBFS_LOG=info (or debug)
+SOCBFS_DEVICE, SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and
+SOCBFS_ENERGY stand in for the flags of these names; SOCBFS_LOG=info (or debug)
 logs as -v does.";
 
 /// Breadth-first search, measured and validated.
@@ -90,6 +94,7 @@ enum Command {
     Convert(convert::ConvertArgs),
     Info(info::InfoArgs),
     Policies(policies::PoliciesArgs),
+    Calibrate(calibrate::CalibrateArgs),
     Devices(devices::DevicesArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
@@ -138,6 +143,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
         Command::Policies(arguments) => policies::run(arguments, matches),
+        Command::Calibrate(arguments) => calibrate::run(arguments, matches),
         Command::Devices(arguments) => devices::run(arguments),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Sensors(arguments) => sensors::run(arguments),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Policy, SampledCosts, Splitting, cost_model::Spent, alpha_beta, concurrent, daga, enterprise, remis, selective, xbfs};
+use super::{Policy, SampledCosts, Splitting, alpha_beta, concurrent, cost_model::Spent, daga, enterprise, remis, selective, xbfs};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
     graph::Vertex,

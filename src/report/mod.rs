@@ -1,6 +1,7 @@
 //! Graph500 text, JSON, tables, and arrays of vertices as files.
 
 mod arrays;
+mod calibration;
 mod comparison;
 mod devices;
 mod energy;
@@ -14,6 +15,7 @@ mod trace;
 use std::io::{self, Write};
 
 pub use arrays::{ArrayError, ArrayFormat, Column, read_array, write_array};
+pub use calibration::{CalibrationReport, calibration};
 pub use comparison::{Comparison, ComparisonError, Run};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use graph500::graph500;
@@ -48,6 +50,7 @@ mod tests {
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
         engine::Simd,
         graph::{LayoutStats, Order, StepRecord},
+        policy::Objective,
     };
 
     /// A level with made-up counts: top-down where even.
@@ -126,6 +129,8 @@ mod tests {
                 devices: Vec::new(),
                 thresholds: None,
                 fallen_back: None,
+                calibration: None,
+                objective: Objective::Time,
             },
             roots_asked: roots.len(),
             valid: true,
