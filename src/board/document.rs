@@ -86,7 +86,7 @@ impl<'a> Document<'a> {
     }
 
     /// Every key that has a value, in the order of the file, without those that speak of the profile and not of the board.
-    pub(super) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
+    pub(crate) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
         let entry = |node: &Node| {
             let value = node.value.clone()?;
             Some(Entry {

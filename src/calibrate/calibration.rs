@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::HandoverTable;
 use crate::{
     bfs::Strategy,
-    board::{Document, line_at, with_nearest},
+    board::{Document, Entry, line_at, with_nearest},
     engine::Simd,
     memory::Way,
     policy::CostModel,
@@ -354,6 +354,18 @@ impl Calibration {
     pub fn to_toml(&self) -> Result<String, CalibrationError> {
         const HEAD: &str = "# Written by `socbfs calibrate`; every search on the machine named in [identity] finds it again.\n\n";
         Ok(format!("{HEAD}{}", toml::to_string(self)?))
+    }
+
+    /// Every key of the models and of power in the calibration at `path`, with value and line: for who wants to know what decides.
+    ///
+    /// # Errors
+    /// [`CalibrationError`] where the file can't be read.
+    pub fn entries(path: &Path) -> Result<Vec<Entry>, CalibrationError> {
+        let file = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|source| CalibrationError::Read { file: file.clone(), source })?;
+        let document = Document::parse(&text).map_err(|error| CalibrationError::Parse { file, line: 1, message: error.to_string() })?;
+        let decides = |entry: &Entry| ["model.", "model_zhang.", "power."].iter().any(|table| entry.key.starts_with(table));
+        Ok(document.entries(&[]).into_iter().filter(decides).collect())
     }
 
     /// The numbers of `strategy`.

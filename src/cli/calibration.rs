@@ -74,7 +74,7 @@ pub(super) fn folder() -> Option<PathBuf> {
 }
 
 /// A calibration error with its cure.
-fn failure(error: &CalibrationError) -> Failure {
+pub(super) fn failure(error: &CalibrationError) -> Failure {
     let failure = Failure::because("", error);
     match error {
         CalibrationError::Read { .. } => failure.cure("check the path; `socbfs calibrate -o FILE` writes one"),
@@ -209,6 +209,27 @@ impl SearchConfig {
             missing.join(", ")
         ))
         .cure("`socbfs calibrate` measures it where `socbfs sensors` finds a sensor; else write [power.watts] into a board profile"))
+    }
+
+    /// The calibration that a search would take, without opening a device.
+    pub(super) fn calibration_in_force(&self) -> Result<Option<Found>, Failure> {
+        if !self.wants_calibration() {
+            return Ok(None);
+        }
+        // A device that can't be had is the business of the search.
+        let found = self.chosen().unwrap_or_default();
+        self.calibration(found.first().map(|info| (info, self.way_asked(info))))
+    }
+
+    /// The calibration in words, with its origin.
+    pub(super) fn calibration_shown(&self, found: Option<&Found>) -> (String, Origin) {
+        match (&self.calibration.value, found) {
+            (CalibrationChoice::Off, _) => ("off".to_owned(), self.calibration.origin),
+            (CalibrationChoice::File(_), Some(found)) => (found.file.display().to_string(), self.calibration.origin),
+            (CalibrationChoice::Auto, Some(found)) => (found.file.display().to_string(), Origin::Calibration),
+            (CalibrationChoice::File(file), None) => (format!("{} (not used)", file.display()), self.calibration.origin),
+            (CalibrationChoice::Auto, None) => ("none".to_owned(), self.calibration.origin),
+        }
     }
 
     /// The policy in words, with its origin, as a search with this calibration has it.

@@ -325,7 +325,7 @@ impl SearchConfig {
             ("policy", self.policy.origin, self.policy_text()),
         ]
         .into_iter()
-        .chain(self.device_settings())
+        .chain(self.device_settings(None))
         {
             log::info!("{name} = {value:?} ({origin})");
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     calibration::Found,
-    config::{Origin, SearchConfig, Setting},
+    config::{Origin, SearchConfig},
     error::Failure,
     progress::Progress,
 };
@@ -238,14 +238,17 @@ impl SearchConfig {
             .then(|| Thresholds { top_down: at(top_down_gpu_from_edges), bottom_up: at(bottom_up_gpu_from_vertices) })
     }
 
-    /// What concerns devices, for the list of settings.
-    pub(super) fn device_settings(&self) -> [(&'static str, Origin, String); 3] {
-        fn shown<T: ToString>(setting: &Setting<Option<T>>, none: &str) -> String {
-            setting.value.as_ref().map_or_else(|| none.to_owned(), T::to_string)
-        }
+    /// What concerns devices and the cost model, for the list of settings.
+    pub(super) fn device_settings(&self, found: Option<&Found>) -> [(&'static str, Origin, String); 3] {
+        let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref()).map(|device| device.memory_way);
+        let (way, origin) = match (self.memory_way.value, calibrated) {
+            (Some(way), _) => (way.to_string(), self.memory_way.origin),
+            (None, Some(way)) => (way.to_string(), Origin::Calibration),
+            (None, None) => ("measured".to_owned(), self.memory_way.origin),
+        };
         [
             ("device", self.device.origin, self.device.value.to_string()),
-            ("memory-way", self.memory_way.origin, shown(&self.memory_way, "measured")),
+            ("memory-way", origin, way),
             ("objective", self.objective.origin, self.objective.value.to_string()),
         ]
     }
