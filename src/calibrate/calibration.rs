@@ -13,7 +13,7 @@ use crate::{
     board::{Document, Entry, line_at, with_nearest},
     engine::Simd,
     memory::Way,
-    policy::CostModel,
+    policy::{CostModel, CostModelError},
 };
 
 /// The version of the calibration format that this build reads and writes.
@@ -273,7 +273,7 @@ impl Identity {
             ("CPU", text(&self.cpu_model), text(&here.cpu_model)),
             ("number of threads", self.threads.to_string(), here.threads.to_string()),
             ("list of CPUs", cpus(self), cpus(here)),
-            ("vector instructions", self.simd.to_string(), here.simd.to_string()),
+            ("kind of vector instructions", self.simd.to_string(), here.simd.to_string()),
             ("OpenCL device", name.0, name.1),
             ("OpenCL platform", platform.0, platform.1),
             ("OpenCL driver", driver.0, driver.1),
@@ -409,7 +409,12 @@ impl Calibration {
             }
         }
         for (key, model) in [("model", &self.model), ("model_zhang", &self.model_zhang)] {
-            model.validate().map_err(|error| (key.to_owned(), error.to_string()))?;
+            model.validate().map_err(|error| match error {
+                CostModelError::OutOfRange { key: term, value } => {
+                    (format!("{key}.{term}"), format!("is {value}; it must be a finite number, 0 or above"))
+                }
+                other => (key.to_owned(), other.to_string()),
+            })?;
         }
         if let Some(power) = &self.power {
             above_zero("power.idle_watts", power.idle_watts)?;
@@ -434,5 +439,218 @@ fn above_zero(key: &str, value: Option<f64>) -> Result<(), (String, String)> {
     match value.filter(|value| !value.is_finite() || *value <= 0.0) {
         Some(value) => Err((key.to_owned(), format!("is {value}; it must be a finite number above 0, or absent"))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        calibrate::{HandoverTimes, WayTimes},
+        policy::{Form, StrategyCost},
+    };
+
+    fn numbers(strategy: Strategy) -> StrategyNumbers {
+        StrategyNumbers {
+            strategy,
+            levels: 40,
+            fastest_levels: 7,
+            mean_mega_edges_per_s: 412.25,
+            first_quartile_mega_edges_per_s: 100.0,
+            median_mega_edges_per_s: 400.0,
+            third_quartile_mega_edges_per_s: 700.0,
+            residual: 0.25,
+            residual_zhang: 0.75,
+            watts: (strategy == Strategy::Tc).then_some(3.5),
+        }
+    }
+
+    fn model(form: Form, strategies: &[Strategy]) -> CostModel {
+        let mut model = CostModel { form, ..CostModel::default() };
+        for &strategy in strategies {
+            *model.of_mut(strategy) = Some(StrategyCost { fixed_ns: 0.1 + 0.2, frontier_edge_ns: 1e-3, ..StrategyCost::default() });
+        }
+        model
+    }
+
+    fn times() -> HandoverTimes {
+        HandoverTimes {
+            bytes: 1024,
+            first_to_device_ns: 1,
+            first_to_host_ns: 2,
+            to_device_ns: 3,
+            to_host_ns: 4,
+            least_both_ns: 5,
+            turns: 6,
+            pointer_moved: true,
+            device_fill_ns: 7,
+            host_read_ns: 8,
+        }
+    }
+
+    /// With every table and key that there is.
+    fn with_device() -> Calibration {
+        let way = WayTimes { way: Way::SvmFine, copies: false, sizes: vec![times()], problem: Some("too large".into()) };
+        Calibration {
+            schema: SCHEMA,
+            made: Made {
+                version: "0.1.0".into(),
+                commit: "abc+".into(),
+                date: "2026-11-21T12:00:00Z".into(),
+                command: vec!["socbfs".into(), "calibrate".into()],
+                seed: 9,
+                quick: true,
+                seconds: 12.5,
+            },
+            identity: Identity {
+                board: "odroid-xu4".into(),
+                cpu_model: Some("Cortex".into()),
+                kernel: Some("6.1".into()),
+                threads: 4,
+                cpus: vec![4, 5, 6, 7],
+                simd: Simd::Neon,
+                device: Some(OpenClIdentity {
+                    name: "Mali-T628".into(),
+                    platform: "ARM".into(),
+                    driver: "r12".into(),
+                    memory_way: Way::SvmFine,
+                    work_group: Some(64),
+                }),
+            },
+            model: model(Form::Full, &Strategy::ALL),
+            model_zhang: model(Form::Zhang, &Strategy::ALL),
+            strategies: Strategy::ALL.map(numbers).to_vec(),
+            power: Some(Power {
+                scope: "soc-rails".into(),
+                sensors: vec!["ina2xx:0-0040".into()],
+                idle_watts: Some(1.25),
+                window_seconds: 2.0,
+                graph: "kronecker scale=17".into(),
+            }),
+            device: Some(MeasuredDevice { launch_ns: Some(7), handover: HandoverTable { ways: vec![way] } }),
+            graphs: vec![GraphNumbers { graph: "grid".into(), vertices: 9, edges: 12, roots: 1, levels: 5 }],
+            mlp: Some(toml::Value::Table(toml::toml! { hidden = [[1.0, -2.5], [0.0, 3.0]] })),
+        }
+    }
+
+    fn without_device() -> Calibration {
+        let calibration = with_device();
+        Calibration {
+            identity: Identity { device: None, cpus: Vec::new(), kernel: None, ..calibration.identity },
+            model: model(Form::Full, &Strategy::CPU),
+            model_zhang: model(Form::Zhang, &Strategy::CPU),
+            strategies: Strategy::CPU.map(numbers).to_vec(),
+            power: None,
+            device: None,
+            mlp: None,
+            ..calibration
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for calibration in [with_device(), without_device()] {
+            let text = calibration.to_toml().unwrap();
+            assert_eq!(Calibration::parse(&text, "c.toml").unwrap(), calibration, "{text}");
+        }
+        // Where nothing was measured nothing stands, least of all a 0.
+        let text = without_device().to_toml().unwrap();
+        assert!(!text.contains("[power]") && !text.contains("[device]") && text.matches("watts").count() == 1, "{text}");
+    }
+
+    #[test]
+    fn what_can_not_be_used_is_refused_with_file_line_and_key() {
+        let good = with_device().to_toml().unwrap();
+        let line = |text: &str, start: &str| 1 + text.lines().position(|line| line.starts_with(start)).unwrap();
+        let replaced = |from: &str, to: &str| {
+            assert!(good.contains(from), "{from}");
+            good.replacen(from, to, 1)
+        };
+        for (text, start, words) in [
+            (replaced("schema = 1", "schema = 2"), "schema", &["schema 2", "reads schema 1"][..]),
+            (replaced("threads = 4", "threads = 0"), "threads", &["identity.threads", "is 0"]),
+            (replaced("threads = 4", "thread = 4"), "thread", &["did you mean `threads`?"]),
+            (replaced("mean_mega_edges_per_s = 412.25", "mean_mega_edges_per_s = nan"), "mean_mega", &["strategies[0].mean_mega", "NaN"]),
+            (replaced("residual = 0.25", "residual = inf"), "residual", &["strategies[0].residual", "inf"]),
+            (replaced("residual = 0.25", "residual = -0.25"), "residual", &["strategies[0].residual", "-0.25"]),
+            (replaced("watts = 3.5", "watts = 0.0"), "watts = 0", &["", "above 0, or absent"]),
+            (replaced("seconds = 12.5", "seconds = -1.0"), "seconds", &["made.seconds", "-1"]),
+            (replaced("idle_watts = 1.25", "idle_watts = nan"), "idle_watts", &["power.idle_watts"]),
+            (replaced("frontier_edge_ns = 0.001", "frontier_edge_ns = nan"), "frontier_edge_ns = nan", &["model.tc.frontier_edge_ns", "NaN"]),
+            (replaced("frontier_edge_ns = 0.001", "frontier_edge_ns = -2.0"), "frontier_edge_ns = -2", &["model.tc.frontier_edge_ns", "-2"]),
+            (replaced("form = \"full\"", "form = \"best\""), "form = \"best\"", &["best"]),
+            (replaced("strategy = \"bgc\"", "strategy = \"bg\""), "strategy", &["bg", "twice"]),
+            (replaced("simd = \"neon\"", "simd = \"mmx\""), "simd", &["mmx"]),
+            (replaced("board = \"odroid-xu4\"", "board = "), "board", &["file.toml"]),
+        ] {
+            let error = Calibration::parse(&text, "file.toml").unwrap_err().to_string();
+            assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
+            if !error.contains("twice") {
+                assert!(error.starts_with(&format!("file.toml:{}: ", line(&text, start))), "{start}: {error}");
+            }
+        }
+        let error = Calibration::parse("[made]\nversion = 'x'", "f").unwrap_err().to_string();
+        assert!(error.contains("no schema"), "{error}");
+        let missing = |change: fn(&mut Calibration)| {
+            let mut calibration = with_device();
+            change(&mut calibration);
+            Calibration::parse(&calibration.to_toml().unwrap(), "f").unwrap_err().to_string()
+        };
+        assert!(missing(|c| drop(c.strategies.pop())).contains("strategies: bgc is missing"));
+        assert!(missing(|c| c.model.tg = None).contains("model: has nothing of tg"));
+        assert!(missing(|c| c.model_zhang.bc = None).contains("model_zhang: has nothing of bc"));
+        assert!(missing(|c| c.device = None).contains("device: is missing"));
+        assert!(missing(|c| c.identity.device = None).contains("device: is there"));
+        assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(CalibrationError::Read { .. })));
+    }
+
+    #[test]
+    fn damaged_files_are_refused_or_read_but_never_panic() {
+        let text = without_device().to_toml().unwrap();
+        for (place, c) in text.char_indices() {
+            for damaged in [text[..place].to_owned(), format!("{}{}", &text[..place], &text[place + c.len_utf8()..])] {
+                if let Err(error) = Calibration::parse(&damaged, "damaged.toml") {
+                    assert!(error.to_string().starts_with("damaged.toml:"), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_machine_is_told_by_what_differs() {
+        let calibrated = with_device().identity;
+        assert_eq!(calibrated.difference(&calibrated), None);
+        assert_eq!(calibrated.difference(&Identity { kernel: Some("6.2".into()), ..calibrated.clone() }), None);
+        let device = |change: fn(&mut OpenClIdentity)| {
+            let mut device = calibrated.device.clone().unwrap();
+            change(&mut device);
+            Identity { device: Some(device), ..calibrated.clone() }
+        };
+        for (here, words) in [
+            (Identity { board: "odroid-n2".into(), ..calibrated.clone() }, "its board is odroid-xu4, here it is odroid-n2"),
+            (Identity { cpu_model: None, ..calibrated.clone() }, "its CPU is Cortex, here it is none"),
+            (Identity { threads: 8, ..calibrated.clone() }, "its number of threads is 4, here it is 8"),
+            (Identity { cpus: vec![], ..calibrated.clone() }, "its list of CPUs is 4,5,6,7, here it is not bound"),
+            (Identity { simd: Simd::Scalar, ..calibrated.clone() }, "its kind of vector instructions is neon, here it is scalar"),
+            (Identity { device: None, ..calibrated.clone() }, "its OpenCL device is Mali-T628, here it is none"),
+            (device(|d| d.name = "Mali-G52".into()), "its OpenCL device is Mali-T628, here it is Mali-G52"),
+            (device(|d| d.platform = "Clover".into()), "its OpenCL platform is ARM, here it is Clover"),
+            (device(|d| d.driver = "r13".into()), "its OpenCL driver is r12, here it is r13"),
+            (device(|d| d.memory_way = Way::Copy), "its memory way is svm-fine, here it is copy"),
+            (device(|d| d.work_group = None), "its work-group is 64, here it is by the kind of device"),
+        ] {
+            assert_eq!(calibrated.difference(&here).unwrap().to_string(), words);
+        }
+    }
+
+    #[test]
+    fn a_file_is_named_by_what_it_holds_for() {
+        let identity = with_device().identity;
+        assert_eq!(identity.file_name(), "odroid-xu4-4t-neon-mali-t628.toml");
+        assert_eq!(without_device().identity.file_name(), "odroid-xu4-4t-neon.toml");
+        let name = format!("pthread-../{}", "x".repeat(300));
+        let device = OpenClIdentity { name, ..identity.device.clone().unwrap() };
+        let long = Identity { device: Some(device), ..identity }.file_name();
+        assert!(long.len() < 130 && long.starts_with("odroid-xu4-4t-neon-pthread-xx") && !long.contains('/'), "{long}");
     }
 }
