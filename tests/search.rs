@@ -5,10 +5,11 @@ mod reference;
 
 use proptest::prelude::*;
 use socbfs::{
+    bfs::{LevelRecord, Strategy},
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    policy::{Policy, SampledCosts},
-    search::{Search, SearchOptions},
+    policy::{Policy, Replay, SampledCosts},
+    search::{Search, SearchError, SearchOptions},
 };
 
 use reference::Reference;
@@ -108,6 +109,23 @@ fn a_root_out_of_range_is_refused() {
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     let error = Search::new(&layout, &SearchOptions::default()).unwrap().run(3).unwrap_err();
     assert!(error.to_string().contains("root 3"), "{error}");
+}
+
+#[test]
+fn a_replay_by_roots_knows_its_roots_only() {
+    let list = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+    let plans = |strategy: Strategy| [LevelRecord { plan: strategy.plan(), ..LevelRecord::default() }];
+    let (top_down, bottom_up) = (plans(Strategy::Tc), plans(Strategy::Bc));
+    let policy = Policy::Replay(Replay::of_roots([(2, &top_down[..]), (0, &bottom_up[..])]));
+    let mut search = Search::new(&layout, &SearchOptions { policy, threads: 1, ..SearchOptions::default() }).unwrap();
+    for (root, strategy) in [(0, Strategy::Bc), (2, Strategy::Tc), (0, Strategy::Bc)] {
+        search.run(root).unwrap();
+        assert!(search.records().iter().all(|record| record.plan == strategy.plan()), "{root}");
+    }
+    assert!(matches!(search.run(1), Err(SearchError::NotRecorded(1))));
+    // And goes on after that.
+    assert_eq!(search.run(2).unwrap().reached, 3);
 }
 
 #[test]

@@ -576,8 +576,16 @@ mod tests {
             (replaced("watts = 3.5", "watts = 0.0"), "watts = 0", &["", "above 0, or absent"]),
             (replaced("seconds = 12.5", "seconds = -1.0"), "seconds", &["made.seconds", "-1"]),
             (replaced("idle_watts = 1.25", "idle_watts = nan"), "idle_watts", &["power.idle_watts"]),
-            (replaced("frontier_edge_ns = 0.001", "frontier_edge_ns = nan"), "frontier_edge_ns = nan", &["model.tc.frontier_edge_ns", "NaN"]),
-            (replaced("frontier_edge_ns = 0.001", "frontier_edge_ns = -2.0"), "frontier_edge_ns = -2", &["model.tc.frontier_edge_ns", "-2"]),
+            (
+                replaced("frontier_edge_ns = 0.001", "frontier_edge_ns = nan"),
+                "frontier_edge_ns = nan",
+                &["model.tc.frontier_edge_ns", "NaN"],
+            ),
+            (
+                replaced("frontier_edge_ns = 0.001", "frontier_edge_ns = -2.0"),
+                "frontier_edge_ns = -2",
+                &["model.tc.frontier_edge_ns", "-2"],
+            ),
             (replaced("form = \"full\"", "form = \"best\""), "form = \"best\"", &["best"]),
             (replaced("strategy = \"bgc\"", "strategy = \"bg\""), "strategy", &["bg", "twice"]),
             (replaced("simd = \"neon\"", "simd = \"mmx\""), "simd", &["mmx"]),

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::{LevelTable, fit, fit_zhang};
-use crate::{
-    bfs::{GpuKernel, LevelStats, Planner, Strategy},
-    policy::{CostModel, Policy, PolicyPlanner, Runs},
+use super::{
+    LevelTable,
+    fit::{fit, fit_zhang, plan},
 };
+use crate::policy::{CostModel, Policy};
 
 /// Parts into which the graphs are divided: each is judged by a model fitted to all others.
 const PARTS: usize = 5;
@@ -58,31 +58,41 @@ pub fn held_out(graphs: &[&[LevelTable]]) -> Option<Gain> {
 
 /// What the searches of `tables` cost as `model` plans them, beyond the oracle's, as a share of its.
 fn regret(model: &CostModel, tables: &[LevelTable]) -> Option<f64> {
-    let planned: Option<f64> = tables.iter().map(|table| table.cost_ns(&plans(model, table))).sum();
+    let policy = Policy::CostModel(Box::new(*model));
+    let planned: Option<f64> = tables.iter().map(|table| table.cost_ns(&plan(table, &policy)?)).sum();
     let oracle: f64 = tables.iter().map(|table| table.oracle().1).sum();
     Some(planned? / oracle - 1.0).filter(|regret| regret.is_finite())
 }
 
-/// What `model` decides at each level of `table`, in a search of its own.
-fn plans(model: &CostModel, table: &LevelTable) -> Vec<Strategy> {
-    // Of the GPU kernels the model chooses itself.
-    let runs = if table.strategies.iter().any(|strategy| strategy.is_gpu()) { Runs::Gpu(GpuKernel::Bg) } else { Runs::Cpu };
-    let mut planner = PolicyPlanner::new(Policy::CostModel(Box::new(*model)), runs);
-    planner.begin();
-    let mut previous: Option<Strategy> = None;
-    let mut plans = Vec::with_capacity(table.levels.len());
-    for times in &table.levels {
-        // The table was observed in a search top-down on the CPU.
-        let mut stats = LevelStats {
-            previous_direction: previous.map(Strategy::direction),
-            previous_placement: previous.map(Strategy::placement),
-            ..times.stats
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        bfs::Strategy,
+        calibrate::{Turns, measure_levels},
+        graph::{BuildOptions, Layout},
+        input::generate::Generator,
+        search::{Search, SearchOptions},
+    };
+
+    #[test]
+    fn every_graph_is_held_out_once() {
+        let how = Turns { turns: 1, patience: Duration::ZERO };
+        let table = |seed: u64| {
+            let edges = Generator::Uniform { vertices: 1 << 10, edges: 8 << 10, seed }.generate(&|_| ()).unwrap();
+            let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+            let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+            vec![measure_levels(&mut search, 0, &Strategy::CPU, &how).unwrap()]
         };
-        if !planner.wants_sample(&stats) {
-            stats.sampled_probes = None;
+        let tables: Vec<Vec<LevelTable>> = (1..8).map(table).collect();
+        let graphs: Vec<&[LevelTable]> = tables.iter().map(Vec::as_slice).collect();
+        let gain = held_out(&graphs).unwrap();
+        assert_eq!(gain.graphs, 7);
+        for (mean, worst) in [(gain.regret, gain.worst_regret), (gain.regret_zhang, gain.worst_regret_zhang)] {
+            assert!(mean.is_finite() && mean >= -1e-9 && worst >= mean - 1e-9, "{gain:?}");
         }
-        previous = Strategy::of(planner.plan(&stats));
-        plans.extend(previous);
+        assert_eq!(held_out(&graphs[..1]), None);
     }
-    plans
 }

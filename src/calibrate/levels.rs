@@ -14,7 +14,7 @@ use crate::{
     graph::Vertex,
     policy::{Policy, Replay, Runs},
     search::{Search, SearchError},
-    stats::median,
+    stats::Summary,
 };
 
 const STRATEGIES: usize = Strategy::ALL.len();
@@ -26,7 +26,7 @@ const CONTENDS: f64 = 2.0;
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
-    /// Searches of each sequence of plans; medians count.
+    /// Searches of each sequence of plans; the first quartile counts.
     pub turns: usize,
     /// After this long, what has been measured at least once is left at that.
     pub patience: Duration,
@@ -172,8 +172,8 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
     }
     for (&strategy, runs) in strategies.iter().zip(&runs) {
         for (level, times) in levels.iter_mut().enumerate() {
-            times.own[strategy as usize] = median_of(runs, level, own);
-            times.after[strategy as usize][strategy as usize] = median_of(runs, level, with_changes);
+            times.own[strategy as usize] = typical(runs, level, own);
+            times.after[strategy as usize][strategy as usize] = typical(runs, level, with_changes);
         }
     }
     // Two in turn, each of them first once.
@@ -194,7 +194,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             for (level, times) in levels.iter_mut().enumerate().skip(1) {
                 for (phase, runs) in runs.iter().enumerate() {
                     let (previous, strategy) = if level % 2 == phase { (b, a) } else { (a, b) };
-                    times.after[previous as usize][strategy as usize] = median_of(runs, level, with_changes);
+                    times.after[previous as usize][strategy as usize] = typical(runs, level, with_changes);
                 }
             }
         }
@@ -217,9 +217,11 @@ fn with_changes(record: &LevelRecord) -> u64 {
     record.elapsed_ns.saturating_sub(record.decision_ns)
 }
 
-fn median_of(runs: &[Vec<LevelRecord>], level: usize, time: fn(&LevelRecord) -> u64) -> Option<f64> {
+/// The first quartile: what disturbs a level of some microseconds (a thread that loses its core for a time slice) only ever
+/// makes it longer, and by much more than it takes.
+fn typical(runs: &[Vec<LevelRecord>], level: usize, time: fn(&LevelRecord) -> u64) -> Option<f64> {
     let times: Vec<f64> = runs.iter().filter_map(|records| records.get(level)).map(|record| time(record) as f64).collect();
-    (!times.is_empty()).then(|| median(&times))
+    Summary::of(&times).map(|summary| summary.first_quartile)
 }
 
 /// Whether `strategy` comes close to the fastest at any level that matters.

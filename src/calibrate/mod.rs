@@ -16,7 +16,7 @@ pub use calibration::{
     Calibration, CalibrationError, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
 };
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
-pub use fit::{fit, fit_zhang};
+pub use fit::{fit, fit_zhang, plan as plan_by, table_regret};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_quickly};
 pub use holdout::{Gain, held_out};
 pub use levels::{LevelTable, LevelTimes, Turns, measure as measure_levels};

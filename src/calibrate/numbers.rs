@@ -16,14 +16,15 @@ fn edges(times: &LevelTimes, strategy: Strategy) -> u64 {
     }
 }
 
-/// What each of `strategies` reached in `tables`, and how far `model` and `zhang` are from it. Strategies that were measured nowhere are
-/// left out.
+/// What each of `strategies` reached in `tables` beyond level 0, and how far `model` and `zhang` are from it. Strategies that were measured
+/// nowhere are left out.
 pub fn numbers(tables: &[LevelTable], strategies: &[Strategy], model: &CostModel, zhang: &CostModel) -> Vec<StrategyNumbers> {
     strategies.iter().filter_map(|&strategy| of_strategy(tables, strategy, model, zhang)).collect()
 }
 
 fn of_strategy(tables: &[LevelTable], strategy: Strategy, model: &CostModel, zhang: &CostModel) -> Option<StrategyNumbers> {
-    let levels = || tables.iter().flat_map(|table| &table.levels);
+    // Level 0 includes the reset of the search's state.
+    let levels = || tables.iter().flat_map(|table| table.levels.iter().skip(1));
     let measured = || levels().filter_map(|times| Some((times, times.own_ns(strategy)?)));
     let speeds: Vec<f64> = measured()
         .filter(|(times, own)| edges(times, strategy) > 0 && *own > 0.0)

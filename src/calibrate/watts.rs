@@ -63,6 +63,10 @@ pub fn measure_power(
     finished();
     powers.idle = idle.watts;
     powers.problem = idle.problem;
+    if roots.is_empty() {
+        powers.problem = Some("there is nothing to search".to_owned());
+        return Ok(powers);
+    }
     for &strategy in strategies {
         search.set_policy(Policy::Replay(Replay::new(&[strategy.plan()])), Runs::Cpu)?;
         // Warm, so that no page is touched and no kernel finished for the first time inside the window.

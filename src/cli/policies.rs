@@ -74,11 +74,25 @@ pub(super) struct PoliciesArgs {
 }
 
 /// The policies that are compared unless others are asked for: those that need no device.
-const ON_CPU: [&str; 5] = ["auto", "sampled", "alpha-beta", "tc", "bc"];
+const ON_CPU: [&str; 12] = [
+    "auto",
+    "sampled",
+    "cost-model",
+    "cost-model:zhang",
+    "alpha-beta",
+    "gunrock",
+    "enterprise",
+    "enterprise-released",
+    "xbfs",
+    "yasui",
+    "tc",
+    "bc",
+];
 /// Those that do.
-const ON_DEVICE: [&str; 7] = ["tg", "tgm", "bg", "bgc", "selective", "concurrent", "asynchronous"];
+const ON_DEVICE: [&str; 10] =
+    ["tg", "tgm", "bg", "bgc", "selective", "concurrent", "asynchronous", "daga", "remis-selective", "remis-concurrent"];
 /// Those that decide directions only, and therefore run on a device as well.
-const DIRECTIONS: [&str; 2] = ["sampled", "alpha-beta"];
+const DIRECTIONS: [&str; 6] = ["sampled", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let config = arguments.search.resolve(matches)?;

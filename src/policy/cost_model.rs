@@ -207,6 +207,9 @@ pub enum CostModelError {
     },
 }
 
+/// What a sample costs, in nanoseconds: where the worst and the best case lie no further apart it is not worth taking.
+const SAMPLE_NS: f64 = 1500.0;
+
 /// What the levels of a search have cost so far, by the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
@@ -346,14 +349,26 @@ impl CostModel {
         if self.form == Form::Zhang {
             return false;
         }
-        let most = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
-        self.best(runs, stats, 1.0, spent).0 != self.best(runs, stats, most.max(1.0), spent).0
+        let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
+        let (few, many) = (self.best(runs, stats, 1.0, spent).0, self.best(runs, stats, most, spent).0);
+        // At stake is what the one costs beyond the other where it is the wrong one.
+        let beyond = |right: Strategy, wrong: Strategy, probes| {
+            self.level_ns(wrong, stats, probes).unwrap_or(0.0) - self.level_ns(right, stats, probes).unwrap_or(0.0)
+        };
+        few != many && beyond(few, many, 1.0) > SAMPLE_NS && beyond(many, few, most) > SAMPLE_NS
+    }
+
+    /// The probes to reckon with where there is no sample: as few as can be, unless taking them for that many is the safer mistake.
+    fn without_sample(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> f64 {
+        let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
+        let (few, many) = (self.best(runs, stats, 1.0, spent).0, self.best(runs, stats, most, spent).0);
+        let cost = |strategy, probes| self.level_ns(strategy, stats, probes).unwrap_or(0.0);
+        if cost(many, 1.0) - cost(few, 1.0) <= cost(few, most) - cost(many, most) { most } else { 1.0 }
     }
 
     /// Decides, and counts what the level should cost.
     pub(super) fn plan(&self, runs: Runs, stats: &LevelStats, spent: &mut Spent) -> Strategy {
-        // Without a sample either it makes no difference, or no unvisited vertex was met: then few are left.
-        let probes = stats.sampled_probes.map_or(1.0, f64::from);
+        let probes = stats.sampled_probes.map_or_else(|| self.without_sample(runs, stats, *spent), f64::from);
         let (strategy, ns) = self.best(runs, stats, probes, *spent);
         let watts = self.of(strategy).and_then(|cost| cost.watts).unwrap_or(0.0);
         spent.seconds += ns / 1e9;
@@ -397,7 +412,11 @@ mod tests {
         assert_eq!(model.level_ns(Strategy::Bc, &stats(1000, 1000), 10.0), Some(6500.0));
         assert_eq!(model.level_ns(Strategy::Bg, &stats(1000, 1000), 10.0), None);
         let spent = Spent::default();
-        assert!(model.wants_sample(Runs::Cpu, &stats(1000, 1000), spent));
+        // At stake are 600 ns with one probe and 3900 with ten: a sample is not worth it, and the smaller mistake is TC.
+        assert!(!model.wants_sample(Runs::Cpu, &stats(1000, 1000), spent));
+        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut Spent::default()), Strategy::Tc);
+        // TC 20,600, BC 15,500 to 60,500.
+        assert!(model.wants_sample(Runs::Cpu, &stats(10_000, 10_000), spent));
         let plan = |probes| model.plan(Runs::Cpu, &LevelStats { sampled_probes: Some(probes), ..stats(1000, 1000) }, &mut Spent::default());
         // Even at p = 2.2.
         assert_eq!(plan(2.1), Strategy::Bc);
@@ -414,6 +433,7 @@ mod tests {
         let model = CostModel { to_bottom_up: ChangeCost { word_ns: 7.0, ..change(0.0) }, to_top_down: change(900.0), ..model() };
         // BC now costs 2000 + 700 against TC's 2600; and TC 3500 against BC's 2000 where the level before was bottom-up.
         let mut spent = Spent::default();
+        let stats = |edges, unvisited| LevelStats { sampled_probes: Some(1.0), ..stats(edges, unvisited) };
         assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc);
         let before = LevelStats { previous_direction: Some(Direction::BottomUp), ..stats(1000, 1000) };
         assert_eq!(model.plan(Runs::Cpu, &before, &mut spent), Strategy::Bc);
@@ -450,7 +470,7 @@ mod tests {
         model.tc = model.tc.map(|cost| StrategyCost { watts: Some(2.0), ..cost });
         model.bc = model.bc.map(|cost| StrategyCost { watts: Some(3.0), ..cost });
         // TC 2600 ns and 5200 nJ, BC 2000 ns and 6000 nJ.
-        let level = stats(1000, 1000);
+        let level = LevelStats { sampled_probes: Some(1.0), ..stats(1000, 1000) };
         let plan = |objective, mut spent| CostModel { objective, ..model }.plan(Runs::Cpu, &level, &mut spent);
         assert_eq!(plan(Objective::Time, Spent::default()), Strategy::Bc);
         assert_eq!(plan(Objective::Energy, Spent::default()), Strategy::Tc);

@@ -67,8 +67,10 @@ const HUB_LISTS: u64 = 48;
 const FEW_MEETINGS: u64 = 4;
 /// At the level before, one in so many arcs led to an unvisited vertex: then it can't be foretold which do now.
 const OFTEN_FOUND: u64 = 4;
-/// Bottom-up levels, conversions and mapping of fewer words than this are run by the caller alone.
+/// Bottom-up levels and mapping of fewer words than this are run by the caller alone, and conversions of a few times as many.
 const SHARED_WORDS: usize = 256;
+/// The same of bottom-up levels with fewer unvisited vertices than this.
+const SHARED_UNVISITED: u64 = 8 << 10;
 /// From this level on, runs of small levels are one call: a graph this deep has thousands of them.
 const DEEP: u32 = 16;
 
@@ -259,7 +261,7 @@ impl<'g> CpuEngine<'g> {
         let work =
             Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut self.state.visited[self.state.current]) };
         let kernel = self.kernels.visited;
-        share(&self.team, words, 8 * WORDS, words < SHARED_WORDS, &|_, range| {
+        share(&self.team, words, 8 * WORDS, words < 4 * SHARED_WORDS, &|_, range| {
             // SAFETY: every word is handed out once, parents cover all words, and the kernel was chosen for this CPU.
             total.fetch_add(unsafe { kernel(&work, range) }, Relaxed);
         });
@@ -485,6 +487,7 @@ impl<'g> CpuEngine<'g> {
     /// how many were found, and by how many threads.
     fn bottom_up_over(&mut self, words: Range<usize>) -> (u64, u32) {
         let (total, arrived) = (AtomicU64::new(0), AtomicU32::new(0));
+        let unvisited = self.searched().saturating_sub(self.state.visited_count);
         let [first, second] = &mut self.state.visited;
         let (now, next) = if self.state.current == 0 { (first, second) } else { (second, first) };
         let lists = self.layout.incoming();
@@ -502,7 +505,8 @@ impl<'g> CpuEngine<'g> {
         let left: SharedBuffers<'_> = SharedBuffers(&self.left);
         let kernel = self.kernels.bottom_up;
         let last = AtomicU32::new(u32::MAX);
-        share(&self.team, words.len(), WORDS, words.len() < SHARED_WORDS, &|thread, range| {
+        let alone = words.len() < SHARED_WORDS || unvisited < SHARED_UNVISITED;
+        share(&self.team, words.len(), WORDS, alone, &|thread, range| {
             if last.swap(thread as u32, Relaxed) != thread as u32 {
                 arrived.fetch_or(1 << (thread % 32), Relaxed);
             }
