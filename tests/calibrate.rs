@@ -183,3 +183,55 @@ fn an_objective_needs_the_power_of_every_strategy() {
     let record = user.json(&[&bench[..], &["--board", &board]].concat());
     assert_eq!((&record["search"]["objective"], &record["valid"]), (&Value::from("edp"), &Value::from(true)));
 }
+
+/// The directions of all levels but the first of a search on a board where the directions take these powers.
+fn directions(user: &User, objective: &str, tc: f64, bc: f64) -> Vec<Value> {
+    let board = user.path("watts.toml");
+    fs::write(&board, format!("schema = 1\n[board]\nname = 'b'\n[power.watts]\ntc = {tc:?}\nbc = {bc:?}\n")).unwrap();
+    let bench =
+        ["bench", "--kronecker", "14", "--roots", "1", "--json", "-", "--device", "cpu", "--objective", objective, "--board", &board];
+    let record = user.json(&bench);
+    let levels = record["roots"][0]["level_records"].as_array().unwrap().clone();
+    levels.iter().skip(1).map(|level| level["plan"]["direction"].clone()).collect()
+}
+
+#[test]
+fn watts_change_the_plan_where_they_are_asked_for() {
+    let user = User::new();
+    let (top_down, bottom_up) = (Value::from("top-down"), Value::from("bottom-up"));
+    for objective in ["energy", "edp"] {
+        let dear_bottom_up = directions(&user, objective, 0.001, 1e6);
+        assert!(!dear_bottom_up.is_empty() && dear_bottom_up.iter().all(|direction| *direction == top_down), "{dear_bottom_up:?}");
+    }
+    let dear_top_down = directions(&user, "energy", 1e6, 0.001);
+    assert!(dear_top_down.iter().all(|direction| *direction == bottom_up), "{dear_top_down:?}");
+    let by_time = directions(&user, "time", 0.001, 1e6);
+    assert!(by_time.contains(&bottom_up) && by_time.len() > 2, "{by_time:?}");
+    assert_eq!(by_time, directions(&user, "energy", 2.0, 2.0), "the same power everywhere is no reason to decide otherwise");
+}
+
+#[test]
+fn power_is_measured_where_a_sensor_is() {
+    let user = User::new();
+    // An INA231 rail as on an Odroid-XU3, which says 3 W whatever runs.
+    let chip = PathBuf::from(user.path("board/sys/class/hwmon/hwmon0"));
+    fs::create_dir_all(&chip).unwrap();
+    for (name, text) in [("name", "ina231"), ("power1_input", "3000000"), ("update_interval", "2"), ("label", "VDD_ARM")] {
+        fs::write(chip.join(name), text).unwrap();
+    }
+    std::os::unix::fs::symlink("../../../0-0040", chip.join("device")).unwrap();
+    let sensor = ["--sysfs-root", &user.path("board"), "--energy", "ina2xx:0-0040"];
+    let calibrate = with_settings(&["calibrate", "--quick", "--budget", "2s", "--json", "-"]);
+    let report = user.json(&[&calibrate[..], &sensor].concat());
+    let calibration = &report["calibration"];
+    assert_eq!(calibration["power"]["sensors"], serde_json::json!(["ina2xx:0-0040"]));
+    let three = |watts: &Value| (watts.as_f64().unwrap() - 3.0).abs() < 1e-6;
+    assert!(three(&calibration["power"]["idle_watts"]), "{}", calibration["power"]);
+    for strategy in ["tc", "bc"] {
+        assert!(three(&calibration["model"][strategy]["watts"]) && three(&calibration["model_zhang"][strategy]["watts"]), "{strategy}");
+    }
+    assert!(calibration["strategies"].as_array().unwrap().iter().all(|numbers| three(&numbers["watts"])));
+    let bench = with_settings(&["bench", "--kronecker", "8", "--roots", "2", "--objective", "energy", "--json", "-"]);
+    let search = &user.json(&bench)["search"];
+    assert_eq!((&search["objective"], &search["calibration"]["file"]), (&Value::from("energy"), &report["file"]));
+}
