@@ -9,7 +9,7 @@ use std::{
 use clap::{ArgMatches, Args, parser::ValueSource};
 
 use super::{
-    calibration,
+    calibration::{self, CalibrationChoice},
     config::SearchArgs,
     device::Machine,
     energy::{SensorArgs, converted},
@@ -27,7 +27,7 @@ use crate::{
     },
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
-    policy::Policy,
+    policy::{Objective, Policy, Runs},
     report::{self, CalibrationReport},
     search::Search,
     stats::Summary,
@@ -65,7 +65,7 @@ pub(super) struct CalibrateArgs {
     graphs: u16,
 
     /// Seed of the training set
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MOST_SEED))]
     seed: u64,
 
     /// Time to spend on graphs: 90s, 10m [default: 15m; 80s with --quick]
@@ -93,6 +93,9 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         _ => Err("not a time from 0.1s to a day, as in 90s or 10m".to_owned()),
     }
 }
+
+/// The largest whole number of TOML.
+const MOST_SEED: u64 = i64::MAX as u64;
 
 /// How much care is taken.
 #[derive(Clone, Copy)]
@@ -122,7 +125,10 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
         }
     }
     let mut config = arguments.search.resolve(matches)?;
+    // What the environment says for searches is none of this command's business either.
     config.policy.value = Policy::Auto;
+    config.calibration.value = CalibrationChoice::Off;
+    config.objective.value = Objective::Time;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let meter = arguments.sensors.meter(converted(&config.profile.board.power)?.as_ref())?;
     config.apply()?;
@@ -361,7 +367,7 @@ impl CalibrateArgs {
     fn roots(&self, layout: &Layout, search: &mut Search<'_>, count: usize) -> Result<Vec<Vertex>, Failure> {
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), TRIED * count, seeds);
-        search.set_policy(Policy::Auto, crate::policy::Runs::Cpu)?;
+        search.set_policy(Policy::Auto, Runs::Cpu)?;
         let mut reached = Vec::with_capacity(drawn.len());
         for root in drawn {
             reached.push((search.run(root)?.reached, root));

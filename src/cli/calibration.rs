@@ -221,6 +221,19 @@ impl SearchConfig {
         self.calibration(found.first().map(|info| (info, self.way_asked(info))))
     }
 
+    /// Finds out before the work begins what a search would be refused for: a calibration that can't be read, powers that are not known.
+    pub(super) fn check_calibration(&self) -> Result<(), Failure> {
+        if let CalibrationChoice::File(file) = &self.calibration.value {
+            Calibration::load(file).map_err(|error| failure(&error))?;
+        }
+        if self.objective.value == Objective::Time {
+            return Ok(());
+        }
+        let found = self.calibration_in_force()?;
+        let with_device = found.as_ref().is_some_and(|found| found.calibration.identity.device.is_some());
+        self.calibrated(self.policy.value.clone(), found.as_ref(), with_device).map(|_| ())
+    }
+
     /// The calibration in words, with its origin.
     pub(super) fn calibration_shown(&self, found: Option<&Found>) -> (String, Origin) {
         match (&self.calibration.value, found) {

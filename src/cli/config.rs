@@ -318,6 +318,7 @@ impl SearchConfig {
     /// Sets the process up: bound to the CPUs asked for, with as many threads for building and validating as for searching.
     pub(super) fn apply(&self) -> Result<(), Failure> {
         log::info!("board = {:?} ({})", self.profile.name(), self.profile.reason);
+        self.check_calibration()?;
         bind(self.cpus.value.numbers())?;
         for (name, origin, value) in [
             ("threads", self.threads.origin, self.threads.value.to_string()),
