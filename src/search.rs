@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    bfs::{BfsResult, LevelRecord, Records, level_loop},
+    bfs::{BfsResult, LevelPlan, LevelRecord, Placement, Records, level_loop},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, Simd, Team},
     graph::{Layout, NONE, Vertex},
     opencl::DeviceError,
@@ -55,6 +55,9 @@ pub enum SearchError {
         /// Vertices of the graph.
         vertices: usize,
     },
+    /// A replay by roots knows nothing of this one.
+    #[error("root {0} is not among those of the record that is replayed; record it, or replay from the roots that were recorded")]
+    NotRecorded(Vertex),
     /// Threads could not be started or bound.
     #[error("{0}")]
     Threads(String),
@@ -113,10 +116,23 @@ pub struct Search<'g> {
 fn uses(policy: &Policy, runs: Runs) -> HybridUse {
     match policy {
         Policy::Gpu(_) => HybridUse { alone: true, at_home_on_gpu: true, together: false },
-        Policy::Selective(_) => HybridUse { alone: true, at_home_on_gpu: false, together: false },
-        Policy::Concurrent(_) | Policy::Asynchronous(_) => HybridUse { alone: false, at_home_on_gpu: false, together: true },
-        Policy::Auto | Policy::AlphaBeta { .. } | Policy::Sampled(_) if runs != Runs::Cpu => {
-            HybridUse { alone: true, at_home_on_gpu: true, together: false }
+        Policy::Selective(_) | Policy::Daga { .. } | Policy::RemisSelective { .. } => {
+            HybridUse { alone: true, at_home_on_gpu: false, together: false }
+        }
+        Policy::Concurrent(_) | Policy::Asynchronous(_) | Policy::RemisConcurrent { .. } => {
+            HybridUse { alone: false, at_home_on_gpu: false, together: true }
+        }
+        policy if policy.decides_directions_only() && runs != Runs::Cpu => HybridUse { alone: true, at_home_on_gpu: true, together: false },
+        Policy::CostModel(model) if model.has_gpu() && runs != Runs::Cpu => {
+            HybridUse { alone: true, at_home_on_gpu: false, together: false }
+        }
+        Policy::Replay(replay) => {
+            let both = |plan: &LevelPlan| matches!(plan.placement, Placement::Split { .. } | Placement::Apart { .. });
+            HybridUse {
+                alone: replay.plans().iter().any(|plan| matches!(plan.placement, Placement::Gpu(_))),
+                at_home_on_gpu: replay.plans().iter().all(|plan| matches!(plan.placement, Placement::Gpu(_))),
+                together: replay.plans().iter().any(both),
+            }
         }
         _ => HybridUse::default(),
     }
@@ -164,6 +180,12 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
+    /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
+    /// in one go and are one record).
+    pub fn set_single_levels(&mut self, single_levels: bool) {
+        self.engine.set_single_levels(single_levels);
+    }
+
     /// The devices that the search was set up with.
     pub fn devices(&self) -> &[DeviceUse] {
         &self.devices
@@ -192,7 +214,7 @@ impl<'g> Search<'g> {
     /// Searches from `root` (an original number).
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`].
+    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
         let mut outcome = self.run_uncounted(root)?;
         for (&parent, &degree) in self.parents().iter().zip(self.layout.input_degrees()) {
@@ -210,10 +232,13 @@ impl<'g> Search<'g> {
     /// window whose energy is measured. `reached` and `edges` are 0.
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`].
+    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
         if root as usize >= self.layout.vertices() {
             return Err(SearchError::RootOutOfRange { root, vertices: self.layout.vertices() });
+        }
+        if !self.planner.set_root(root) {
+            return Err(SearchError::NotRecorded(root));
         }
         let begin = Instant::now();
         let searched = match self.search(root) {

@@ -46,6 +46,11 @@ impl Summary {
     }
 }
 
+/// The middle of `samples`, in any order (of an even number the mean of the two in the middle; 0 of none).
+pub fn median(samples: &[f64]) -> f64 {
+    Summary::of(samples).map_or(0.0, |summary| summary.median)
+}
+
 /// Statistics of a rate (such as TEPS) over several runs. As amounts differ from run to run, they are taken of the inverse,
 /// the time per piece of work, and inverted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

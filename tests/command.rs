@@ -445,6 +445,17 @@ fn help_and_completions_name_the_formats() {
 }
 
 #[test]
+fn help_and_completions_name_the_policies() {
+    let help = stdout(&good(&["bench", "--help"])).to_owned();
+    let completions = stdout(&good(&["completions", "bash"])).to_owned();
+    for known in socbfs::policy::KNOWN {
+        assert!(help.contains(&format!("- {}:", known.kind)) && help.contains(known.parameters), "{known:?} in {help}");
+        assert!(completions.contains(&format!(" {} ", known.kind)), "{known:?}");
+    }
+    assert!(help.contains("replay:FILE"), "{help}");
+}
+
+#[test]
 fn settings_come_from_flag_then_environment_then_board() {
     let folder = Folder::new();
     let board = folder.file("b.toml", "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 2\n[policy]\nkind = 'bc'\n");

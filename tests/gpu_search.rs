@@ -15,10 +15,12 @@ use proptest::prelude::*;
 use reference::Reference;
 use searches::{Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow, together, two_hubs};
 use socbfs::{
+    bfs::Strategy,
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::Way,
-    opencl::Limits,
+    opencl::{Device, Limits},
+    policy::{Policy, Replay},
     search::{Search, SearchError, SearchOptions},
 };
 
@@ -172,9 +174,72 @@ fn two_devices_beside_the_cpu() {
 fn a_policy_for_a_device_needs_one() {
     let list = EdgeList::new(2, vec![[0, 1]], Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
-    for policy in ["tg", "selective", "concurrent", "asynchronous"] {
+    for policy in ["tg", "selective", "concurrent", "asynchronous", "daga:14,24", "remis-selective:9", "remis-concurrent:9,500"] {
         let options = SearchOptions { policy: policy.parse().unwrap(), ..SearchOptions::default() };
         let error = Search::new(&layout, &options).unwrap_err();
         assert!(matches!(&error, SearchError::NoDevice { policy: named } if named == policy), "{error}");
+    }
+}
+
+/// Each search of `roots` by one kernel: the share of all hubs in the frontier of every level as it was estimated, and as it is, with the
+/// number of hubs and the size of the frontier.
+fn hub_shares(device: &Arc<Device>, group: usize, layout: &Layout, strategy: Strategy, roots: &[u32]) -> Vec<(f64, f64, usize, usize)> {
+    let csr = layout.csr();
+    let all = 0..csr.vertices() as u32;
+    let with_arcs = all.clone().filter(|&v| csr.degree(v) > 0).count();
+    let is_hub = |v: u32| f64::from(csr.degree(v)) > csr.arcs() as f64 / with_arcs as f64;
+    let hubs = all.filter(|&v| is_hub(v)).count();
+    let policy = Policy::Replay(Replay::new(&[strategy.plan()]).observing());
+    let setup = GpuSetup {
+        device: Arc::clone(device),
+        way: Way::AllocHostPtr,
+        options: GpuOptions { group: Some(group), ..GpuOptions::default() },
+    };
+    let mut search = Search::new(layout, &SearchOptions { policy, threads: 1, devices: vec![setup], ..SearchOptions::default() }).unwrap();
+    search.set_single_levels(true);
+    let mut shares = Vec::new();
+    for &root in roots {
+        search.run(root).unwrap();
+        let levels = search.result(root).level;
+        for record in search.records() {
+            let level = record.stats.level;
+            let frontier: Vec<u32> = (0..levels.len() as u32).filter(|&v| levels[v as usize] == level).collect();
+            let within = frontier.iter().filter(|&&v| is_hub(layout.to_internal(v))).count();
+            let estimate = record.stats.sampled_hubs.unwrap_or_else(|| panic!("{strategy:?}: nothing sampled at level {level}"));
+            shares.push((f64::from(estimate), within as f64 / hubs as f64, hubs, frontier.len()));
+        }
+    }
+    shares
+}
+
+#[test]
+fn hubs_in_the_frontier_are_counted_on_the_device() {
+    for device in &devices("hubs_in_the_frontier_are_counted_on_the_device", Limits::default()).all {
+        let group = if everything(device).groups.contains(&Some(1)) { 1 } else { 32 };
+        for (n, m) in if is_slow(device) { vec![(900, 2000)] } else { vec![(900, 4000), (30_000, 150_000)] } {
+            let list = EdgeList::new(n, edges(n as u64, m, 21, 1), Listing::Once).unwrap();
+            for order in [Order::Original, Order::Degree] {
+                let layout = Layout::build(&list, &BuildOptions { directed: false, order }).unwrap();
+                // A frontier in a queue, in a mask, in a bitmap.
+                for (strategy, group) in [(Strategy::Tg, group), (Strategy::Tgm, 32), (Strategy::Bg, group), (Strategy::Bgc, 32)] {
+                    let shares = hub_shares(device, group, &layout, strategy, &[0, 7]);
+                    assert!(shares.iter().any(|&(_, share, ..)| share > 0.25), "{shares:?}");
+                    for (estimate, share, hubs, len) in shares {
+                        // Everybody is asked where there are no more than 1024.
+                        let (asked, of) = if strategy == Strategy::Tg { (1024, len) } else { (1024 * hubs / n, hubs) };
+                        let bound = if of <= asked || n <= 1024 {
+                            1e-6
+                        } else {
+                            // Four standard deviations of a share, of a queue in entries.
+                            let of_all = if strategy == Strategy::Tg { share * hubs as f64 / len as f64 } else { share };
+                            let deviation = (of_all * (1.0 - of_all) / asked as f64).sqrt();
+                            4.0 * deviation * if strategy == Strategy::Tg { len as f64 / hubs as f64 } else { 1.0 } + 1e-6
+                        };
+                        let what = format!("{strategy:?} {order:?} {n}: {estimate} for {share} of {hubs} hubs, frontier {len}");
+                        assert!((estimate - share).abs() <= bound, "{what}, at most {bound} off");
+                    }
+                }
+            }
+        }
     }
 }

@@ -8,9 +8,10 @@ use std::{
 };
 
 use socbfs::{
+    bfs::{LevelRecord, Strategy},
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    policy::{Policy, SampledCosts},
+    policy::{Policy, Replay, SampledCosts},
     search::{Search, SearchOptions},
 };
 
@@ -72,13 +73,21 @@ fn main() {
         for order in [Order::Original, Order::Degree] {
             for directed in [false, true] {
                 let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
-                for policy in [
+                // Every level of every search of a replay is sampled here, and each root has its own plans.
+                let record = |strategy: Strategy, levels| LevelRecord { plan: strategy.plan(), levels, ..LevelRecord::default() };
+                let (there, back) =
+                    ([record(Strategy::Tc, 2), record(Strategy::Bc, 1), record(Strategy::Tc, 1)], [record(Strategy::Tc, 1)]);
+                let replay = Replay::of_roots([(0, &there[..]), (17, &back[..]), (19_999, &there[..])]).observing();
+                let own = [
                     Policy::Auto,
                     Policy::Tc,
                     Policy::Bc,
                     Policy::AlphaBeta { alpha: 15.0, beta: 18.0 },
                     Policy::Sampled(SampledCosts::default()),
-                ] {
+                    Policy::Replay(replay),
+                ];
+                let published = ["gunrock", "enterprise", "enterprise-released", "xbfs", "yasui"].map(|text| text.parse().unwrap());
+                for policy in own.into_iter().chain(published) {
                     if policy == Policy::Bc && kind == "path" {
                         continue; // 20,000 bottom-up levels over 20,000 vertices prove nothing more
                     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// From the ground up. Rooms that are still to be built keep their place.
-const ROOMS: [&str; 17] = [
+const ROOMS: [&str; 18] = [
     "error",
     "stats",
     "opencl",
@@ -24,6 +24,7 @@ const ROOMS: [&str; 17] = [
     "validate",
     "bench",
     "report",
+    "doctor",
     "cli",
     "main",
 ];

@@ -5,23 +5,27 @@ mod reference;
 
 use proptest::prelude::*;
 use socbfs::{
+    bfs::{LevelRecord, Strategy},
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    policy::{Policy, SampledCosts},
-    search::{Search, SearchOptions},
+    policy::{Policy, Replay, SampledCosts},
+    search::{Search, SearchError, SearchOptions},
 };
 
 use reference::Reference;
 
 fn policies() -> Vec<Policy> {
-    vec![
+    // What decides by shares of a graph turns on small ones as on large ones; the two that are tuned turn early and late.
+    let published = ["gunrock", "gunrock:0.5,10", "enterprise", "enterprise-released:0.1", "xbfs", "yasui:2,2"];
+    let own = [
         Policy::Auto,
         Policy::Tc,
         Policy::Bc,
         Policy::AlphaBeta { alpha: 15.0, beta: 18.0 },
         Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 },
         Policy::Sampled(SampledCosts::default()),
-    ]
+    ];
+    own.into_iter().chain(published.map(|text| text.parse().unwrap())).collect()
 }
 
 fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
@@ -105,6 +109,23 @@ fn a_root_out_of_range_is_refused() {
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     let error = Search::new(&layout, &SearchOptions::default()).unwrap().run(3).unwrap_err();
     assert!(error.to_string().contains("root 3"), "{error}");
+}
+
+#[test]
+fn a_replay_by_roots_knows_its_roots_only() {
+    let list = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+    let plans = |strategy: Strategy| [LevelRecord { plan: strategy.plan(), ..LevelRecord::default() }];
+    let (top_down, bottom_up) = (plans(Strategy::Tc), plans(Strategy::Bc));
+    let policy = Policy::Replay(Replay::of_roots([(2, &top_down[..]), (0, &bottom_up[..])]));
+    let mut search = Search::new(&layout, &SearchOptions { policy, threads: 1, ..SearchOptions::default() }).unwrap();
+    for (root, strategy) in [(0, Strategy::Bc), (2, Strategy::Tc), (0, Strategy::Bc)] {
+        search.run(root).unwrap();
+        assert!(search.records().iter().all(|record| record.plan == strategy.plan()), "{root}");
+    }
+    assert!(matches!(search.run(1), Err(SearchError::NotRecorded(1))));
+    // And goes on after that.
+    assert_eq!(search.run(2).unwrap().reached, 3);
 }
 
 #[test]

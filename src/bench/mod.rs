@@ -1,15 +1,18 @@
 //! Roots, warm-up, timed searches, records.
 
+mod board;
 mod default_scale;
 mod energy;
 mod environment;
 mod record;
+mod replay;
 mod roots;
 mod runner;
 mod summary;
 mod warnings;
 
-pub use default_scale::default_scale;
+pub use board::{BOARD_SCHEMA, BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
+pub use default_scale::{default_scale, kronecker_bytes};
 pub use energy::{
     EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, StrategyPower, measure_energy,
 };
@@ -18,6 +21,7 @@ pub use record::{
     DeviceRecord, GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord,
     scale_and_edge_factor,
 };
+pub use replay::{RecordedPlans, ReplayError};
 pub use roots::{RootSource, roots};
 pub use runner::{MeasureError, measure};
 pub use summary::Summary;

@@ -17,7 +17,7 @@ pub trait Engine {
     /// The device failed.
     fn begin(&mut self, root: Vertex) -> Result<u64, Self::Error>;
 
-    /// Where the search stands before the next level. `sampled_probes` is left `None`.
+    /// Where the search stands before the next level. `sampled_probes` and `sampled_hubs` are left `None`.
     fn stats(&mut self) -> LevelStats;
 
     /// Looks at a few unvisited vertices: how many neighbours each would look at, on average, until it finds one in
@@ -26,6 +26,13 @@ pub trait Engine {
     /// # Errors
     /// The device failed.
     fn sample(&mut self) -> Result<Option<f32>, Self::Error>;
+
+    /// Looks at a few vertices of the frontier: which share of all hubs it holds (those with more arcs than the mean). `None`
+    /// where the engine can't tell.
+    ///
+    /// # Errors
+    /// The device failed.
+    fn sample_hubs(&mut self) -> Result<Option<f32>, Self::Error>;
 
     /// Runs one level (or, where the engine may, a run of levels too small to share) as planned.
     ///
@@ -64,6 +71,11 @@ pub trait Planner {
 
     /// Whether [`LevelStats::sampled_probes`] would change the plan: sampling costs a few microseconds.
     fn wants_sample(&self, stats: &LevelStats) -> bool;
+
+    /// Whether [`LevelStats::sampled_hubs`] would change the plan.
+    fn wants_hubs(&self, _stats: &LevelStats) -> bool {
+        false
+    }
 
     /// Decides.
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan;
@@ -124,6 +136,9 @@ pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: V
         let mut stats = engine.stats();
         if planner.wants_sample(&stats) {
             stats.sampled_probes = engine.sample()?;
+        }
+        if planner.wants_hubs(&stats) {
+            stats.sampled_hubs = engine.sample_hubs()?;
         }
         let plan = planner.plan(&stats);
         let decided = Instant::now();

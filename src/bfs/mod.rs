@@ -4,4 +4,4 @@ mod level_loop;
 mod types;
 
 pub use level_loop::{Engine, LevelWork, Planner, Records, level_loop};
-pub use types::{BfsResult, Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement};
+pub use types::{BfsResult, Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy};

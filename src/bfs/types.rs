@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::graph::Vertex;
 
 /// From which side a level is expanded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Frontier vertices look for unvisited neighbours (push).
+    #[default]
     TopDown,
     /// Unvisited vertices look for a neighbour in the frontier (pull).
     BottomUp,
@@ -51,12 +52,85 @@ impl GpuKernel {
     }
 }
 
-/// Where a level runs.
+/// A way to run a whole level on one device: the five of Zhang et al. 2018 (table 2), and TGM (Remis 2016).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Top-down on the CPU.
+    Tc,
+    /// Top-down on the GPU over a queue.
+    Tg,
+    /// Top-down on the GPU over a mask.
+    Tgm,
+    /// Bottom-up on the CPU.
+    Bc,
+    /// Bottom-up on the GPU.
+    Bg,
+    /// Bottom-up on the GPU with hubs in local memory.
+    Bgc,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Tc, Self::Tg, Self::Tgm, Self::Bc, Self::Bg, Self::Bgc];
+
+    /// Those of the CPU.
+    pub const CPU: [Self; 2] = [Self::Tc, Self::Bc];
+
+    /// The name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tc => "tc",
+            Self::Bc => "bc",
+            Self::Tg => GpuKernel::Tg.name(),
+            Self::Tgm => GpuKernel::Tgm.name(),
+            Self::Bg => GpuKernel::Bg.name(),
+            Self::Bgc => GpuKernel::Bgc.name(),
+        }
+    }
+
+    /// The direction it searches in.
+    pub fn direction(self) -> Direction {
+        match self {
+            Self::Tc | Self::Tg | Self::Tgm => Direction::TopDown,
+            Self::Bc | Self::Bg | Self::Bgc => Direction::BottomUp,
+        }
+    }
+
+    /// Where it runs.
+    pub fn placement(self) -> Placement {
+        match self {
+            Self::Tc | Self::Bc => Placement::Cpu,
+            Self::Tg => Placement::Gpu(GpuKernel::Tg),
+            Self::Tgm => Placement::Gpu(GpuKernel::Tgm),
+            Self::Bg => Placement::Gpu(GpuKernel::Bg),
+            Self::Bgc => Placement::Gpu(GpuKernel::Bgc),
+        }
+    }
+
+    /// Whether it runs on the GPU.
+    pub fn is_gpu(self) -> bool {
+        self.placement() != Placement::Cpu
+    }
+
+    /// The plan that means it.
+    pub fn plan(self) -> LevelPlan {
+        LevelPlan { direction: self.direction(), placement: self.placement() }
+    }
+
+    /// What `plan` means: `None` where both devices run the level.
+    pub fn of(plan: LevelPlan) -> Option<Self> {
+        Self::ALL.into_iter().find(|strategy| strategy.plan() == plan)
+    }
+}
+
+/// Where a level runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Placement {
     /// On the CPU.
+    #[default]
     Cpu,
     /// On the GPU.
     Gpu(GpuKernel),
@@ -72,8 +146,8 @@ pub enum Placement {
     },
 }
 
-/// How one level is to be run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How one level is to be run (by default top-down on the CPU).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct LevelPlan {
     /// Direction.
     pub direction: Direction,
@@ -82,7 +156,7 @@ pub struct LevelPlan {
 }
 
 /// What a policy knows when it plans a level. All counts are of the searched structure (internal vertices, distinct arcs).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelStats {
     /// Level to be planned: 0 expands the root.
     pub level: u32,
@@ -101,6 +175,9 @@ pub struct LevelStats {
     pub unvisited_edges: u64,
     /// Vertices in the frontier before this one (0 at level 0).
     pub previous_frontier_vertices: u64,
+    /// Arcs that left the frontier before this one (0 at level 0).
+    #[serde(default)]
+    pub previous_frontier_edges: u64,
     /// Direction of the level before (`None` at level 0).
     pub previous_direction: Option<Direction>,
     /// Where the level before ran (`None` at level 0).
@@ -115,10 +192,16 @@ pub struct LevelStats {
     /// Sampled: neighbours an unvisited vertex would look at, on average, until it finds one in the frontier or has
     /// none left (`None` where the policy did not ask or nothing was sampled).
     pub sampled_probes: Option<f32>,
+    /// Share of all vertices that are hubs: that have more arcs than the mean (SURF's p_h; of the graph, the same at all levels).
+    #[serde(default)]
+    pub hub_share: f32,
+    /// Sampled: share of all hubs that are in the frontier (Enterprise's gamma; `None` where the policy did not ask).
+    #[serde(default)]
+    pub sampled_hubs: Option<f32>,
 }
 
 /// What happened at a level.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelRecord {
     /// What the policy saw.
     pub stats: LevelStats,

@@ -161,6 +161,7 @@ mod tests {
                 previous_cpu_ns: 0,
                 previous_gpu_ns: 0,
                 sampled_probes: None,
+                ..LevelStats::default()
             },
             plan: LevelPlan { direction, placement: Placement::Cpu },
             levels,

@@ -1,20 +1,27 @@
 //! The settings of a search, each resolved once: flag > environment variable > board profile > built-in default.
 
 use std::{
-    fmt,
+    ffi::OsStr,
+    fmt, fs,
     path::{Path, PathBuf},
+    str::FromStr,
 };
 
-use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
+use clap::{
+    Arg, ArgMatches, Args, Command, ValueEnum,
+    builder::{PossibleValue, TypedValueParser},
+    parser::ValueSource,
+};
 
 use super::{error::Failure, profile::Profile};
 use crate::{
+    bench::RecordedPlans,
     board::{CpuList, MOST_THREADS},
     engine::Simd,
-    graph::{BuildOptions, Order},
+    graph::{BuildOptions, Order, Vertex},
     memory::Way,
     opencl::DeviceChoice,
-    policy::Policy,
+    policy::{KNOWN, Policy, PolicyError},
     search::SearchOptions,
 };
 
@@ -30,12 +37,9 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "LIST", env = "SOCBFS_CPUS", hide_env_values = true)]
     cpus: Option<CpuList>,
 
-    /// Who decides direction and device of each level: auto, tc (always top-down), bc (always bottom-up), alpha-beta[:ALPHA,BETA]
-    /// (Beamer's thresholds, 15 and 18 unless given), sampled (compares costs on a sample); on an OpenCL device tg, tgm, bg, bgc
-    /// (always one kernel), selective (the better device of each level), concurrent (both at each large level), asynchronous
-    /// (both to the end) [default: auto]
-    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true)]
-    policy: Option<Policy>,
+    /// Who decides direction and device of each level; parameters stand behind a colon, as in alpha-beta:15,18 [default: auto]
+    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true, value_parser = PolicyParser)]
+    policy: Option<PolicyArg>,
 
     /// Vector instructions: scalar, neon, avx2, avx512 [default: the best this CPU has]
     #[arg(long, value_name = "KIND", env = "SOCBFS_SIMD", hide_env_values = true)]
@@ -61,6 +65,69 @@ pub(super) struct SearchArgs {
     /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
+}
+
+/// A policy as a flag.
+#[derive(Debug, Clone)]
+pub(super) enum PolicyArg {
+    /// One that has a name.
+    Named(Policy),
+    /// The plans of a record.
+    Replay(PathBuf),
+}
+
+impl FromStr for PolicyArg {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        match text.strip_prefix("replay:") {
+            Some(file) if !file.is_empty() => Ok(Self::Replay(file.into())),
+            Some(_) => Err(PolicyError::BadParameters {
+                kind: "replay",
+                wanted: "a record of `socbfs bench --json`, as in replay:r.json",
+                given: String::new(),
+            }),
+            None => text.parse().map(Self::Named),
+        }
+    }
+}
+
+/// Reads a policy, and lists those that there are in `--help` and to shell completions.
+#[derive(Debug, Clone, Copy)]
+struct PolicyParser;
+
+impl TypedValueParser for PolicyParser {
+    type Value = PolicyArg;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<PolicyArg, clap::Error> {
+        <PolicyArg as FromStr>::from_str.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let named = KNOWN.iter().map(|known| {
+            let parameters = if known.parameters.is_empty() { String::new() } else { format!(" [:{}]", known.parameters) };
+            PossibleValue::new(known.kind).help(format!("{}{parameters}", known.summary))
+        });
+        let replay = PossibleValue::new("replay:FILE").help("root by root the plans of a record that `bench --json` wrote");
+        Some(Box::new(named.chain([replay])))
+    }
+}
+
+impl PolicyArg {
+    /// The policy; of a replay with its record.
+    fn read(&self) -> Result<(Policy, Option<RecordedPlans>), Failure> {
+        match self {
+            Self::Named(policy) => Ok((policy.clone(), None)),
+            Self::Replay(file) => {
+                let name = file.display().to_string();
+                let text = fs::read_to_string(file).map_err(|error| {
+                    Failure::because(&format!("can't read {name}"), &error).cure("write a record with `socbfs bench --json FILE`")
+                })?;
+                let recorded = RecordedPlans::parse(&text, &name)?;
+                Ok((Policy::Replay(recorded.replay().clone()), Some(recorded)))
+            }
+        }
+    }
 }
 
 /// Flags of every command that builds the searchable structure.
@@ -145,6 +212,8 @@ pub(super) struct SearchConfig {
     pub(super) cpus: Setting<CpuList>,
     /// Policy.
     pub(super) policy: Setting<Policy>,
+    /// Of a replay: the record.
+    pub(super) recorded: Option<RecordedPlans>,
     /// Vector instructions (`None`: the best this CPU has).
     pub(super) simd: Setting<Option<Simd>>,
     /// OpenCL devices.
@@ -166,10 +235,12 @@ impl SearchArgs {
     /// As [`SearchArgs::resolve`], on this board instead of that of `--board`.
     pub(super) fn resolve_on(&self, board: Option<&Path>, matches: &ArgMatches) -> Result<SearchConfig, Failure> {
         let profile = board.map_or_else(Profile::detected, Profile::named)?;
-        let config = self.merge(profile, |id| match matches.value_source(id) {
+        let (policy, recorded) = self.policy.as_ref().map(PolicyArg::read).transpose()?.unzip();
+        let config = self.merge(profile, policy, |id| match matches.value_source(id) {
             Some(ValueSource::EnvVariable) => Origin::Environment,
             _ => Origin::Flag,
         });
+        let config = SearchConfig { recorded: recorded.flatten(), ..config };
         if config.threads.value > MOST_THREADS {
             return Err(Failure::new(format!("{} threads are more than the {MOST_THREADS} that make sense", config.threads.value))
                 .cure("leave --threads away: every CPU then gets one"));
@@ -177,7 +248,7 @@ impl SearchArgs {
         Ok(config)
     }
 
-    fn merge(&self, profile: Profile, origin: impl Fn(&str) -> Origin) -> SearchConfig {
+    fn merge(&self, profile: Profile, policy: Option<Policy>, origin: impl Fn(&str) -> Origin) -> SearchConfig {
         fn pick<T: Default>(given: Option<T>, origin: Origin, board: Option<T>, board_origin: Origin) -> Setting<T> {
             match (given, board) {
                 (Some(value), _) => Setting { value, origin },
@@ -192,13 +263,13 @@ impl SearchArgs {
         if threads.value == 0 && !cpus.value.numbers().is_empty() {
             threads = Setting { value: cpus.value.numbers().len(), origin: cpus.origin };
         }
-        let policy = pick(self.policy.clone(), origin("policy"), board.policy.clone(), profile.origin);
+        let policy = pick(policy, origin("policy"), board.policy.clone(), profile.origin);
         let simd = pick(self.simd.map(Some), origin("simd"), None, profile.origin);
         let device = pick(self.device.clone(), origin("device"), None, profile.origin);
         let memory_way = pick(self.memory_way.map(Some), origin("memory_way"), None, profile.origin);
         let work_group = pick(self.work_group.map(Some), origin("work_group"), None, profile.origin);
         let parts = pick(self.parts.map(usize::from), origin("parts"), None, profile.origin);
-        SearchConfig { profile, threads, cpus, policy, simd, device, memory_way, work_group, parts }
+        SearchConfig { profile, threads, cpus, policy, recorded: None, simd, device, memory_way, work_group, parts }
     }
 }
 
@@ -214,6 +285,17 @@ impl SearchConfig {
         }
     }
 
+    /// The policy as on the command line.
+    pub(super) fn policy_text(&self) -> String {
+        self.recorded.as_ref().map_or_else(|| self.policy.value.to_string(), |recorded| format!("replay:{}", recorded.name()))
+    }
+
+    /// Whether the record that is replayed, if one is, knows searches from these roots.
+    pub(super) fn check_roots(&self, roots: &[Vertex]) -> Result<(), Failure> {
+        let Some(recorded) = &self.recorded else { return Ok(()) };
+        Ok(roots.iter().try_for_each(|&root| recorded.check_root(root))?)
+    }
+
     /// Sets the process up: bound to the CPUs asked for, with as many threads for building and validating as for searching.
     pub(super) fn apply(&self) -> Result<(), Failure> {
         log::info!("board = {:?} ({})", self.profile.name(), self.profile.reason);
@@ -221,7 +303,7 @@ impl SearchConfig {
         for (name, origin, value) in [
             ("threads", self.threads.origin, self.threads.value.to_string()),
             ("cpus", self.cpus.origin, self.cpus.value.to_string()),
-            ("policy", self.policy.origin, self.policy.value.to_string()),
+            ("policy", self.policy.origin, self.policy_text()),
         ]
         .into_iter()
         .chain(self.device_settings())
@@ -285,11 +367,11 @@ mod tests {
     use super::*;
     use crate::board::Board;
 
-    fn arguments(threads: Option<usize>, cpus: Option<&str>, policy: Option<&str>) -> SearchArgs {
+    fn arguments(threads: Option<usize>, cpus: Option<&str>) -> SearchArgs {
         SearchArgs {
             threads,
             cpus: cpus.map(|c| c.parse().unwrap()),
-            policy: policy.map(|p| p.parse().unwrap()),
+            policy: None,
             simd: None,
             device: None,
             memory_way: None,
@@ -310,17 +392,17 @@ mod tests {
     #[test]
     fn a_flag_wins_over_the_environment_over_the_board_over_the_default() {
         let origin = |id: &str| if id == "policy" { Origin::Environment } else { Origin::Flag };
-        let all = arguments(Some(7), Some("0"), Some("tc")).merge(profile(SETS_ALL), origin);
+        let all = arguments(Some(7), Some("0")).merge(profile(SETS_ALL), Some(Policy::Tc), origin);
         assert_eq!(all.threads, Setting { value: 7, origin: Origin::Flag });
         assert_eq!(all.policy, Setting { value: Policy::Tc, origin: Origin::Environment });
-        let none = arguments(None, None, None).merge(profile(SETS_ALL), origin);
+        let none = arguments(None, None).merge(profile(SETS_ALL), None, origin);
         assert_eq!(none.threads, Setting { value: 3, origin: Origin::Board });
         assert_eq!(none.cpus.value.numbers(), [1, 2, 3]);
         assert_eq!(none.policy, Setting { value: Policy::Bc, origin: Origin::Board });
         let detected = Profile { origin: Origin::Detected, ..profile(SETS_ALL) };
-        let detected = arguments(None, None, None).merge(detected, origin);
+        let detected = arguments(None, None).merge(detected, None, origin);
         assert_eq!(detected.policy, Setting { value: Policy::Bc, origin: Origin::Detected });
-        let bare = arguments(None, None, None).merge(profile(SETS_NONE), origin);
+        let bare = arguments(None, None).merge(profile(SETS_NONE), None, origin);
         assert_eq!(bare.threads, Setting { value: 0, origin: Origin::BuiltIn });
         assert_eq!(bare.policy, Setting { value: Policy::Auto, origin: Origin::BuiltIn });
         assert_eq!(bare.profile.name(), "n");
@@ -328,7 +410,7 @@ mod tests {
 
     #[test]
     fn cpus_say_how_many_threads() {
-        let config = arguments(None, Some("4-6"), None).merge(profile(SETS_NONE), |_| Origin::Flag);
+        let config = arguments(None, Some("4-6")).merge(profile(SETS_NONE), None, |_| Origin::Flag);
         assert_eq!(config.threads, Setting { value: 3, origin: Origin::Flag });
         assert_eq!(config.options().cpus, [4, 5, 6]);
     }

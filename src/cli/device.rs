@@ -35,6 +35,18 @@ pub(super) struct Prepared<'g> {
 impl SearchConfig {
     /// Opens devices, measures hand-overs and (for a policy that needs them) thresholds, and allocates the search.
     pub(super) fn prepare<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, Failure> {
+        self.prepare_with(layout, false)
+    }
+
+    /// The same, ready to go on with any policy, and with thresholds measured where there is a device.
+    pub(super) fn prepare_for_all<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, Failure> {
+        self.prepare_with(layout, true)
+    }
+
+    fn prepare_with<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, Failure> {
+        if let Some(recorded) = &self.recorded {
+            recorded.check_graph(layout)?;
+        }
         let opened = match self.open() {
             Ok(opened) => opened,
             Err(error) if self.may_do_without() => {
@@ -43,7 +55,7 @@ impl SearchConfig {
             }
             Err(error) => return Err(error),
         };
-        let mut options = self.options();
+        let mut options = SearchOptions { every_policy, ..self.options() };
         if opened.is_empty() {
             return Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None, options });
         }
@@ -51,7 +63,7 @@ impl SearchConfig {
         options.fall_back = self.device.value == DeviceChoice::Auto;
         options.policy = self.policy_with_device();
         options.devices = opened.iter().map(|opened| opened.setup.clone()).collect();
-        if matches!(options.policy, Policy::Selective(_) | Policy::Concurrent(_) | Policy::Asynchronous(_)) {
+        if options.policy.runs_on_both() {
             log::info!("{} beside the CPU", opened[0].setup.device.info().name);
         } else {
             log::info!("searching on {}", opened[0].setup.device.info().name);
@@ -69,7 +81,7 @@ impl SearchConfig {
             Err(error) => return Err(error.into()),
         };
         let mut measured = None;
-        if options.policy == Policy::Selective(None) {
+        if every_policy || options.policy == Policy::Selective(None) {
             let progress = Progress::start("Measuring thresholds", 0);
             let found = thresholds(&mut search, options.runs)?;
             search.set_policy(Policy::Selective(Some(found.thresholds)), options.runs)?;

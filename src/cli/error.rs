@@ -103,6 +103,17 @@ plain!(
     crate::validate::ValidateError,
 );
 
+impl From<crate::bench::ReplayError> for Failure {
+    fn from(error: crate::bench::ReplayError) -> Self {
+        use crate::bench::ReplayError::{OtherGraph, UnknownRoot};
+        Self::because("", &error).cure(match error {
+            OtherGraph { .. } => "replay it on its own graph, or record this one with `socbfs bench GRAPH --json FILE`",
+            UnknownRoot { .. } => "search from its roots (`bench` draws the same ones from the same --roots and --seed)",
+            _ => "write a record with `socbfs bench GRAPH --json FILE`",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -75,6 +75,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let (edges, _) = source.load()?;
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
     let mut search = config.prepare(&layout)?.search;
+    config.check_roots(&[arguments.root])?;
     let outcome = search.run(arguments.root)?;
     match validate(&edges, arguments.layout.directed, arguments.root, search.parents()) {
         Ok(_) => {}

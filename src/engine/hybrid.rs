@@ -241,6 +241,12 @@ impl<'g> HybridEngine<'g> {
         self.uses.at_home_on_gpu = at_home_on_gpu;
     }
 
+    /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
+    /// in one go).
+    pub fn set_single_levels(&mut self, single_levels: bool) {
+        self.cpu.single_levels = single_levels;
+    }
+
     /// What the engine was set up for.
     pub fn uses(&self) -> HybridUse {
         self.uses
@@ -342,8 +348,9 @@ impl<'g> HybridEngine<'g> {
         let moved = self.give_to_gpu()?;
         // The policy was told of repeats as if they were vertices.
         let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
+        let single = self.cpu.single_levels;
         let state = self.cpu.state();
-        let work = helper.gpu.run(state, kernel)?;
+        let work = if single { helper.gpu.run_one(state, kernel) } else { helper.gpu.run(state, kernel) }?;
         let work = LevelWork { repeats_before: moved.repeats, conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
         state.done(plan, &work);
         Ok(work)
@@ -744,6 +751,16 @@ impl Engine for HybridEngine<'_> {
             Some(helper) if self.on_device => helper.gpu.sample(self.cpu.state()),
             _ => {
                 let Ok(sampled) = self.cpu.sample();
+                Ok(sampled)
+            }
+        }
+    }
+
+    fn sample_hubs(&mut self) -> Result<Option<f32>, DeviceError> {
+        match self.helpers.first_mut() {
+            Some(helper) if self.on_device => helper.gpu.sample_hubs(self.cpu.state()),
+            _ => {
+                let Ok(sampled) = self.cpu.sample_hubs();
                 Ok(sampled)
             }
         }

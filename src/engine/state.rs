@@ -68,6 +68,8 @@ pub(crate) struct SearchState {
     pub(crate) visited_count: u64,
     /// Size of the frontier before.
     pub(crate) previous_frontier: u64,
+    /// Arcs that left it.
+    pub(crate) previous_edges: u64,
     /// Direction of the level before.
     pub(crate) previous_direction: Option<Direction>,
     /// Where the level before ran.
@@ -76,6 +78,12 @@ pub(crate) struct SearchState {
     pub(crate) previous_cpu_ns: u64,
     /// The same of the GPU.
     pub(crate) previous_gpu_ns: u64,
+    /// Vertices with more arcs than the mean.
+    pub(crate) hubs: u64,
+    /// They have more arcs than this: the mean, rounded down.
+    pub(crate) hub_arcs: u32,
+    /// Their share of all vertices that have arcs.
+    hub_share: f32,
 }
 
 impl SearchState {
@@ -86,6 +94,11 @@ impl SearchState {
     pub(crate) fn new<E>(layout: &Layout, capacity: usize, allocate: &impl Allocate<E>) -> Result<Self, E> {
         let (padded, words) = (layout.padded(), layout.padded() / 64);
         let mapped = if layout.internal_places().is_empty() { 0 } else { layout.vertices() };
+        let csr = layout.csr();
+        // The mean is that of the vertices that have arcs: layouts may or may not hold the others.
+        let with_arcs = (0..csr.vertices() as Vertex).filter(|&v| csr.degree(v) > 0).count().max(1);
+        let hub_arcs = (csr.arcs() / with_arcs) as u32;
+        let hubs = (0..csr.vertices() as Vertex).filter(|&v| csr.degree(v) > hub_arcs).count();
         let mut state = Self {
             parent: allocate.numbers(padded + 2, "parents")?,
             mapped: allocate.numbers(mapped, "parents in original order")?,
@@ -102,10 +115,14 @@ impl SearchState {
             expanded_edges: 0,
             visited_count: 0,
             previous_frontier: 0,
+            previous_edges: 0,
             previous_direction: None,
             previous_placement: None,
             previous_cpu_ns: 0,
             previous_gpu_ns: 0,
+            hubs: hubs as u64,
+            hub_arcs,
+            hub_share: hubs as f32 / with_arcs as f32,
         };
         // "No neighbour" is never new; a dropped vertex is never reached.
         state.parent[padded] = 0;
@@ -126,17 +143,21 @@ impl SearchState {
             unvisited_vertices: searched.saturating_sub(self.visited_count),
             unvisited_edges: arcs.saturating_sub(self.expanded_edges + edges),
             previous_frontier_vertices: self.previous_frontier,
+            previous_frontier_edges: self.previous_edges,
             previous_direction: self.previous_direction,
             previous_placement: self.previous_placement,
             previous_cpu_ns: self.previous_cpu_ns,
             previous_gpu_ns: self.previous_gpu_ns,
             sampled_probes: None,
+            hub_share: self.hub_share,
+            sampled_hubs: None,
         }
     }
 
     /// Counts a level that was run as planned.
     pub(crate) fn done(&mut self, plan: LevelPlan, work: &LevelWork) {
         self.expanded_edges += self.frontier_edges;
+        self.previous_edges = self.frontier_edges;
         self.counted_edges = self.next_edges.take();
         self.previous_direction = Some(plan.direction);
         self.previous_placement = Some(plan.placement);
@@ -155,6 +176,7 @@ impl SearchState {
         self.expanded_edges = 0;
         self.visited_count = 1;
         self.previous_frontier = 0;
+        self.previous_edges = 0;
         self.previous_direction = None;
         self.previous_placement = None;
         (self.previous_cpu_ns, self.previous_gpu_ns) = (0, 0);

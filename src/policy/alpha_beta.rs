@@ -32,6 +32,7 @@ mod tests {
             previous_cpu_ns: 0,
             previous_gpu_ns: 0,
             sampled_probes: None,
+            ..LevelStats::default()
         }
     }
 

@@ -72,6 +72,7 @@ mod tests {
             previous_cpu_ns: cpu,
             previous_gpu_ns: gpu,
             sampled_probes: None,
+            ..LevelStats::default()
         }
     }
 

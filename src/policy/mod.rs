@@ -3,21 +3,34 @@
 mod alpha_beta;
 mod asynchronous;
 mod concurrent;
+mod cost_model;
+mod daga;
+mod enterprise;
+mod gunrock;
+mod known;
 mod planner;
+mod remis;
+mod replay;
 mod sampled;
 mod selective;
 mod text;
+mod xbfs;
+mod yasui;
 
 use serde::{Deserialize, Serialize};
 
 pub use asynchronous::Parting;
 pub use concurrent::Splitting;
+pub use cost_model::{ChangeCost, CostModel, CostModelError, Form, Objective, StrategyCost};
+pub use gunrock::Gunrock;
+pub use known::{KNOWN, Known};
 pub use planner::{PolicyPlanner, Runs};
+pub use replay::Replay;
 pub use sampled::SampledCosts;
 pub use selective::{Line, NEVER, Threshold, Thresholds};
 use text::PolicyTable;
 
-use crate::bfs::GpuKernel;
+use crate::bfs::{GpuKernel, Placement};
 
 /// Beamer's alpha as the GAP benchmark ships it: a starting point, not an optimum.
 pub const DEFAULT_ALPHA: f64 = 15.0;
@@ -27,10 +40,8 @@ pub const DEFAULT_BETA: f64 = 18.0;
 
 /// A policy, as named on the command line and tagged in TOML.
 ///
-/// On the command line a name, with parameters behind a colon: `alpha-beta:ALPHA,BETA`, `sampled:WORD,VERTEX,PROBE`,
-/// `selective:EDGES,VERTICES`, `concurrent:EDGES,VERTICES,PERMILLE`, `asynchronous:EDGES,PERMILLE`. In TOML a table with the
-/// key `kind` and the optional keys `alpha`, `beta`; `word`, `vertex`, `probe`; `top_down_gpu_from_edges`,
-/// `bottom_up_gpu_from_vertices`; `top_down_split_from_edges`, `bottom_up_split_from_vertices`, `gpu_permille`; `from_edges`.
+/// On the command line a name, with parameters behind a colon ([`KNOWN`] lists them). In TOML a table with the key
+/// `kind` and optional keys for the parameters, which `boards/README.md` lists.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "PolicyTable", into = "PolicyTable")]
 #[non_exhaustive]
@@ -59,6 +70,53 @@ pub enum Policy {
     Concurrent(Splitting),
     /// Both from one level on to the end.
     Asynchronous(Parting),
+    /// Gunrock's rule for the direction.
+    Gunrock(Gunrock),
+    /// The rule for the direction in the paper of Enterprise.
+    Enterprise {
+        /// Bottom-up where the frontier holds more than this share of all hubs.
+        gamma: f64,
+    },
+    /// The rule for the direction in the released code of Enterprise.
+    EnterpriseReleased {
+        /// Bottom-up from the first frontier on that at least this share of all arcs leaves.
+        edge_share: f64,
+    },
+    /// XBFS's rule for the direction.
+    Xbfs {
+        /// Bottom-up where at least this share of all arcs leaves the frontier.
+        ratio: f64,
+    },
+    /// Daga's: top-down on the CPU, bottom-up on the GPU.
+    Daga {
+        /// As in [`Policy::AlphaBeta`].
+        alpha: f64,
+        /// As in [`Policy::AlphaBeta`].
+        beta: f64,
+    },
+    /// Yasui's: the CPU alone.
+    Yasui {
+        /// As in [`Policy::AlphaBeta`].
+        alpha: f64,
+        /// As in [`Policy::AlphaBeta`].
+        beta: f64,
+    },
+    /// Remis' Selective with its one threshold.
+    RemisSelective {
+        /// The GPU runs levels whose frontier has at least so many vertices.
+        vertices: u32,
+    },
+    /// Remis' Concurrent with its one threshold and a share that stays as it is.
+    RemisConcurrent {
+        /// Levels whose frontier has at least so many vertices are split.
+        vertices: u32,
+        /// The GPU's share, in thousandths.
+        gpu_permille: u16,
+    },
+    /// The strategy that should take least, by a model of their costs.
+    CostModel(Box<CostModel>),
+    /// The plans of earlier searches. (Made from records; it has no text or TOML to be made from.)
+    Replay(Replay),
 }
 
 /// A policy that could not be understood.
@@ -66,10 +124,7 @@ pub enum Policy {
 #[non_exhaustive]
 pub enum PolicyError {
     /// The name is not one of ours.
-    #[error(
-        "unknown policy {0:?}; known: auto, tc, bc, tg, tgm, bg, bgc, alpha-beta[:ALPHA,BETA], sampled[:WORD,VERTEX,PROBE], \
-         selective[:EDGES,VERTICES], concurrent[:EDGES,VERTICES,PERMILLE], asynchronous[:EDGES,PERMILLE]"
-    )]
+    #[error("unknown policy {0:?}; known: {names}, and replay:FILE on the command line", names = known::names())]
     Unknown(String),
     /// The policy has no such parameter.
     #[error("policy {kind} does not take {given}")]
@@ -89,9 +144,28 @@ pub enum PolicyError {
         /// What was given.
         given: String,
     },
+    /// The costs of a model can't be right.
+    #[error("cost model: {0}")]
+    CostModel(CostModelError),
     /// A share that is more than the whole.
     #[error("gpu_permille is {0}; it must be a number of thousandths, 1 to 999")]
     NotAShare(u16),
+    /// A share that is more than the whole, or less than nothing.
+    #[error("{name} is {value}; it must be a share of the whole, 0 to 1")]
+    NotAFraction {
+        /// Name of the share.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// A factor that is no number.
+    #[error("{name} is {value}; it must be a finite number")]
+    NotFinite {
+        /// Name of the factor.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
     /// A threshold that can't be one.
     #[error("{name} is {value}; it must be a finite number above 0")]
     OutOfRange {
@@ -115,28 +189,84 @@ impl Policy {
             Self::Selective(_) => "selective",
             Self::Concurrent(_) => "concurrent",
             Self::Asynchronous(_) => "asynchronous",
+            Self::Gunrock(_) => "gunrock",
+            Self::Enterprise { .. } => "enterprise",
+            Self::EnterpriseReleased { .. } => "enterprise-released",
+            Self::Xbfs { .. } => "xbfs",
+            Self::Daga { .. } => "daga",
+            Self::Yasui { .. } => "yasui",
+            Self::RemisSelective { .. } => "remis-selective",
+            Self::RemisConcurrent { .. } => "remis-concurrent",
+            Self::CostModel(_) => "cost-model",
+            Self::Replay(_) => "replay",
         }
     }
 
     /// Whether it makes no sense without an OpenCL device.
     pub fn needs_device(&self) -> bool {
-        matches!(self, Self::Gpu(_) | Self::Selective(_) | Self::Concurrent(_) | Self::Asynchronous(_))
+        match self {
+            Self::Gpu(_) => true,
+            Self::Replay(replay) => replay.plans().iter().any(|plan| plan.placement != Placement::Cpu),
+            other => other.runs_on_both(),
+        }
+    }
+
+    /// Whether it is about when to use the CPU and when the GPU, or both.
+    pub fn runs_on_both(&self) -> bool {
+        matches!(
+            self,
+            Self::Selective(_)
+                | Self::Concurrent(_)
+                | Self::Asynchronous(_)
+                | Self::Daga { .. }
+                | Self::RemisSelective { .. }
+                | Self::RemisConcurrent { .. }
+        )
+    }
+
+    /// Whether it decides the direction only, so that its levels run where [`Runs`] says.
+    pub fn decides_directions_only(&self) -> bool {
+        matches!(
+            self,
+            Self::Auto
+                | Self::AlphaBeta { .. }
+                | Self::Sampled(_)
+                | Self::Gunrock(_)
+                | Self::Enterprise { .. }
+                | Self::EnterpriseReleased { .. }
+                | Self::Xbfs { .. }
+        )
     }
 
     /// Checks the values of the parameters.
     ///
     /// # Errors
-    /// [`PolicyError::OutOfRange`] for a threshold that is not a finite number above 0, [`PolicyError::NotAShare`].
+    /// [`PolicyError::OutOfRange`] for a threshold that is not a finite number above 0, [`PolicyError::NotAShare`] and
+    /// [`PolicyError::NotAFraction`] for a share that is none, [`PolicyError::NotFinite`].
     pub fn validate(&self) -> Result<(), PolicyError> {
         match *self {
-            Self::AlphaBeta { alpha, beta } => positive("alpha", alpha).and_then(|()| positive("beta", beta)),
+            Self::AlphaBeta { alpha, beta } | Self::Daga { alpha, beta } | Self::Yasui { alpha, beta } => {
+                positive("alpha", alpha).and_then(|()| positive("beta", beta))
+            }
+            // Factors of 0 and less are the release's way to say "always".
+            Self::Gunrock(Gunrock { do_a, do_b }) => finite("do_a", do_a).and_then(|()| finite("do_b", do_b)),
+            Self::Enterprise { gamma } => fraction("gamma", gamma),
+            Self::EnterpriseReleased { edge_share } => fraction("edge_share", edge_share),
+            Self::Xbfs { ratio } => fraction("ratio", ratio),
             Self::Sampled(SampledCosts { word, vertex, probe }) => {
                 positive("word", word).and_then(|()| positive("vertex", vertex)).and_then(|()| positive("probe", probe))
             }
-            Self::Concurrent(Splitting { gpu_permille, .. }) | Self::Asynchronous(Parting { gpu_permille, .. }) => {
-                if (1..1000).contains(&gpu_permille) { Ok(()) } else { Err(PolicyError::NotAShare(gpu_permille)) }
+            Self::Concurrent(Splitting { gpu_permille, .. })
+            | Self::Asynchronous(Parting { gpu_permille, .. })
+            | Self::RemisConcurrent { gpu_permille, .. } => {
+                if (1..1000).contains(&gpu_permille) {
+                    Ok(())
+                } else {
+                    Err(PolicyError::NotAShare(gpu_permille))
+                }
             }
-            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Selective(_) => Ok(()),
+            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Selective(_) | Self::RemisSelective { .. } | Self::Replay(_) => Ok(()),
+            Self::CostModel(ref model) => model.validate().map_err(PolicyError::CostModel),
         }
     }
 
@@ -153,7 +283,16 @@ impl Policy {
             "alpha-beta" => Ok(Self::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }),
             "selective" => Ok(Self::Selective(None)),
             "concurrent" => Ok(Self::Concurrent(Splitting::default())),
+            "cost-model" => Ok(Self::CostModel(Box::new(CostModel::shipped(Form::Full)))),
             "asynchronous" => Ok(Self::Asynchronous(Parting::default())),
+            "gunrock" => Ok(Self::Gunrock(Gunrock::default())),
+            "enterprise" => Ok(Self::Enterprise { gamma: enterprise::DEFAULT_GAMMA }),
+            "enterprise-released" => Ok(Self::EnterpriseReleased { edge_share: enterprise::DEFAULT_EDGE_SHARE }),
+            "xbfs" => Ok(Self::Xbfs { ratio: xbfs::DEFAULT_RATIO }),
+            "daga" => Ok(Self::Daga { alpha: daga::DEFAULT_ALPHA, beta: daga::DEFAULT_BETA }),
+            "yasui" => Ok(Self::Yasui { alpha: yasui::DEFAULT_ALPHA, beta: yasui::DEFAULT_BETA }),
+            "remis-selective" => Ok(Self::RemisSelective { vertices: remis::DEFAULT_LARGE_FRONTIER }),
+            "remis-concurrent" => Ok(Self::RemisConcurrent { vertices: remis::DEFAULT_LARGE_FRONTIER, gpu_permille: 500 }),
             _ => Err(PolicyError::Unknown(kind.to_owned())),
         }
     }
@@ -161,6 +300,14 @@ impl Policy {
 
 fn positive(name: &'static str, value: f64) -> Result<(), PolicyError> {
     if value.is_finite() && value > 0.0 { Ok(()) } else { Err(PolicyError::OutOfRange { name, value }) }
+}
+
+fn fraction(name: &'static str, value: f64) -> Result<(), PolicyError> {
+    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(PolicyError::NotAFraction { name, value }) }
+}
+
+fn finite(name: &'static str, value: f64) -> Result<(), PolicyError> {
+    if value.is_finite() { Ok(()) } else { Err(PolicyError::NotFinite { name, value }) }
 }
 
 #[cfg(test)]
@@ -172,12 +319,26 @@ mod tests {
         for text in ["auto", "tc", "bc", "tg", "tgm", "bg", "bgc", "sampled", "sampled:0.5,1,2.25", "alpha-beta:15,18"]
             .into_iter()
             .chain(["alpha-beta:0.5,24.25", "selective", "selective:1000,never", "selective:0,77", "concurrent"])
-            .chain(["concurrent:100,never,250", "asynchronous", "asynchronous:99,1"])
+            .chain(["concurrent:100,never,250", "asynchronous", "asynchronous:99,1", "gunrock:0.001,0.2", "gunrock:0.00005,-1"])
+            .chain(["enterprise:0.3", "enterprise-released:0.25", "xbfs:0.1", "daga:14,24", "yasui:10,1.5", "remis-selective:77"])
+            .chain(["remis-concurrent:0,1"])
         {
             assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
         }
         assert_eq!("alpha-beta".parse(), Ok(Policy::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }));
         assert_eq!("alpha-beta: 2 , 3".parse(), Ok(Policy::AlphaBeta { alpha: 2.0, beta: 3.0 }));
+        for (text, whole) in [
+            ("gunrock", "gunrock:0.001,0.2"),
+            ("enterprise", "enterprise:0.3"),
+            ("enterprise-released", "enterprise-released:0.3"),
+            ("xbfs", "xbfs:0.1"),
+            ("daga", "daga:14,24"),
+            ("yasui", "yasui:14,24"),
+            ("remis-selective", "remis-selective:10000"),
+            ("remis-concurrent", "remis-concurrent:10000,500"),
+        ] {
+            assert_eq!(text.parse::<Policy>().unwrap().to_string(), whole);
+        }
     }
 
     #[test]
@@ -198,6 +359,18 @@ mod tests {
         assert_eq!(refused("alpha-beta:15,-1"), PolicyError::OutOfRange { name: "beta", value: -1.0 });
         assert!(matches!(refused("alpha-beta:nan,1"), PolicyError::OutOfRange { name: "alpha", .. }));
         assert!(matches!(refused("alpha-beta:1,inf"), PolicyError::OutOfRange { name: "beta", .. }));
+        for text in ["gunrock:1", "enterprise:", "enterprise:30%", "xbfs:0.1,0.2", "daga:1", "yasui:a,b", "remis-selective:-1"] {
+            assert!(matches!(refused(text), PolicyError::BadParameters { .. }), "{text}");
+        }
+        assert_eq!(refused("yasui:0,1"), PolicyError::OutOfRange { name: "alpha", value: 0.0 });
+        assert_eq!(refused("gunrock:1,inf"), PolicyError::NotFinite { name: "do_b", value: f64::INFINITY });
+        assert_eq!(refused("enterprise:1.5"), PolicyError::NotAFraction { name: "gamma", value: 1.5 });
+        assert_eq!(refused("enterprise-released:-0.1"), PolicyError::NotAFraction { name: "edge_share", value: -0.1 });
+        assert!(matches!(refused("xbfs:nan"), PolicyError::NotAFraction { name: "ratio", .. }));
+        assert_eq!(refused("remis-concurrent:5,1000"), PolicyError::NotAShare(1000));
+        for text in ["replay", "replay:r.json"] {
+            assert!(matches!(refused(text), PolicyError::Unknown(_)), "{text}");
+        }
     }
 
     #[test]
@@ -209,7 +382,12 @@ mod tests {
             ("kind = 'tc'\nalpha = 3", "tc does not take alpha"),
             ("kind = 'selective'\ngpu_permille = 3", "selective does not take gpu_permille"),
             ("kind = 'concurrent'\ngpu_permille = 1000", "1 to 999"),
-            ("kind = 'alpha-beta'\ngamma = 3", "gamma"),
+            ("kind = 'alpha-beta'\ngamma = 3", "alpha-beta does not take gamma"),
+            ("kind = 'alpha-beta'\ndelta = 3", "delta"),
+            ("kind = 'enterprise'\ngamma = 3", "0 to 1"),
+            ("kind = 'xbfs'\nalpha = 3", "xbfs does not take alpha"),
+            ("kind = 'remis-selective'\nsplit_from_vertices = 3", "remis-selective does not take split_from_vertices"),
+            ("kind = 'replay'", "unknown policy"),
             ("kind = 'alpha-beta'\nbeta = 0", "above 0"),
             ("alpha = 3", "kind"),
         ] {
@@ -231,6 +409,14 @@ mod tests {
             Policy::Selective(Some(thresholds)),
             Policy::Concurrent(Splitting { gpu_permille: 1, ..Splitting::default() }),
             Policy::Asynchronous(Parting { from_edges: 1, gpu_permille: 999 }),
+            Policy::Gunrock(Gunrock { do_a: 100.0, do_b: -1.0 }),
+            Policy::Enterprise { gamma: 0.25 },
+            Policy::EnterpriseReleased { edge_share: 0.5 },
+            Policy::Xbfs { ratio: 0.0 },
+            Policy::Daga { alpha: 1.0, beta: 2.0 },
+            Policy::Yasui { alpha: 3.0, beta: 4.0 },
+            Policy::RemisSelective { vertices: 5 },
+            Policy::RemisConcurrent { vertices: 6, gpu_permille: 7 },
         ] {
             assert_eq!(toml::from_str::<Policy>(&toml::to_string(&policy).unwrap()).unwrap(), policy);
         }

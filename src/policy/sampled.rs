@@ -26,6 +26,9 @@ impl Default for SampledCosts {
     }
 }
 
+/// What a sample costs, in arcs top-down: where less is at stake it is not worth taking.
+const SAMPLE: f64 = 1024.0;
+
 impl SampledCosts {
     /// A bottom-up level in which every unvisited vertex looks at `probes` neighbours on average.
     fn bottom_up(&self, stats: &LevelStats, probes: f64) -> f64 {
@@ -33,18 +36,27 @@ impl SampledCosts {
         self.word * words + (self.vertex + self.probe * probes) * stats.unvisited_vertices as f64
     }
 
-    /// Whether the decision is open: top-down costs more than the best bottom-up level could, in which every unvisited
-    /// vertex finds its parent at once.
-    pub(crate) fn wants_sample(&self, stats: &LevelStats) -> bool {
-        stats.frontier_edges as f64 > self.bottom_up(stats, 1.0)
+    /// What a bottom-up level costs at most: every unvisited vertex looks at its whole list.
+    fn worst(&self, stats: &LevelStats) -> f64 {
+        self.bottom_up(stats, stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64)
     }
 
-    /// Decides. Without a sample either top-down is cheaper for sure, or no unvisited vertex was met: then what is left is
-    /// little, and the direction stays.
+    /// Whether the decision is open: top-down costs more than the best bottom-up level could, in which every unvisited vertex
+    /// finds its parent at once, and less than the worst, both by more than a sample.
+    pub(crate) fn wants_sample(&self, stats: &LevelStats) -> bool {
+        let top_down = stats.frontier_edges as f64;
+        top_down > self.bottom_up(stats, 1.0) + SAMPLE && top_down < self.worst(stats) - SAMPLE
+    }
+
+    /// Decides. Without a sample either it is clear, or no unvisited vertex was met: then what is left is little, and the
+    /// direction stays.
     pub(crate) fn is_bottom_up(&self, stats: &LevelStats) -> bool {
+        let top_down = stats.frontier_edges as f64;
         match stats.sampled_probes {
-            Some(probes) => self.bottom_up(stats, f64::from(probes)) < stats.frontier_edges as f64,
-            None => self.wants_sample(stats) && stats.previous_direction == Some(Direction::BottomUp),
+            Some(probes) => self.bottom_up(stats, f64::from(probes)) < top_down,
+            None if self.wants_sample(stats) => stats.previous_direction == Some(Direction::BottomUp),
+            // Above the worst case it is bottom-up for sure, below the best it is not; between the two little is at stake.
+            None => top_down > (self.worst(stats) - SAMPLE).max(self.bottom_up(stats, 1.0)),
         }
     }
 }
@@ -53,46 +65,50 @@ impl SampledCosts {
 mod tests {
     use super::*;
 
-    /// 6400 vertices are 100 words: 50 edges' worth. 1000 unvisited: 250, and 350 for every neighbour they look at.
+    /// 64,000 vertices are 1000 words: 500 edges' worth. 10,000 unvisited: 2500, and 3500 for every neighbour they look at.
     fn stats(frontier_edges: u64, sampled_probes: Option<f32>, previous_direction: Option<Direction>) -> LevelStats {
         LevelStats {
             level: 2,
-            vertices: 6400,
-            arcs: 100_000,
-            frontier_vertices: 500,
+            vertices: 64_000,
+            arcs: 1_000_000,
+            frontier_vertices: 5000,
             frontier_edges,
-            unvisited_vertices: 1000,
-            unvisited_edges: 20_000,
+            unvisited_vertices: 10_000,
+            unvisited_edges: 200_000,
             previous_frontier_vertices: 20,
             previous_direction,
-            previous_placement: None,
-            previous_cpu_ns: 0,
-            previous_gpu_ns: 0,
             sampled_probes,
+            ..LevelStats::default()
         }
     }
 
     #[test]
-    fn a_sample_is_wanted_where_the_best_bottom_up_level_is_cheaper() {
+    fn a_sample_is_wanted_where_it_may_pay() {
         let costs = SampledCosts::default();
-        assert!(!costs.wants_sample(&stats(650, None, None)));
-        assert!(costs.wants_sample(&stats(651, None, None)));
+        // The best case costs 6500, the worst (20 neighbours each) 73,000; a sample 1024.
+        assert!(!costs.wants_sample(&stats(7524, None, None)));
+        assert!(costs.wants_sample(&stats(7525, None, None)));
+        assert!(costs.wants_sample(&stats(71_975, None, None)));
+        assert!(!costs.wants_sample(&stats(71_976, None, None)));
+        // Without one: top-down up to there, bottom-up from there on.
+        assert!(!costs.is_bottom_up(&stats(7524, None, Some(Direction::BottomUp))));
+        assert!(costs.is_bottom_up(&stats(71_977, None, Some(Direction::TopDown))));
     }
 
     #[test]
     fn the_sample_decides() {
         let costs = SampledCosts::default();
-        // Two neighbours each: 50 + 250 + 700.
-        assert!(!costs.is_bottom_up(&stats(1000, Some(2.0), None)));
-        assert!(costs.is_bottom_up(&stats(1001, Some(2.0), None)));
-        assert!(!costs.is_bottom_up(&stats(1001, Some(3.0), None)));
+        // Two neighbours each: 500 + 2500 + 7000.
+        assert!(!costs.is_bottom_up(&stats(10_000, Some(2.0), None)));
+        assert!(costs.is_bottom_up(&stats(10_001, Some(2.0), None)));
+        assert!(!costs.is_bottom_up(&stats(10_001, Some(3.0), None)));
     }
 
     #[test]
-    fn without_a_sample_the_direction_stays() {
+    fn where_nobody_was_met_the_direction_stays() {
         let costs = SampledCosts::default();
-        assert!(costs.is_bottom_up(&stats(5000, None, Some(Direction::BottomUp))));
-        assert!(!costs.is_bottom_up(&stats(5000, None, Some(Direction::TopDown))));
-        assert!(!costs.is_bottom_up(&stats(100, None, Some(Direction::BottomUp))));
+        assert!(costs.is_bottom_up(&stats(50_000, None, Some(Direction::BottomUp))));
+        assert!(!costs.is_bottom_up(&stats(50_000, None, Some(Direction::TopDown))));
+        assert!(!costs.is_bottom_up(&stats(1000, None, Some(Direction::BottomUp))));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds};
+use super::{CostModel, Form, Gunrock, NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds};
 
 /// Splits `text` at its commas into exactly `N` values.
 fn values<T: std::str::FromStr, const N: usize>(text: &str, policy: &Policy, wanted: &'static str) -> Result<[T; N], PolicyError> {
@@ -63,7 +63,53 @@ impl std::str::FromStr for Policy {
                 let [Amount(from_edges), Amount(share)] = values(parameters, &named, wanted)?;
                 Self::Asynchronous(Parting { from_edges, gpu_permille: share.min(u64::from(u16::MAX)) as u16 })
             }
-            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) => {
+            Self::Gunrock(_) => {
+                let [do_a, do_b] = values(parameters, &named, "two factors, as in gunrock:0.001,0.2")?;
+                Self::Gunrock(Gunrock { do_a, do_b })
+            }
+            Self::Enterprise { .. } => {
+                let [gamma] = values(parameters, &named, "a share of the hubs, as in enterprise:0.3")?;
+                Self::Enterprise { gamma }
+            }
+            Self::EnterpriseReleased { .. } => {
+                let [edge_share] = values(parameters, &named, "a share of the arcs, as in enterprise-released:0.3")?;
+                Self::EnterpriseReleased { edge_share }
+            }
+            Self::Xbfs { .. } => {
+                let [ratio] = values(parameters, &named, "a share of the arcs, as in xbfs:0.1")?;
+                Self::Xbfs { ratio }
+            }
+            Self::Daga { .. } => {
+                let [alpha, beta] = values(parameters, &named, "two numbers, as in daga:14,24")?;
+                Self::Daga { alpha, beta }
+            }
+            Self::Yasui { .. } => {
+                let [alpha, beta] = values(parameters, &named, "two numbers, as in yasui:14,24")?;
+                Self::Yasui { alpha, beta }
+            }
+            Self::RemisSelective { .. } => {
+                let wanted = "vertices of the frontier from which on the GPU runs a level, as in remis-selective:10000";
+                let [vertices] = values(parameters, &named, wanted)?;
+                Self::RemisSelective { vertices }
+            }
+            Self::RemisConcurrent { .. } => {
+                let wanted = "vertices of the frontier from which on a level is split, and the GPU's share in thousandths, as in \
+                              remis-concurrent:10000,500";
+                let [vertices, share] = values::<u32, 2>(parameters, &named, wanted)?;
+                Self::RemisConcurrent { vertices, gpu_permille: share.min(u32::from(u16::MAX)) as u16 }
+            }
+            Self::CostModel(_) => {
+                let form = match parameters.trim() {
+                    "full" => Form::Full,
+                    "zhang" => Form::Zhang,
+                    _ => {
+                        let wanted = "a form, full or zhang, as in cost-model:zhang";
+                        return Err(PolicyError::BadParameters { kind: named.kind(), wanted, given: parameters.to_owned() });
+                    }
+                };
+                Self::CostModel(Box::new(CostModel::shipped(form)))
+            }
+            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {
                 return Err(PolicyError::NoParameters { kind: named.kind(), given: parameters.to_owned() });
             }
         };
@@ -89,6 +135,15 @@ impl std::fmt::Display for Policy {
             Self::Asynchronous(parting) if *parting != Parting::default() => {
                 write!(f, "asynchronous:{},{}", parting.from_edges, parting.gpu_permille)
             }
+            Self::Gunrock(Gunrock { do_a, do_b }) => write!(f, "gunrock:{do_a},{do_b}"),
+            Self::Enterprise { gamma } => write!(f, "enterprise:{gamma}"),
+            Self::EnterpriseReleased { edge_share } => write!(f, "enterprise-released:{edge_share}"),
+            Self::Xbfs { ratio } => write!(f, "xbfs:{ratio}"),
+            Self::Daga { alpha, beta } => write!(f, "daga:{alpha},{beta}"),
+            Self::Yasui { alpha, beta } => write!(f, "yasui:{alpha},{beta}"),
+            Self::RemisSelective { vertices } => write!(f, "remis-selective:{vertices}"),
+            Self::RemisConcurrent { vertices, gpu_permille } => write!(f, "remis-concurrent:{vertices},{gpu_permille}"),
+            Self::CostModel(model) if model.form == Form::Zhang => f.write_str("cost-model:zhang"),
             other => f.write_str(other.kind()),
         }
     }
@@ -101,6 +156,8 @@ impl std::fmt::Display for Policy {
 #[serde(deny_unknown_fields)]
 pub(super) struct PolicyTable {
     kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Form>,
     #[serde(skip_serializing_if = "Option::is_none")]
     alpha: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,6 +184,20 @@ pub(super) struct PolicyTable {
     from_edges: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_permille: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    do_a: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    do_b: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gamma: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edge_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_from_vertices: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split_from_vertices: Option<u32>,
 }
 
 impl PolicyTable {
@@ -136,6 +207,7 @@ impl PolicyTable {
             value.map(|value| (key, value.to_string()))
         }
         [
+            shown("form", self.form.map(|form| if form == Form::Zhang { "zhang" } else { "full" })),
             shown("alpha", self.alpha),
             shown("beta", self.beta),
             shown("word", self.word),
@@ -149,6 +221,13 @@ impl PolicyTable {
             shown("bottom_up_split_from_vertices", self.bottom_up_split_from_vertices),
             shown("from_edges", self.from_edges),
             shown("gpu_permille", self.gpu_permille),
+            shown("do_a", self.do_a),
+            shown("do_b", self.do_b),
+            shown("gamma", self.gamma),
+            shown("edge_share", self.edge_share),
+            shown("ratio", self.ratio),
+            shown("gpu_from_vertices", self.gpu_from_vertices),
+            shown("split_from_vertices", self.split_from_vertices),
         ]
         .into_iter()
         .flatten()
@@ -158,14 +237,21 @@ impl PolicyTable {
 /// The keys that a policy takes.
 fn keys(policy: &Policy) -> &'static [&'static str] {
     match policy {
-        Policy::AlphaBeta { .. } => &["alpha", "beta"],
+        Policy::AlphaBeta { .. } | Policy::Daga { .. } | Policy::Yasui { .. } => &["alpha", "beta"],
+        Policy::Gunrock(_) => &["do_a", "do_b"],
+        Policy::Enterprise { .. } => &["gamma"],
+        Policy::EnterpriseReleased { .. } => &["edge_share"],
+        Policy::Xbfs { .. } => &["ratio"],
+        Policy::RemisSelective { .. } => &["gpu_from_vertices"],
+        Policy::RemisConcurrent { .. } => &["split_from_vertices", "gpu_permille"],
         Policy::Sampled(_) => &["word", "vertex", "probe"],
         Policy::Selective(_) => {
             &["top_down_gpu_from_edges", "top_down_gpu_stay_from_edges", "bottom_up_gpu_from_vertices", "bottom_up_gpu_stay_from_vertices"]
         }
         Policy::Concurrent(_) => &["top_down_split_from_edges", "bottom_up_split_from_vertices", "gpu_permille"],
         Policy::Asynchronous(_) => &["from_edges", "gpu_permille"],
-        Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) => &[],
+        Policy::CostModel(_) => &["form"],
+        Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => &[],
     }
 }
 
@@ -184,7 +270,21 @@ impl TryFrom<PolicyTable> for Policy {
             (go, stay) => Threshold { go: go.unwrap_or(NEVER), stay: stay.or(go).unwrap_or(NEVER) },
         };
         match &mut policy {
-            Self::AlphaBeta { alpha, beta } => (*alpha, *beta) = (table.alpha.unwrap_or(*alpha), table.beta.unwrap_or(*beta)),
+            Self::AlphaBeta { alpha, beta } | Self::Daga { alpha, beta } | Self::Yasui { alpha, beta } => {
+                (*alpha, *beta) = (table.alpha.unwrap_or(*alpha), table.beta.unwrap_or(*beta));
+            }
+            Self::Gunrock(rule) => {
+                rule.do_a = table.do_a.unwrap_or(rule.do_a);
+                rule.do_b = table.do_b.unwrap_or(rule.do_b);
+            }
+            Self::Enterprise { gamma } => *gamma = table.gamma.unwrap_or(*gamma),
+            Self::EnterpriseReleased { edge_share } => *edge_share = table.edge_share.unwrap_or(*edge_share),
+            Self::Xbfs { ratio } => *ratio = table.ratio.unwrap_or(*ratio),
+            Self::RemisSelective { vertices } => *vertices = table.gpu_from_vertices.unwrap_or(*vertices),
+            Self::RemisConcurrent { vertices, gpu_permille } => {
+                *vertices = table.split_from_vertices.unwrap_or(*vertices);
+                *gpu_permille = table.gpu_permille.unwrap_or(*gpu_permille);
+            }
             Self::Sampled(costs) => {
                 costs.word = table.word.unwrap_or(costs.word);
                 costs.vertex = table.vertex.unwrap_or(costs.vertex);
@@ -205,7 +305,12 @@ impl TryFrom<PolicyTable> for Policy {
                 parting.from_edges = table.from_edges.unwrap_or(parting.from_edges);
                 parting.gpu_permille = table.gpu_permille.unwrap_or(parting.gpu_permille);
             }
-            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) => {}
+            Self::CostModel(model) => {
+                if let Some(form) = table.form {
+                    **model = CostModel::shipped(form);
+                }
+            }
+            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {}
         }
         policy.validate()?;
         Ok(policy)
@@ -217,7 +322,17 @@ impl From<Policy> for PolicyTable {
         let mut table = Self { kind: policy.kind().to_owned(), ..Self::default() };
         let amount = |value: u64| (value != NEVER).then_some(value);
         match policy {
-            Policy::AlphaBeta { alpha, beta } => (table.alpha, table.beta) = (Some(alpha), Some(beta)),
+            Policy::AlphaBeta { alpha, beta } | Policy::Daga { alpha, beta } | Policy::Yasui { alpha, beta } => {
+                (table.alpha, table.beta) = (Some(alpha), Some(beta));
+            }
+            Policy::Gunrock(Gunrock { do_a, do_b }) => (table.do_a, table.do_b) = (Some(do_a), Some(do_b)),
+            Policy::Enterprise { gamma } => table.gamma = Some(gamma),
+            Policy::EnterpriseReleased { edge_share } => table.edge_share = Some(edge_share),
+            Policy::Xbfs { ratio } => table.ratio = Some(ratio),
+            Policy::RemisSelective { vertices } => table.gpu_from_vertices = Some(vertices),
+            Policy::RemisConcurrent { vertices, gpu_permille } => {
+                (table.split_from_vertices, table.gpu_permille) = (Some(vertices), Some(gpu_permille));
+            }
             Policy::Sampled(costs) => (table.word, table.vertex, table.probe) = (Some(costs.word), Some(costs.vertex), Some(costs.probe)),
             Policy::Selective(Some(Thresholds { top_down, bottom_up })) => {
                 table.top_down_gpu_from_edges = amount(top_down.go);
@@ -234,7 +349,8 @@ impl From<Policy> for PolicyTable {
                 table.from_edges = amount(parting.from_edges);
                 table.gpu_permille = Some(parting.gpu_permille);
             }
-            Policy::Selective(None) | Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) => {}
+            Policy::CostModel(model) => table.form = Some(model.form),
+            Policy::Selective(None) | Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => {}
         }
         table
     }

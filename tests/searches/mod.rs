@@ -77,6 +77,9 @@ pub fn back_and_forth() -> Vec<Policy> {
         selective(Threshold::NEVER, Threshold::at(0)),
         selective(Threshold::at(40), Threshold { go: 60, stay: 20 }),
         selective(Threshold { go: 10, stay: NEVER }, Threshold::at(0)),
+        Policy::Daga { alpha: 14.0, beta: 24.0 },
+        Policy::Daga { alpha: 1000.0, beta: 1.0 },
+        Policy::RemisSelective { vertices: 10 },
     ]
 }
 
@@ -89,6 +92,7 @@ pub fn together() -> Vec<Policy> {
         split(0, 0, 500),
         split(0, NEVER, 900),
         split(30, 0, 100),
+        Policy::RemisConcurrent { vertices: 5, gpu_permille: 300 },
         Policy::Asynchronous(Parting { from_edges: 1, gpu_permille: 500 }),
         Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 200 }),
         Policy::Asynchronous(Parting { from_edges: 100, gpu_permille: 990 }),
@@ -104,6 +108,11 @@ pub fn alone() -> Vec<(Policy, Runs)> {
         all.push((Policy::Sampled(SampledCosts::default()), Runs::Gpu(kernel)));
     }
     all.push((Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 }, Runs::Gpu(GpuKernel::Bg)));
+    for text in ["gunrock", "enterprise", "enterprise-released", "xbfs"] {
+        all.push((text.parse().unwrap(), Runs::Gpu(GpuKernel::Bgc)));
+    }
+    // The CPU alone, whatever is there.
+    all.push((Policy::Yasui { alpha: 14.0, beta: 24.0 }, Runs::Gpu(GpuKernel::Bg)));
     all
 }
 

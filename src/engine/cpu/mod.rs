@@ -36,11 +36,11 @@ const WORDS: usize = 64;
 /// Original vertices that a thread maps back at a time.
 const MAPPED: usize = 16 << 10;
 /// Frontiers of up to this many vertices have their edges counted exactly.
-const COUNTED: usize = 1024;
+const COUNTED: usize = 96;
 /// Vertices of highest degree whose arcs are always counted exactly.
 const HUBS: usize = 1024;
 /// Vertices whose degrees are looked at where a frontier's edges are estimated.
-const DEGREES_SAMPLED: usize = 128;
+const DEGREES_SAMPLED: usize = 64;
 /// Unvisited vertices looked at to estimate a bottom-up level.
 const VERTICES_SAMPLED: usize = 64;
 /// Places tried to find them.
@@ -52,17 +52,25 @@ const SHARED_ARCS: u64 = 8 << 10;
 /// The same where the graph has rows of neighbours: one thread needs a few nanoseconds a vertex, and two would pass the
 /// cache lines of a thin wave to and fro.
 const SHARED_ROW_ARCS: u64 = 256 << 10;
-/// The same where the frontier is a few hubs with long lists: the caller has just reset the parents, so that they lie in
-/// its own cache, and goes through sorted lists at 1.7 ns an arc; another thread has to fetch every line from there
-/// (measured on two cores: 0.25 ms against 0.4 for 120 Ki arcs, 0.7 against 2.0 for 380 Ki).
+/// The same where the lists of the frontier are not short on average ([`MEDIUM_LISTS`]): the caller goes through them at 1 to 2 ns
+/// an arc, and the vertices that lists share are vertices whose cache lines threads take from each other.
+const SHARED_MEDIUM_ARCS: u64 = 64 << 10;
+/// The same where the frontier has hubs with long lists ([`HUB_LISTS`]): the caller has just reset the parents, so that they lie
+/// in its own cache, and another thread has to fetch every line from there (measured on two cores: from twice to four times as
+/// long with two threads for 15 Ki to 500 Ki arcs, equally long at some millions).
 const SHARED_HUB_ARCS: u64 = 2 << 20;
-/// Mean degree of a frontier from which its lists are cut into runs of neighbours, one run to a thread: the cuts are
-/// found by bisection, which must not cost more than it saves.
-const LONG_LISTS: u64 = 256;
-/// Runs of neighbours per thread.
-const RUNS_PER_THREAD: usize = 2;
-/// Bottom-up levels, conversions and mapping of fewer words than this are run by the caller alone.
+/// Mean degree of a frontier whose lists are not short.
+const MEDIUM_LISTS: u64 = 16;
+/// Mean degree of a frontier with hubs.
+const HUB_LISTS: u64 = 48;
+/// Arcs per vertex of the graph up to which threads hardly meet at a parent's cache line.
+const FEW_MEETINGS: u64 = 4;
+/// At the level before, one in so many arcs led to an unvisited vertex: then it can't be foretold which do now.
+const OFTEN_FOUND: u64 = 4;
+/// Bottom-up levels and mapping of fewer words than this are run by the caller alone, and conversions of a few times as many.
 const SHARED_WORDS: usize = 256;
+/// The same of bottom-up levels with fewer unvisited vertices than this.
+const SHARED_UNVISITED: u64 = 8 << 10;
 /// From this level on, runs of small levels are one call: a graph this deep has thousands of them.
 const DEEP: u32 = 16;
 
@@ -80,13 +88,11 @@ pub struct CpuEngine<'g> {
     /// The claim of each entry of the queue (see `top_down`).
     claims: Slab<Vertex>,
     next_claims: Slab<Vertex>,
-    /// Ends of runs of vertices to which equally many arcs lead, where lists are sorted by number; else empty.
-    runs: Vec<Vertex>,
     /// Per thread, vertices that found no frontier neighbour in the columns.
     left: Vec<Slab<Vertex>>,
-    /// The first vertices, where they are ordered by descending degree; how many of them had been visited, and their
-    /// arcs, when the frontier was last counted.
-    hubs: usize,
+    /// Degrees of the first vertices, where they are ordered by descending degree (else empty); how many of them had been visited,
+    /// and their arcs, when the frontier was last counted.
+    hubs: Vec<u32>,
     hubs_visited: u64,
     hub_edges: u64,
     /// Small levels are run one at a time: somebody wants to know who was found at which.
@@ -121,15 +127,8 @@ impl<'g> CpuEngine<'g> {
             left.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
         }
         let claims = if team.size() == 1 { 0 } else { state.queue.len() };
-        let mut runs = Vec::new();
-        if team.size() > 1 && layout.order() == Order::Degree && !layout.directed() {
-            let (pieces, arcs) = (RUNS_PER_THREAD * team.size(), layout.csr().arcs());
-            for piece in 0..=pieces {
-                let arc = (arcs as u64 * piece as u64 / pieces as u64) as u32;
-                runs.push(layout.csr().offsets.partition_point(|&offset| offset < arc) as Vertex);
-            }
-            runs[pieces] = vertices as Vertex;
-        }
+        let hubs = if layout.order() == Order::Degree { vertices.min(HUBS) / 64 * 64 } else { 0 };
+        let hubs = (0..hubs as Vertex).map(|v| layout.csr().degree(v)).collect();
         Ok(Self {
             layout,
             simd,
@@ -139,9 +138,8 @@ impl<'g> CpuEngine<'g> {
             closed_count,
             claims: Slab::zeroed(claims, "frontier queue")?,
             next_claims: Slab::zeroed(claims, "frontier queue")?,
-            runs,
             left,
-            hubs: if layout.order() == Order::Degree { vertices.min(HUBS) / 64 * 64 } else { 0 },
+            hubs,
             hubs_visited: 0,
             hub_edges: 0,
             single_levels: false,
@@ -205,18 +203,10 @@ impl<'g> CpuEngine<'g> {
             }
         }
         let csr = self.layout.csr();
-        let is_hub = |v: Vertex| (v as usize) < self.hubs;
-        let (mut hubs, mut hub_edges) = (self.hubs_visited, self.hub_edges);
+        let is_hub = |v: Vertex| (v as usize) < self.hubs.len();
         // Once all hubs have been visited, nothing about them changes.
-        if hubs < self.hubs as u64 {
-            (hubs, hub_edges) = (0, 0);
-            for (v, &parent) in self.state.parent[..self.hubs].iter().enumerate() {
-                if parent != NONE {
-                    hubs += 1;
-                    hub_edges += u64::from(csr.degree(v as Vertex));
-                }
-            }
-        }
+        let all = self.hubs_visited == self.hubs.len() as u64;
+        let (hubs, hub_edges) = if all { (self.hubs_visited, self.hub_edges) } else { self.visited_hubs() };
         // Hubs that have a parent now and had none when the frontier before was counted are in this one.
         let others = self.state.frontier.len().saturating_sub(hubs - self.hubs_visited.min(hubs));
         let exact = hub_edges - self.hub_edges.min(hub_edges);
@@ -234,7 +224,7 @@ impl<'g> CpuEngine<'g> {
             }
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
                 let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
-                let words = self.hubs / 64..self.closed.len();
+                let words = self.hubs.len() / 64..self.closed.len();
                 let stride = (words.len() / DEGREES_SAMPLED).max(1);
                 for word in words.step_by(stride) {
                     // One vertex speaks for its word: neighbours in the order are alike in degree.
@@ -256,7 +246,7 @@ impl<'g> CpuEngine<'g> {
         for &u in &self.state.queue[..len] {
             let degree = u64::from(self.layout.csr().degree(u));
             sum += degree;
-            if (u as usize) < self.hubs {
+            if (u as usize) < self.hubs.len() {
                 self.hubs_visited += 1;
                 self.hub_edges += degree;
             }
@@ -271,7 +261,7 @@ impl<'g> CpuEngine<'g> {
         let work =
             Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut self.state.visited[self.state.current]) };
         let kernel = self.kernels.visited;
-        share(&self.team, words, 8 * WORDS, words < SHARED_WORDS, &|_, range| {
+        share(&self.team, words, 8 * WORDS, words < 4 * SHARED_WORDS, &|_, range| {
             // SAFETY: every word is handed out once, parents cover all words, and the kernel was chosen for this CPU.
             total.fetch_add(unsafe { kernel(&work, range) }, Relaxed);
         });
@@ -308,16 +298,24 @@ impl<'g> CpuEngine<'g> {
         if self.state.bitmap_is_current { 0 } else { self.bring_bitmap_up_to_date() }
     }
 
+    /// How many hubs have a parent, and their arcs.
+    fn visited_hubs(&self) -> (u64, u64) {
+        let (mut count, mut edges) = (0, 0);
+        // Without branches, so that the compiler makes vector instructions of it.
+        for (parents, degrees) in self.state.parent[..self.hubs.len()].chunks_exact(64).zip(self.hubs.chunks_exact(64)) {
+            let mut found = 0;
+            for (&parent, &degree) in parents.iter().zip(degrees) {
+                found += u32::from(parent != NONE);
+                edges += if parent != NONE { u64::from(degree) } else { 0 };
+            }
+            count += u64::from(found);
+        }
+        (count, edges)
+    }
+
     /// Takes note of the hubs that were visited while another engine had the state.
     pub(super) fn recount_hubs(&mut self) {
-        let csr = self.layout.csr();
-        (self.hubs_visited, self.hub_edges) = (0, 0);
-        for (v, &parent) in self.state.parent[..self.hubs].iter().enumerate() {
-            if parent != NONE {
-                self.hubs_visited += 1;
-                self.hub_edges += u64::from(csr.degree(v as Vertex));
-            }
-        }
+        (self.hubs_visited, self.hub_edges) = self.visited_hubs();
     }
 
     /// The state, for engines beside this one.
@@ -417,22 +415,27 @@ impl<'g> CpuEngine<'g> {
         self.state.bitmap_is_current = false;
         let alone = self.team.size() == 1;
         let edges = self.state.frontier_edges;
-        let enough = if self.layout.rows().is_empty() { SHARED_ARCS } else { SHARED_ROW_ARCS };
-        let by_owner = !claims && !self.runs.is_empty() && edges / len.max(1) as u64 >= LONG_LISTS;
-        if alone || (!claims && edges < if by_owner { SHARED_HUB_ARCS } else { enough }) {
+        let degree = edges / len.max(1) as u64;
+        let enough = match degree {
+            _ if !self.layout.rows().is_empty() => SHARED_ROW_ARCS,
+            HUB_LISTS.. => SHARED_HUB_ARCS,
+            MEDIUM_LISTS.. => SHARED_MEDIUM_ARCS,
+            _ => SHARED_ARCS,
+        };
+        if alone || (!claims && edges < enough) {
             let (levels, found) = self.run_small(len, alone);
             let finished = self.state.frontier.len() == 0;
             return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
         let (tail, piece, repeats) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
         let arrived = AtomicU32::new(0);
+        let store_all = edges < FEW_MEETINGS * self.searched() && OFTEN_FOUND * len as u64 >= self.state.previous_edges;
         let level = TopDown {
             csr: self.layout.csr(),
             to_original: self.layout.original_numbers(),
             parent: as_atomics(&mut self.state.parent),
             queue: &self.state.queue[..len],
             claims: if claims { &self.claims[..len] } else { &[] },
-            runs: if by_owner { &self.runs } else { &[] },
             capacity: self.state.next.len(),
             next: Shared::new(&mut self.state.next),
             next_claims: Shared::new(&mut self.next_claims),
@@ -440,6 +443,7 @@ impl<'g> CpuEngine<'g> {
             piece: &piece,
             repeats: &repeats,
             grain: (len / (8 * self.team.size())).clamp(16, 1024),
+            store_all,
         };
         if edges < enough {
             arrived.store(1, Relaxed);
@@ -456,7 +460,7 @@ impl<'g> CpuEngine<'g> {
         // A helper that comes late may enter twice.
         let threads = arrived.into_inner().min(self.team.size() as u32);
         self.state.previous_frontier = len as u64;
-        self.state.frontier = Frontier::Queue { len: found, claims: threads > 1 && !by_owner };
+        self.state.frontier = Frontier::Queue { len: found, claims: threads > 1 };
         let repeats_before = repeats.into_inner();
         self.state.visited_count -= repeats_before;
         let (found, finished) = (found as u64, found == 0);
@@ -483,6 +487,7 @@ impl<'g> CpuEngine<'g> {
     /// how many were found, and by how many threads.
     fn bottom_up_over(&mut self, words: Range<usize>) -> (u64, u32) {
         let (total, arrived) = (AtomicU64::new(0), AtomicU32::new(0));
+        let unvisited = self.searched().saturating_sub(self.state.visited_count);
         let [first, second] = &mut self.state.visited;
         let (now, next) = if self.state.current == 0 { (first, second) } else { (second, first) };
         let lists = self.layout.incoming();
@@ -500,7 +505,8 @@ impl<'g> CpuEngine<'g> {
         let left: SharedBuffers<'_> = SharedBuffers(&self.left);
         let kernel = self.kernels.bottom_up;
         let last = AtomicU32::new(u32::MAX);
-        share(&self.team, words.len(), WORDS, words.len() < SHARED_WORDS, &|thread, range| {
+        let alone = words.len() < SHARED_WORDS || unvisited < SHARED_UNVISITED;
+        share(&self.team, words.len(), WORDS, alone, &|thread, range| {
             if last.swap(thread as u32, Relaxed) != thread as u32 {
                 arrived.fetch_or(1 << (thread % 32), Relaxed);
             }
@@ -580,6 +586,35 @@ impl Engine for CpuEngine<'_> {
             }
         }
         Ok((sampled > 0).then(|| probes as f32 / sampled as f32))
+    }
+
+    fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
+        let (csr, state) = (self.layout.csr(), &self.state);
+        let is_hub = |v: Vertex| csr.degree(v) > state.hub_arcs;
+        let (mut sum, mut count) = (0, 0);
+        match state.frontier {
+            Frontier::Queue { len, .. } => {
+                let queue = &state.queue[..len];
+                for &v in queue.iter().step_by((len / DEGREES_SAMPLED).max(1)) {
+                    sum += u64::from(is_hub(v));
+                    count += 1;
+                }
+            }
+            Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
+                let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
+                for word in (0..self.closed.len()).step_by((self.closed.len() / DEGREES_SAMPLED).max(1)) {
+                    // One vertex speaks for its word, as above.
+                    let bits = now[word] & !before[word];
+                    if bits != 0 {
+                        let weight = u64::from(bits.count_ones());
+                        sum += weight * u64::from(is_hub((word * 64) as Vertex + bits.trailing_zeros()));
+                        count += weight;
+                    }
+                }
+            }
+        }
+        let in_frontier = state.frontier.len() as f64 * sum as f64 / count.max(1) as f64;
+        Ok((state.hubs > 0).then(|| (in_frontier / state.hubs as f64).min(1.0) as f32))
     }
 
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Infallible> {

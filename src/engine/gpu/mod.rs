@@ -16,12 +16,13 @@ use crate::{
 };
 
 /// The kernels' source, in the order in which it is compiled.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     include_str!("../../../kernels/common.cl"),
     include_str!("../../../kernels/reset.cl"),
     include_str!("../../../kernels/convert.cl"),
     include_str!("../../../kernels/top_down.cl"),
     include_str!("../../../kernels/bottom_up.cl"),
+    include_str!("../../../kernels/hubs.cl"),
 ];
 
 /// Items in a work-group of a GPU, where the device allows that many.
@@ -45,6 +46,9 @@ const RUN_LEVELS: u32 = 512;
 /// Vertices looked at to estimate a bottom-up level, and neighbours of each, at most.
 const PLACES_SAMPLED: usize = 256;
 const PROBES: u32 = 64;
+/// Vertices looked at to estimate how many hubs are in the frontier: a few hundred of them are hubs where every fifth vertex is one, so
+/// that the share is off by a few hundredths.
+const HUB_PLACES: usize = 1024;
 
 /// Counters of a launch, as in `kernels/common.cl`.
 const SLOT: usize = 8;
@@ -54,7 +58,7 @@ const FOUND: usize = 2;
 const EDGES: usize = 3;
 const LEVELS: usize = 5;
 const EXPANDED: usize = 6;
-/// Size of the frontier before the last, and probes of a sample: never both.
+/// Size of the frontier before the last, probes of a sample, hubs of another: never two of them.
 const EXTRA: usize = 7;
 
 /// How kernels are built for a device.
@@ -130,6 +134,9 @@ struct Kernels {
     bg: Kernel,
     bgc: Kernel,
     sample: Kernel,
+    hubs_in_queue: Kernel,
+    hubs_in_bitmap: Kernel,
+    hubs_in_mask: Kernel,
 }
 
 impl Kernels {
@@ -151,6 +158,9 @@ impl Kernels {
             bg: kernel("bg")?,
             bgc: kernel("bgc")?,
             sample: kernel("sample")?,
+            hubs_in_queue: kernel("hubs_in_queue")?,
+            hubs_in_bitmap: kernel("hubs_in_bitmap")?,
+            hubs_in_mask: kernel("hubs_in_mask")?,
         })
     }
 
@@ -158,9 +168,10 @@ impl Kernels {
     fn max_group(&self) -> usize {
         let Self { reset, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, .. } = self;
         let Self { queue_to_mask, bitmap_to_mask, tg, tgm, heavy, tg_run, bg, bgc, sample, .. } = self;
+        let Self { hubs_in_queue, hubs_in_bitmap, hubs_in_mask, .. } = self;
         [reset, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, queue_to_mask, bitmap_to_mask]
             .into_iter()
-            .chain([tg, tgm, tg_run, bg, bgc, sample])
+            .chain([tg, tgm, tg_run, bg, bgc, sample, hubs_in_queue, hubs_in_bitmap, hubs_in_mask])
             .chain(heavy.iter().flatten())
             .map(Kernel::max_group)
             .min()
@@ -314,7 +325,17 @@ impl<'g> GpuEngine<'g> {
         kernels.sample.set(3, PLACES_SAMPLED as u32)?;
         kernels.sample.set(4, PROBES)?;
         kernels.sample.set_buffer(5, counters)?;
-        incoming.bind(&kernels.sample, 7)
+        incoming.bind(&kernels.sample, 7)?;
+        let (vertices, places) = (self.layout.csr().vertices() as u32, self.hub_places() as u32);
+        kernels.hubs_in_queue.set_buffer(2, &out.offsets)?;
+        kernels.hubs_in_queue.set_buffer(5, counters)?;
+        for (kernel, offsets) in [(&kernels.hubs_in_bitmap, 2), (&kernels.hubs_in_mask, 1)] {
+            kernel.set_buffer(offsets, &out.offsets)?;
+            kernel.set(offsets + 1, vertices)?;
+            kernel.set(offsets + 3, places)?;
+            kernel.set_buffer(offsets + 4, counters)?;
+        }
+        Ok(())
     }
 
     /// The device.
@@ -658,6 +679,53 @@ impl<'g> GpuEngine<'g> {
         kernel.launch(self.groups_for(PLACES_SAMPLED), self.group)?;
         let counted = self.read_slot()?;
         Ok((counted[FOUND] > 0).then(|| counted[EXTRA] as f32 / counted[FOUND] as f32))
+    }
+
+    /// Vertices looked at for hubs, of all that there are.
+    fn hub_places(&self) -> usize {
+        self.layout.csr().vertices().min(HUB_PLACES)
+    }
+
+    /// See [`Engine::sample_hubs`](crate::bfs::Engine::sample_hubs).
+    pub(crate) fn sample_hubs(&mut self, state: &SearchState) -> Result<Option<f32>, DeviceError> {
+        let len = state.frontier.len();
+        if state.hubs == 0 || len == 0 {
+            return Ok(None);
+        }
+        let slot = self.next_slot();
+        // What the sample is taken of: the entries of the queue, or the hubs themselves.
+        let all = match state.frontier {
+            Frontier::Queue { len, .. } => {
+                let (kernel, places) = (&self.kernels.hubs_in_queue, len.min(HUB_PLACES));
+                kernel.set_buffer(0, &state.queue)?;
+                kernel.set(1, len as u32)?;
+                kernel.set(3, state.hub_arcs)?;
+                kernel.set(4, places as u32)?;
+                kernel.set(6, slot)?;
+                kernel.launch(self.groups_for(places), self.group)?;
+                len as f64
+            }
+            Frontier::Bitmap { .. } => {
+                let (kernel, places) = (&self.kernels.hubs_in_bitmap, self.hub_places());
+                kernel.set_buffer(0, &state.visited[state.current])?;
+                kernel.set_buffer(1, &state.visited[1 - state.current])?;
+                kernel.set(4, state.hub_arcs)?;
+                kernel.set(7, slot)?;
+                kernel.launch(self.groups_for(places), self.group)?;
+                state.hubs as f64
+            }
+            Frontier::Mask { .. } => {
+                let (kernel, places) = (&self.kernels.hubs_in_mask, self.hub_places());
+                kernel.set_buffer(0, &self.masks[0])?;
+                kernel.set(3, state.hub_arcs)?;
+                kernel.set(6, slot)?;
+                kernel.launch(self.groups_for(places), self.group)?;
+                state.hubs as f64
+            }
+        };
+        let counted = self.read_slot()?;
+        let share = all * f64::from(counted[EXTRA]) / f64::from(counted[FOUND]) / state.hubs as f64;
+        Ok((counted[FOUND] > 0).then_some(share.min(1.0) as f32))
     }
 
     /// Has every vertex of the frontier remember that it is at `level`.

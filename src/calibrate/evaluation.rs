@@ -1,0 +1,191 @@
+//! Policies side by side: what they decide and what that costs, against the per-level oracle.
+
+use serde::Serialize;
+
+use super::levels::{self, LevelTable, Turns};
+use crate::{
+    bfs::{Direction, LevelPlan, Strategy},
+    graph::Vertex,
+    policy::{Policy, Replay, Runs},
+    search::{Search, SearchError},
+    stats::median,
+};
+
+/// A policy to be judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contestant {
+    /// What it is called in reports.
+    pub name: String,
+    /// The policy.
+    pub policy: Policy,
+    /// Where its levels run, if it decides directions only.
+    pub runs: Runs,
+}
+
+/// One graph: every policy from every root.
+#[derive(Debug, Clone, Serialize)]
+pub struct Evaluation {
+    /// The searches.
+    pub roots: Vec<RootEvaluation>,
+}
+
+/// The searches from one root.
+#[derive(Debug, Clone, Serialize)]
+pub struct RootEvaluation {
+    /// What every level costs by every strategy.
+    pub table: LevelTable,
+    /// The oracle: its plans replayed.
+    pub oracle: Judged,
+    /// The policies, in the order given.
+    pub policies: Vec<Judged>,
+}
+
+/// How a policy did from one root.
+#[derive(Debug, Clone, Serialize)]
+pub struct Judged {
+    /// Its plan for each level.
+    pub plans: Vec<LevelPlan>,
+    /// The levels, in nanoseconds: median over the turns. (Mapping parents back to original numbers is left out: it is the same for all.)
+    pub elapsed_ns: f64,
+    /// Median over the turns of its time over the oracle's of the same turn.
+    pub over_oracle: f64,
+    /// Time spent deciding, sampling included, in nanoseconds: median over the turns.
+    pub decision_ns: f64,
+    /// What the levels should cost by the table (`None` where it has strategies that were not measured, or splits levels).
+    pub table_ns: Option<f64>,
+    /// Directions against the faster one of each level, as SURF counts (section 5.2): `None` where only one was measured.
+    pub directions: Option<Directions>,
+    /// Levels planned exactly as the oracle does.
+    pub as_oracle: usize,
+}
+
+/// Directions, counted against the faster one of each level.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Directions {
+    /// Levels.
+    pub levels: usize,
+    /// Levels in the faster direction.
+    pub right: usize,
+    /// Nanoseconds between the faster and the slower direction, all levels.
+    pub saveable_ns: f64,
+    /// The same of levels in the faster direction.
+    pub saved_ns: f64,
+}
+
+impl Directions {
+    /// Counts those of `plans`. The direction of level 0 is given for free to everyone, so that it counts for nobody. The
+    /// two times of a level are those of the fastest strategy of each direction on the device of the plan.
+    pub fn of(table: &LevelTable, plans: &[LevelPlan]) -> Option<Self> {
+        let mut all = Self::default();
+        for (times, plan) in table.levels.iter().zip(plans).skip(1) {
+            let on_gpu = Strategy::of(*plan).is_some_and(Strategy::is_gpu);
+            let best = |direction: Direction| {
+                let times = Strategy::ALL
+                    .into_iter()
+                    .filter(|strategy| strategy.is_gpu() == on_gpu && strategy.direction() == direction)
+                    .filter_map(|strategy| times.own_ns(strategy));
+                times.min_by(f64::total_cmp)
+            };
+            let (top_down, bottom_up) = (best(Direction::TopDown)?, best(Direction::BottomUp)?);
+            let faster = if bottom_up < top_down { Direction::BottomUp } else { Direction::TopDown };
+            let stake = (bottom_up - top_down).abs();
+            all.levels += 1;
+            all.saveable_ns += stake;
+            if plan.direction == faster {
+                all.right += 1;
+                all.saved_ns += stake;
+            }
+        }
+        Some(all)
+    }
+
+    /// Together with those of another search.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            levels: self.levels + other.levels,
+            right: self.right + other.right,
+            saveable_ns: self.saveable_ns + other.saveable_ns,
+            saved_ns: self.saved_ns + other.saved_ns,
+        }
+    }
+
+    /// Share of levels in the faster direction.
+    pub fn accuracy(&self) -> f64 {
+        if self.levels == 0 { 1.0 } else { self.right as f64 / self.levels as f64 }
+    }
+
+    /// Share of the saveable time that was saved (SURF's "reduced time").
+    pub fn reduced_time(&self) -> f64 {
+        if self.saveable_ns > 0.0 { self.saved_ns / self.saveable_ns } else { 1.0 }
+    }
+}
+
+/// Judges `contestants` by searches from `roots`, in turns: each policy searches once, then each once more. `done` is called after
+/// each root. The search's policy is left changed.
+///
+/// # Errors
+/// [`SearchError`] where the search was not set up for a policy or a strategy, or a device fails.
+pub fn evaluate(
+    search: &mut Search<'_>,
+    roots: &[Vertex],
+    strategies: &[Strategy],
+    contestants: &[Contestant],
+    how: &Turns,
+    mut done: impl FnMut(usize),
+) -> Result<Evaluation, SearchError> {
+    let mut all = Vec::new();
+    for &root in roots {
+        let table = levels::measure(search, root, strategies, how)?;
+        let (plans, _) = table.oracle();
+        let plans: Vec<LevelPlan> = plans.into_iter().map(Strategy::plan).collect();
+        let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(Replay::new(&plans)), runs: Runs::Cpu };
+        let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
+        let mut samples = vec![Samples::default(); everyone.len()];
+        for turn in 0..=how.turns {
+            for (contestant, samples) in everyone.iter().zip(&mut samples) {
+                search.set_policy(contestant.policy.clone(), contestant.runs)?;
+                // Once to forget what the policy before has left in the caches.
+                search.run_uncounted(root)?;
+                let outcome = search.run_uncounted(root)?;
+                // The first turn warms up.
+                if turn == 0 && how.turns > 0 {
+                    continue;
+                }
+                samples.elapsed.push((outcome.elapsed - outcome.mapping).as_nanos() as f64);
+                samples.decision.push(search.records().iter().map(|record| record.decision_ns).sum::<u64>() as f64);
+                samples.plans = Replay::of(search.records()).plans().to_vec();
+            }
+        }
+        let against = samples[0].elapsed.clone();
+        let mut judged = samples.into_iter().map(|samples| samples.judge(&table, &plans, &against));
+        let Some(oracle) = judged.next() else { continue };
+        let policies = judged.collect();
+        all.push(RootEvaluation { table, oracle, policies });
+        done(all.len());
+    }
+    Ok(Evaluation { roots: all })
+}
+
+/// What the turns of one policy gave.
+#[derive(Debug, Clone, Default)]
+struct Samples {
+    elapsed: Vec<f64>,
+    decision: Vec<f64>,
+    plans: Vec<LevelPlan>,
+}
+
+impl Samples {
+    fn judge(self, table: &LevelTable, oracle: &[LevelPlan], against: &[f64]) -> Judged {
+        let ratios: Vec<f64> = self.elapsed.iter().zip(against).map(|(own, oracle)| own / oracle.max(1.0)).collect();
+        let strategies: Option<Vec<Strategy>> = self.plans.iter().map(|&plan| Strategy::of(plan)).collect();
+        Judged {
+            elapsed_ns: median(&self.elapsed),
+            over_oracle: median(&ratios),
+            decision_ns: median(&self.decision),
+            table_ns: strategies.and_then(|strategies| table.cost_ns(&strategies)),
+            directions: Directions::of(table, &self.plans),
+            as_oracle: self.plans.iter().zip(oracle).filter(|(own, oracle)| own == oracle).count(),
+            plans: self.plans,
+        }
+    }
+}

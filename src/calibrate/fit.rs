@@ -1,0 +1,352 @@
+//! From what levels cost to a model of it.
+//!
+//! First every strategy's terms by least squares without negative numbers; then, since a model is there to decide and not to
+//! predict, each term is moved by up to [`MOST`] as long as the plans that the model makes for the very same searches cost less.
+
+use crate::{
+    bfs::{Direction, GpuKernel, LevelStats, Strategy},
+    policy::{ChangeCost, CostModel, Form, Policy, PolicyPlanner, Runs, StrategyCost},
+};
+
+use super::levels::LevelTable;
+
+/// Levels of one table that count, at most, spread over its levels: a road has thousands that are alike.
+const LEVELS: usize = 256;
+/// A search that costs more than twice the oracle's is simply wrong; how wrong says nothing about the others.
+const WORST: f64 = 1.0;
+/// How far the terms that were fitted by least squares are moved, as a factor.
+const MOST: f64 = 2.5;
+/// Steps in which they are moved.
+const STEPS: [f64; 8] = [0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2.0];
+/// Rounds over all terms.
+const ROUNDS: usize = 5;
+/// Levels shorter than this are as good as equal, in nanoseconds.
+const NOISE_NS: f64 = 1000.0;
+
+/// The model of all terms. `None` where a direction was not measured on the CPU.
+pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
+    let mut model = CostModel { form: Form::Full, ..CostModel::default() };
+    for strategy in Strategy::ALL {
+        *model.of_mut(strategy) = strategy_cost(tables, strategy);
+    }
+    let turned =
+        |from: Direction| move |a: Strategy, b: Strategy| a.direction() == from && b.direction() != from && a.is_gpu() == b.is_gpu();
+    model.to_bottom_up = change_cost(tables, turned(Direction::TopDown));
+    model.to_top_down = change_cost(tables, turned(Direction::BottomUp));
+    let moved =
+        |to_gpu: bool| move |a: Strategy, b: Strategy| a.direction() == b.direction() && b.is_gpu() == to_gpu && a.is_gpu() != to_gpu;
+    model.to_gpu = change_cost(tables, moved(true));
+    model.to_cpu = change_cost(tables, moved(false));
+    model.validate().ok()?;
+    Some(refine(model, tables))
+}
+
+/// The model of the paper: each strategy's mean speed over all levels (Zhang et al. 2018, section 3.2). The parameter alpha of eq. 4 is in
+/// the measured speed as well as in the estimate, and cancels out.
+pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
+    let mut model = CostModel { form: Form::Zhang, ..CostModel::default() };
+    for strategy in Strategy::ALL {
+        let work = |stats: &LevelStats| match strategy.direction() {
+            Direction::TopDown => stats.frontier_edges,
+            Direction::BottomUp => stats.unvisited_edges,
+        };
+        let speeds: Vec<f64> = samples(tables, strategy)
+            .filter(|(stats, ns)| work(stats) > 0 && *ns > 0.0)
+            .map(|(stats, ns)| work(stats) as f64 / ns)
+            .collect();
+        if speeds.is_empty() {
+            continue;
+        }
+        let ns = speeds.len() as f64 / speeds.iter().sum::<f64>();
+        *model.of_mut(strategy) = Some(match strategy.direction() {
+            Direction::TopDown => StrategyCost { frontier_edge_ns: ns, ..StrategyCost::default() },
+            Direction::BottomUp => StrategyCost { unvisited_edge_ns: ns, ..StrategyCost::default() },
+        });
+    }
+    model.validate().ok()?;
+    Some(model)
+}
+
+/// What plans of `policy` cost beyond the oracle's on the searches of `tables`, by the tables: the mean over them, as a share.
+/// `None` where a plan has a strategy that was not measured.
+pub fn table_regret(tables: &[LevelTable], policy: &Policy) -> Option<f64> {
+    let regrets: Option<Vec<f64>> = tables.iter().map(|table| Some(plans_ns(table, policy)? / table.oracle().1 - 1.0)).collect();
+    let regrets = regrets?;
+    Some(regrets.iter().sum::<f64>() / regrets.len().max(1) as f64)
+}
+
+/// What the levels of `table` cost in nanoseconds where `policy` plans them.
+fn plans_ns(table: &LevelTable, policy: &Policy) -> Option<f64> {
+    table.cost_ns(&plan(table, policy)?)
+}
+
+/// The strategies that `policy` plans for the levels of `table`.
+pub fn plan(table: &LevelTable, policy: &Policy) -> Option<Vec<Strategy>> {
+    use crate::bfs::Planner;
+    let on_gpu = table.strategies.iter().any(|strategy| strategy.is_gpu());
+    let mut planner = PolicyPlanner::new(policy.clone(), if on_gpu { Runs::Gpu(GpuKernel::Bg) } else { Runs::Cpu });
+    planner.begin();
+    let mut previous: Option<Strategy> = None;
+    let mut plans = Vec::with_capacity(table.levels.len());
+    for level in &table.levels {
+        let stats = LevelStats {
+            previous_direction: previous.map(Strategy::direction),
+            previous_placement: previous.map(Strategy::placement),
+            ..level.stats
+        };
+        let strategy = Strategy::of(planner.plan(&stats))?;
+        plans.push(strategy);
+        previous = Some(strategy);
+    }
+    Some(plans)
+}
+
+/// Levels of all tables by `strategy`: what was known and what it took, in nanoseconds. Level 0 includes the reset of the state, and is left out.
+fn samples(tables: &[LevelTable], strategy: Strategy) -> impl Iterator<Item = (&LevelStats, f64)> {
+    tables.iter().flat_map(move |table| {
+        let step = table.levels.len().div_ceil(LEVELS).max(1);
+        table.levels.iter().skip(1).step_by(step).filter_map(move |level| Some((&level.stats, level.own_ns(strategy)?)))
+    })
+}
+
+fn strategy_cost(tables: &[LevelTable], strategy: Strategy) -> Option<StrategyCost> {
+    let rows: Vec<([f64; 4], f64)> = samples(tables, strategy)
+        .map(|(stats, ns)| {
+            let unvisited = stats.unvisited_vertices as f64;
+            let terms = match strategy.direction() {
+                Direction::TopDown => {
+                    let words = if strategy == Strategy::Tgm { stats.vertices as f64 / 64.0 } else { 0.0 };
+                    [1.0, stats.frontier_vertices as f64, stats.frontier_edges as f64, words]
+                }
+                Direction::BottomUp => {
+                    [1.0, stats.vertices as f64 / 64.0, unvisited, unvisited * stats.sampled_probes.map_or(1.0, f64::from)]
+                }
+            };
+            (terms, ns)
+        })
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let [fixed_ns, second, third, fourth] = least_squares(&rows);
+    Some(match strategy.direction() {
+        Direction::TopDown => {
+            StrategyCost { fixed_ns, frontier_vertex_ns: second, frontier_edge_ns: third, word_ns: fourth, ..StrategyCost::default() }
+        }
+        Direction::BottomUp => {
+            StrategyCost { fixed_ns, word_ns: second, unvisited_vertex_ns: third, probe_ns: fourth, ..StrategyCost::default() }
+        }
+    })
+}
+
+/// What it costs to go from one strategy to another, for the pairs that `are` such a change.
+fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) -> ChangeCost {
+    let mut rows = Vec::new();
+    for table in tables {
+        let step = table.levels.len().div_ceil(LEVELS).max(1);
+        for level in table.levels.iter().skip(1).step_by(step) {
+            for previous in Strategy::ALL {
+                for strategy in Strategy::ALL.into_iter().filter(|&strategy| are(previous, strategy)) {
+                    if let Some(ns) = level.change_ns(previous, strategy) {
+                        let stats = &level.stats;
+                        rows.push(([1.0, stats.vertices as f64 / 64.0, stats.frontier_vertices as f64], ns.max(0.0)));
+                    }
+                }
+            }
+        }
+    }
+    let [fixed_ns, word_ns, frontier_vertex_ns] = least_squares(&rows);
+    ChangeCost { fixed_ns, word_ns, frontier_vertex_ns }
+}
+
+/// Coefficients, none of them negative, with which the terms of each row come closest to its time; an error of a long level weighs more, but
+/// less than in proportion. Coordinate descent on the normal equations, which for so few terms is as good as any method.
+fn least_squares<const N: usize>(rows: &[([f64; N], f64)]) -> [f64; N] {
+    let mut gram = [[0.0; N]; N];
+    let mut right = [0.0; N];
+    for (terms, ns) in rows {
+        let weight = 1.0 / ns.max(NOISE_NS);
+        for i in 0..N {
+            for j in 0..N {
+                gram[i][j] += weight * terms[i] * terms[j];
+            }
+            right[i] += weight * terms[i] * ns;
+        }
+    }
+    let mut solution = [0.0; N];
+    for _ in 0..10_000 {
+        let mut moved = false;
+        for i in 0..N {
+            if gram[i][i] <= 0.0 {
+                continue;
+            }
+            let others: f64 = (0..N).filter(|&j| j != i).map(|j| gram[i][j] * solution[j]).sum();
+            let value = ((right[i] - others) / gram[i][i]).max(0.0);
+            moved |= (value - solution[i]).abs() > 1e-9 * value.abs();
+            solution[i] = value;
+        }
+        if !moved {
+            break;
+        }
+    }
+    solution
+}
+
+/// The terms of a strategy that may be moved.
+fn terms_mut(cost: &mut StrategyCost) -> [&mut f64; 6] {
+    [
+        &mut cost.fixed_ns,
+        &mut cost.frontier_vertex_ns,
+        &mut cost.frontier_edge_ns,
+        &mut cost.word_ns,
+        &mut cost.unvisited_vertex_ns,
+        &mut cost.probe_ns,
+    ]
+}
+
+/// Moves terms as long as the model's plans for the searches of `tables` get cheaper.
+fn refine(mut model: CostModel, tables: &[LevelTable]) -> CostModel {
+    let oracle: Vec<f64> = tables.iter().map(|table| table.oracle().1.max(1.0)).collect();
+    let regret = |model: &CostModel| -> f64 {
+        let policy = Policy::CostModel(Box::new(*model));
+        let costs = tables.iter().zip(&oracle);
+        costs.map(|(table, oracle)| plans_ns(table, &policy).map_or(WORST, |ns| (ns / oracle - 1.0).min(WORST))).sum()
+    };
+    let fitted = model;
+    let mut least = regret(&model);
+    for _ in 0..ROUNDS {
+        let before = least;
+        for strategy in Strategy::ALL {
+            let Some(mut start) = fitted.of(strategy).copied() else { continue };
+            for (term, fitted) in terms_mut(&mut start).into_iter().enumerate() {
+                for step in STEPS {
+                    let mut tried = model;
+                    if let Some(cost) = tried.of_mut(strategy) {
+                        let [value] = [&mut *terms_mut(cost)[term]];
+                        *value = (*value * step).clamp(*fitted / MOST, *fitted * MOST);
+                    }
+                    let now = regret(&tried);
+                    if now < least - 1e-9 {
+                        (least, model) = (now, tried);
+                    }
+                }
+            }
+        }
+        if before - least < 1e-4 * tables.len() as f64 {
+            break;
+        }
+    }
+    model
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn least_squares_finds_what_made_the_times() {
+        let rows: Vec<([f64; 3], f64)> = (0..50)
+            .map(|i| {
+                let (a, b) = (f64::from(i * 37 % 101) * 100.0, f64::from(i * i % 53) * 1000.0);
+                ([1.0, a, b], 5000.0 + 3.0 * a + 0.25 * b)
+            })
+            .collect();
+        let [fixed, a, b] = least_squares(&rows);
+        assert!((fixed - 5000.0).abs() < 1.0 && (a - 3.0).abs() < 1e-3 && (b - 0.25).abs() < 1e-3, "{fixed} {a} {b}");
+        // What would be negative is 0, and the others make the best of it.
+        let falling: Vec<([f64; 2], f64)> = (1..9).map(|i| ([1.0, f64::from(i)], 9000.0 - 100.0 * f64::from(i))).collect();
+        let [fixed, slope] = least_squares(&falling);
+        assert!(slope == 0.0 && (8400.0..8700.0).contains(&fixed), "{fixed} {slope}");
+        assert_eq!(least_squares::<2>(&[]), [0.0, 0.0]);
+    }
+
+    /// A table of TC and BC as JSON, with times by `time` and 500 ns for every change.
+    fn table(levels: &[LevelStats], time: impl Fn(&LevelStats, Strategy) -> f64) -> LevelTable {
+        let levels: Vec<serde_json::Value> = levels
+            .iter()
+            .map(|stats| {
+                let mut own = [None; 6];
+                let mut after = [[None; 6]; 6];
+                for strategy in Strategy::CPU {
+                    own[strategy as usize] = Some(time(stats, strategy));
+                    for previous in Strategy::CPU {
+                        let change = if previous == strategy { 0.0 } else { 500.0 };
+                        after[previous as usize][strategy as usize] = Some(time(stats, strategy) + change);
+                    }
+                }
+                serde_json::json!({ "stats": stats, "found": 1, "own": own, "after": after })
+            })
+            .collect();
+        serde_json::from_value(serde_json::json!({ "root": 0, "strategies": ["tc", "bc"], "levels": levels })).unwrap()
+    }
+
+    /// A search whose frontier grows and shrinks, the larger `size` the more.
+    fn search(size: u64) -> Vec<LevelStats> {
+        let vertices = 1000 * size;
+        [1, 40, 9 * size, 300 * size, 500 * size, 30 * size, 2]
+            .iter()
+            .scan(0, |visited, &frontier| {
+                *visited += frontier;
+                let unvisited = vertices - *visited;
+                Some(LevelStats {
+                    vertices,
+                    frontier_vertices: frontier,
+                    frontier_edges: frontier * (7 + *visited % 13),
+                    unvisited_vertices: unvisited,
+                    unvisited_edges: unvisited * (3 + size % 7),
+                    sampled_probes: Some(1.0 + (*visited % 5) as f32 / 2.0),
+                    ..LevelStats::default()
+                })
+            })
+            .enumerate()
+            .map(|(level, stats)| LevelStats { level: level as u32, ..stats })
+            .collect()
+    }
+
+    #[test]
+    fn a_model_that_made_the_times_is_found_again() {
+        let time = |stats: &LevelStats, strategy: Strategy| match strategy {
+            Strategy::Tc => 800.0 + 6.0 * stats.frontier_vertices as f64 + 1.5 * stats.frontier_edges as f64,
+            _ => {
+                let probes = f64::from(stats.sampled_probes.unwrap_or(1.0));
+                1500.0 + 4.0 * stats.vertices as f64 / 64.0 + (2.0 + 0.5 * probes) * stats.unvisited_vertices as f64
+            }
+        };
+        let tables: Vec<LevelTable> = (5..60).map(|size| table(&search(size), time)).collect();
+        let model = fit(&tables).unwrap();
+        let close = |got: f64, wanted: f64| assert!((got / wanted - 1.0).abs() < 0.02, "{got} is not {wanted}");
+        let (tc, bc) = (model.tc.unwrap(), model.bc.unwrap());
+        close(tc.frontier_vertex_ns, 6.0);
+        close(tc.frontier_edge_ns, 1.5);
+        close(bc.unvisited_vertex_ns, 2.0);
+        close(bc.probe_ns, 0.5);
+        close(model.to_bottom_up.fixed_ns, 500.0);
+        assert!(!model.has_gpu());
+        // What is left is that the oracle looks ahead, and the model does not.
+        let full = table_regret(&tables, &Policy::CostModel(Box::new(model))).unwrap();
+        let zhang = table_regret(&tables, &Policy::CostModel(Box::new(fit_zhang(&tables).unwrap()))).unwrap();
+        assert!(full < 0.01 && zhang > 2.0 * full, "{full} {zhang}");
+    }
+
+    #[test]
+    fn the_paper_takes_the_mean_speed() {
+        let mut levels = search(9);
+        levels.truncate(3);
+        for stats in &mut levels {
+            (stats.frontier_edges, stats.unvisited_edges) = (1000, 5000);
+        }
+        // Level 0 does not count: it has the reset. Top-down 1 and 3 arcs a nanosecond, bottom-up 5 and 5.
+        let tables = [table(&levels, |stats, strategy| match (stats.level, strategy) {
+            (1, Strategy::Tc) => 1000.0,
+            (2, Strategy::Tc) => 1000.0 / 3.0,
+            (_, Strategy::Tc) => 77.0,
+            _ => 1000.0,
+        })];
+        let model = fit_zhang(&tables).unwrap();
+        assert_eq!(model.form, Form::Zhang);
+        assert!((model.tc.unwrap().frontier_edge_ns - 0.5).abs() < 1e-12);
+        assert!((model.bc.unwrap().unvisited_edge_ns - 0.2).abs() < 1e-12);
+        assert_eq!(fit_zhang(&[]), None);
+        assert_eq!(fit(&[]), None);
+    }
+}

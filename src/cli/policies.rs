@@ -1,0 +1,173 @@
+//! `socbfs policies`: policies side by side.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args};
+
+use super::{
+    config::{LayoutArgs, SearchArgs},
+    error::Failure,
+    output::{Output, print},
+    progress::Progress,
+    source::{self, FormatParser, Source, with_graph_help},
+};
+use crate::{
+    bench::{RootSource, roots},
+    bfs::Strategy,
+    calibrate::{Contestant, Turns, evaluate},
+    input::Format,
+    policy::{Policy, Runs},
+    report::{self, PoliciesReport, PolicyGraph},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs policies kronecker:18 road.gr
+  socbfs policies web.mtx.gz --only auto,alpha-beta --roots 16
+  socbfs policies kronecker:20 --device gpu --json p.json --markdown
+
+The oracle knows what every level costs by every strategy (each was run at every
+level, after every other), and takes the cheapest way through. Regret is the time
+a policy takes beyond the oracle's plan, replayed in the same turn.";
+
+/// Compare policies with each other and with a per-level oracle
+///
+/// Every level of the searches is first run by every strategy, repeatedly, which gives the oracle's plan. Then the policies and the oracle
+/// search in turns from the same roots. Told are: time; regret against the oracle; levels in the faster direction (accuracy) and the
+/// share of the time at stake that they saved (reduced time), as in tables 3 and 4 of SURF; and the time spent deciding.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct PoliciesArgs {
+    /// Files or generators
+    #[arg(value_name = "GRAPH", required = true)]
+    graphs: Vec<PathBuf>,
+
+    /// Compare only these policies, with commas between them where they have no parameters, else repeated
+    #[arg(long, value_name = "POLICY")]
+    only: Vec<String>,
+
+    /// Roots of each graph
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    roots: u16,
+
+    /// Searches of each policy from each root, and of each strategy at each level
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
+    turns: u16,
+
+    /// Format of the files, where name and content do not say it
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
+    format: Option<Format>,
+
+    #[command(flatten)]
+    layout: LayoutArgs,
+
+    #[command(flatten)]
+    search: SearchArgs,
+
+    /// Print markdown
+    #[arg(long, help_heading = "Output")]
+    markdown: bool,
+
+    /// Write everything, levels included, as JSON ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+}
+
+/// The policies that are compared unless others are asked for: those that need no device.
+const ON_CPU: [&str; 12] = [
+    "auto",
+    "sampled",
+    "cost-model",
+    "cost-model:zhang",
+    "alpha-beta",
+    "gunrock",
+    "enterprise",
+    "enterprise-released",
+    "xbfs",
+    "yasui",
+    "tc",
+    "bc",
+];
+/// Those that do.
+const ON_DEVICE: [&str; 10] =
+    ["tg", "tgm", "bg", "bgc", "selective", "concurrent", "asynchronous", "daga", "remis-selective", "remis-concurrent"];
+/// Those that decide directions only, and therefore run on a device as well.
+const DIRECTIONS: [&str; 6] = ["sampled", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
+
+pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    let config = arguments.search.resolve(matches)?;
+    let only = arguments.policies()?;
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    config.apply()?;
+    let mut graphs = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for path in &arguments.graphs {
+        let source = Source::parse(path, arguments.format)?;
+        let (edges, _) = source.load()?;
+        let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
+        let drawn = roots(edges.vertices(), |vertex| layout.input_degree(vertex), usize::from(arguments.roots), RootSource::GRAPH500);
+        if drawn.is_empty() {
+            return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
+        }
+        drop(edges);
+        let mut prepared = config.prepare_for_all(&layout)?;
+        let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
+        let contestants = contestants(&only, on_device, prepared.measured.map(|measured| Policy::Selective(Some(measured.thresholds))))?;
+        names = contestants.iter().map(|contestant| contestant.name.clone()).collect();
+        let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
+        let how = Turns { turns: usize::from(arguments.turns), ..Turns::default() };
+        let progress = Progress::still(&format!("Comparing on {}", source.name()), drawn.len() as u64);
+        let evaluation = evaluate(&mut prepared.search, &drawn, strategies, &contestants, &how, |done| progress.between(done))?;
+        drop(progress);
+        graphs.push(PolicyGraph { name: source.name(), layout: layout.stats().clone(), evaluation });
+    }
+    let report = PoliciesReport { policies: names, graphs };
+    if let Some(output) = json {
+        let to_stdout = matches!(output, Output::Stdout);
+        output.finish(|out| {
+            serde_json::to_writer(&mut *out, &report)?;
+            out.write_all(b"\n")
+        })?;
+        if to_stdout {
+            return Ok(());
+        }
+    }
+    print(&if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
+}
+
+impl PoliciesArgs {
+    /// The policies asked for.
+    fn policies(&self) -> Result<Vec<Policy>, Failure> {
+        // A comma may stand between policies, or in one's parameters.
+        let parse = |text: &str| text.parse::<Policy>();
+        let mut all = Vec::new();
+        for text in &self.only {
+            match text.split(',').map(parse).collect::<Result<Vec<_>, _>>() {
+                Ok(several) => all.extend(several),
+                Err(_) => all.push(parse(text).map_err(|error| Failure::new(error.to_string()))?),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Who is compared: those asked for, or everyone who can run here.
+fn contestants(only: &[Policy], device: Option<Runs>, selective: Option<Policy>) -> Result<Vec<Contestant>, Failure> {
+    let parse = |name: &&str| name.parse::<Policy>().map_err(|error| Failure::new(error.to_string()));
+    let cpu = |policy: Policy| Contestant { name: policy.to_string(), policy, runs: Runs::Cpu };
+    if !only.is_empty() {
+        return Ok(only.iter().map(|policy| Contestant { runs: device.unwrap_or_default(), ..cpu(policy.clone()) }).collect());
+    }
+    let mut all: Vec<Contestant> = ON_CPU.iter().map(parse).collect::<Result<Vec<_>, _>>()?.into_iter().map(cpu).collect();
+    if let Some(runs) = device {
+        for policy in ON_DEVICE.iter().map(parse).collect::<Result<Vec<_>, _>>()? {
+            let name = policy.to_string();
+            let policy = if let (Policy::Selective(None), Some(measured)) = (&policy, &selective) { measured.clone() } else { policy };
+            all.push(Contestant { name, policy, runs });
+        }
+        for policy in DIRECTIONS.iter().map(parse).collect::<Result<Vec<_>, _>>()? {
+            all.push(Contestant { name: format!("{policy} on the device"), policy, runs });
+        }
+    }
+    Ok(all)
+}

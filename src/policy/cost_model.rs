@@ -1,0 +1,503 @@
+//! The adaptive cost model: the strategy that should take least at the level at hand (Zhang et al. 2018, section 3.2).
+//!
+//! The paper estimates a top-down level as t = e_frontier / speed (eq. 2) and a bottom-up level as t = alpha * e_left / speed
+//! (eq. 4), with one average speed for each strategy, and takes the least. [`Form::Zhang`] is that. [`Form::Full`] counts what a
+//! level really does: vertices and arcs of the frontier, words of the bitmap, unvisited vertices and the neighbours they look at
+//! (sampled where it could change the decision), each with a time of its own for each strategy; and what it costs to change
+//! direction or device. It can also minimise something that the paper does not: the energy of a search, or its energy-delay product.
+
+use serde::{Deserialize, Serialize};
+
+use super::Runs;
+use crate::bfs::{Direction, LevelStats, Placement, Strategy};
+
+/// Which terms a model has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// All that were found to matter.
+    #[default]
+    Full,
+    /// Those of the paper.
+    Zhang,
+}
+
+/// What a model minimises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Objective {
+    /// Seconds.
+    #[default]
+    Time,
+    /// Joules.
+    Energy,
+    /// Joules times seconds of the whole search.
+    Edp,
+}
+
+impl Objective {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Time, Self::Energy, Self::Edp];
+
+    /// The name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Energy => "energy",
+            Self::Edp => "edp",
+        }
+    }
+}
+
+impl std::fmt::Display for Objective {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for Objective {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|objective| objective.name() == text).ok_or_else(|| format!("{text:?} is none of time, energy, edp"))
+    }
+}
+
+/// Nanoseconds that a level takes by one strategy, for each piece of its work. What a strategy does not do costs 0.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StrategyCost {
+    /// A level, whatever its size.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub fixed_ns: f64,
+    /// A vertex of the frontier.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub frontier_vertex_ns: f64,
+    /// An arc that leaves the frontier.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub frontier_edge_ns: f64,
+    /// 64 vertices of the graph.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub word_ns: f64,
+    /// An unvisited vertex.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unvisited_vertex_ns: f64,
+    /// A neighbour that an unvisited vertex looks at.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub probe_ns: f64,
+    /// An arc of an unvisited vertex (of the paper's form: alpha over the speed).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unvisited_edge_ns: f64,
+    /// Power while levels run by this strategy, idle power included (`None`: not known).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watts: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
+impl StrategyCost {
+    /// Names of the terms, as in TOML, and their values.
+    pub fn terms(&self) -> [(&'static str, f64); 7] {
+        [
+            ("fixed_ns", self.fixed_ns),
+            ("frontier_vertex_ns", self.frontier_vertex_ns),
+            ("frontier_edge_ns", self.frontier_edge_ns),
+            ("word_ns", self.word_ns),
+            ("unvisited_vertex_ns", self.unvisited_vertex_ns),
+            ("probe_ns", self.probe_ns),
+            ("unvisited_edge_ns", self.unvisited_edge_ns),
+        ]
+    }
+
+    /// Nanoseconds of a level in which every unvisited vertex looks at `probes` neighbours on average.
+    pub fn level_ns(&self, stats: &LevelStats, probes: f64) -> f64 {
+        self.fixed_ns
+            + self.frontier_vertex_ns * stats.frontier_vertices as f64
+            + self.frontier_edge_ns * stats.frontier_edges as f64
+            + self.word_ns * (stats.vertices as f64 / 64.0)
+            + (self.unvisited_vertex_ns + self.probe_ns * probes) * stats.unvisited_vertices as f64
+            + self.unvisited_edge_ns * stats.unvisited_edges as f64
+    }
+}
+
+/// Nanoseconds that a change takes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ChangeCost {
+    /// Whatever the size.
+    pub fixed_ns: f64,
+    /// 64 vertices of the graph.
+    pub word_ns: f64,
+    /// A vertex of the frontier.
+    pub frontier_vertex_ns: f64,
+}
+
+impl ChangeCost {
+    /// Nanoseconds of a change before the level at hand.
+    pub fn ns(&self, stats: &LevelStats) -> f64 {
+        self.fixed_ns + self.word_ns * (stats.vertices as f64 / 64.0) + self.frontier_vertex_ns * stats.frontier_vertices as f64
+    }
+
+    fn terms(&self) -> [(&'static str, f64); 3] {
+        [("fixed_ns", self.fixed_ns), ("word_ns", self.word_ns), ("frontier_vertex_ns", self.frontier_vertex_ns)]
+    }
+}
+
+/// The costs of all strategies that were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CostModel {
+    /// Which terms it has.
+    pub form: Form,
+    /// What it minimises.
+    pub objective: Objective,
+    /// Top-down on the CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tc: Option<StrategyCost>,
+    /// Top-down on the GPU over a queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tg: Option<StrategyCost>,
+    /// Top-down on the GPU over a mask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tgm: Option<StrategyCost>,
+    /// Bottom-up on the CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bc: Option<StrategyCost>,
+    /// Bottom-up on the GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bg: Option<StrategyCost>,
+    /// Bottom-up on the GPU with hubs in local memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bgc: Option<StrategyCost>,
+    /// From a top-down to a bottom-up level: the bitmap has to be made.
+    pub to_bottom_up: ChangeCost,
+    /// From a bottom-up to a top-down level: the queue has to be made.
+    pub to_top_down: ChangeCost,
+    /// From the CPU to the GPU: hand-over.
+    pub to_gpu: ChangeCost,
+    /// From the GPU to the CPU.
+    pub to_cpu: ChangeCost,
+}
+
+/// A model with a value that can't be one.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CostModelError {
+    /// A cost or a power that is not a finite number of 0 or more.
+    #[error("{key} is {value}; it must be a finite number, 0 or more")]
+    OutOfRange {
+        /// Path of the key.
+        key: String,
+        /// Its value.
+        value: f64,
+    },
+    /// No model without both directions.
+    #[error("the model has no strategy that searches {0}")]
+    NoStrategy(&'static str),
+    /// Energy can't be minimised without power.
+    #[error("objective {objective} needs the power of {strategy}: {strategy}.watts is missing")]
+    NoWatts {
+        /// The objective.
+        objective: Objective,
+        /// The strategy.
+        strategy: &'static str,
+    },
+}
+
+/// What a sample costs, in nanoseconds: where the worst and the best case lie no further apart it is not worth taking.
+const SAMPLE_NS: f64 = 1500.0;
+
+/// What the levels of a search have cost so far, by the model.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spent {
+    seconds: f64,
+    joules: f64,
+}
+
+impl CostModel {
+    /// The costs of the CPU's strategies as they were measured on two cores of a Xeon with AVX-512 (`socbfs calibrate`): a start
+    /// for machines that have not been calibrated, since decisions hang on ratios only.
+    pub fn shipped(form: Form) -> Self {
+        let (tc, bc, to_bottom_up, to_top_down) = match form {
+            Form::Full => (
+                StrategyCost { fixed_ns: 170.0, frontier_vertex_ns: 6.7, frontier_edge_ns: 1.5, ..StrategyCost::default() },
+                StrategyCost { word_ns: 4.0, unvisited_vertex_ns: 2.2, probe_ns: 0.44, ..StrategyCost::default() },
+                ChangeCost { fixed_ns: 380.0, ..ChangeCost::default() },
+                ChangeCost { fixed_ns: 83.0, ..ChangeCost::default() },
+            ),
+            Form::Zhang => (
+                StrategyCost { frontier_edge_ns: 4.0, ..StrategyCost::default() },
+                StrategyCost { unvisited_edge_ns: 0.5, ..StrategyCost::default() },
+                ChangeCost::default(),
+                ChangeCost::default(),
+            ),
+        };
+        Self { form, tc: Some(tc), bc: Some(bc), to_bottom_up, to_top_down, ..Self::default() }
+    }
+
+    /// The costs of `strategy` (`None`: not measured).
+    pub fn of(&self, strategy: Strategy) -> Option<&StrategyCost> {
+        match strategy {
+            Strategy::Tc => self.tc.as_ref(),
+            Strategy::Tg => self.tg.as_ref(),
+            Strategy::Tgm => self.tgm.as_ref(),
+            Strategy::Bc => self.bc.as_ref(),
+            Strategy::Bg => self.bg.as_ref(),
+            Strategy::Bgc => self.bgc.as_ref(),
+        }
+    }
+
+    /// The costs of `strategy`, to be set.
+    pub fn of_mut(&mut self, strategy: Strategy) -> &mut Option<StrategyCost> {
+        match strategy {
+            Strategy::Tc => &mut self.tc,
+            Strategy::Tg => &mut self.tg,
+            Strategy::Tgm => &mut self.tgm,
+            Strategy::Bc => &mut self.bc,
+            Strategy::Bg => &mut self.bg,
+            Strategy::Bgc => &mut self.bgc,
+        }
+    }
+
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// [`CostModelError`].
+    pub fn validate(&self) -> Result<(), CostModelError> {
+        let check = |key: &dyn Fn() -> String, value: f64| {
+            if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(CostModelError::OutOfRange { key: key(), value }) }
+        };
+        for strategy in Strategy::ALL {
+            let Some(cost) = self.of(strategy) else { continue };
+            for (name, value) in cost.terms().into_iter().chain(cost.watts.map(|watts| ("watts", watts))) {
+                check(&|| format!("{}.{name}", strategy.name()), value)?;
+            }
+            if self.objective != Objective::Time && cost.watts.is_none() {
+                return Err(CostModelError::NoWatts { objective: self.objective, strategy: strategy.name() });
+            }
+        }
+        let changes =
+            [("to_bottom_up", self.to_bottom_up), ("to_top_down", self.to_top_down), ("to_gpu", self.to_gpu), ("to_cpu", self.to_cpu)];
+        for (change, cost) in changes {
+            for (name, value) in cost.terms() {
+                check(&|| format!("{change}.{name}"), value)?;
+            }
+        }
+        // The CPU is always there, so that it must have both directions.
+        match (self.tc, self.bc) {
+            (None, _) => Err(CostModelError::NoStrategy("top-down on the CPU (tc)")),
+            (_, None) => Err(CostModelError::NoStrategy("bottom-up on the CPU (bc)")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it knows strategies of the GPU.
+    pub fn has_gpu(&self) -> bool {
+        Strategy::ALL.into_iter().any(|strategy| strategy.is_gpu() && self.of(strategy).is_some())
+    }
+
+    /// Nanoseconds of the level at hand by `strategy`, changes included (`None`: not measured).
+    pub fn level_ns(&self, strategy: Strategy, stats: &LevelStats, probes: f64) -> Option<f64> {
+        Some(self.of(strategy)?.level_ns(stats, probes) + self.change_ns(strategy, stats))
+    }
+
+    /// What comes before the level: conversion, hand-over. Who goes to the GPU also pays for the way back.
+    fn change_ns(&self, strategy: Strategy, stats: &LevelStats) -> f64 {
+        let was_gpu = matches!(stats.previous_placement, Some(Placement::Gpu(_)));
+        let moved = match (was_gpu, strategy.is_gpu()) {
+            (false, true) => self.to_gpu.ns(stats) + self.to_cpu.ns(stats),
+            (true, false) => self.to_cpu.ns(stats),
+            _ => 0.0,
+        };
+        let turned = match (stats.previous_direction, strategy.direction()) {
+            (Some(Direction::TopDown), Direction::BottomUp) => self.to_bottom_up.ns(stats),
+            (Some(Direction::BottomUp), Direction::TopDown) => self.to_top_down.ns(stats),
+            _ => 0.0,
+        };
+        moved + turned
+    }
+
+    /// The best strategy where every unvisited vertex looks at `probes` neighbours, and what it costs in nanoseconds.
+    fn best(&self, runs: Runs, stats: &LevelStats, probes: f64, spent: Spent) -> (Strategy, f64) {
+        let mut best = (Strategy::Tc, f64::INFINITY, f64::INFINITY);
+        for strategy in Strategy::ALL {
+            if strategy.is_gpu() && runs == Runs::Cpu {
+                continue;
+            }
+            let Some(ns) = self.level_ns(strategy, stats, probes) else { continue };
+            let watts = self.of(strategy).and_then(|cost| cost.watts).unwrap_or(0.0);
+            let (seconds, joules) = (ns / 1e9, ns / 1e9 * watts);
+            let price = match self.objective {
+                Objective::Time => seconds,
+                Objective::Energy => joules,
+                // The product of the search so far with this level: what comes after is the same for all.
+                Objective::Edp => (spent.joules + joules) * (spent.seconds + seconds),
+            };
+            if price < best.1 {
+                best = (strategy, price, ns);
+            }
+        }
+        (best.0, best.2)
+    }
+
+    /// Whether the number of probes decides: the best case and the worst, in which everybody looks at the whole list, lead to
+    /// different strategies.
+    pub(super) fn wants_sample(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> bool {
+        if self.form == Form::Zhang {
+            return false;
+        }
+        let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
+        let (few, many) = (self.best(runs, stats, 1.0, spent).0, self.best(runs, stats, most, spent).0);
+        // At stake is what the one costs beyond the other where it is the wrong one.
+        let beyond = |right: Strategy, wrong: Strategy, probes| {
+            self.level_ns(wrong, stats, probes).unwrap_or(0.0) - self.level_ns(right, stats, probes).unwrap_or(0.0)
+        };
+        few != many && beyond(few, many, 1.0) > SAMPLE_NS && beyond(many, few, most) > SAMPLE_NS
+    }
+
+    /// The probes to reckon with where there is no sample: as few as can be, unless taking them for that many is the safer mistake.
+    fn without_sample(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> f64 {
+        let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
+        let (few, many) = (self.best(runs, stats, 1.0, spent).0, self.best(runs, stats, most, spent).0);
+        let cost = |strategy, probes| self.level_ns(strategy, stats, probes).unwrap_or(0.0);
+        if cost(many, 1.0) - cost(few, 1.0) <= cost(few, most) - cost(many, most) { most } else { 1.0 }
+    }
+
+    /// Decides, and counts what the level should cost.
+    pub(super) fn plan(&self, runs: Runs, stats: &LevelStats, spent: &mut Spent) -> Strategy {
+        let probes = stats.sampled_probes.map_or_else(|| self.without_sample(runs, stats, *spent), f64::from);
+        let (strategy, ns) = self.best(runs, stats, probes, *spent);
+        let watts = self.of(strategy).and_then(|cost| cost.watts).unwrap_or(0.0);
+        spent.seconds += ns / 1e9;
+        spent.joules += ns / 1e9 * watts;
+        strategy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bfs::GpuKernel;
+
+    /// 6400 vertices are 100 words.
+    fn stats(frontier_edges: u64, unvisited: u64) -> LevelStats {
+        LevelStats {
+            level: 2,
+            vertices: 6400,
+            arcs: 100_000,
+            frontier_vertices: 100,
+            frontier_edges,
+            unvisited_vertices: unvisited,
+            unvisited_edges: 10 * unvisited,
+            previous_direction: Some(Direction::TopDown),
+            previous_placement: Some(Placement::Cpu),
+            ..LevelStats::default()
+        }
+    }
+
+    fn model() -> CostModel {
+        let top_down = StrategyCost { fixed_ns: 100.0, frontier_vertex_ns: 5.0, frontier_edge_ns: 2.0, ..StrategyCost::default() };
+        let bottom_up = StrategyCost { fixed_ns: 200.0, word_ns: 3.0, unvisited_vertex_ns: 1.0, probe_ns: 0.5, ..StrategyCost::default() };
+        CostModel { tc: Some(top_down), bc: Some(bottom_up), ..CostModel::default() }
+    }
+
+    #[test]
+    fn the_cheaper_strategy_is_taken() {
+        let model = model();
+        // TC: 100 + 500 + 2 * 1000 = 2600. BC: 200 + 300 + 1000 * (1 + 0.5 p): 2000 with one probe, 6500 with ten.
+        assert_eq!(model.level_ns(Strategy::Tc, &stats(1000, 1000), 1.0), Some(2600.0));
+        assert_eq!(model.level_ns(Strategy::Bc, &stats(1000, 1000), 10.0), Some(6500.0));
+        assert_eq!(model.level_ns(Strategy::Bg, &stats(1000, 1000), 10.0), None);
+        let spent = Spent::default();
+        // At stake are 600 ns with one probe and 3900 with ten: a sample is not worth it, and the smaller mistake is TC.
+        assert!(!model.wants_sample(Runs::Cpu, &stats(1000, 1000), spent));
+        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut Spent::default()), Strategy::Tc);
+        // TC 20,600, BC 15,500 to 60,500.
+        assert!(model.wants_sample(Runs::Cpu, &stats(10_000, 10_000), spent));
+        let plan = |probes| model.plan(Runs::Cpu, &LevelStats { sampled_probes: Some(probes), ..stats(1000, 1000) }, &mut Spent::default());
+        // Even at p = 2.2.
+        assert_eq!(plan(2.1), Strategy::Bc);
+        assert_eq!(plan(2.3), Strategy::Tc);
+        // TC for 100 arcs costs 800, less than BC's best; for 4000 arcs 8600, more than its worst.
+        assert!(!model.wants_sample(Runs::Cpu, &stats(100, 1000), spent));
+        assert!(!model.wants_sample(Runs::Cpu, &stats(4000, 1000), spent));
+        assert_eq!(model.plan(Runs::Cpu, &stats(4000, 1000), &mut Spent::default()), Strategy::Bc);
+    }
+
+    #[test]
+    fn changes_are_paid_for() {
+        let change = |fixed_ns| ChangeCost { fixed_ns, ..ChangeCost::default() };
+        let model = CostModel { to_bottom_up: ChangeCost { word_ns: 7.0, ..change(0.0) }, to_top_down: change(900.0), ..model() };
+        // BC now costs 2000 + 700 against TC's 2600; and TC 3500 against BC's 2000 where the level before was bottom-up.
+        let mut spent = Spent::default();
+        let stats = |edges, unvisited| LevelStats { sampled_probes: Some(1.0), ..stats(edges, unvisited) };
+        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc);
+        let before = LevelStats { previous_direction: Some(Direction::BottomUp), ..stats(1000, 1000) };
+        assert_eq!(model.plan(Runs::Cpu, &before, &mut spent), Strategy::Bc);
+        assert!((spent.seconds - 4600e-9).abs() < 1e-15);
+        // A GPU that needs 1000 less for the level, and 600 for each hand-over.
+        let gpu = StrategyCost { fixed_ns: 1000.0, ..StrategyCost::default() };
+        let model = CostModel { tg: Some(gpu), to_gpu: change(600.0), to_cpu: change(600.0), ..model };
+        let on_gpu = Runs::Gpu(GpuKernel::Bg);
+        assert_eq!(model.level_ns(Strategy::Tg, &stats(1000, 1000), 1.0), Some(2200.0));
+        assert_eq!(model.plan(on_gpu, &stats(1000, 1000), &mut spent), Strategy::Tg);
+        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc);
+        // 700 arcs: TC 2000 < 2200. From the GPU TC costs 2600 and TG 1000.
+        assert_eq!(model.plan(on_gpu, &stats(700, 1000), &mut spent), Strategy::Tc);
+        let there = LevelStats { previous_placement: Some(Placement::Gpu(GpuKernel::Tg)), ..stats(700, 1000) };
+        assert_eq!(model.plan(on_gpu, &there, &mut spent), Strategy::Tg);
+    }
+
+    #[test]
+    fn the_form_of_the_paper() {
+        // 500 million arcs a second top-down, 2000 million bottom-up with alpha 0.1: t = 2 e_frontier, t = 0.05 e_left.
+        let cost =
+            |frontier_edge_ns, unvisited_edge_ns| Some(StrategyCost { frontier_edge_ns, unvisited_edge_ns, ..StrategyCost::default() });
+        let model = CostModel { form: Form::Zhang, tc: cost(2.0, 0.0), bc: cost(0.0, 0.05), ..CostModel::default() };
+        // e_left = 10,000: 500 ns, as 250 arcs of the frontier.
+        let mut spent = Spent::default();
+        assert_eq!(model.plan(Runs::Cpu, &stats(249, 1000), &mut spent), Strategy::Tc);
+        assert_eq!(model.plan(Runs::Cpu, &stats(251, 1000), &mut spent), Strategy::Bc);
+        assert!(!model.wants_sample(Runs::Cpu, &stats(1000, 1000), spent));
+    }
+
+    #[test]
+    fn joules_and_seconds_lead_to_different_plans() {
+        let mut model = model();
+        model.tc = model.tc.map(|cost| StrategyCost { watts: Some(2.0), ..cost });
+        model.bc = model.bc.map(|cost| StrategyCost { watts: Some(3.0), ..cost });
+        // TC 2600 ns and 5200 nJ, BC 2000 ns and 6000 nJ.
+        let level = LevelStats { sampled_probes: Some(1.0), ..stats(1000, 1000) };
+        let plan = |objective, mut spent| CostModel { objective, ..model }.plan(Runs::Cpu, &level, &mut spent);
+        assert_eq!(plan(Objective::Time, Spent::default()), Strategy::Bc);
+        assert_eq!(plan(Objective::Energy, Spent::default()), Strategy::Tc);
+        // 13.52 against 12 at first; after 0.1 us and 20 uJ 25.2 * 2.7 = 68 against 26 * 2.1 = 55; after 20 us and 0.1 uJ 5.3 * 22.6 = 120
+        // against 6.1 * 22 = 134.
+        assert_eq!(plan(Objective::Edp, Spent::default()), Strategy::Bc);
+        assert_eq!(plan(Objective::Edp, Spent { seconds: 0.1e-6, joules: 20e-6 }), Strategy::Bc);
+        assert_eq!(plan(Objective::Edp, Spent { seconds: 20e-6, joules: 0.1e-6 }), Strategy::Tc);
+    }
+
+    #[test]
+    fn values_are_checked() {
+        assert_eq!(model().validate(), Ok(()));
+        let with = |cost: StrategyCost| CostModel { tc: Some(cost), ..model() };
+        let wrong = |model: CostModel| model.validate().unwrap_err().to_string();
+        assert_eq!(
+            wrong(with(StrategyCost { frontier_edge_ns: f64::NAN, ..StrategyCost::default() })),
+            "tc.frontier_edge_ns is NaN; it must be a finite number, 0 or more"
+        );
+        assert_eq!(
+            wrong(CostModel { to_gpu: ChangeCost { word_ns: -1.0, ..ChangeCost::default() }, ..model() }),
+            "to_gpu.word_ns is -1; it must be a finite number, 0 or more"
+        );
+        assert_eq!(wrong(CostModel { bc: None, ..model() }), "the model has no strategy that searches bottom-up on the CPU (bc)");
+        assert_eq!(
+            wrong(CostModel { objective: Objective::Energy, ..model() }),
+            "objective energy needs the power of tc: tc.watts is missing"
+        );
+    }
+}

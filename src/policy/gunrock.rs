@@ -1,0 +1,86 @@
+//! Gunrock's direction rule (release 1.2, `gunrock/app/bfs`; SURF 2022, algorithm 5, has it in an older form).
+//!
+//! Sizes of frontiers stand for their arcs: a push is taken to look at `F * m / n` arcs, and each of the `U` unvisited vertices of a
+//! pull to look at `n / V` neighbours until one of the `V` visited is met (`V` and `U` with the frontier counted as visited). Level 0
+//! is always a push. A search pushes until the push would cost more than `do_a` times the pull, pulls while it costs more than `do_b`
+//! times the pull, and never pulls again after that.
+
+use serde::{Deserialize, Serialize};
+
+use super::planner::Memory;
+use crate::bfs::LevelStats;
+
+/// The two factors. The release's defaults are 0.001 and 0.2; its published runs set the first between 0.00005 and 100 per graph, and
+/// the second to -1 where a pull is to be final.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gunrock {
+    /// From push to pull: where the push costs more than this many pulls.
+    pub do_a: f64,
+    /// On with pulling: while the push costs more than this many pulls.
+    pub do_b: f64,
+}
+
+impl Default for Gunrock {
+    fn default() -> Self {
+        Self { do_a: 0.001, do_b: 0.2 }
+    }
+}
+
+impl Gunrock {
+    pub(super) fn is_bottom_up(self, memory: Memory, stats: &LevelStats) -> bool {
+        let (n, m) = (stats.vertices as f64, stats.arcs as f64);
+        let unvisited = stats.unvisited_vertices as f64;
+        let push = stats.frontier_vertices as f64 * m / n;
+        // The root is visited: nothing is divided by 0.
+        let pull = unvisited * n / (n - unvisited);
+        if memory.was_bottom_up { push > self.do_b * pull } else { stats.level > 0 && !memory.been_bottom_up && push > self.do_a * pull }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 vertices of 10 arcs each.
+    fn stats(level: u32, frontier_vertices: u64, unvisited_vertices: u64) -> LevelStats {
+        LevelStats { level, vertices: 1000, arcs: 10_000, frontier_vertices, unvisited_vertices, ..LevelStats::default() }
+    }
+
+    const PUSHED: Memory = Memory { was_bottom_up: false, been_bottom_up: false };
+    const PULLED: Memory = Memory { was_bottom_up: true, been_bottom_up: true };
+    const BACK: Memory = Memory { was_bottom_up: false, been_bottom_up: true };
+
+    #[test]
+    fn a_push_turns_into_a_pull_above_do_a() {
+        // F 30: a push of 300. U 900, V 100: a pull of 900 * 1000 / 100 = 9000. 300 / 9000 = 1 / 30.
+        let at = |do_a| Gunrock { do_a, do_b: 1.0 }.is_bottom_up(PUSHED, &stats(2, 30, 900));
+        assert!(at(0.033) && !at(0.034));
+        // By the defaults: F 9, U 990: 90 > 0.001 * 990 * 1000 / 10 = 99 is not so; F 10 is 100.
+        let rule = Gunrock::default();
+        assert!(!rule.is_bottom_up(PUSHED, &stats(1, 9, 990)) && rule.is_bottom_up(PUSHED, &stats(1, 10, 990)));
+    }
+
+    #[test]
+    fn a_pull_goes_on_above_do_b() {
+        // U 500, V 500: a pull of 1000. By 0.2 a push must cost more than 200: more than 20 vertices.
+        let rule = Gunrock::default();
+        assert!(!rule.is_bottom_up(PULLED, &stats(4, 20, 500)) && rule.is_bottom_up(PULLED, &stats(4, 21, 500)));
+        // -1, as in the release's scripts: for ever.
+        assert!(Gunrock { do_a: 0.1, do_b: -1.0 }.is_bottom_up(PULLED, &stats(9, 1, 500)));
+    }
+
+    #[test]
+    fn it_never_pulls_twice_and_never_at_level_0() {
+        let rule = Gunrock::default();
+        assert!(rule.is_bottom_up(PUSHED, &stats(4, 300, 500)) && !rule.is_bottom_up(BACK, &stats(4, 300, 500)));
+        // F 1, U 1, V 1 of two vertices with one arc each: a push of 1, a pull of 2.
+        let two = |level| LevelStats { level, vertices: 2, arcs: 2, frontier_vertices: 1, unvisited_vertices: 1, ..LevelStats::default() };
+        assert!(!rule.is_bottom_up(PUSHED, &two(0)) && rule.is_bottom_up(PUSHED, &two(1)));
+    }
+
+    #[test]
+    fn when_everybody_is_visited_a_pull_costs_nothing() {
+        assert!(Gunrock::default().is_bottom_up(PUSHED, &stats(5, 1, 0)));
+    }
+}

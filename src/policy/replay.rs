@@ -1,0 +1,124 @@
+//! Replay: the plans of earlier searches once more, level by level.
+
+use std::{ops::Range, sync::Arc};
+
+use crate::{
+    bfs::{LevelPlan, LevelRecord, LevelStats, Strategy},
+    graph::Vertex,
+};
+
+/// The plan of every level, of one search or of one for each of several roots.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// By level, one search after another.
+    plans: Arc<[LevelPlan]>,
+    /// The roots, ascending, and where their plans begin and end (none: the plans are for whatever root).
+    roots: Arc<[(Vertex, usize, usize)]>,
+    /// Whether every level is sampled, though nothing comes of it: so that records hold all that a policy can know.
+    observe: bool,
+}
+
+/// The plans that `records` are of. A record of several levels is that many plans.
+fn plans_of(records: &[LevelRecord]) -> impl Iterator<Item = LevelPlan> {
+    records.iter().flat_map(|record| std::iter::repeat_n(record.plan, record.levels.max(1) as usize))
+}
+
+impl Replay {
+    /// The given plans, by level, from whatever root; the last one holds for all levels after it. An empty list is top-down on the
+    /// CPU.
+    pub fn new(plans: &[LevelPlan]) -> Self {
+        let plans = if plans.is_empty() { Arc::from([Strategy::Tc.plan()]) } else { Arc::from(plans) };
+        Self { plans, roots: Arc::from([]), observe: false }
+    }
+
+    /// The plans of the search that `records` are from.
+    pub fn of(records: &[LevelRecord]) -> Self {
+        Self::new(&plans_of(records).collect::<Vec<_>>())
+    }
+
+    /// The plans of the searches that began at these roots (original numbers). Of a root that is there twice the first search counts.
+    pub fn of_roots<'a>(searches: impl IntoIterator<Item = (Vertex, &'a [LevelRecord])>) -> Self {
+        let (mut plans, mut roots) = (Vec::new(), Vec::new());
+        for (root, records) in searches {
+            let begin = plans.len();
+            plans.extend(plans_of(records));
+            if plans.len() == begin {
+                plans.push(Strategy::Tc.plan());
+            }
+            roots.push((root, begin, plans.len()));
+        }
+        roots.sort();
+        roots.dedup_by_key(|&mut (root, ..)| root);
+        Self { roots: roots.into(), ..Self::new(&plans) }
+    }
+
+    /// The same plans, with everything sampled on the way that can be.
+    pub fn observing(self) -> Self {
+        Self { observe: true, ..self }
+    }
+
+    /// All plans, by level (of several roots one search after another).
+    pub fn plans(&self) -> &[LevelPlan] {
+        &self.plans
+    }
+
+    /// Whether it knows what to do from this root.
+    pub fn has_root(&self, root: Vertex) -> bool {
+        self.of_root(root).is_some()
+    }
+
+    /// Where the plans of a search from `root` are.
+    pub(super) fn of_root(&self, root: Vertex) -> Option<Range<usize>> {
+        if self.roots.is_empty() {
+            return Some(0..self.plans.len());
+        }
+        let at = self.roots.binary_search_by_key(&root, |&(root, ..)| root).ok()?;
+        let (_, begin, end) = self.roots[at];
+        Some(begin..end)
+    }
+
+    pub(super) fn observes(&self) -> bool {
+        self.observe
+    }
+
+    /// The plan of a level; `search` is where the plans of the search are.
+    pub(super) fn plan(&self, search: &Range<usize>, stats: &LevelStats) -> LevelPlan {
+        let plans = &self.plans[search.clone()];
+        plans.get(stats.level as usize).or(plans.last()).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(strategy: Strategy, levels: u32) -> LevelRecord {
+        LevelRecord { plan: strategy.plan(), levels, ..LevelRecord::default() }
+    }
+
+    /// The strategy of a level from `root`.
+    fn at(replay: &Replay, root: Vertex, level: u32) -> Option<Strategy> {
+        Strategy::of(replay.plan(&replay.of_root(root)?, &LevelStats { level, ..LevelStats::default() }))
+    }
+
+    #[test]
+    fn a_record_of_several_levels_is_several_plans() {
+        let replay = Replay::of(&[record(Strategy::Tc, 1), record(Strategy::Bc, 1), record(Strategy::Tg, 3), record(Strategy::Bc, 1)]);
+        let plans = [Strategy::Tc, Strategy::Bc, Strategy::Tg, Strategy::Tg, Strategy::Tg, Strategy::Bc, Strategy::Bc];
+        for (level, wanted) in (0..).zip(plans) {
+            assert_eq!(at(&replay, 7, level), Some(wanted));
+        }
+        assert_eq!(Replay::new(&[]).plans(), [Strategy::Tc.plan()]);
+    }
+
+    #[test]
+    fn each_root_has_its_own_plans() {
+        let (first, second) = ([record(Strategy::Tc, 2), record(Strategy::Bg, 1)], [record(Strategy::Bc, 1)]);
+        let replay = Replay::of_roots([(9, &first[..]), (4, &second[..]), (6, &[]), (9, &second[..])]);
+        assert_eq!([0, 1, 2, 3].map(|level| at(&replay, 9, level)), [Strategy::Tc, Strategy::Tc, Strategy::Bg, Strategy::Bg].map(Some));
+        assert_eq!([0, 1].map(|level| at(&replay, 4, level)), [Strategy::Bc; 2].map(Some));
+        assert_eq!(at(&replay, 6, 0), Some(Strategy::Tc));
+        assert!(replay.has_root(4) && !replay.has_root(5) && Replay::of(&first).has_root(5));
+        assert_eq!(replay.plans().len(), 6);
+    }
+}

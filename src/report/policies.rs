@@ -1,0 +1,205 @@
+//! Policies side by side, as text and as markdown.
+
+use std::fmt::{self, Write};
+
+use serde::Serialize;
+
+use super::numbers::{counted, seconds};
+use crate::{
+    calibrate::{Directions, Evaluation, Judged, RootEvaluation},
+    graph::LayoutStats,
+};
+
+/// Everything that `socbfs policies` found out.
+#[derive(Debug, Serialize)]
+pub struct PoliciesReport {
+    /// The policies, in the order in which every evaluation has them.
+    pub policies: Vec<String>,
+    /// The graphs.
+    pub graphs: Vec<PolicyGraph>,
+}
+
+/// One graph.
+#[derive(Debug, Serialize)]
+pub struct PolicyGraph {
+    /// File or generator.
+    pub name: String,
+    /// What is searched.
+    pub layout: LayoutStats,
+    /// How the policies did.
+    pub evaluation: Evaluation,
+}
+
+/// A policy on one graph, or on all.
+struct Line {
+    name: String,
+    /// Nanoseconds of the searches from all roots.
+    elapsed_ns: f64,
+    /// Beyond the oracle, as a share of its time.
+    regret: f64,
+    /// The same by the table of levels.
+    table_regret: Option<f64>,
+    directions: Option<Directions>,
+    as_oracle: f64,
+    deciding: f64,
+}
+
+/// One graph's lines, the oracle first.
+fn lines(report: &PoliciesReport, graph: &PolicyGraph) -> Vec<Line> {
+    let oracle = line("oracle", graph, |root| &root.oracle);
+    let policies = report.policies.iter().enumerate().map(|(index, name)| line(name, graph, |root| &root.policies[index]));
+    std::iter::once(oracle).chain(policies).collect()
+}
+
+/// The searches of one policy from all roots of a graph.
+fn line(name: &str, graph: &PolicyGraph, judged: impl Fn(&RootEvaluation) -> &Judged) -> Line {
+    let roots = &graph.evaluation.roots;
+    let sum = |of: &dyn Fn(&RootEvaluation) -> f64| roots.iter().map(of).sum::<f64>();
+    let elapsed_ns = sum(&|root| judged(root).elapsed_ns);
+    let tables: Option<f64> = roots.iter().map(|root| judged(root).table_ns).sum();
+    let directions: Option<Vec<Directions>> = roots.iter().map(|root| judged(root).directions).collect();
+    Line {
+        name: name.to_owned(),
+        elapsed_ns,
+        regret: elapsed_ns / sum(&|root| root.oracle.elapsed_ns).max(1.0) - 1.0,
+        table_regret: tables.map(|ns| ns / sum(&|root| root.table.oracle().1).max(1.0) - 1.0),
+        directions: directions.map(|all| all.into_iter().fold(Directions::default(), Directions::and)),
+        as_oracle: sum(&|root| judged(root).as_oracle as f64) / sum(&|root| root.table.levels.len() as f64).max(1.0),
+        deciding: sum(&|root| judged(root).decision_ns) / elapsed_ns.max(1.0),
+    }
+}
+
+/// A policy over all graphs.
+struct Overall {
+    name: String,
+    mean_regret: f64,
+    worst_regret: f64,
+    accuracy: Option<f64>,
+    reduced_time: Option<f64>,
+    as_oracle: f64,
+    deciding: f64,
+}
+
+/// Means over the graphs, each of which counts the same.
+fn overall(graphs: &[Vec<Line>]) -> Vec<Overall> {
+    let count = graphs.len().max(1) as f64;
+    let policies = graphs.first().map_or(0, Vec::len);
+    (0..policies)
+        .map(|index| {
+            let lines = || graphs.iter().map(|lines| &lines[index]);
+            let mean = |of: &dyn Fn(&Line) -> f64| lines().map(of).sum::<f64>() / count;
+            let directions = |of: fn(&Directions) -> f64| lines().map(|line| line.directions.as_ref().map(of)).sum::<Option<f64>>();
+            Overall {
+                name: graphs[0][index].name.clone(),
+                mean_regret: mean(&|line| line.regret),
+                worst_regret: lines().map(|line| line.regret).fold(f64::NEG_INFINITY, f64::max),
+                accuracy: directions(Directions::accuracy).map(|sum| sum / count),
+                reduced_time: directions(Directions::reduced_time).map(|sum| sum / count),
+                as_oracle: mean(&|line| line.as_oracle),
+                deciding: mean(&|line| line.deciding),
+            }
+        })
+        .collect()
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn percent_or_none(share: Option<f64>) -> String {
+    share.map_or_else(|| "n/a".to_owned(), percent)
+}
+
+fn fine(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+const COLUMNS: [&str; 8] = ["policy", "time", "regret", "by table", "accuracy", "reduced time", "as oracle", "deciding"];
+const OVERALL: [&str; 7] = ["policy", "mean regret", "worst", "accuracy", "reduced time", "as oracle", "deciding"];
+
+fn cells(line: &Line, searches: usize) -> Vec<String> {
+    vec![
+        line.name.clone(),
+        seconds(line.elapsed_ns / 1e9 / searches.max(1) as f64),
+        percent(line.regret),
+        percent_or_none(line.table_regret),
+        percent_or_none(line.directions.as_ref().map(Directions::accuracy)),
+        percent_or_none(line.directions.as_ref().map(Directions::reduced_time)),
+        percent(line.as_oracle),
+        fine(line.deciding),
+    ]
+}
+
+fn overall_cells(line: &Overall) -> Vec<String> {
+    vec![
+        line.name.clone(),
+        percent(line.mean_regret),
+        percent(line.worst_regret),
+        percent_or_none(line.accuracy),
+        percent_or_none(line.reduced_time),
+        percent(line.as_oracle),
+        fine(line.deciding),
+    ]
+}
+
+/// For people.
+pub fn policies(report: &PoliciesReport) -> String {
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = write(&mut text, report, aligned);
+    text
+}
+
+/// As tables of markdown.
+pub fn policies_markdown(report: &PoliciesReport) -> String {
+    let mut text = String::new();
+    let _ = write(&mut text, report, piped);
+    text
+}
+
+fn write(out: &mut String, report: &PoliciesReport, table: fn(&mut String, &[&str], &[Vec<String>]) -> fmt::Result) -> fmt::Result {
+    let mut all = Vec::new();
+    for graph in &report.graphs {
+        let roots = graph.evaluation.roots.len();
+        let levels: usize = graph.evaluation.roots.iter().map(|root| root.table.levels.len()).sum();
+        writeln!(out, "{}, {}, {}\n", graph.name, counted(roots as u64, "root", "roots"), counted(levels as u64, "level", "levels"))?;
+        let lines = lines(report, graph);
+        table(out, &COLUMNS, &lines.iter().map(|line| cells(line, roots)).collect::<Vec<_>>())?;
+        writeln!(out)?;
+        all.push(lines);
+    }
+    if all.len() > 1 {
+        writeln!(out, "Mean over {}\n", counted(all.len() as u64, "graph", "graphs"))?;
+        table(out, &OVERALL, &overall(&all).iter().map(overall_cells).collect::<Vec<_>>())?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Columns one under the other, names to the left and numbers to the right.
+fn aligned(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
+    let widths: Vec<usize> = (0..head.len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).chain([head[column].len()]).max().unwrap_or(0))
+        .collect();
+    let head: Vec<String> = head.iter().map(|&cell| cell.to_owned()).collect();
+    for row in std::iter::once(&head).chain(rows) {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            match column {
+                0 => write!(line, "  {cell:<width$}")?,
+                _ => write!(line, "  {cell:>width$}")?,
+            }
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn piped(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
+    writeln!(out, "| {} |", head.join(" | "))?;
+    writeln!(out, "|---|{}", "---:|".repeat(head.len() - 1))?;
+    for row in rows {
+        writeln!(out, "| {} |", row.join(" | "))?;
+    }
+    Ok(())
+}
