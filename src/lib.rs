@@ -19,4 +19,5 @@ pub mod policy;
 pub mod report;
 pub mod search;
 pub mod stats;
+pub mod train;
 pub mod validate;

@@ -26,6 +26,7 @@ mod progress;
 mod run;
 mod sensors;
 mod source;
+mod train;
 mod validate;
 
 use std::{
@@ -94,6 +95,7 @@ enum Command {
     Info(info::InfoArgs),
     Policies(policies::PoliciesArgs),
     Devices(devices::DevicesArgs),
+    Train(train::TrainArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
     Doctor(doctor::DoctorArgs),
@@ -145,6 +147,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Info(arguments) => info::run(arguments),
         Command::Policies(arguments) => policies::run(arguments, matches),
         Command::Devices(arguments) => devices::run(arguments),
+        Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Sensors(arguments) => sensors::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments, cli.quiet),

@@ -2,7 +2,7 @@
 //! not on the number of threads, not on the machine.
 
 mod grid;
-mod hash;
+pub(crate) mod hash;
 mod kronecker;
 pub(crate) mod mrg;
 mod rmat;
