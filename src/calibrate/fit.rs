@@ -29,10 +29,12 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     for strategy in Strategy::ALL {
         *model.of_mut(strategy) = strategy_cost(tables, strategy);
     }
-    let turned = |from: Direction| move |a: Strategy, b: Strategy| a.direction() == from && b.direction() != from && a.is_gpu() == b.is_gpu();
+    let turned =
+        |from: Direction| move |a: Strategy, b: Strategy| a.direction() == from && b.direction() != from && a.is_gpu() == b.is_gpu();
     model.to_bottom_up = change_cost(tables, turned(Direction::TopDown));
     model.to_top_down = change_cost(tables, turned(Direction::BottomUp));
-    let moved = |to_gpu: bool| move |a: Strategy, b: Strategy| a.direction() == b.direction() && b.is_gpu() == to_gpu && a.is_gpu() != to_gpu;
+    let moved =
+        |to_gpu: bool| move |a: Strategy, b: Strategy| a.direction() == b.direction() && b.is_gpu() == to_gpu && a.is_gpu() != to_gpu;
     model.to_gpu = change_cost(tables, moved(true));
     model.to_cpu = change_cost(tables, moved(false));
     model.validate().ok()?;
@@ -128,20 +130,12 @@ fn strategy_cost(tables: &[LevelTable], strategy: Strategy) -> Option<StrategyCo
     }
     let [fixed_ns, second, third, fourth] = least_squares(&rows);
     Some(match strategy.direction() {
-        Direction::TopDown => StrategyCost {
-            fixed_ns,
-            frontier_vertex_ns: second,
-            frontier_edge_ns: third,
-            word_ns: fourth,
-            ..StrategyCost::default()
-        },
-        Direction::BottomUp => StrategyCost {
-            fixed_ns,
-            word_ns: second,
-            unvisited_vertex_ns: third,
-            probe_ns: fourth,
-            ..StrategyCost::default()
-        },
+        Direction::TopDown => {
+            StrategyCost { fixed_ns, frontier_vertex_ns: second, frontier_edge_ns: third, word_ns: fourth, ..StrategyCost::default() }
+        }
+        Direction::BottomUp => {
+            StrategyCost { fixed_ns, word_ns: second, unvisited_vertex_ns: third, probe_ns: fourth, ..StrategyCost::default() }
+        }
     })
 }
 

@@ -21,10 +21,7 @@ use crate::{
     graph::{BuildOptions, Order, Vertex},
     memory::Way,
     opencl::DeviceChoice,
-    policy::{
-        KNOWN, Mlp, Policy, PolicyError,
-        mlp::Form,
-    },
+    policy::{KNOWN, Mlp, Policy, PolicyError, mlp::Form},
     search::SearchOptions,
 };
 
@@ -139,8 +136,7 @@ impl PolicyArg {
             Self::Network(form, file) => {
                 let name = file.display().to_string();
                 let cure = "write weights with `socbfs train`, or leave the file away: there are weights for the CPU of ours";
-                let text =
-                    fs::read_to_string(file).map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(cure))?;
+                let text = fs::read_to_string(file).map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(cure))?;
                 let network = Mlp::parse(&text).and_then(|network| Mlp::of(*form, &network.weights()));
                 let network = network.map_err(|error| Failure::because(&name, &error).cure(cure))?;
                 Ok((Policy::Mlp(network.from_origin(&name)), None))

@@ -134,11 +134,8 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let surf = arguments.surf.as_deref().map(Output::open).transpose()?;
     let mlp = arguments.mlp.as_deref().map(Output::open).transpose()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let records = if arguments.judge_only {
-        RecordsFile::read(&arguments.records)?
-    } else {
-        measure(arguments, &mut config, &graphs, quiet)?
-    };
+    let records =
+        if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &mut config, &graphs, quiet)? };
     if arguments.collect_only {
         return Ok(());
     }
@@ -297,12 +294,7 @@ fn base_name(word: &str) -> &str {
 }
 
 /// Measures what the records file does not hold yet.
-fn measure(
-    arguments: &TrainArgs,
-    config: &mut SearchConfig,
-    graphs: &[(String, PathBuf)],
-    quiet: bool,
-) -> Result<RecordsFile, Failure> {
+fn measure(arguments: &TrainArgs, config: &mut SearchConfig, graphs: &[(String, PathBuf)], quiet: bool) -> Result<RecordsFile, Failure> {
     if arguments.gpu {
         config.policy.value = Policy::Gpu(GpuKernel::Tg);
     } else {

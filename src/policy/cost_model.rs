@@ -417,9 +417,7 @@ mod tests {
         assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut Spent::default()), Strategy::Tc);
         // TC 20,600, BC 15,500 to 60,500.
         assert!(model.wants_sample(Runs::Cpu, &stats(10_000, 10_000), spent));
-        let plan = |probes| {
-            model.plan(Runs::Cpu, &LevelStats { sampled_probes: Some(probes), ..stats(1000, 1000) }, &mut Spent::default())
-        };
+        let plan = |probes| model.plan(Runs::Cpu, &LevelStats { sampled_probes: Some(probes), ..stats(1000, 1000) }, &mut Spent::default());
         // Even at p = 2.2.
         assert_eq!(plan(2.1), Strategy::Bc);
         assert_eq!(plan(2.3), Strategy::Tc);
@@ -456,7 +454,8 @@ mod tests {
     #[test]
     fn the_form_of_the_paper() {
         // 500 million arcs a second top-down, 2000 million bottom-up with alpha 0.1: t = 2 e_frontier, t = 0.05 e_left.
-        let cost = |frontier_edge_ns, unvisited_edge_ns| Some(StrategyCost { frontier_edge_ns, unvisited_edge_ns, ..StrategyCost::default() });
+        let cost =
+            |frontier_edge_ns, unvisited_edge_ns| Some(StrategyCost { frontier_edge_ns, unvisited_edge_ns, ..StrategyCost::default() });
         let model = CostModel { form: Form::Zhang, tc: cost(2.0, 0.0), bc: cost(0.0, 0.05), ..CostModel::default() };
         // e_left = 10,000: 500 ns, as 250 arcs of the frontier.
         let mut spent = Spent::default();

@@ -580,7 +580,8 @@ mod tests {
         }
         let read = |text: &str| toml::from_str::<Policy>(text).unwrap_err().to_string();
         let network = good.replace("hidden = ", "hidden=").replace('\n', " ").replace("schema", "network = { schema");
-        let network = network.replace("  bias", ", bias").replace(" policy", ", policy").replace(" bias = 0.0 hidden", ", bias = 0.0, hidden") + "}";
+        let network =
+            network.replace("  bias", ", bias").replace(" policy", ", policy").replace(" bias = 0.0 hidden", ", bias = 0.0, hidden") + "}";
         assert!(read(&format!("kind = 'mlp'\n{network}")).contains("weights of policy surf, not of mlp"), "{network}");
         assert!(read(&format!("kind = 'tc'\n{network}")).contains("tc does not take network"), "{network}");
         assert!(read("kind = 'surf'\nalpha = 1").contains("surf does not take alpha"));

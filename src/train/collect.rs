@@ -76,8 +76,7 @@ pub fn collect(search: &mut Search<'_>, graph: &str, root: Vertex, rules: &Rules
 fn sample(graph: &str, table: &LevelTable, rules: &Rules) -> Option<SearchSample> {
     let mut levels = Vec::with_capacity(table.levels.len());
     for times in &table.levels {
-        let fastest =
-            |strategies: &[Strategy]| strategies.iter().filter_map(|&strategy| times.own_ns(strategy)).min_by(f64::total_cmp);
+        let fastest = |strategies: &[Strategy]| strategies.iter().filter_map(|&strategy| times.own_ns(strategy)).min_by(f64::total_cmp);
         let (top_down, bottom_up) = (fastest(&rules.top_down)?, fastest(&rules.bottom_up)?);
         levels.push(LevelSample {
             frontier_vertices: times.stats.frontier_vertices,

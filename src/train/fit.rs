@@ -172,7 +172,8 @@ impl Net {
             let limit = (6.0 / fan as f64).sqrt();
             (0..count).map(|_| (numbers.below(1 << 52) as f64 / (1_u64 << 51) as f64 - 1.0) * limit).collect()
         };
-        let var = |values: Vec<f64>, rows: usize, columns: usize| Var::from_tensor(&Tensor::from_vec(values, (rows, columns), &Device::Cpu)?);
+        let var =
+            |values: Vec<f64>, rows: usize, columns: usize| Var::from_tensor(&Tensor::from_vec(values, (rows, columns), &Device::Cpu)?);
         Ok(Self {
             weights: var(uniform(inputs * hidden, inputs), inputs, hidden)?,
             biases: Var::zeros((1, hidden), DType::F64, &Device::Cpu)?,

@@ -90,4 +90,3 @@ pub fn mean(scores: &[GraphScore]) -> Mean {
     let of = |value: fn(&Directions) -> f64| scores.iter().map(|score| value(&score.directions)).sum::<f64>() / count;
     Mean { graphs: scores.len(), accuracy: of(Directions::accuracy), reduced_time: of(Directions::reduced_time) }
 }
-
