@@ -9,6 +9,7 @@ pub mod bfs;
 pub mod board;
 pub mod calibrate;
 pub mod cli;
+pub mod doctor;
 pub mod engine;
 pub mod graph;
 pub mod input;

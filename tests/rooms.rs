@@ -8,7 +8,7 @@ use std::{
 };
 
 /// From the ground up. Rooms that are still to be built keep their place.
-const ROOMS: [&str; 18] = [
+const ROOMS: [&str; 19] = [
     "error",
     "stats",
     "opencl",
@@ -25,6 +25,7 @@ const ROOMS: [&str; 18] = [
     "bench",
     "train",
     "report",
+    "doctor",
     "cli",
     "main",
 ];

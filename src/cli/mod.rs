@@ -5,16 +5,20 @@
 
 mod bench;
 mod board;
+mod board_report;
 mod compare;
 mod completions;
 mod config;
 mod convert;
 mod device;
 mod devices;
+mod doctor;
 mod energy;
 mod error;
 mod generate;
 mod info;
+mod interrupt;
+mod man;
 mod output;
 mod policies;
 mod profile;
@@ -34,8 +38,6 @@ use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcom
 
 use error::Failure;
 
-use crate::input;
-
 const EXAMPLES: &str = "\
 Examples:
   socbfs bench                                 a graph that fits this machine
@@ -44,6 +46,7 @@ Examples:
   socbfs run road.gr --root 0 --parents tree.npy
   socbfs validate road.gr tree.npy --root 0    check anyone's tree
   socbfs compare before.json after.json
+  socbfs doctor                                what is wrong on this machine
   socbfs sensors                               what measures power here
   socbfs energy -- make -j4                    the energy of any command
 
@@ -95,8 +98,11 @@ enum Command {
     Train(train::TrainArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
+    Doctor(doctor::DoctorArgs),
     Energy(energy::CommandArgs),
     Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
 /// Parses the arguments of the process, runs the command, prints its error.
@@ -113,7 +119,7 @@ pub fn main() -> ExitCode {
     if cli.quiet {
         progress::disable();
     }
-    match interruptible().and_then(|()| dispatch(&cli, &matches)) {
+    match interrupt::watch().and_then(|()| dispatch(&cli, &matches)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure);
@@ -144,8 +150,10 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Sensors(arguments) => sensors::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments, cli.quiet),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),
+        Command::Man(arguments) => man::run(arguments, Cli::command()),
     }
 }
 
@@ -162,15 +170,6 @@ fn tell(failure: &Failure) {
 /// Prints a line on standard error. `eprintln!` would panic where nobody reads it any more.
 fn say(line: &str) {
     let _ = writeln!(stderr(), "{line}");
-}
-
-/// On Ctrl-C, SIGTERM and SIGHUP: no half-written file stays behind.
-fn interruptible() -> Result<(), Failure> {
-    let handler = || {
-        input::remove_temporaries();
-        std::process::exit(130);
-    };
-    ctrlc::set_handler(handler).map_err(|error| Failure::because("can't watch for Ctrl-C", &error))
 }
 
 /// Flag > SOCBFS_LOG > warnings only.

@@ -61,6 +61,12 @@ mod tests {
         for known in KNOWN {
             let policy: Policy = known.kind.parse().unwrap();
             assert_eq!(policy.kind(), known.kind);
+            if known.kind == "cost-model" {
+                // A word and no number.
+                assert_eq!("cost-model:zhang".parse::<Policy>().unwrap().to_string(), "cost-model:zhang");
+                assert!("cost-model:1".parse::<Policy>().is_err());
+                continue;
+            }
             // As many numbers as there are words are understood, and no other number of them.
             let words = known.parameters.split(',').filter(|word| !word.is_empty()).count();
             let with = |count: usize| format!("{}:{}", known.kind, vec!["1"; count].join(",")).parse::<Policy>();

@@ -186,6 +186,7 @@ impl<const INPUTS: usize, const HIDDEN: usize> Layers<INPUTS, HIDDEN> {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a search, behind an Arc or in a planner")]
 enum Network {
     Surf(Layers<SURF_INPUTS, SURF_HIDDEN>),
     Mlp(Layers<LOG_INPUTS, LOG_HIDDEN>),
