@@ -17,9 +17,10 @@ const GRAPH: &str = "# a small graph\n0 1\n1 2\n2 3\n1 4\n4 4\n5 6\n";
 fn socbfs() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
     // Settings of whoever runs the tests must not leak in.
-    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "LOG"] {
+    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "OBJECTIVE", "LOG"] {
         command.env_remove(format!("SOCBFS_{name}"));
     }
+    command.env("SOCBFS_CALIBRATION", "off");
     // On a machine with a sensor every benchmark would take half a minute more.
     command.env("SOCBFS_ENERGY", "off");
     command

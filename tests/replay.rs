@@ -21,7 +21,7 @@ fn socbfs(arguments: &[&str]) -> Output {
     for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "LOG", "DEVICE"] {
         command.env_remove(format!("SOCBFS_{name}"));
     }
-    command.env("SOCBFS_ENERGY", "off").args(arguments).output().unwrap()
+    command.env("SOCBFS_CALIBRATION", "off").env("SOCBFS_ENERGY", "off").args(arguments).output().unwrap()
 }
 
 /// A benchmark of a Kronecker graph and its record, in `folder`.

@@ -18,7 +18,7 @@ pub use energy::{
 };
 pub use environment::{Build, Cache, Cpu, Environment, System, Temperature, available_memory, temperatures};
 pub use record::{
-    DeviceRecord, GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord,
+    CalibrationRecord, DeviceRecord, GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, ValidationRecord,
     scale_and_edge_factor,
 };
 pub use replay::{RecordedPlans, ReplayError};

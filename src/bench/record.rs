@@ -9,6 +9,7 @@ use crate::{
     engine::{DeviceUse, Simd},
     graph::{Layout, LayoutStats, Order, StepRecord, Vertex},
     memory::Way,
+    policy::{Form, Objective},
 };
 
 /// Name of the record format, in every record.
@@ -113,6 +114,23 @@ pub struct SearchRecord {
     pub thresholds: Option<Measured>,
     /// Why the search went on without its devices, if it did.
     pub fallen_back: Option<String>,
+    /// The calibration by which the policy decided (`None`: none was used).
+    pub calibration: Option<CalibrationRecord>,
+    /// What the cost model minimised.
+    pub objective: Objective,
+}
+
+/// The calibration by which a policy decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CalibrationRecord {
+    /// Its file.
+    pub file: String,
+    /// When it was made, RFC 3339 in UTC.
+    pub date: String,
+    /// By which commit of socbfs.
+    pub commit: String,
+    /// Which terms its model has.
+    pub form: Form,
 }
 
 /// An OpenCL device that searched.

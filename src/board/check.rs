@@ -36,6 +36,7 @@ impl<P> Board<P> {
         self.check_selective()?;
         self.check_shares()?;
         self.check_speeds()?;
+        self.check_watts()?;
         self.check_rails()
     }
 
@@ -170,6 +171,17 @@ impl<P> Board<P> {
         Ok(())
     }
 
+    fn check_watts(&self) -> Check {
+        let w = &self.power.watts;
+        let all = [("tc", w.tc), ("tg", w.tg), ("tgm", w.tgm), ("bc", w.bc), ("bg", w.bg), ("bgc", w.bgc), ("idle", w.idle)];
+        for (key, watts) in all {
+            if let Some(watts) = watts.filter(|watts| !watts.is_finite() || *watts <= 0.0) {
+                return refuse(format!("power.watts.{key}"), format!("is {watts}; it must be a finite number above 0"));
+            }
+        }
+        Ok(())
+    }
+
     fn check_rails(&self) -> Check {
         let rails = &self.power.rails;
         for (place, rail) in rails.iter().enumerate() {
@@ -259,6 +271,8 @@ mod tests {
             ("[concurrent]\nbottom_up_gpu_share = nan".to_owned(), 5, "concurrent.bottom_up_gpu_share"),
             ("[speeds]\nbgc_mega_edges_per_s = 0.0".to_owned(), 5, "speeds.bgc_mega_edges_per_s"),
             ("[speeds]\nhandover_us = inf".to_owned(), 5, "speeds.handover_us"),
+            ("[power.watts]\ntc = 2.0\nbg = -3.0".to_owned(), 6, "power.watts.bg"),
+            ("[power.watts]\nidle = nan".to_owned(), 5, "power.watts.idle"),
             (rail.to_owned(), 6, "power.rails[0].id"),
             (format!("{rail}id = 'x'\nsign = 0"), 11, "power.rails[0].sign"),
             (format!("{rail}id = 'x'\nscale = -1.0"), 11, "power.rails[0].scale"),

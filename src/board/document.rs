@@ -22,7 +22,7 @@ pub struct Entry {
 
 /// The keys and tables of a profile.
 #[derive(Debug)]
-pub(super) struct Document<'a> {
+pub(crate) struct Document<'a> {
     text: &'a str,
     /// Every value and every table, with the place of its key, in the order of the file.
     nodes: Vec<Node>,
@@ -39,7 +39,7 @@ struct Node {
 
 impl<'a> Document<'a> {
     /// Reads the structure of `text`; the error is that of the TOML parser.
-    pub(super) fn parse(text: &'a str) -> Result<Self, toml::de::Error> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, toml::de::Error> {
         let table = DeTable::parse(text)?;
         let mut nodes = Vec::new();
         collect(table.get_ref(), "", &mut nodes);
@@ -48,7 +48,7 @@ impl<'a> Document<'a> {
     }
 
     /// Line of the key or table at `path`, from 1; where it is absent that of the closest table around it that is there, else 1.
-    pub(super) fn line(&self, path: &str) -> usize {
+    pub(crate) fn line(&self, path: &str) -> usize {
         let mut path = path;
         loop {
             if let Some(node) = self.nodes.iter().find(|node| node.path == path) {
@@ -86,7 +86,7 @@ impl<'a> Document<'a> {
     }
 
     /// Every key that has a value, in the order of the file, without those that speak of the profile and not of the board.
-    pub(super) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
+    pub(crate) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
         let entry = |node: &Node| {
             let value = node.value.clone()?;
             Some(Entry {
@@ -168,7 +168,7 @@ fn line_start(text: &str, place: usize) -> usize {
 }
 
 /// Line of a place in a text, from 1.
-pub(super) fn line_at(text: &str, place: usize) -> usize {
+pub(crate) fn line_at(text: &str, place: usize) -> usize {
     1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count()
 }
 

@@ -62,7 +62,7 @@ impl BoardError {
 }
 
 /// Serde says "unknown field `a`, expected one of `b`, `c`": the nearest of them is what was meant, and a long list says nothing.
-fn with_nearest(message: &str) -> String {
+pub(crate) fn with_nearest(message: &str) -> String {
     if !message.starts_with("unknown field") && !message.starts_with("unknown variant") {
         return message.to_owned();
     }

@@ -17,7 +17,8 @@ use std::{fs, path::Path};
 
 use serde::de::DeserializeOwned;
 
-use document::Document;
+pub(crate) use document::{Document, line_at};
+pub(crate) use error::with_nearest;
 
 pub use check::Violation;
 pub use cpus::{CpuList, CpuListError};
@@ -28,7 +29,7 @@ pub use init::init;
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
     Board, Cluster, Concurrent, Cpu, Detect, Domain, Family, Identity, OpenCl, OpenClDevice, Power, Quirk, Rail, Scope, Selective, Speeds,
-    Via,
+    StrategyWatts, Via,
 };
 
 /// The version of the profile format that this build reads.
@@ -255,6 +256,14 @@ launch_us = 7.0
 handover_us = 8.0
 [power]
 scope = 'soc-rails'
+[power.watts]
+tc = 1.0
+tg = 2.0
+tgm = 3.0
+bc = 4.0
+bg = 5.0
+bgc = 6.0
+idle = 0.5
 [[power.rails]]
 family = 'ina2xx'
 id = '*-0040'

@@ -245,9 +245,38 @@ pub struct Speeds {
 pub struct Power {
     /// What the sum of the counted rails covers.
     pub scope: Option<Scope>,
+    /// Power of each strategy, for who minimises energy without a calibration.
+    #[serde(default, skip_serializing_if = "StrategyWatts::is_empty")]
+    pub watts: StrategyWatts,
     /// The rails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rails: Vec<Rail>,
+}
+
+/// The table `[power.watts]`: power while nothing but this strategy runs, idle power included, all of one scope.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StrategyWatts {
+    /// Top-down on the CPU.
+    pub tc: Option<f64>,
+    /// Top-down on the GPU over a queue.
+    pub tg: Option<f64>,
+    /// Top-down on the GPU over a mask of all vertices.
+    pub tgm: Option<f64>,
+    /// Bottom-up on the CPU.
+    pub bc: Option<f64>,
+    /// Bottom-up on the GPU.
+    pub bg: Option<f64>,
+    /// Bottom-up on the GPU with hubs in local memory.
+    pub bgc: Option<f64>,
+    /// The idle machine.
+    pub idle: Option<f64>,
+}
+
+impl StrategyWatts {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a measured power covers.

@@ -1,13 +1,27 @@
 //! What things cost on this machine, measured.
 
+mod calibration;
 mod evaluation;
 mod fit;
 mod handover;
+mod holdout;
 mod levels;
+mod numbers;
+mod partial;
 mod thresholds;
+mod training;
+mod watts;
 
+pub use calibration::{
+    Calibration, CalibrationError, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
+};
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
 pub use fit::{fit, fit_zhang, plan as plan_by, table_regret};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_quickly};
+pub use holdout::{Gain, held_out};
 pub use levels::{LevelTable, LevelTimes, Turns, measure as measure_levels};
+pub use numbers::numbers;
+pub use partial::{MeasuredGraph, Partial, PartialError, PartialHeader};
 pub use thresholds::{Measured, thresholds};
+pub use training::{TRAINING_GRAPHS, training_graph};
+pub use watts::{PowerWindows, StrategyPowers, measure_power};

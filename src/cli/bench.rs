@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
 use super::{
     board_report::{self, Scales},
+    calibration::Found,
     config::{LayoutArgs, SearchArgs, SearchConfig},
     device::Prepared,
     energy::EnergyArgs,
@@ -142,7 +143,7 @@ impl BenchArgs {
         if drawn.is_empty() {
             return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
         }
-        let Prepared { mut search, devices, measured, options } = config.prepare(&layout)?;
+        let Prepared { mut search, devices, measured, options, calibration } = config.prepare(&layout)?;
         config.check_roots(&drawn)?;
         let (threads, simd) = (search.threads(), search.simd());
         let progress = Progress::still("Searching", drawn.len() as u64);
@@ -171,6 +172,8 @@ impl BenchArgs {
                 devices,
                 thresholds: measured,
                 fallen_back,
+                calibration: calibration.as_ref().map(Found::record),
+                objective: config.objective.value,
             },
             roots_asked: self.roots,
             valid,

@@ -9,6 +9,7 @@ use clap::{ArgMatches, Args, Subcommand};
 use serde_json::json;
 
 use super::{
+    calibration::{self, Found},
     config::{SearchArgs, SearchConfig, Setting},
     error::Failure,
     output::{Output, print},
@@ -17,6 +18,7 @@ use super::{
 };
 use crate::{
     board::{self, Board, Detection, Entry},
+    calibrate::Calibration,
     engine::Simd,
     policy::Policy,
 };
@@ -201,11 +203,25 @@ impl ShowArgs {
         };
         let profile = &config.profile;
         let entries = Board::<Policy>::entries(&profile.text, &profile.place).map_err(|error| profile::failure(&error))?;
+        let found = config.calibration_in_force()?;
+        let calibrated = match &found {
+            Some(found) => Calibration::entries(&found.file).map_err(|error| calibration::failure(&error))?,
+            None => Vec::new(),
+        };
         if !self.json {
-            return print(&format!("{}\n{}", settings_text(&config), entries_text(&entries, &profile.place)));
+            let mut text = format!("{}\n{}", settings_text(&config, found.as_ref()), entries_text(&entries, &profile.place));
+            if let Some(found) = &found {
+                let made = &found.calibration.made;
+                // Writing to a String can't fail.
+                let _ = writeln!(text, "\ncalibration of {}, by socbfs {} ({})", made.date, made.version, made.commit);
+                text.push_str(&entries_text(&calibrated, "calibration"));
+            }
+            return print(&text);
         }
-        let settings: Vec<_> =
-            settings(&config).iter().map(|(name, value, origin)| json!({ "name": name, "value": value, "origin": origin })).collect();
+        let settings: Vec<_> = settings(&config, found.as_ref())
+            .iter()
+            .map(|(name, value, origin)| json!({ "name": name, "value": value, "origin": origin }))
+            .collect();
         print(&line(&json!({
             "board": profile.name(),
             "place": profile.place,
@@ -213,12 +229,13 @@ impl ShowArgs {
             "reason": profile.reason,
             "settings": settings,
             "values": entries,
+            "calibration": found.as_ref().map(|found| json!({ "record": found.record(), "values": calibrated })),
         })))
     }
 }
 
 /// Name, value and origin of the settings of a search.
-fn settings(config: &SearchConfig) -> Vec<(&'static str, String, String)> {
+fn settings(config: &SearchConfig, found: Option<&Found>) -> Vec<(&'static str, String, String)> {
     fn row<T>(name: &'static str, setting: &Setting<T>, value: String) -> (&'static str, String, String) {
         (name, value, setting.origin.to_string())
     }
@@ -227,20 +244,23 @@ fn settings(config: &SearchConfig) -> Vec<(&'static str, String, String)> {
         threads => threads.to_string(),
     };
     let cpus = if config.cpus.value.numbers().is_empty() { "not bound".to_owned() } else { config.cpus.value.to_string() };
+    let (policy, policy_origin) = config.policy_in_force(found);
+    let (calibration, calibration_origin) = config.calibration_shown(found);
     vec![
         row("threads", &config.threads, threads),
         row("cpus", &config.cpus, cpus),
-        row("policy", &config.policy, config.policy.value.to_string()),
+        ("policy", policy, policy_origin.to_string()),
         row("simd", &config.simd, config.simd.value.unwrap_or_else(Simd::detect).to_string()),
     ]
     .into_iter()
-    .chain(config.device_settings().map(|(name, origin, value)| (name, value, origin.to_string())))
+    .chain(config.device_settings(found).map(|(name, origin, value)| (name, value, origin.to_string())))
+    .chain([("calibration", calibration, calibration_origin.to_string())])
     .collect()
 }
 
-fn settings_text(config: &SearchConfig) -> String {
+fn settings_text(config: &SearchConfig, found: Option<&Found>) -> String {
     let board = format!("{:<12}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
-    let rows = settings(config).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<24}{origin}\n"));
+    let rows = settings(config, found).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<24}{origin}\n"));
     std::iter::once(board).chain(rows).collect()
 }
 

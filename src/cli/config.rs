@@ -1,4 +1,4 @@
-//! The settings of a search, each resolved once: flag > environment variable > board profile > built-in default.
+//! The settings of a search, each resolved once: flag > environment variable > board profile > calibration > built-in default.
 
 use std::{
     ffi::OsStr,
@@ -13,7 +13,7 @@ use clap::{
     parser::ValueSource,
 };
 
-use super::{error::Failure, profile::Profile};
+use super::{calibration::CalibrationChoice, error::Failure, profile::Profile};
 use crate::{
     bench::RecordedPlans,
     board::{CpuList, MOST_THREADS},
@@ -21,7 +21,7 @@ use crate::{
     graph::{BuildOptions, Order, Vertex},
     memory::Way,
     opencl::DeviceChoice,
-    policy::{KNOWN, Mlp, Policy, PolicyError, mlp::Form},
+    policy::{KNOWN, Mlp, Objective, Policy, PolicyError, mlp::Form},
     search::SearchOptions,
 };
 
@@ -61,6 +61,16 @@ pub(super) struct SearchArgs {
     /// Buffers over which the device's copy of the neighbours is spread, at least [default: as few as it takes]
     #[arg(long, value_name = "N", env = "SOCBFS_PARTS", hide_env_values = true, value_parser = clap::value_parser!(u8).range(1..=16))]
     parts: Option<u8>,
+
+    /// Calibration that `socbfs calibrate` wrote: a file, auto (the one of this machine and these settings, if there is one), off
+    /// [default: auto]
+    #[arg(long, value_name = "FILE|off", env = "SOCBFS_CALIBRATION", hide_env_values = true)]
+    calibration: Option<CalibrationChoice>,
+
+    /// What the cost model minimises: time, energy, edp (energy times delay); all but time need the power of each strategy, from a
+    /// calibration or a board profile [default: time]
+    #[arg(long, value_name = "OBJECTIVE", env = "SOCBFS_OBJECTIVE", hide_env_values = true)]
+    objective: Option<Objective>,
 
     /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
@@ -194,6 +204,8 @@ pub(super) enum Origin {
     Board,
     /// The profile that fits this machine.
     Detected,
+    /// A calibration.
+    Calibration,
     BuiltIn,
 }
 
@@ -204,6 +216,7 @@ impl fmt::Display for Origin {
             Self::Environment => "environment",
             Self::Board => "board file",
             Self::Detected => "detected board",
+            Self::Calibration => "calibration",
             Self::BuiltIn => "built-in",
         })
     }
@@ -239,6 +252,10 @@ pub(super) struct SearchConfig {
     pub(super) work_group: Setting<Option<usize>>,
     /// Buffers for the neighbours, at least (0: as few as it takes).
     pub(super) parts: Setting<usize>,
+    /// Which calibration to take.
+    pub(super) calibration: Setting<CalibrationChoice>,
+    /// What the cost model minimises.
+    pub(super) objective: Setting<Objective>,
 }
 
 impl SearchArgs {
@@ -284,7 +301,9 @@ impl SearchArgs {
         let memory_way = pick(self.memory_way.map(Some), origin("memory_way"), None, profile.origin);
         let work_group = pick(self.work_group.map(Some), origin("work_group"), None, profile.origin);
         let parts = pick(self.parts.map(usize::from), origin("parts"), None, profile.origin);
-        SearchConfig { profile, threads, cpus, policy, recorded: None, simd, device, memory_way, work_group, parts }
+        let calibration = pick(self.calibration.clone(), origin("calibration"), None, profile.origin);
+        let objective = pick(self.objective, origin("objective"), None, profile.origin);
+        SearchConfig { profile, threads, cpus, policy, recorded: None, simd, device, memory_way, work_group, parts, calibration, objective }
     }
 }
 
@@ -314,6 +333,7 @@ impl SearchConfig {
     /// Sets the process up: bound to the CPUs asked for, with as many threads for building and validating as for searching.
     pub(super) fn apply(&self) -> Result<(), Failure> {
         log::info!("board = {:?} ({})", self.profile.name(), self.profile.reason);
+        self.check_calibration()?;
         bind(self.cpus.value.numbers())?;
         for (name, origin, value) in [
             ("threads", self.threads.origin, self.threads.value.to_string()),
@@ -321,7 +341,7 @@ impl SearchConfig {
             ("policy", self.policy.origin, self.policy_text()),
         ]
         .into_iter()
-        .chain(self.device_settings())
+        .chain(self.device_settings(None))
         {
             log::info!("{name} = {value:?} ({origin})");
         }
@@ -392,6 +412,8 @@ mod tests {
             memory_way: None,
             work_group: None,
             parts: None,
+            calibration: None,
+            objective: None,
             board: None,
         }
     }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    config::{Origin, SearchConfig, Setting},
+    calibration::Found,
+    config::{Origin, SearchConfig},
     error::Failure,
     progress::Progress,
 };
 use crate::{
     bench::DeviceRecord,
     bfs::GpuKernel,
-    board::{Concurrent, Selective},
+    board::{Concurrent, OpenClDevice, Selective},
     calibrate::{Measured, measure_quickly, thresholds},
     engine::{GpuOptions, GpuSetup},
     graph::Layout,
@@ -30,6 +31,16 @@ pub(super) struct Prepared<'g> {
     pub(super) measured: Option<Measured>,
     /// As the search was set up, devices included.
     pub(super) options: SearchOptions,
+    /// The calibration of this machine, these settings and these devices, where the policy can use one.
+    pub(super) calibration: Option<Found>,
+}
+
+/// What strategies are measured with.
+pub(super) struct Machine {
+    /// Ready for every policy.
+    pub(super) options: SearchOptions,
+    /// The device beside the CPU and how its memory is shared.
+    pub(super) device: Option<(Arc<Device>, Way)>,
 }
 
 impl SearchConfig {
@@ -43,25 +54,35 @@ impl SearchConfig {
         self.prepare_with(layout, true)
     }
 
+    /// Opens the device for measurements of every strategy: no calibration has a say in it.
+    pub(super) fn machine(&self) -> Result<Machine, Failure> {
+        let mut options = SearchOptions { every_policy: true, ..self.options() };
+        let found = self.chosen().or_else(|error| self.without(error))?;
+        let Some(info) = found.first() else { return Ok(Machine { options, device: None }) };
+        let opened = self.open_one(info, None)?;
+        options.runs = opened.runs;
+        let device = Some((Arc::clone(&opened.setup.device), opened.setup.way));
+        options.devices = vec![opened.setup];
+        Ok(Machine { options, device })
+    }
+
     fn prepare_with<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, Failure> {
         if let Some(recorded) = &self.recorded {
             recorded.check_graph(layout)?;
         }
-        let opened = match self.open() {
-            Ok(opened) => opened,
-            Err(error) if self.may_do_without() => {
-                log::warn!("{error}; going on with the CPU alone");
-                Vec::new()
-            }
-            Err(error) => return Err(error),
+        let found = self.chosen().or_else(|error| self.without(error))?;
+        let calibration = match found.first() {
+            Some(info) if every_policy || self.wants_calibration() => self.calibration(Some((info, self.way_asked(info))))?,
+            _ => None,
         };
-        let mut options = SearchOptions { every_policy, ..self.options() };
+        let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
         if opened.is_empty() {
-            return Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None, options });
+            return self.prepare_cpu(layout, every_policy);
         }
+        let mut options = SearchOptions { every_policy, ..self.options() };
         options.runs = opened[0].runs;
         options.fall_back = self.device.value == DeviceChoice::Auto;
-        options.policy = self.policy_with_device();
+        options.policy = self.calibrated(self.policy_with_device(), calibration.as_ref(), true)?;
         options.devices = opened.iter().map(|opened| opened.setup.clone()).collect();
         if options.policy.runs_on_both() {
             log::info!("{} beside the CPU", opened[0].setup.device.info().name);
@@ -75,8 +96,7 @@ impl SearchConfig {
             Ok(search) => search,
             Err(error) if self.may_do_without() => {
                 log::warn!("{}; going on with the CPU alone", Failure::from(error));
-                let options = self.options();
-                return Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None, options });
+                return self.prepare_cpu(layout, every_policy);
             }
             Err(error) => return Err(error.into()),
         };
@@ -95,7 +115,24 @@ impl SearchConfig {
             .zip(used)
             .map(|(opened, used)| DeviceRecord { used, memory_way: opened.setup.way, handover: opened.handover })
             .collect();
-        Ok(Prepared { search, devices, measured, options })
+        Ok(Prepared { search, devices, measured, options, calibration })
+    }
+
+    /// The search on the CPU alone.
+    fn prepare_cpu<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, Failure> {
+        let mut options = SearchOptions { every_policy, ..self.options() };
+        let calibration = if every_policy || self.wants_calibration() { self.calibration(None)? } else { None };
+        options.policy = self.calibrated(options.policy, calibration.as_ref(), false)?;
+        Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None, options, calibration })
+    }
+
+    /// No device, where it is a gain and no must, else the error.
+    fn without<T>(&self, error: Failure) -> Result<Vec<T>, Failure> {
+        if !self.may_do_without() {
+            return Err(error);
+        }
+        log::warn!("{error}; going on with the CPU alone");
+        Ok(Vec::new())
     }
 
     /// Whether a device is a gain and no must.
@@ -103,12 +140,12 @@ impl SearchConfig {
         self.device.value == DeviceChoice::Auto && !self.policy.value.needs_device()
     }
 
-    /// Opens the devices that the settings mean: none where the CPU searches alone.
-    fn open(&self) -> Result<Vec<Opened>, Failure> {
+    /// The devices that the settings mean: none where the CPU searches alone.
+    pub(super) fn chosen(&self) -> Result<Vec<DeviceInfo>, Failure> {
         let choice = &self.device.value;
         let wanted = match choice {
             DeviceChoice::Cpu => false,
-            DeviceChoice::Auto => self.policy.value.needs_device() || self.policy.value == Policy::Auto,
+            DeviceChoice::Auto => self.policy.value.needs_device() || self.wants_calibration(),
             _ => true,
         };
         if !wanted {
@@ -127,11 +164,26 @@ impl SearchConfig {
             // Who asks for a policy of the GPU wants it even where OpenCL has the CPU only.
             chosen = opencl::choose(&found, &DeviceChoice::Gpu).map_err(failed)?;
         }
-        chosen.iter().map(|info| self.open_one(info)).collect()
+        Ok(chosen)
     }
 
-    fn open_one(&self, info: &DeviceInfo) -> Result<Opened, Failure> {
-        let profile = self.profile.board.opencl.devices.iter().find(|device| device.name.matches(&info.name));
+    /// Opens them; `calibration` is that of the first.
+    fn open(&self, found: &[DeviceInfo], calibration: Option<&Found>) -> Result<Vec<Opened>, Failure> {
+        found.iter().enumerate().map(|(place, info)| self.open_one(info, calibration.filter(|_| place == 0))).collect()
+    }
+
+    /// How memory is shared with this device, where anybody says it: the flag, or the board.
+    pub(super) fn way_asked(&self, info: &DeviceInfo) -> Option<Way> {
+        let of_board = || self.device_profile(info)?.memory_way.filter(|way| way.offered(info));
+        self.memory_way.value.or_else(of_board)
+    }
+
+    fn device_profile(&self, info: &DeviceInfo) -> Option<&OpenClDevice> {
+        self.profile.board.opencl.devices.iter().find(|device| device.name.matches(&info.name))
+    }
+
+    fn open_one(&self, info: &DeviceInfo, calibration: Option<&Found>) -> Result<Opened, Failure> {
+        let profile = self.device_profile(info);
         let limits = profile.map_or_else(Limits::default, |profile| Limits {
             max_alloc_bytes: profile.max_alloc_bytes,
             max_work_group: profile.max_work_group.map(|group| group as usize),
@@ -140,13 +192,13 @@ impl SearchConfig {
         });
         let device = Device::open(info, limits).map_err(|error| Failure::because("the device can't be opened", &error))?;
         let handover = measure_quickly(&device);
-        let way = match (self.memory_way.value, profile.and_then(|profile| profile.memory_way)) {
-            (Some(way), _) if !way.offered(info) => {
+        let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
+        let way = match self.way_asked(info) {
+            Some(way) if !way.offered(info) => {
                 return Err(Failure::new(format!("{} does not offer {way}", info.name)).cure(offered(info)));
             }
-            (Some(way), _) => way,
-            (None, Some(way)) if way.offered(info) => way,
-            (None, _) => handover.best(TYPICAL_BYTES),
+            Some(way) => way,
+            None => of_calibration().unwrap_or_else(|| handover.best(TYPICAL_BYTES)),
         };
         let bottom_up =
             if profile.and_then(|profile| profile.bgc).unwrap_or(info.local_is_dedicated) { GpuKernel::Bgc } else { GpuKernel::Bg };
@@ -186,14 +238,18 @@ impl SearchConfig {
             .then(|| Thresholds { top_down: at(top_down_gpu_from_edges), bottom_up: at(bottom_up_gpu_from_vertices) })
     }
 
-    /// What concerns devices, for the list of settings.
-    pub(super) fn device_settings(&self) -> [(&'static str, Origin, String); 2] {
-        fn shown<T: ToString>(setting: &Setting<Option<T>>, none: &str) -> String {
-            setting.value.as_ref().map_or_else(|| none.to_owned(), T::to_string)
-        }
+    /// What concerns devices and the cost model, for the list of settings.
+    pub(super) fn device_settings(&self, found: Option<&Found>) -> [(&'static str, Origin, String); 3] {
+        let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref()).map(|device| device.memory_way);
+        let (way, origin) = match (self.memory_way.value, calibrated) {
+            (Some(way), _) => (way.to_string(), self.memory_way.origin),
+            (None, Some(way)) => (way.to_string(), Origin::Calibration),
+            (None, None) => ("measured".to_owned(), self.memory_way.origin),
+        };
         [
             ("device", self.device.origin, self.device.value.to_string()),
-            ("memory-way", self.memory_way.origin, shown(&self.memory_way, "measured")),
+            ("memory-way", origin, way),
+            ("objective", self.objective.origin, self.objective.value.to_string()),
         ]
     }
 }

@@ -91,7 +91,7 @@ impl SensorArgs {
     }
 
     /// Starts the meter. `None` with the reason where nothing can be measured and nothing was asked for by name.
-    fn meter(&self, profile: Option<&Profile>) -> Result<Result<Meter, EnergyRecord>, Failure> {
+    pub(super) fn meter(&self, profile: Option<&Profile>) -> Result<Result<Meter, EnergyRecord>, Failure> {
         let refused = |error: SelectError, skipped: Vec<Skipped>| EnergyRecord {
             skipped,
             ..EnergyRecord::unavailable(error.to_string(), error.cure())
@@ -128,7 +128,7 @@ pub(super) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure
 }
 
 /// The profile's words in those of the power crate. The names are the same in both.
-fn converted(power: &Power) -> Result<Option<Profile>, Failure> {
+pub(super) fn converted(power: &Power) -> Result<Option<Profile>, Failure> {
     let Some(scope) = power.scope.filter(|_| !power.rails.is_empty()) else { return Ok(None) };
     let rail = |rail: &board::Rail| {
         Ok(Rail {

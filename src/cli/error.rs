@@ -94,6 +94,7 @@ macro_rules! plain {
 
 plain!(
     crate::search::SearchError,
+    crate::calibrate::PartialError,
     crate::board::CpuListError,
     crate::policy::PolicyError,
     crate::report::ArrayError,

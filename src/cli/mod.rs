@@ -6,6 +6,8 @@
 mod bench;
 mod board;
 mod board_report;
+mod calibrate;
+mod calibration;
 mod compare;
 mod completions;
 mod config;
@@ -47,12 +49,14 @@ Examples:
   socbfs validate road.gr tree.npy --root 0    check anyone's tree
   socbfs compare before.json after.json
   socbfs doctor                                what is wrong on this machine
+  socbfs calibrate --quick                     measure this machine for `auto`
   socbfs sensors                               what measures power here
   socbfs energy -- make -j4                    the energy of any command
 
 Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device.
 Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD,
-SOCBFS_BOARD and SOCBFS_ENERGY stand in for the flags of these names; SOCBFS_LOG=info (or debug)
+SOCBFS_DEVICE, SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and
+SOCBFS_ENERGY stand in for the flags of these names; SOCBFS_LOG=info (or debug)
 logs as -v does.";
 
 /// Breadth-first search, measured and validated.
@@ -94,6 +98,7 @@ enum Command {
     Convert(convert::ConvertArgs),
     Info(info::InfoArgs),
     Policies(policies::PoliciesArgs),
+    Calibrate(calibrate::CalibrateArgs),
     Devices(devices::DevicesArgs),
     Train(train::TrainArgs),
     Board(board::BoardArgs),
@@ -146,6 +151,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
         Command::Policies(arguments) => policies::run(arguments, matches),
+        Command::Calibrate(arguments) => calibrate::run(arguments, matches),
         Command::Devices(arguments) => devices::run(arguments),
         Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches),

@@ -76,6 +76,12 @@ impl Progress {
         }
     }
 
+    /// As [`Progress::between`], with other words.
+    pub(super) fn between_saying(&self, done: u64, words: String) {
+        self.bar.set_message(words);
+        self.between(done as usize);
+    }
+
     /// Adds work done.
     pub(super) fn add(&self, done: u64) {
         if self.visible {

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod board;
+mod calibration;
 mod comparison;
 mod devices;
 mod energy;
@@ -16,6 +17,7 @@ use std::io::{self, Write};
 
 pub use arrays::{ArrayError, ArrayFormat, Column, read_array, write_array};
 pub use board::board;
+pub use calibration::{CalibrationReport, calibration};
 pub use comparison::{Comparison, ComparisonError, Run};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use graph500::graph500;
@@ -50,6 +52,7 @@ pub(crate) mod tests {
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
         engine::Simd,
         graph::{LayoutStats, Order, StepRecord},
+        policy::Objective,
     };
 
     /// A level with made-up counts: top-down where even.
@@ -128,6 +131,8 @@ pub(crate) mod tests {
                 devices: Vec::new(),
                 thresholds: None,
                 fallen_back: None,
+                calibration: None,
+                objective: Objective::Time,
             },
             roots_asked: roots.len(),
             valid: true,

@@ -177,7 +177,7 @@ fn write(out: &mut String, report: &PoliciesReport, table: fn(&mut String, &[&st
 }
 
 /// Columns one under the other, names to the left and numbers to the right.
-fn aligned(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
+pub(super) fn aligned(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
     let widths: Vec<usize> = (0..head.len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).chain([head[column].len()]).max().unwrap_or(0))
         .collect();

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     bench::{Record, Summary},
     graph::Order,
-    policy::NEVER,
+    policy::{NEVER, Objective},
 };
 
 /// Width of the column of names.
@@ -94,6 +94,12 @@ fn search(out: &mut String, record: &Record) -> fmt::Result {
         cpus => format!("bound to CPU {}", cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
     };
     row(out, "Search", format_args!("{}, {bound}, {}, policy {}", counted(s.threads as u64, "thread", "threads"), s.simd, s.policy))?;
+    if let Some(calibration) = &s.calibration {
+        row(out, "Calibration", format_args!("{}, of {}", calibration.file, calibration.date))?;
+    }
+    if s.objective != Objective::Time {
+        row(out, "Objective", format_args!("{}", s.objective))?;
+    }
     for device in &s.devices {
         let used = &device.used;
         let parts = if used.parts == 1 { String::new() } else { format!(", neighbours in {} parts", used.parts) };

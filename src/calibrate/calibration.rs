@@ -1,0 +1,664 @@
+//! The calibration file: what `socbfs calibrate` measured on one machine, and the models fitted to it, as TOML.
+//!
+//! A calibration holds for the machine, the device and the settings that it names (see [`Identity`]) and for no other: speeds depend
+//! on all of them.
+
+use std::{fs, io, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use super::HandoverTable;
+use crate::{
+    bfs::Strategy,
+    board::{Document, Entry, line_at, with_nearest},
+    engine::Simd,
+    memory::Way,
+    policy::{CostModel, CostModelError},
+};
+
+/// The version of the calibration format that this build reads and writes.
+pub const SCHEMA: u32 = 1;
+
+/// A calibration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// How and when it was made.
+    pub made: Made,
+    /// Where it holds.
+    pub identity: Identity,
+    /// The model that decides: the better of the forms there are.
+    pub model: CostModel,
+    /// The model by the plain form of Zhang 2018 (equations 2 and 4): one average speed for each strategy.
+    pub model_zhang: CostModel,
+    /// What every strategy reached, in the order of [`Strategy::ALL`].
+    pub strategies: Vec<StrategyNumbers>,
+    /// Power (`None`: no sensor).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
+    /// The device beside the CPU (`None`: the CPU alone was measured).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<MeasuredDevice>,
+    /// What was searched.
+    pub graphs: Vec<GraphNumbers>,
+    /// Weights of a network that decides directions. Not read here: whoever trains it says what stands in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mlp: Option<toml::Value>,
+}
+
+/// How and when a calibration was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Made {
+    /// Version of socbfs.
+    pub version: String,
+    /// Its commit, with "+" where the source differs from it.
+    pub commit: String,
+    /// When, RFC 3339 in UTC.
+    pub date: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Seed of the training set.
+    pub seed: u64,
+    /// Whether with less care, for less time.
+    pub quick: bool,
+    /// Seconds that graphs were generated, built and searched, interruptions left out.
+    pub seconds: f64,
+}
+
+/// Where a calibration holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// Name of the board profile.
+    pub board: String,
+    /// The processor, as the system names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
+    /// Release of the kernel. (Told only: another kernel does not make a calibration worthless.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Threads that search.
+    pub threads: usize,
+    /// CPUs they are bound to, in order (none: not bound).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<usize>,
+    /// Vector instructions.
+    pub simd: Simd,
+    /// The device beside the CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<OpenClIdentity>,
+}
+
+/// An OpenCL device and how it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenClIdentity {
+    /// Its name.
+    pub name: String,
+    /// Its platform.
+    pub platform: String,
+    /// Version of its driver.
+    pub driver: String,
+    /// How memory is shared with it.
+    pub memory_way: Way,
+    /// Items in a work-group, where asked for (`None`: by the kind of device).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work_group: Option<usize>,
+}
+
+/// What one strategy reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StrategyNumbers {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// Levels at which it was measured and had edges to follow.
+    pub levels: usize,
+    /// Levels at which it was the fastest.
+    pub fastest_levels: usize,
+    /// Mean over these levels of the edges over the time, as Zhang 2018 averages: edges out of the frontier top-down, edges of
+    /// unvisited vertices bottom-up. In 10^6 per second.
+    pub mean_mega_edges_per_s: f64,
+    /// First quartile of the same.
+    pub first_quartile_mega_edges_per_s: f64,
+    /// Median of the same.
+    pub median_mega_edges_per_s: f64,
+    /// Third quartile of the same.
+    pub third_quartile_mega_edges_per_s: f64,
+    /// Sum over all levels of |modelled - measured| over the sum of measured, of the model that decides.
+    pub residual: f64,
+    /// The same of Zhang's form.
+    pub residual_zhang: f64,
+    /// Power of the machine while nothing but this strategy runs (`None`: not measured), idling included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watts: Option<f64>,
+}
+
+/// How power was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Power {
+    /// What the counted sensors cover together.
+    pub scope: String,
+    /// The counted sensors.
+    pub sensors: Vec<String>,
+    /// Power of the idle machine (`None`: its window was not complete).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_watts: Option<f64>,
+    /// Least length of a window.
+    pub window_seconds: f64,
+    /// The graph that was searched.
+    pub graph: String,
+}
+
+/// What a device costs beyond its levels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredDevice {
+    /// The quickest launch of a kernel that fills the smallest array of the table below, until it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_ns: Option<u64>,
+    /// What handing memory over costs, by way and size.
+    pub handover: HandoverTable,
+}
+
+/// A graph of the training set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphNumbers {
+    /// The generator with every parameter.
+    pub graph: String,
+    /// Vertices, those without edges included.
+    pub vertices: u64,
+    /// Edges, repeats and self-loops included.
+    pub edges: u64,
+    /// Roots searched from.
+    pub roots: usize,
+    /// Levels of all these searches.
+    pub levels: usize,
+}
+
+/// Why a calibration can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CalibrationError {
+    /// The file can't be read.
+    #[error("calibration {file} can't be read")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The calibration is of a version that this build does not read.
+    #[error(
+        "{file}:{line}: {}; this build of socbfs reads schema {SCHEMA}",
+        found.map_or_else(|| "the calibration has no schema".to_owned(), |found| format!("the calibration has schema {found}"))
+    )]
+    Version {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// The version; none where the key is absent.
+        found: Option<i64>,
+    },
+    /// The file is not TOML, or has keys or values that a calibration can't have.
+    #[error("{file}:{line}: {message}")]
+    Parse {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong, with the key.
+        message: String,
+    },
+    /// A value that fails a check.
+    #[error("{file}:{line}: {key}: {reason}")]
+    Check {
+        /// The file.
+        file: String,
+        /// Line, from 1: that of the key, or where the key is absent that of its table.
+        line: usize,
+        /// The key.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The calibration can't be written as TOML.
+    #[error("the calibration can't be written as TOML")]
+    Write(#[from] toml::ser::Error),
+}
+
+/// In what the machine at hand is another than that of a calibration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// What differs.
+    pub what: &'static str,
+    /// What the calibration says.
+    pub calibrated: String,
+    /// What is at hand.
+    pub here: String,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "its {} is {}, here it is {}", self.what, self.calibrated, self.here)
+    }
+}
+
+impl Identity {
+    /// What keeps a calibration made on `self` from holding `here`: the first difference that matters.
+    pub fn difference(&self, here: &Self) -> Option<Difference> {
+        let none = || "none".to_owned();
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(none);
+        let cpus = |identity: &Self| {
+            let numbers: Vec<String> = identity.cpus.iter().map(usize::to_string).collect();
+            if numbers.is_empty() { "not bound".to_owned() } else { numbers.join(",") }
+        };
+        let device = |of: fn(&OpenClIdentity) -> String| {
+            let of = |identity: &Self| identity.device.as_ref().map_or_else(none, of);
+            (of(self), of(here))
+        };
+        let group = |group: Option<usize>| group.map_or_else(|| "by the kind of device".to_owned(), |items| items.to_string());
+        let (name, platform) = (device(|device| device.name.clone()), device(|device| device.platform.clone()));
+        let (driver, way) = (device(|device| device.driver.clone()), device(|device| device.memory_way.to_string()));
+        let groups = (self.device.as_ref().and_then(|d| d.work_group), here.device.as_ref().and_then(|d| d.work_group));
+        [
+            ("board", self.board.clone(), here.board.clone()),
+            ("CPU", text(&self.cpu_model), text(&here.cpu_model)),
+            ("number of threads", self.threads.to_string(), here.threads.to_string()),
+            ("list of CPUs", cpus(self), cpus(here)),
+            ("kind of vector instructions", self.simd.to_string(), here.simd.to_string()),
+            ("OpenCL device", name.0, name.1),
+            ("OpenCL platform", platform.0, platform.1),
+            ("OpenCL driver", driver.0, driver.1),
+            ("memory way", way.0, way.1),
+            ("work-group", group(groups.0), group(groups.1)),
+        ]
+        .into_iter()
+        .find(|(_, calibrated, here)| calibrated != here)
+        .map(|(what, calibrated, here)| Difference { what, calibrated, here })
+    }
+
+    /// The strategies that run here.
+    pub fn strategies(&self) -> &'static [Strategy] {
+        if self.device.is_some() { &Strategy::ALL } else { &Strategy::CPU }
+    }
+
+    /// Name of its calibration file: `<board>-<threads>t-<simd>[-<device>].toml`, of the device's name what is a letter or a digit.
+    pub fn file_name(&self) -> String {
+        let mut name = format!("{}-{}t-{}", self.board, self.threads, self.simd);
+        for word in self.device.iter().flat_map(|device| device.name.split(|c: char| !c.is_ascii_alphanumeric())).filter(|w| !w.is_empty())
+        {
+            name.push('-');
+            name.push_str(&word.to_ascii_lowercase());
+        }
+        // Some drivers tell their whole history in the name; file systems allow 255 bytes.
+        name.truncate(120);
+        format!("{name}.toml")
+    }
+}
+
+impl Calibration {
+    /// Reads and checks the calibration at `path`.
+    ///
+    /// # Errors
+    /// [`CalibrationError`] with the file, the line, the key and what is wrong.
+    pub fn load(path: &Path) -> Result<Self, CalibrationError> {
+        let file = path.display().to_string();
+        match fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, &file),
+            Err(source) => Err(CalibrationError::Read { file, source }),
+        }
+    }
+
+    /// Reads and checks a calibration from its text; `file` names it in errors.
+    ///
+    /// # Errors
+    /// As [`Calibration::load`].
+    pub fn parse(text: &str, file: &str) -> Result<Self, CalibrationError> {
+        /// The only key that every version has.
+        #[derive(Deserialize)]
+        struct Version {
+            schema: Option<i64>,
+        }
+        let refused = |error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| line_at(text, span.start));
+            CalibrationError::Parse { file: file.to_owned(), line, message: with_nearest(&error.message().trim().replace('\n', "; ")) }
+        };
+        let document = Document::parse(text).map_err(refused)?;
+        // Before the keys: those of another version may be other ones.
+        let Version { schema } = toml::from_str(text).map_err(refused)?;
+        if schema != Some(i64::from(SCHEMA)) {
+            return Err(CalibrationError::Version { file: file.to_owned(), line: document.line("schema"), found: schema });
+        }
+        let calibration: Self = toml::from_str(text).map_err(refused)?;
+        calibration.validate().map_err(|(key, reason)| CalibrationError::Check {
+            file: file.to_owned(),
+            line: document.line(&key),
+            key,
+            reason,
+        })?;
+        Ok(calibration)
+    }
+
+    /// The text of its file.
+    ///
+    /// # Errors
+    /// [`CalibrationError::Write`] where a value has no TOML.
+    pub fn to_toml(&self) -> Result<String, CalibrationError> {
+        const HEAD: &str = "# Written by `socbfs calibrate`; every search on the machine named in [identity] finds it again.\n\n";
+        Ok(format!("{HEAD}{}", toml::to_string(self)?))
+    }
+
+    /// Every key of the models and of power in the calibration at `path`, with value and line: for who wants to know what decides.
+    ///
+    /// # Errors
+    /// [`CalibrationError`] where the file can't be read.
+    pub fn entries(path: &Path) -> Result<Vec<Entry>, CalibrationError> {
+        let file = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|source| CalibrationError::Read { file: file.clone(), source })?;
+        let document = Document::parse(&text).map_err(|error| CalibrationError::Parse { file, line: 1, message: error.to_string() })?;
+        let decides = |entry: &Entry| ["model.", "model_zhang.", "power."].iter().any(|table| entry.key.starts_with(table));
+        Ok(document.entries(&[]).into_iter().filter(decides).collect())
+    }
+
+    /// The numbers of `strategy`.
+    pub fn strategy(&self, strategy: Strategy) -> Option<&StrategyNumbers> {
+        self.strategies.iter().find(|numbers| numbers.strategy == strategy)
+    }
+
+    /// Runs every check of the values; a failure is the path of the key and what is wrong.
+    fn validate(&self) -> Result<(), (String, String)> {
+        let refuse = |key: String, reason: String| Err((key, reason));
+        not_negative("made.seconds", Some(self.made.seconds))?;
+        if self.identity.threads == 0 {
+            return refuse("identity.threads".into(), "is 0".into());
+        }
+        for (place, numbers) in self.strategies.iter().enumerate() {
+            let key = |key: &str| format!("strategies[{place}].{key}");
+            if self.strategies[..place].iter().any(|other| other.strategy == numbers.strategy) {
+                return refuse(key("strategy"), format!("{} is there twice", numbers.strategy.name()));
+            }
+            for (name, value) in [
+                ("mean_mega_edges_per_s", numbers.mean_mega_edges_per_s),
+                ("first_quartile_mega_edges_per_s", numbers.first_quartile_mega_edges_per_s),
+                ("median_mega_edges_per_s", numbers.median_mega_edges_per_s),
+                ("third_quartile_mega_edges_per_s", numbers.third_quartile_mega_edges_per_s),
+                ("residual", numbers.residual),
+                ("residual_zhang", numbers.residual_zhang),
+            ] {
+                not_negative(&key(name), Some(value))?;
+            }
+            above_zero(&key("watts"), numbers.watts)?;
+        }
+        for &strategy in self.identity.strategies() {
+            let name = strategy.name();
+            if self.strategy(strategy).is_none() {
+                return refuse("strategies".into(), format!("{name} is missing"));
+            }
+            for (key, model) in [("model", &self.model), ("model_zhang", &self.model_zhang)] {
+                if model.of(strategy).is_none() {
+                    return refuse(key.into(), format!("has nothing of {name}"));
+                }
+            }
+        }
+        for (key, model) in [("model", &self.model), ("model_zhang", &self.model_zhang)] {
+            model.validate().map_err(|error| match error {
+                CostModelError::OutOfRange { key: term, value } => {
+                    (format!("{key}.{term}"), format!("is {value}; it must be a finite number, 0 or above"))
+                }
+                other => (key.to_owned(), other.to_string()),
+            })?;
+        }
+        if let Some(power) = &self.power {
+            above_zero("power.idle_watts", power.idle_watts)?;
+            not_negative("power.window_seconds", Some(power.window_seconds))?;
+        }
+        match (&self.identity.device, &self.device) {
+            (Some(_), None) => refuse("device".into(), "is missing, but identity.device names one".into()),
+            (None, Some(_)) => refuse("device".into(), "is there, but identity.device names none".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn not_negative(key: &str, value: Option<f64>) -> Result<(), (String, String)> {
+    match value.filter(|value| !value.is_finite() || *value < 0.0) {
+        Some(value) => Err((key.to_owned(), format!("is {value}; it must be a finite number, 0 or above"))),
+        None => Ok(()),
+    }
+}
+
+fn above_zero(key: &str, value: Option<f64>) -> Result<(), (String, String)> {
+    match value.filter(|value| !value.is_finite() || *value <= 0.0) {
+        Some(value) => Err((key.to_owned(), format!("is {value}; it must be a finite number above 0, or absent"))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        calibrate::{HandoverTimes, WayTimes},
+        policy::{Form, StrategyCost},
+    };
+
+    fn numbers(strategy: Strategy) -> StrategyNumbers {
+        StrategyNumbers {
+            strategy,
+            levels: 40,
+            fastest_levels: 7,
+            mean_mega_edges_per_s: 412.25,
+            first_quartile_mega_edges_per_s: 100.0,
+            median_mega_edges_per_s: 400.0,
+            third_quartile_mega_edges_per_s: 700.0,
+            residual: 0.25,
+            residual_zhang: 0.75,
+            watts: (strategy == Strategy::Tc).then_some(3.5),
+        }
+    }
+
+    fn model(form: Form, strategies: &[Strategy]) -> CostModel {
+        let mut model = CostModel { form, ..CostModel::default() };
+        for &strategy in strategies {
+            *model.of_mut(strategy) = Some(StrategyCost { fixed_ns: 0.1 + 0.2, frontier_edge_ns: 1e-3, ..StrategyCost::default() });
+        }
+        model
+    }
+
+    fn times() -> HandoverTimes {
+        HandoverTimes {
+            bytes: 1024,
+            first_to_device_ns: 1,
+            first_to_host_ns: 2,
+            to_device_ns: 3,
+            to_host_ns: 4,
+            least_both_ns: 5,
+            turns: 6,
+            pointer_moved: true,
+            device_fill_ns: 7,
+            host_read_ns: 8,
+        }
+    }
+
+    /// With every table and key that there is.
+    fn with_device() -> Calibration {
+        let way = WayTimes { way: Way::SvmFine, copies: false, sizes: vec![times()], problem: Some("too large".into()) };
+        Calibration {
+            schema: SCHEMA,
+            made: Made {
+                version: "0.1.0".into(),
+                commit: "abc+".into(),
+                date: "2026-11-21T12:00:00Z".into(),
+                command: vec!["socbfs".into(), "calibrate".into()],
+                seed: 9,
+                quick: true,
+                seconds: 12.5,
+            },
+            identity: Identity {
+                board: "odroid-xu4".into(),
+                cpu_model: Some("Cortex".into()),
+                kernel: Some("6.1".into()),
+                threads: 4,
+                cpus: vec![4, 5, 6, 7],
+                simd: Simd::Neon,
+                device: Some(OpenClIdentity {
+                    name: "Mali-T628".into(),
+                    platform: "ARM".into(),
+                    driver: "r12".into(),
+                    memory_way: Way::SvmFine,
+                    work_group: Some(64),
+                }),
+            },
+            model: model(Form::Full, &Strategy::ALL),
+            model_zhang: model(Form::Zhang, &Strategy::ALL),
+            strategies: Strategy::ALL.map(numbers).to_vec(),
+            power: Some(Power {
+                scope: "soc-rails".into(),
+                sensors: vec!["ina2xx:0-0040".into()],
+                idle_watts: Some(1.25),
+                window_seconds: 2.0,
+                graph: "kronecker scale=17".into(),
+            }),
+            device: Some(MeasuredDevice { launch_ns: Some(7), handover: HandoverTable { ways: vec![way] } }),
+            graphs: vec![GraphNumbers { graph: "grid".into(), vertices: 9, edges: 12, roots: 1, levels: 5 }],
+            mlp: Some(toml::Value::Table(toml::toml! { hidden = [[1.0, -2.5], [0.0, 3.0]] })),
+        }
+    }
+
+    fn without_device() -> Calibration {
+        let calibration = with_device();
+        Calibration {
+            identity: Identity { device: None, cpus: Vec::new(), kernel: None, ..calibration.identity },
+            model: model(Form::Full, &Strategy::CPU),
+            model_zhang: model(Form::Zhang, &Strategy::CPU),
+            strategies: Strategy::CPU.map(numbers).to_vec(),
+            power: None,
+            device: None,
+            mlp: None,
+            ..calibration
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for calibration in [with_device(), without_device()] {
+            let text = calibration.to_toml().unwrap();
+            assert_eq!(Calibration::parse(&text, "c.toml").unwrap(), calibration, "{text}");
+        }
+        // Where nothing was measured nothing stands, least of all a 0.
+        let text = without_device().to_toml().unwrap();
+        assert!(!text.contains("[power]") && !text.contains("[device]") && text.matches("watts").count() == 1, "{text}");
+    }
+
+    #[test]
+    fn what_can_not_be_used_is_refused_with_file_line_and_key() {
+        let good = with_device().to_toml().unwrap();
+        let line = |text: &str, start: &str| 1 + text.lines().position(|line| line.starts_with(start)).unwrap();
+        let replaced = |from: &str, to: &str| {
+            assert!(good.contains(from), "{from}");
+            good.replacen(from, to, 1)
+        };
+        for (text, start, words) in [
+            (replaced("schema = 1", "schema = 2"), "schema", &["schema 2", "reads schema 1"][..]),
+            (replaced("threads = 4", "threads = 0"), "threads", &["identity.threads", "is 0"]),
+            (replaced("threads = 4", "thread = 4"), "thread", &["did you mean `threads`?"]),
+            (replaced("mean_mega_edges_per_s = 412.25", "mean_mega_edges_per_s = nan"), "mean_mega", &["strategies[0].mean_mega", "NaN"]),
+            (replaced("residual = 0.25", "residual = inf"), "residual", &["strategies[0].residual", "inf"]),
+            (replaced("residual = 0.25", "residual = -0.25"), "residual", &["strategies[0].residual", "-0.25"]),
+            (replaced("watts = 3.5", "watts = 0.0"), "watts = 0", &["", "above 0, or absent"]),
+            (replaced("seconds = 12.5", "seconds = -1.0"), "seconds", &["made.seconds", "-1"]),
+            (replaced("idle_watts = 1.25", "idle_watts = nan"), "idle_watts", &["power.idle_watts"]),
+            (
+                replaced("frontier_edge_ns = 0.001", "frontier_edge_ns = nan"),
+                "frontier_edge_ns = nan",
+                &["model.tc.frontier_edge_ns", "NaN"],
+            ),
+            (
+                replaced("frontier_edge_ns = 0.001", "frontier_edge_ns = -2.0"),
+                "frontier_edge_ns = -2",
+                &["model.tc.frontier_edge_ns", "-2"],
+            ),
+            (replaced("form = \"full\"", "form = \"best\""), "form = \"best\"", &["best"]),
+            (replaced("strategy = \"bgc\"", "strategy = \"bg\""), "strategy", &["bg", "twice"]),
+            (replaced("simd = \"neon\"", "simd = \"mmx\""), "simd", &["mmx"]),
+            (replaced("board = \"odroid-xu4\"", "board = "), "board", &["file.toml"]),
+        ] {
+            let error = Calibration::parse(&text, "file.toml").unwrap_err().to_string();
+            assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
+            if !error.contains("twice") {
+                assert!(error.starts_with(&format!("file.toml:{}: ", line(&text, start))), "{start}: {error}");
+            }
+        }
+        let error = Calibration::parse("[made]\nversion = 'x'", "f").unwrap_err().to_string();
+        assert!(error.contains("no schema"), "{error}");
+        let missing = |change: fn(&mut Calibration)| {
+            let mut calibration = with_device();
+            change(&mut calibration);
+            Calibration::parse(&calibration.to_toml().unwrap(), "f").unwrap_err().to_string()
+        };
+        assert!(missing(|c| drop(c.strategies.pop())).contains("strategies: bgc is missing"));
+        assert!(missing(|c| c.model.tg = None).contains("model: has nothing of tg"));
+        assert!(missing(|c| c.model_zhang.bc = None).contains("model_zhang: has nothing of bc"));
+        assert!(missing(|c| c.device = None).contains("device: is missing"));
+        assert!(missing(|c| c.identity.device = None).contains("device: is there"));
+        assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(CalibrationError::Read { .. })));
+    }
+
+    #[test]
+    fn damaged_files_are_refused_or_read_but_never_panic() {
+        let text = without_device().to_toml().unwrap();
+        for (place, c) in text.char_indices() {
+            for damaged in [text[..place].to_owned(), format!("{}{}", &text[..place], &text[place + c.len_utf8()..])] {
+                if let Err(error) = Calibration::parse(&damaged, "damaged.toml") {
+                    assert!(error.to_string().starts_with("damaged.toml:"), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_machine_is_told_by_what_differs() {
+        let calibrated = with_device().identity;
+        assert_eq!(calibrated.difference(&calibrated), None);
+        assert_eq!(calibrated.difference(&Identity { kernel: Some("6.2".into()), ..calibrated.clone() }), None);
+        let device = |change: fn(&mut OpenClIdentity)| {
+            let mut device = calibrated.device.clone().unwrap();
+            change(&mut device);
+            Identity { device: Some(device), ..calibrated.clone() }
+        };
+        for (here, words) in [
+            (Identity { board: "odroid-n2".into(), ..calibrated.clone() }, "its board is odroid-xu4, here it is odroid-n2"),
+            (Identity { cpu_model: None, ..calibrated.clone() }, "its CPU is Cortex, here it is none"),
+            (Identity { threads: 8, ..calibrated.clone() }, "its number of threads is 4, here it is 8"),
+            (Identity { cpus: vec![], ..calibrated.clone() }, "its list of CPUs is 4,5,6,7, here it is not bound"),
+            (Identity { simd: Simd::Scalar, ..calibrated.clone() }, "its kind of vector instructions is neon, here it is scalar"),
+            (Identity { device: None, ..calibrated.clone() }, "its OpenCL device is Mali-T628, here it is none"),
+            (device(|d| d.name = "Mali-G52".into()), "its OpenCL device is Mali-T628, here it is Mali-G52"),
+            (device(|d| d.platform = "Clover".into()), "its OpenCL platform is ARM, here it is Clover"),
+            (device(|d| d.driver = "r13".into()), "its OpenCL driver is r12, here it is r13"),
+            (device(|d| d.memory_way = Way::Copy), "its memory way is svm-fine, here it is copy"),
+            (device(|d| d.work_group = None), "its work-group is 64, here it is by the kind of device"),
+        ] {
+            assert_eq!(calibrated.difference(&here).unwrap().to_string(), words);
+        }
+    }
+
+    #[test]
+    fn a_file_is_named_by_what_it_holds_for() {
+        let identity = with_device().identity;
+        assert_eq!(identity.file_name(), "odroid-xu4-4t-neon-mali-t628.toml");
+        assert_eq!(without_device().identity.file_name(), "odroid-xu4-4t-neon.toml");
+        let name = format!("pthread-../{}", "x".repeat(300));
+        let device = OpenClIdentity { name, ..identity.device.clone().unwrap() };
+        let long = Identity { device: Some(device), ..identity }.file_name();
+        assert!(long.len() < 130 && long.starts_with("odroid-xu4-4t-neon-pthread-xx") && !long.contains('/'), "{long}");
+    }
+}

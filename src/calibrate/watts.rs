@@ -1,0 +1,97 @@
+//! Power of each strategy: windows in which nothing but it runs.
+
+use std::time::{Duration, Instant};
+
+use socbfs_power::{Meter, Watts};
+
+use crate::{
+    bfs::Strategy,
+    graph::Vertex,
+    policy::{Policy, Replay, Runs},
+    search::{Search, SearchError},
+};
+
+/// How long a window of a strategy or of the idle machine is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PowerWindows {
+    /// Least length in seconds.
+    pub seconds: f64,
+    /// Fewest refreshes of the slowest counted sensor.
+    pub refreshes: u64,
+}
+
+impl PowerWindows {
+    /// A sensor that has gone has no more refreshes: a window does not wait for it for ever.
+    fn is_over(&self, passed: Duration, refreshes: u64) -> bool {
+        let seconds = passed.as_secs_f64();
+        seconds >= self.seconds && (refreshes >= self.refreshes || seconds >= 10.0 * self.seconds.max(1.0))
+    }
+}
+
+/// The powers measured.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StrategyPowers {
+    /// Of the idle machine (`None`: its window was not complete).
+    pub idle: Option<Watts>,
+    /// Of the machine while only this strategy runs.
+    pub strategies: Vec<(Strategy, Option<Watts>)>,
+    /// Why some are absent.
+    pub problem: Option<String>,
+}
+
+/// Measures the machine idle and then, for each of `strategies`, while searches from `roots` run in turn whose every level is by it.
+/// `finished` is called after each window. The search's policy is left changed.
+///
+/// # Errors
+/// [`SearchError`] where the search was not set up for a strategy, or a device fails.
+pub fn measure_power(
+    search: &mut Search<'_>,
+    roots: &[Vertex],
+    strategies: &[Strategy],
+    meter: &Meter,
+    windows: &PowerWindows,
+    mut finished: impl FnMut(),
+) -> Result<StrategyPowers, SearchError> {
+    let mut powers = StrategyPowers::default();
+    let idle = {
+        let (window, begin) = (meter.begin(), Instant::now());
+        while !windows.is_over(begin.elapsed(), meter.refreshes(&window)) {
+            std::thread::sleep(Duration::from_secs_f64(windows.seconds / 20.0));
+        }
+        meter.end(window)
+    };
+    finished();
+    powers.idle = idle.watts;
+    powers.problem = idle.problem;
+    if roots.is_empty() {
+        powers.problem = Some("there is nothing to search".to_owned());
+        return Ok(powers);
+    }
+    for &strategy in strategies {
+        search.set_policy(Policy::Replay(Replay::new(&[strategy.plan()])), Runs::Cpu)?;
+        // Warm, so that no page is touched and no kernel finished for the first time inside the window.
+        for &root in roots {
+            search.run_uncounted(root)?;
+        }
+        let (window, begin) = (meter.begin(), Instant::now());
+        let mut looked = Duration::ZERO;
+        'window: loop {
+            for &root in roots {
+                search.run_uncounted(root)?;
+                // The clock is read after every search; the sensors are asked only now and then once the time is up.
+                let passed = begin.elapsed();
+                if passed.as_secs_f64() >= windows.seconds && passed >= looked {
+                    looked = passed + Duration::from_millis(20);
+                    if windows.is_over(passed, meter.refreshes(&window)) {
+                        break 'window;
+                    }
+                }
+            }
+        }
+        let energy = meter.end(window);
+        finished();
+        powers.strategies.push((strategy, energy.watts));
+        powers.problem = powers.problem.or(energy.problem);
+    }
+    Ok(powers)
+}

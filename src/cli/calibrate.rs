@@ -1,0 +1,481 @@
+//! `socbfs calibrate`: what strategies cost on this machine.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use clap::{ArgMatches, Args, parser::ValueSource};
+
+use super::{
+    calibration::{self, CalibrationChoice},
+    config::SearchArgs,
+    device::Machine,
+    energy::{SensorArgs, converted},
+    error::Failure,
+    output::{Output, print},
+    progress::Progress,
+    say,
+};
+use crate::{
+    bench::{Build, Environment, RootSource, available_memory, roots},
+    bfs::Strategy,
+    calibrate::{
+        self, Calibration, GraphNumbers, LevelTable, Made, MeasuredDevice, MeasuredGraph, Partial, PartialHeader, Power, PowerWindows,
+        SCHEMA, StrategyPowers, TRAINING_GRAPHS, Turns, fit, fit_zhang, held_out, measure_levels, measure_power, numbers, training_graph,
+    },
+    graph::{BuildOptions, Layout, Vertex},
+    input::generate::Generator,
+    policy::{Objective, Policy, Runs},
+    report::{self, CalibrationReport},
+    search::Search,
+    stats::Summary,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs calibrate                       some 15 minutes; every later search finds the result
+  socbfs calibrate --quick               a minute and a half
+  socbfs calibrate --device gpu          with whatever OpenCL has as GPU
+  socbfs calibrate -o here.toml && socbfs bench --calibration here.toml
+
+Interrupted by Ctrl-C, it keeps what it measured (FILE.partial), and the next call
+goes on from there.";
+
+/// Measure what every strategy costs on this machine, for `auto`
+///
+/// Searches generated graphs (the training set of Zhang et al. 2018, section 3.2, and as many of low degree, small ones and grids), every
+/// level by every strategy, and fits the cost model by which `auto` decides from then on. Where a power sensor is found, the power of each
+/// strategy is measured as well, for `--objective energy`. The calibration holds for this board, processor, OpenCL driver, number of
+/// threads and vector instructions; for others calibrate again with their flags.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CalibrateArgs {
+    /// Take less than 2 minutes instead of less than 20
+    #[arg(long)]
+    quick: bool,
+
+    /// Where to write the calibration [default: where searches look for it: ~/.config/socbfs/calibration/]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Measure at most so many graphs
+    #[arg(long, value_name = "N", default_value_t = TRAINING_GRAPHS as u16, value_parser = clap::value_parser!(u16).range(2..=TRAINING_GRAPHS as i64))]
+    graphs: u16,
+
+    /// Seed of the training set
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MOST_SEED))]
+    seed: u64,
+
+    /// Time to spend on graphs: 90s, 10m [default: 15m; 80s with --quick]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    budget: Option<Duration>,
+
+    #[command(flatten)]
+    search: SearchArgs,
+
+    #[command(flatten)]
+    sensors: SensorArgs,
+
+    /// Write the calibration and its worth as JSON ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.strip_suffix('m') {
+        Some(number) => (number, 60.0),
+        None => (text.strip_suffix('s').unwrap_or(text), 1.0),
+    };
+    match number.parse::<f64>().map(|number| number * unit) {
+        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("not a time from 0.1s to a day, as in 90s or 10m".to_owned()),
+    }
+}
+
+/// The largest whole number of TOML.
+const MOST_SEED: u64 = i64::MAX as u64;
+
+/// How much care is taken.
+#[derive(Clone, Copy)]
+struct Care {
+    /// Time for graphs, power left out.
+    budget: Duration,
+    /// Roots of each graph.
+    roots: usize,
+    turns: Turns,
+    power: PowerWindows,
+}
+
+/// Graphs measured whatever the time: fewer can't be fitted.
+const LEAST_GRAPHS: usize = 4;
+
+/// Roots tried for each that is kept: those that reach most.
+const TRIED: usize = 3;
+
+/// Bytes of memory that an edge needs at most while a graph is built and searched: the list, the layout twice, a device's copy.
+const BYTES_PER_EDGE: u64 = 64;
+
+pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    for flag in ["policy", "calibration", "objective"] {
+        if matches.value_source(flag) == Some(ValueSource::CommandLine) {
+            return Err(Failure::new(format!("calibrate measures every strategy: --{flag} says nothing here"))
+                .cure("--output says where the calibration goes"));
+        }
+    }
+    let mut config = arguments.search.resolve(matches)?;
+    // What the environment says for searches is none of this command's business either.
+    config.policy.value = Policy::Auto;
+    config.calibration.value = CalibrationChoice::Off;
+    config.objective.value = Objective::Time;
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let meter = arguments.sensors.meter(converted(&config.profile.board.power)?.as_ref())?;
+    config.apply()?;
+    let machine = config.machine()?;
+    let identity = config.identity(machine.device.as_ref().map(|(device, way)| (device.info(), *way)));
+    let file = arguments.file(&identity.file_name())?;
+    let output = Output::open(&file)?;
+
+    let mut partial_name = file.clone().into_os_string();
+    partial_name.push(".partial");
+    let build = format!("{} {}", Build::THIS.version, Build::THIS.commit);
+    let header = PartialHeader::new(build, identity.clone(), arguments.seed, arguments.quick);
+    let (mut partial, mut graphs, reason) = Partial::open(Path::new(&partial_name), &header)?;
+    if let Some(reason) = reason {
+        say(&format!("begun anew: {} holds measurements, but {reason}", Path::new(&partial_name).display()));
+    } else if !graphs.is_empty() {
+        say(&format!("going on after {} graphs measured before ({})", graphs.len(), Path::new(&partial_name).display()));
+    }
+
+    let strategies = identity.strategies();
+    let mut care = arguments.care();
+    let mut for_power = 0.0;
+    if let Ok(meter) = &meter {
+        let slowest = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh).max().unwrap_or_default();
+        let window = care.power.seconds.max(care.power.refreshes as f64 * slowest.as_secs_f64());
+        for_power = window * (strategies.len() + 1) as f64;
+        if arguments.budget.is_none() {
+            care.budget = care.budget.saturating_sub(Duration::from_secs_f64(for_power)).max(care.budget / 2);
+        }
+    }
+    arguments.measure(&machine, strategies, &care, for_power, &mut partial, &mut graphs)?;
+
+    let tables: Vec<LevelTable> = graphs.iter().flat_map(|graph| graph.tables.iter().cloned()).collect();
+    let (Some(mut model), Some(mut model_zhang)) = (fit(&tables), fit_zhang(&tables)) else {
+        return Err(Failure::new(format!("{} graphs are too few to fit a model to", graphs.len()))
+            .cure("call it again with more time: --budget, --graphs; it goes on where it stopped"));
+    };
+    let mut strategy_numbers = numbers(&tables, strategies, &model, &model_zhang);
+    let mut power = None;
+    match meter {
+        Ok(meter) => {
+            let progress = Progress::still("Measuring power", strategies.len() as u64 + 1);
+            let (graph, powers) = arguments.power(&machine, strategies, &meter, &care.power, &progress)?;
+            drop(progress);
+            if let Some(problem) = &powers.problem {
+                log::warn!("power is not known of everything: {problem}");
+            }
+            for (strategy, watts) in powers.strategies {
+                let watts = watts.map(|watts| watts.0);
+                for numbers in strategy_numbers.iter_mut().filter(|numbers| numbers.strategy == strategy) {
+                    numbers.watts = watts;
+                }
+                for cost in [&mut model, &mut model_zhang].into_iter().filter_map(|model| model.of_mut(strategy).as_mut()) {
+                    cost.watts = watts;
+                }
+            }
+            power = Some(Power {
+                scope: meter.scope().to_owned(),
+                sensors: meter.sensors(),
+                idle_watts: powers.idle.map(|watts| watts.0),
+                window_seconds: care.power.seconds,
+                graph,
+            });
+        }
+        Err(unavailable) => log::info!("no power: {}", unavailable.reason().unwrap_or("no sensor")),
+    }
+    let device = machine.device.as_ref().map(|(device, _)| {
+        let handover = if arguments.quick { calibrate::measure_quickly(device) } else { calibrate::measure(device) };
+        let launch_ns = handover.ways.iter().filter_map(|way| way.sizes.first()).map(|times| times.device_fill_ns).min();
+        MeasuredDevice { launch_ns, handover }
+    });
+    let environment = Environment::read(Path::new("/"));
+    let by_graph: Vec<&[LevelTable]> = graphs.iter().map(|graph| &graph.tables[..]).collect();
+    let gain = held_out(&by_graph);
+    let calibration = Calibration {
+        schema: SCHEMA,
+        made: Made {
+            version: Build::THIS.version.to_owned(),
+            commit: Build::THIS.commit.to_owned(),
+            date: environment.time,
+            command: environment.command,
+            seed: arguments.seed,
+            quick: arguments.quick,
+            seconds: graphs.iter().map(|graph| graph.seconds).sum(),
+        },
+        identity,
+        model,
+        model_zhang,
+        strategies: strategy_numbers,
+        power,
+        device,
+        graphs: graphs.iter().map(graph_numbers).collect(),
+        mlp: kept_mlp(&file),
+    };
+    let failed = |error| Failure::because("", &error);
+    let text = calibration.to_toml().map_err(failed)?;
+    // What can't be read again must not be left for later searches to stumble over.
+    Calibration::parse(&text, &file.display().to_string()).map_err(failed)?;
+    output.finish(|out| out.write_all(text.as_bytes()))?;
+    partial.remove();
+    let report = CalibrationReport { file: file.display().to_string(), calibration, gain };
+    if let Some(json) = json {
+        let to_stdout = matches!(json, Output::Stdout);
+        json.finish(|out| {
+            serde_json::to_writer(&mut *out, &report)?;
+            out.write_all(b"\n")
+        })?;
+        if to_stdout {
+            return Ok(());
+        }
+    }
+    print(&report::calibration(&report))
+}
+
+/// The network that `file` holds, if it is a calibration: it was trained apart, and is not what is measured anew.
+fn kept_mlp(file: &Path) -> Option<toml::Value> {
+    Calibration::load(file).ok()?.mlp
+}
+
+fn graph_numbers(graph: &MeasuredGraph) -> GraphNumbers {
+    GraphNumbers {
+        graph: graph.graph.clone(),
+        vertices: graph.vertices,
+        edges: graph.edges,
+        roots: graph.tables.len(),
+        levels: graph.tables.iter().map(|table| table.levels.len()).sum(),
+    }
+}
+
+impl CalibrateArgs {
+    /// Where the calibration goes; the folder of the user's calibrations is made.
+    fn file(&self, name: &str) -> Result<PathBuf, Failure> {
+        if let Some(file) = &self.output {
+            if file == Path::new("-") {
+                return Err(Failure::new("a calibration goes to a file, not to standard output").cure("--json - prints it as JSON"));
+            }
+            return Ok(file.clone());
+        }
+        let folder = calibration::folder()
+            .ok_or_else(|| Failure::new("there is no folder for calibrations: HOME is not set").cure("name a file with --output"))?;
+        fs::create_dir_all(&folder)
+            .map_err(|error| Failure::because(&format!("can't make {}", folder.display()), &error).cure("name a file with --output"))?;
+        Ok(folder.join(name))
+    }
+
+    fn care(&self) -> Care {
+        let (budget, roots, turns, patience, seconds, refreshes) =
+            if self.quick { (80.0, 1, 3, 1.0, 1.5, 10) } else { (900.0, 2, 5, 4.0, 5.0, 50) };
+        let budget = self.budget.unwrap_or(Duration::from_secs_f64(budget));
+        // Of little time no graph takes a large part.
+        let patience = Duration::from_secs_f64(patience).min(budget / 16);
+        let power = PowerWindows { seconds: f64::min(seconds, budget.as_secs_f64() / 8.0), refreshes };
+        Care { budget, roots, turns: Turns { turns, patience }, power }
+    }
+
+    /// Measures graphs until the time is up.
+    fn measure(
+        &self,
+        machine: &Machine,
+        strategies: &[Strategy],
+        care: &Care,
+        for_power: f64,
+        partial: &mut Partial,
+        graphs: &mut Vec<MeasuredGraph>,
+    ) -> Result<(), Failure> {
+        let most_scale = most_scale(available_memory(Path::new("/")));
+        let budget = care.budget.as_secs_f64();
+        let progress = Progress::still("Calibrating", budget as u64 + 1);
+        // A driver builds kernels at their first use, which takes longer than many a graph.
+        let begin = Instant::now();
+        let warm = Generator::Uniform { vertices: 256, edges: 1024, seed: self.seed };
+        self.measured(machine, strategies, &Care { turns: Turns { turns: 1, ..care.turns }, ..*care }, 0, &warm)?;
+        let warm_up = begin.elapsed().as_secs_f64();
+        let mut place = graphs.last().map_or(0, |graph| graph.place + 1);
+        while place < usize::from(self.graphs) {
+            let spent: f64 = graphs.iter().map(|graph| graph.seconds).sum();
+            let left = (budget - warm_up - spent).max(0.0);
+            progress.between_saying(spent as u64, format!("Calibrating: {} graphs, {} left", graphs.len(), clock(left + for_power)));
+            let generator = training_graph(place, self.seed, most_scale);
+            let is_needed = graphs.len() < LEAST_GRAPHS;
+            if left <= 0.0 && !is_needed {
+                break;
+            }
+            // A graph that would take longer than there is time is passed over for smaller ones.
+            if is_needed || expected_seconds(&generator, graphs).is_none_or(|expected| expected <= left) {
+                if let Some(graph) = self.measured(machine, strategies, care, place, &generator)? {
+                    log::info!("{}: {:.1} s", graph.graph, graph.seconds);
+                    partial.add(&graph)?;
+                    graphs.push(graph);
+                }
+            }
+            place += 1;
+        }
+        Ok(())
+    }
+
+    /// Measures one graph. `None`: it has no edges, or does not fit the device.
+    fn measured(
+        &self,
+        machine: &Machine,
+        strategies: &[Strategy],
+        care: &Care,
+        place: usize,
+        generator: &Generator,
+    ) -> Result<Option<MeasuredGraph>, Failure> {
+        let begin = Instant::now();
+        let layout = self.layout(generator)?;
+        let mut search = match Search::new(&layout, &machine.options) {
+            Ok(search) => search,
+            // One that a device has no room for says nothing of the others.
+            Err(error) if machine.device.is_some() => {
+                log::warn!("{generator} is left out: {}", Failure::from(error));
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut tables = Vec::with_capacity(care.roots);
+        for root in self.roots(&layout, &mut search, care.roots)? {
+            tables.push(measure_levels(&mut search, root, strategies, &care.turns)?);
+        }
+        if tables.is_empty() {
+            return Ok(None);
+        }
+        let stats = layout.stats();
+        let (vertices, edges) = (stats.vertices, stats.listed);
+        Ok(Some(MeasuredGraph { place, graph: generator.to_string(), vertices, edges, seconds: begin.elapsed().as_secs_f64(), tables }))
+    }
+
+    fn layout(&self, generator: &Generator) -> Result<Layout, Failure> {
+        let failed = |error: &dyn std::error::Error| Failure::new(format!("can't generate {generator}: {error}"));
+        let edges = generator.generate(&|_| ()).map_err(|error| failed(&error))?;
+        Layout::build(&edges, &BuildOptions::default()).map_err(|error| failed(&error))
+    }
+
+    /// Of several drawn, those from which most is reached: a search that ends at once says nothing.
+    fn roots(&self, layout: &Layout, search: &mut Search<'_>, count: usize) -> Result<Vec<Vertex>, Failure> {
+        let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
+        let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), TRIED * count, seeds);
+        search.set_policy(Policy::Auto, Runs::Cpu)?;
+        let mut reached = Vec::with_capacity(drawn.len());
+        for root in drawn {
+            reached.push((search.run(root)?.reached, root));
+        }
+        reached.sort_by_key(|(reached, _)| std::cmp::Reverse(*reached));
+        reached.truncate(count);
+        Ok(reached.into_iter().map(|(_, root)| root).collect())
+    }
+
+    /// The power of each strategy, on a graph as large as those of the training set are in the middle.
+    fn power(
+        &self,
+        machine: &Machine,
+        strategies: &[Strategy],
+        meter: &socbfs_power::Meter,
+        windows: &PowerWindows,
+        progress: &Progress,
+    ) -> Result<(String, StrategyPowers), Failure> {
+        let scale = most_scale(available_memory(Path::new("/"))).min(17);
+        let generator = Generator::Kronecker { scale, edge_factor: 16, seed1: self.seed, seed2: self.seed.wrapping_add(1) };
+        let layout = self.layout(&generator)?;
+        let mut search = Search::new(&layout, &machine.options)?;
+        let roots = self.roots(&layout, &mut search, 4)?;
+        let mut done = 0;
+        let powers = measure_power(&mut search, &roots, strategies, meter, windows, || {
+            done += 1;
+            progress.between(done);
+        })?;
+        Ok((generator.to_string(), powers))
+    }
+}
+
+/// Edges of a graph, about.
+fn edges(generator: &Generator) -> u64 {
+    match *generator {
+        Generator::Grid { width, height, .. } => 2 * width * height,
+        _ => generator.work(),
+    }
+}
+
+/// How long a graph should take, by what edges of its kind have taken in the middle. (`None`: nothing of its kind was measured.)
+fn expected_seconds(generator: &Generator, graphs: &[MeasuredGraph]) -> Option<f64> {
+    let is_grid = |name: &str| name.starts_with("grid");
+    let kind = is_grid(&generator.to_string());
+    let per_edge = |at_least: u64| -> Vec<f64> {
+        let alike = graphs.iter().filter(|graph| is_grid(&graph.graph) == kind && graph.edges >= at_least);
+        alike.map(|graph| graph.seconds / graph.edges.max(1) as f64).collect()
+    };
+    // Small graphs are dear by the edge; those of a similar size tell more.
+    let alike = Some(per_edge(edges(generator) / 4)).filter(|alike| !alike.is_empty()).unwrap_or_else(|| per_edge(0));
+    Some(Summary::of(&alike)?.median * edges(generator) as f64)
+}
+
+/// The largest scale whose graph of 16 edges per vertex takes no more than half of the memory at hand.
+fn most_scale(available: Option<u64>) -> u32 {
+    let edges = available.unwrap_or(1 << 30) / 2 / BYTES_PER_EDGE;
+    (edges / 16).max(1).ilog2().min(19)
+}
+
+/// "1 min 20 s".
+fn clock(seconds: f64) -> String {
+    let seconds = seconds.ceil() as u64;
+    if seconds < 60 { format!("{seconds} s") } else { format!("{} min {} s", seconds / 60, seconds % 60) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(parse_time("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_time("20m"), Ok(Duration::from_secs(1200)));
+        for bad in ["", "m", "-3s", "nan", "0", "1h", "90000"] {
+            assert!(parse_time(bad).is_err(), "{bad}");
+        }
+        assert_eq!((clock(59.2), clock(61.0)), ("60 s".replace("60 s", "1 min 0 s"), "1 min 1 s".to_owned()));
+    }
+
+    #[test]
+    fn scales_fit_the_memory() {
+        assert_eq!(most_scale(Some(64 << 30)), 19);
+        assert_eq!(most_scale(Some(1 << 30)), 19);
+        assert_eq!(most_scale(Some(512 << 20)), 18);
+        assert_eq!(most_scale(Some(64 << 20)), 15);
+        assert_eq!(most_scale(Some(0)), 0);
+    }
+
+    #[test]
+    fn what_a_graph_takes_is_told_from_those_of_its_kind_and_size() {
+        let graph =
+            |graph: &str, edges, seconds| MeasuredGraph { place: 0, graph: graph.into(), vertices: 9, edges, seconds, tables: Vec::new() };
+        let uniform = |edges| Generator::Uniform { vertices: 1024, edges, seed: 1 };
+        let measured = [
+            graph("uniform a", 1000, 1.0),
+            graph("uniform b", 100_000, 2.0),
+            graph("rmat", 100_000, 3.0),
+            graph("rmat", 100_000, 90.0),
+            graph("grid c", 1000, 50.0),
+        ];
+        assert_eq!(expected_seconds(&uniform(1000), &[]), None);
+        // One that was disturbed does not count.
+        assert!((expected_seconds(&uniform(400_000), &measured).unwrap() - 12.0).abs() < 1e-9);
+        // Of such a size there is none: all count, and the middle is between b's 2 and the undisturbed 3.
+        let all = [1e-3, 2e-5, 3e-5, 9e-4];
+        let middle = Summary::of(&all).unwrap().median;
+        assert!((expected_seconds(&uniform(1_000_000), &measured).unwrap() - 1e6 * middle).abs() < 1e-6);
+        assert_eq!(expected_seconds(&Generator::Grid { width: 5, height: 5, deletion: 0.0, seed: 1 }, &measured[..4]), None);
+    }
+}

@@ -1,0 +1,267 @@
+//! The calibration in force: the one asked for, or the one of this machine and these settings.
+
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+    sync::Once,
+};
+
+use super::{
+    config::{Origin, SearchConfig},
+    error::Failure,
+};
+use crate::{
+    bench::{CalibrationRecord, Environment},
+    bfs::Strategy,
+    calibrate::{Calibration, CalibrationError, Identity, OpenClIdentity},
+    engine::Simd,
+    memory::Way,
+    opencl::DeviceInfo,
+    policy::{CostModel, Form, Objective, Policy},
+};
+
+/// Which calibration to take.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum CalibrationChoice {
+    /// The one of this machine and these settings, if there is one.
+    #[default]
+    Auto,
+    /// None.
+    Off,
+    /// This file.
+    File(PathBuf),
+}
+
+impl From<&str> for CalibrationChoice {
+    fn from(text: &str) -> Self {
+        match text {
+            "auto" => Self::Auto,
+            "off" => Self::Off,
+            file => Self::File(file.into()),
+        }
+    }
+}
+
+/// A calibration that holds here.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) calibration: Calibration,
+    pub(super) file: PathBuf,
+}
+
+impl Found {
+    /// What a record says of it.
+    pub(super) fn record(&self) -> CalibrationRecord {
+        let made = &self.calibration.made;
+        CalibrationRecord {
+            file: self.file.display().to_string(),
+            date: made.date.clone(),
+            commit: made.commit.clone(),
+            form: self.calibration.model.form,
+        }
+    }
+}
+
+/// The folder of the user's calibrations: `$XDG_CONFIG_HOME/socbfs/calibration`, else `~/.config/socbfs/calibration`. `None` where
+/// neither is known.
+pub(super) fn folder() -> Option<PathBuf> {
+    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = match variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute()) {
+        Some(base) => base,
+        None => variable("HOME")?.join(".config"),
+    };
+    Some(base.join("socbfs/calibration"))
+}
+
+/// A calibration error with its cure.
+pub(super) fn failure(error: &CalibrationError) -> Failure {
+    let failure = Failure::because("", error);
+    match error {
+        CalibrationError::Read { .. } => failure.cure("check the path; `socbfs calibrate -o FILE` writes one"),
+        _ => failure.cure("`socbfs calibrate` makes a new one; --calibration off does without"),
+    }
+}
+
+impl SearchConfig {
+    /// What a calibration has to be of to hold here, with this device used in this way beside the CPU.
+    pub(super) fn identity(&self, device: Option<(&DeviceInfo, Way)>) -> Identity {
+        let environment = Environment::read(Path::new("/"));
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        Identity {
+            board: self.profile.name().to_owned(),
+            cpu_model: environment.cpu.model,
+            kernel: environment.system.kernel,
+            threads: if self.threads.value == 0 { available } else { self.threads.value },
+            cpus: self.cpus.value.numbers().to_vec(),
+            simd: self.simd.value.unwrap_or_else(Simd::detect),
+            device: device.map(|(info, memory_way)| OpenClIdentity {
+                name: info.name.clone(),
+                platform: info.platform.clone(),
+                driver: info.driver.clone(),
+                memory_way,
+                work_group: self.work_group.value,
+            }),
+        }
+    }
+
+    /// The calibration for searches with `device` beside the CPU, which uses memory in this way if that is given (else as the calibration
+    /// says).
+    pub(super) fn calibration(&self, device: Option<(&DeviceInfo, Option<Way>)>) -> Result<Option<Found>, Failure> {
+        let mut here = self.identity(device.map(|(info, way)| (info, way.unwrap_or(Way::Copy))));
+        let file = match &self.calibration.value {
+            CalibrationChoice::Off => return Ok(None),
+            CalibrationChoice::File(file) => file.clone(),
+            CalibrationChoice::Auto => match folder().map(|folder| folder.join(here.file_name())) {
+                Some(file) => file,
+                None => return Ok(None),
+            },
+        };
+        let calibration = match Calibration::load(&file) {
+            Ok(calibration) => calibration,
+            Err(CalibrationError::Read { source, .. })
+                if source.kind() == io::ErrorKind::NotFound && self.calibration.value == CalibrationChoice::Auto =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(failure(&error)),
+        };
+        // Where nobody says how memory is shared, the calibration does.
+        if let (Some((info, None)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
+            if calibrated.memory_way.offered(info) {
+                here.memory_way = calibrated.memory_way;
+            }
+        }
+        if let Some(difference) = calibration.identity.difference(&here) {
+            static TOLD: Once = Once::new();
+            TOLD.call_once(|| {
+                log::warn!("calibration {} is not used: {difference}; `socbfs calibrate` makes a new one", file.display());
+            });
+            return Ok(None);
+        }
+        Ok(Some(Found { calibration, file }))
+    }
+
+    /// Whether the policy is one that a calibration says more of.
+    pub(super) fn wants_calibration(&self) -> bool {
+        matches!(self.policy.value, Policy::Auto | Policy::CostModel(_))
+    }
+
+    /// `policy` with what the calibration and the objective add to it.
+    pub(super) fn calibrated(&self, policy: Policy, found: Option<&Found>, with_device: bool) -> Result<Policy, Failure> {
+        let objective = self.objective.value;
+        let calibration = found.map(|found| &found.calibration);
+        let model = match (&self.policy.value, calibration) {
+            (Policy::Auto, Some(calibration)) => calibration.model,
+            (Policy::Auto, None) if objective == Objective::Time => return Ok(policy),
+            (Policy::Auto, None) => CostModel::shipped(Form::Full),
+            (Policy::CostModel(named), Some(calibration)) if named.form == Form::Zhang => calibration.model_zhang,
+            (Policy::CostModel(_), Some(calibration)) => calibration.model,
+            (Policy::CostModel(named), None) => **named,
+            _ if objective == Objective::Time => return Ok(policy),
+            (other, _) => {
+                return Err(Failure::new(format!("--objective {objective} is for the cost model, and the policy is {other}"))
+                    .cure("leave --policy away, or take --policy cost-model"));
+            }
+        };
+        let mut model = CostModel { objective, ..model };
+        for strategy in Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() && !with_device) {
+            *model.of_mut(strategy) = None;
+        }
+        if objective != Objective::Time {
+            self.power_into(&mut model, found)?;
+        }
+        Ok(Policy::CostModel(Box::new(model)))
+    }
+
+    /// Sets the power of each strategy of `model`: what the calibration measured, else what the board profile says.
+    fn power_into(&self, model: &mut CostModel, found: Option<&Found>) -> Result<(), Failure> {
+        let board = &self.profile.board.power.watts;
+        let measured = found.is_some_and(|found| found.calibration.power.is_some());
+        let mut missing = Vec::new();
+        for strategy in Strategy::ALL {
+            let Some(cost) = model.of_mut(strategy) else { continue };
+            // All from one place: what a sensor of the board measures and what a paper printed of another one don't compare.
+            if !measured {
+                cost.watts = match strategy {
+                    Strategy::Tc => board.tc,
+                    Strategy::Tg => board.tg,
+                    Strategy::Tgm => board.tgm,
+                    Strategy::Bc => board.bc,
+                    Strategy::Bg => board.bg,
+                    Strategy::Bgc => board.bgc,
+                };
+            }
+            if cost.watts.is_none() {
+                missing.push(strategy.name());
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let place = match found {
+            Some(found) => format!("neither calibration {} nor board profile {}", found.file.display(), self.profile.place),
+            None => format!("there is no calibration, and board profile {} does not", self.profile.place),
+        };
+        let tells = if found.is_some() { "tells" } else { "tell" };
+        Err(Failure::new(format!(
+            "--objective {} needs the power of every strategy: {place} {tells} that of {}",
+            self.objective.value,
+            missing.join(", ")
+        ))
+        .cure("`socbfs calibrate` measures it where `socbfs sensors` finds a sensor; else write [power.watts] into a board profile"))
+    }
+
+    /// The calibration that a search would take, without opening a device.
+    pub(super) fn calibration_in_force(&self) -> Result<Option<Found>, Failure> {
+        if !self.wants_calibration() {
+            return Ok(None);
+        }
+        // A device that can't be had is the business of the search.
+        let found = self.chosen().unwrap_or_default();
+        self.calibration(found.first().map(|info| (info, self.way_asked(info))))
+    }
+
+    /// Finds out before the work begins what a search would be refused for: a calibration that can't be read, powers that are not known.
+    pub(super) fn check_calibration(&self) -> Result<(), Failure> {
+        if let CalibrationChoice::File(file) = &self.calibration.value {
+            Calibration::load(file).map_err(|error| failure(&error))?;
+        }
+        if self.objective.value == Objective::Time {
+            return Ok(());
+        }
+        let found = self.calibration_in_force()?;
+        let with_device = found.as_ref().is_some_and(|found| found.calibration.identity.device.is_some());
+        self.calibrated(self.policy.value.clone(), found.as_ref(), with_device).map(|_| ())
+    }
+
+    /// The calibration in words, with its origin.
+    pub(super) fn calibration_shown(&self, found: Option<&Found>) -> (String, Origin) {
+        match (&self.calibration.value, found) {
+            (CalibrationChoice::Off, _) => ("off".to_owned(), self.calibration.origin),
+            (CalibrationChoice::File(_), Some(found)) => (found.file.display().to_string(), self.calibration.origin),
+            (CalibrationChoice::Auto, Some(found)) => (found.file.display().to_string(), Origin::Calibration),
+            (CalibrationChoice::File(file), None) => (format!("{} (not used)", file.display()), self.calibration.origin),
+            (CalibrationChoice::Auto, None) => ("none".to_owned(), self.calibration.origin),
+        }
+    }
+
+    /// The policy in words, with its origin, as a search with this calibration has it.
+    pub(super) fn policy_in_force(&self, found: Option<&Found>) -> (String, Origin) {
+        match (&self.policy.value, found) {
+            (Policy::Auto, Some(_)) => ("cost-model".to_owned(), Origin::Calibration),
+            _ => (self.policy_text(), self.policy.origin),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_auto_off_or_a_file() {
+        assert_eq!(CalibrationChoice::from("auto"), CalibrationChoice::Auto);
+        assert_eq!(CalibrationChoice::from("off"), CalibrationChoice::Off);
+        assert_eq!(CalibrationChoice::from("./off"), CalibrationChoice::File("./off".into()));
+    }
+}

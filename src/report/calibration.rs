@@ -1,0 +1,85 @@
+//! A calibration for people.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::{
+    numbers::{counted, mteps, seconds},
+    policies::aligned,
+};
+use crate::calibrate::{Calibration, Gain, StrategyNumbers};
+
+/// Everything that `socbfs calibrate` found out.
+#[derive(Debug, Serialize)]
+pub struct CalibrationReport {
+    /// The file it was written to.
+    pub file: String,
+    /// Its content.
+    pub calibration: Calibration,
+    /// What the model is worth on graphs held out of the fit (`None`: there were too few graphs).
+    pub gain: Option<Gain>,
+}
+
+const COLUMNS: [&str; 8] = ["strategy", "mean speed", "quartiles, MTEPS", "levels", "fastest at", "residual", "by Zhang", "power"];
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn cells(numbers: &StrategyNumbers, levels: usize) -> Vec<String> {
+    vec![
+        numbers.strategy.name().to_owned(),
+        mteps(1e6 * numbers.mean_mega_edges_per_s),
+        format!(
+            "{:.1} .. {:.1} .. {:.1}",
+            numbers.first_quartile_mega_edges_per_s, numbers.median_mega_edges_per_s, numbers.third_quartile_mega_edges_per_s
+        ),
+        numbers.levels.to_string(),
+        percent(numbers.fastest_levels as f64 / levels.max(1) as f64),
+        percent(numbers.residual),
+        percent(numbers.residual_zhang),
+        numbers.watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W")),
+    ]
+}
+
+/// The summary table.
+pub fn calibration(report: &CalibrationReport) -> String {
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = write(&mut text, report);
+    text
+}
+
+fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
+    let Calibration { identity, made, graphs, strategies, power, .. } = &report.calibration;
+    let device = identity.device.as_ref().map_or_else(String::new, |device| format!(", {} by {}", device.name, device.memory_way));
+    writeln!(out, "{}, {}, {}{device}", identity.board, counted(identity.threads as u64, "thread", "threads"), identity.simd)?;
+    let (roots, levels) = (graphs.iter().map(|graph| graph.roots).sum::<usize>(), graphs.iter().map(|graph| graph.levels).sum::<usize>());
+    writeln!(
+        out,
+        "{}, {}, {}, measured in {}\n",
+        counted(graphs.len() as u64, "graph", "graphs"),
+        counted(roots as u64, "root", "roots"),
+        counted(levels as u64, "level", "levels"),
+        seconds(made.seconds)
+    )?;
+    aligned(out, &COLUMNS, &strategies.iter().map(|numbers| cells(numbers, levels)).collect::<Vec<_>>())?;
+    writeln!(out)?;
+    if let Some(power) = power {
+        let idle = power.idle_watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W"));
+        writeln!(out, "power: {} by {}; idle {idle}", power.scope, power.sensors.join(" + "))?;
+    }
+    match &report.gain {
+        Some(gain) => writeln!(
+            out,
+            "on graphs held out of the fit: {} beyond the per-level oracle (worst {}); by Zhang's form {} (worst {})",
+            percent(gain.regret),
+            percent(gain.worst_regret),
+            percent(gain.regret_zhang),
+            percent(gain.worst_regret_zhang)
+        )?,
+        None => writeln!(out, "too few graphs to hold some out of the fit")?,
+    }
+    writeln!(out, "written to {}", report.file)
+}

@@ -1,0 +1,237 @@
+//! `socbfs calibrate` as a user meets it: what it writes, who finds it again, what an interruption leaves.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A user without any settings, whose home is a folder of this test.
+struct User(TempDir);
+
+impl User {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn socbfs(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
+        for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "DEVICE", "OBJECTIVE", "CALIBRATION", "LOG"] {
+            command.env_remove(format!("SOCBFS_{name}"));
+        }
+        command.env_remove("XDG_CONFIG_HOME").env("HOME", self.0.path()).env("SOCBFS_ENERGY", "off").args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.socbfs(arguments).output().unwrap()
+    }
+
+    /// Runs it and demands success.
+    fn good(&self, arguments: &[&str]) -> (String, String) {
+        let output = self.run(arguments);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{err}");
+        (out, err)
+    }
+
+    /// Runs it and demands exit code 2 and `words` in the error.
+    fn refused(&self, arguments: &[&str], words: &[&str]) {
+        let output = self.run(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}\n{error}");
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The calibrations that searches look for.
+    fn calibrations(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.0.path().join(".config/socbfs/calibration")) else { return Vec::new() };
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.good(arguments).0).unwrap()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Settings of a calibration that takes seconds; searches have to have the same to find it.
+const SETTINGS: [&str; 6] = ["--device", "cpu", "--threads", "1", "--simd", "scalar"];
+
+fn with_settings<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [arguments, &SETTINGS].concat()
+}
+
+#[test]
+fn a_calibration_is_found_by_every_search_after_it() {
+    let user = User::new();
+    let bench = with_settings(&["bench", "--kronecker", "8", "--roots", "2", "--json", "-"]);
+    assert_eq!(user.json(&bench)["search"]["calibration"], Value::Null);
+
+    let (table, _) = user.good(&with_settings(&["calibrate", "--quick", "--budget", "2s", "--seed", "3"]));
+    let [file] = &user.calibrations()[..] else { panic!("{:?}", user.calibrations()) };
+    let name = file.file_name().unwrap().to_str().unwrap();
+    assert!(name.ends_with("-1t-scalar.toml"), "{name}");
+    for words in ["tc", "bc", "MTEPS", "on graphs held out of the fit", "written to", "n/a"] {
+        assert!(table.contains(words), "{words} in {table}");
+    }
+
+    let found = &user.json(&bench)["search"]["calibration"];
+    assert_eq!(found["file"], file.to_str().unwrap());
+    assert!(found["date"].as_str().unwrap().ends_with('Z') && !found["commit"].as_str().unwrap().is_empty(), "{found}");
+    let shown = user.good(&with_settings(&["board", "show"])).0;
+    let line = |word: &str| shown.lines().find(|line| line.starts_with(word)).unwrap_or_else(|| panic!("{word} in {shown}")).to_owned();
+    assert!(line("policy").contains("cost-model") && line("policy").ends_with("calibration"), "{shown}");
+    assert!(line("calibration ").contains(name) && line("calibration ").ends_with("calibration"), "{shown}");
+    assert!(line("model.tc.").contains("calibration:"), "{shown}");
+
+    // Others are calibrated apart, and nobody is told of what does not concern him.
+    let mut other = bench.clone();
+    other[9] = "2";
+    let output = user.run(&other);
+    assert!(!text(&output.stderr).contains("warning: calibration"), "{}", text(&output.stderr));
+    let record: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    assert_eq!((&record["search"]["threads"], &record["search"]["calibration"]), (&Value::from(2), &Value::Null));
+    assert_eq!(user.json(&[&bench[..], &["--calibration", "off"]].concat())["search"]["calibration"], Value::Null);
+
+    // Asked for by name, but made on another machine: one warning that says what differs.
+    let mut other = [&bench[..], &["--calibration", file.to_str().unwrap()]].concat();
+    other[9] = "2";
+    let output = user.run(&other);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    assert_eq!(error.matches("warning: calibration").count(), 1, "{error}");
+    assert!(error.contains("number of threads is 1, here it is 2") && error.contains("socbfs calibrate"), "{error}");
+
+    // The objective needs powers that no sensor gave.
+    user.refused(&[&bench[..], &["--objective", "energy"]].concat(), &["tc, bc", name, "power.watts", "help:"]);
+
+    // A damaged one is refused with its line.
+    let content = fs::read_to_string(file).unwrap();
+    let line = 1 + content.lines().position(|line| line.starts_with("mean_mega_edges_per_s")).unwrap();
+    let mut lines: Vec<&str> = content.lines().collect();
+    lines[line - 1] = "mean_mega_edges_per_s = nan";
+    fs::write(file, lines.join("\n")).unwrap();
+    user.refused(&bench, &[&format!("{name}:{line}: strategies[0].mean_mega_edges_per_s"), "NaN", "help:", "--calibration off"]);
+}
+
+#[test]
+fn an_interruption_keeps_what_was_measured() {
+    let user = User::new();
+    let (file, whole) = (user.path("c.toml"), user.path("whole.toml"));
+    let arguments = |file| with_settings(&["calibrate", "--quick", "--budget", "120s", "--graphs", "4", "-o", file]);
+    let mut child = user.socbfs(&arguments(&file)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let partial = format!("{file}.partial");
+    let limit = Instant::now() + Duration::from_secs(300);
+    let lines = || fs::read_to_string(&partial).map_or(0, |text| text.matches('\n').count());
+    while lines() < 3 && child.try_wait().unwrap().is_none() && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let kept = lines() - 1;
+    assert!(kept >= 2 && !Path::new(&file).exists());
+    let (_, error) = user.good(&arguments(&file));
+    assert!(error.contains(&format!("going on after {kept} graphs")), "{error}");
+    assert!(!Path::new(&partial).exists());
+    let (_, error) = user.good(&arguments(&whole));
+    assert!(!error.contains("going on"), "{error}");
+    // Times differ, and with them everything that is fitted; what was searched does not.
+    let graphs = |file: &str| toml::from_str::<toml::Table>(&fs::read_to_string(file).unwrap()).unwrap()["graphs"].clone();
+    assert_eq!(graphs(&file), graphs(&whole));
+    assert_eq!(graphs(&file).as_array().unwrap().len(), 4);
+    let names: Vec<_> = fs::read_dir(user.0.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn what_says_nothing_here_is_refused() {
+    let user = User::new();
+    user.refused(&["calibrate", "--policy", "tc"], &["--policy", "help:"]);
+    user.refused(&["calibrate", "--objective", "energy"], &["--objective"]);
+    user.refused(&["calibrate", "-o", "-"], &["standard output", "--json -"]);
+    user.refused(&["calibrate", "-o", &user.path("missing/c.toml")], &["missing/c.toml", "help:"]);
+    user.refused(&["calibrate", "--budget", "never"], &["--budget"]);
+    user.refused(&["run", "kronecker:4", "--root", "0", "--calibration", &user.path("none.toml")], &["none.toml", "socbfs calibrate"]);
+}
+
+#[test]
+fn an_objective_needs_the_power_of_every_strategy() {
+    let user = User::new();
+    let bench = ["bench", "--kronecker", "8", "--roots", "2", "--json", "-", "--device", "cpu", "--objective", "edp"];
+    user.refused(&bench, &["--objective edp needs the power", "no calibration", "tc, bc", "socbfs sensors", "power.watts"]);
+    user.refused(&[&bench[..], &["--policy", "bc"]].concat(), &["cost model", "bc"]);
+    user.refused(&["bench", "--objective", "speed"], &["speed"]);
+    let board = user.path("b.toml");
+    fs::write(&board, "schema = 1\n[board]\nname = 'b'\n[power.watts]\ntc = 3.0\nbc = 4.0\n").unwrap();
+    let record = user.json(&[&bench[..], &["--board", &board]].concat());
+    assert_eq!((&record["search"]["objective"], &record["valid"]), (&Value::from("edp"), &Value::from(true)));
+}
+
+/// The directions of all levels but the first of a search on a board where the directions take these powers.
+fn directions(user: &User, objective: &str, tc: f64, bc: f64) -> Vec<Value> {
+    let board = user.path("watts.toml");
+    fs::write(&board, format!("schema = 1\n[board]\nname = 'b'\n[power.watts]\ntc = {tc:?}\nbc = {bc:?}\n")).unwrap();
+    let bench =
+        ["bench", "--kronecker", "14", "--roots", "1", "--json", "-", "--device", "cpu", "--objective", objective, "--board", &board];
+    let record = user.json(&bench);
+    let levels = record["roots"][0]["level_records"].as_array().unwrap().clone();
+    levels.iter().skip(1).map(|level| level["plan"]["direction"].clone()).collect()
+}
+
+#[test]
+fn watts_change_the_plan_where_they_are_asked_for() {
+    let user = User::new();
+    let (top_down, bottom_up) = (Value::from("top-down"), Value::from("bottom-up"));
+    for objective in ["energy", "edp"] {
+        let dear_bottom_up = directions(&user, objective, 0.001, 1e6);
+        assert!(!dear_bottom_up.is_empty() && dear_bottom_up.iter().all(|direction| *direction == top_down), "{dear_bottom_up:?}");
+    }
+    let dear_top_down = directions(&user, "energy", 1e6, 0.001);
+    assert!(dear_top_down.iter().all(|direction| *direction == bottom_up), "{dear_top_down:?}");
+    let by_time = directions(&user, "time", 0.001, 1e6);
+    assert!(by_time.contains(&bottom_up) && by_time.len() > 2, "{by_time:?}");
+    assert_eq!(by_time, directions(&user, "energy", 2.0, 2.0), "the same power everywhere is no reason to decide otherwise");
+}
+
+#[test]
+fn power_is_measured_where_a_sensor_is() {
+    let user = User::new();
+    // An INA231 rail as on an Odroid-XU3, which says 3 W whatever runs.
+    let chip = PathBuf::from(user.path("board/sys/class/hwmon/hwmon0"));
+    fs::create_dir_all(&chip).unwrap();
+    for (name, text) in [("name", "ina231"), ("power1_input", "3000000"), ("update_interval", "2"), ("label", "VDD_ARM")] {
+        fs::write(chip.join(name), text).unwrap();
+    }
+    std::os::unix::fs::symlink("../../../0-0040", chip.join("device")).unwrap();
+    let sensor = ["--sysfs-root", &user.path("board"), "--energy", "ina2xx:0-0040"];
+    let calibrate = with_settings(&["calibrate", "--quick", "--budget", "2s", "--json", "-"]);
+    let report = user.json(&[&calibrate[..], &sensor].concat());
+    let calibration = &report["calibration"];
+    assert_eq!(calibration["power"]["sensors"], serde_json::json!(["ina2xx:0-0040"]));
+    let three = |watts: &Value| (watts.as_f64().unwrap() - 3.0).abs() < 1e-6;
+    assert!(three(&calibration["power"]["idle_watts"]), "{}", calibration["power"]);
+    for strategy in ["tc", "bc"] {
+        assert!(three(&calibration["model"][strategy]["watts"]) && three(&calibration["model_zhang"][strategy]["watts"]), "{strategy}");
+    }
+    assert!(calibration["strategies"].as_array().unwrap().iter().all(|numbers| three(&numbers["watts"])));
+    let bench = with_settings(&["bench", "--kronecker", "8", "--roots", "2", "--objective", "energy", "--json", "-"]);
+    let search = &user.json(&bench)["search"];
+    assert_eq!((&search["objective"], &search["calibration"]["file"]), (&Value::from("energy"), &report["file"]));
+}
