@@ -8,7 +8,7 @@ use std::{
 };
 
 /// From the ground up. Rooms that are still to be built keep their place.
-const ROOMS: [&str; 17] = [
+const ROOMS: [&str; 19] = [
     "error",
     "stats",
     "opencl",
@@ -23,7 +23,9 @@ const ROOMS: [&str; 17] = [
     "calibrate",
     "validate",
     "bench",
+    "train",
     "report",
+    "doctor",
     "cli",
     "main",
 ];

@@ -10,6 +10,8 @@ use std::{
 
 use serde::Serialize;
 
+use crate::memory::available_bytes_below;
+
 /// Machine, system, build, command and time.
 #[derive(Debug, Clone, Serialize)]
 pub struct Environment {
@@ -137,9 +139,9 @@ pub fn temperatures(root: &Path) -> Vec<Temperature> {
     Tree(root).temperatures()
 }
 
-/// Bytes of memory that could be had without swapping, below `root` (`/` for the live system).
+/// Bytes of memory that could be had without swapping, and within the limit of a control group, below `root` (`/` for the live system).
 pub fn available_memory(root: &Path) -> Option<u64> {
-    Tree(root).memory("MemAvailable")
+    available_bytes_below(root)
 }
 
 /// A file system tree as Linux shows itself in it.

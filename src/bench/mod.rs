@@ -1,5 +1,6 @@
 //! Roots, warm-up, timed searches, records.
 
+mod board;
 mod default_scale;
 mod energy;
 mod environment;
@@ -10,7 +11,8 @@ mod runner;
 mod summary;
 mod warnings;
 
-pub use default_scale::default_scale;
+pub use board::{BOARD_SCHEMA, BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
+pub use default_scale::{default_scale, kronecker_bytes};
 pub use energy::{
     EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, StrategyPower, measure_energy,
 };

@@ -129,8 +129,8 @@ fn measure_with(
 /// Trees of `vertices` parents that are kept at a time, at least one.
 fn batch(vertices: usize, roots: usize) -> usize {
     let budget = available_bytes().unwrap_or(256 << 20) / 4;
-    let tree = (vertices.max(1) * size_of::<Vertex>()) as u64;
-    ((budget / tree) as usize).clamp(1, roots.max(1))
+    let tree = vertices.max(1) as u64 * size_of::<Vertex>() as u64;
+    usize::try_from(budget / tree).unwrap_or(usize::MAX).clamp(1, roots.max(1))
 }
 
 #[cfg(test)]

@@ -259,4 +259,94 @@ mod tests {
         assert!(slope == 0.0 && (8400.0..8700.0).contains(&fixed), "{fixed} {slope}");
         assert_eq!(least_squares::<2>(&[]), [0.0, 0.0]);
     }
+
+    /// A table of TC and BC as JSON, with times by `time` and 500 ns for every change.
+    fn table(levels: &[LevelStats], time: impl Fn(&LevelStats, Strategy) -> f64) -> LevelTable {
+        let levels: Vec<serde_json::Value> = levels
+            .iter()
+            .map(|stats| {
+                let mut own = [None; 6];
+                let mut after = [[None; 6]; 6];
+                for strategy in Strategy::CPU {
+                    own[strategy as usize] = Some(time(stats, strategy));
+                    for previous in Strategy::CPU {
+                        let change = if previous == strategy { 0.0 } else { 500.0 };
+                        after[previous as usize][strategy as usize] = Some(time(stats, strategy) + change);
+                    }
+                }
+                serde_json::json!({ "stats": stats, "found": 1, "own": own, "after": after })
+            })
+            .collect();
+        serde_json::from_value(serde_json::json!({ "root": 0, "strategies": ["tc", "bc"], "levels": levels })).unwrap()
+    }
+
+    /// A search whose frontier grows and shrinks, the larger `size` the more.
+    fn search(size: u64) -> Vec<LevelStats> {
+        let vertices = 1000 * size;
+        [1, 40, 9 * size, 300 * size, 500 * size, 30 * size, 2]
+            .iter()
+            .scan(0, |visited, &frontier| {
+                *visited += frontier;
+                let unvisited = vertices - *visited;
+                Some(LevelStats {
+                    vertices,
+                    frontier_vertices: frontier,
+                    frontier_edges: frontier * (7 + *visited % 13),
+                    unvisited_vertices: unvisited,
+                    unvisited_edges: unvisited * (3 + size % 7),
+                    sampled_probes: Some(1.0 + (*visited % 5) as f32 / 2.0),
+                    ..LevelStats::default()
+                })
+            })
+            .enumerate()
+            .map(|(level, stats)| LevelStats { level: level as u32, ..stats })
+            .collect()
+    }
+
+    #[test]
+    fn a_model_that_made_the_times_is_found_again() {
+        let time = |stats: &LevelStats, strategy: Strategy| match strategy {
+            Strategy::Tc => 800.0 + 6.0 * stats.frontier_vertices as f64 + 1.5 * stats.frontier_edges as f64,
+            _ => {
+                let probes = f64::from(stats.sampled_probes.unwrap_or(1.0));
+                1500.0 + 4.0 * stats.vertices as f64 / 64.0 + (2.0 + 0.5 * probes) * stats.unvisited_vertices as f64
+            }
+        };
+        let tables: Vec<LevelTable> = (5..60).map(|size| table(&search(size), time)).collect();
+        let model = fit(&tables).unwrap();
+        let close = |got: f64, wanted: f64| assert!((got / wanted - 1.0).abs() < 0.02, "{got} is not {wanted}");
+        let (tc, bc) = (model.tc.unwrap(), model.bc.unwrap());
+        close(tc.frontier_vertex_ns, 6.0);
+        close(tc.frontier_edge_ns, 1.5);
+        close(bc.unvisited_vertex_ns, 2.0);
+        close(bc.probe_ns, 0.5);
+        close(model.to_bottom_up.fixed_ns, 500.0);
+        assert!(!model.has_gpu());
+        // What is left is that the oracle looks ahead, and the model does not.
+        let full = table_regret(&tables, &Policy::CostModel(Box::new(model))).unwrap();
+        let zhang = table_regret(&tables, &Policy::CostModel(Box::new(fit_zhang(&tables).unwrap()))).unwrap();
+        assert!(full < 0.01 && zhang > 2.0 * full, "{full} {zhang}");
+    }
+
+    #[test]
+    fn the_paper_takes_the_mean_speed() {
+        let mut levels = search(9);
+        levels.truncate(3);
+        for stats in &mut levels {
+            (stats.frontier_edges, stats.unvisited_edges) = (1000, 5000);
+        }
+        // Level 0 does not count: it has the reset. Top-down 1 and 3 arcs a nanosecond, bottom-up 5 and 5.
+        let tables = [table(&levels, |stats, strategy| match (stats.level, strategy) {
+            (1, Strategy::Tc) => 1000.0,
+            (2, Strategy::Tc) => 1000.0 / 3.0,
+            (_, Strategy::Tc) => 77.0,
+            _ => 1000.0,
+        })];
+        let model = fit_zhang(&tables).unwrap();
+        assert_eq!(model.form, Form::Zhang);
+        assert!((model.tc.unwrap().frontier_edge_ns - 0.5).abs() < 1e-12);
+        assert!((model.bc.unwrap().unvisited_edge_ns - 0.2).abs() < 1e-12);
+        assert_eq!(fit_zhang(&[]), None);
+        assert_eq!(fit(&[]), None);
+    }
 }

@@ -204,7 +204,7 @@ fn too_large(device: &Device, bytes: u64) -> Option<String> {
 }
 
 fn size_times(device: &Arc<Device>, way: Way, bytes: u64, how: &Thoroughness) -> Result<HandoverTimes, ShareError> {
-    let len = (bytes / 4) as usize;
+    let len = usize::try_from(bytes / 4).unwrap_or(usize::MAX); // one that is too large is refused, not cut
     let mut slice = SharedSlice::<u32>::on(device, way, len, "the measurement of hand-overs")?;
     turns(device, &mut slice, how).map_err(|error| ShareError::OpenCl(error.on(&device.info().name)))
 }

@@ -273,4 +273,29 @@ mod tests {
         assert_eq!(table(&times, 7.0).cost_ns(&[Strategy::Bg]), None);
         assert_eq!(table(&[], 1.0).oracle(), (vec![], 0.0));
     }
+
+    #[test]
+    fn every_level_is_measured_by_every_strategy_after_every_other() {
+        use crate::{
+            graph::{BuildOptions, Layout},
+            input::generate::Generator,
+            search::SearchOptions,
+        };
+        let edges = Generator::Kronecker { scale: 10, edge_factor: 16, seed1: 2, seed2: 3 }.generate(&|_| {}).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let root = (0..1024).find(|&v| layout.input_degree(v) > 0).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { threads: 2, ..SearchOptions::default() }).unwrap();
+        let levels = search.run(root).unwrap().levels as usize;
+        let table = measure(&mut search, root, &Strategy::CPU, &Turns { turns: 2, ..Turns::default() }).unwrap();
+        assert_eq!(table.levels.len(), levels);
+        assert_eq!(table.levels.iter().map(|level| level.found).sum::<u64>() + 1, search.run(root).unwrap().reached);
+        for (index, level) in table.levels.iter().enumerate() {
+            assert_eq!(level.stats.level as usize, index);
+            assert!(level.own_ns(Strategy::Tc) > Some(0.0) && level.own_ns(Strategy::Bc) > Some(0.0));
+            assert_eq!(level.own_ns(Strategy::Tg), None);
+        }
+        let (plans, cost) = table.oracle();
+        assert_eq!(table.cost_ns(&plans), Some(cost));
+        assert!(cost <= table.cost_ns(&[Strategy::Tc]).unwrap() && cost <= table.cost_ns(&[Strategy::Bc]).unwrap());
+    }
 }

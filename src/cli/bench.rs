@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
 use super::{
+    board_report::{self, Scales},
     calibration::Found,
-    config::{LayoutArgs, SearchArgs},
+    config::{LayoutArgs, SearchArgs, SearchConfig},
     device::Prepared,
     energy::EnergyArgs,
     error::Failure,
@@ -34,6 +35,8 @@ Examples:
   socbfs bench road.gr --roots 16 --policy replay:r.json
   socbfs bench --json - | jq .summary.teps.harmonic_mean
   socbfs bench --energy smartpower3:/dev/ttyUSB0
+  socbfs bench --report board                markdown of a board, to be pasted
+  socbfs bench --report board --scales 16..=18 --json board.json
 
 The report on standard output has the keys of Graph500 3.x. For a graph that is
 not Kronecker, SCALE is the smallest whose 2^SCALE holds its vertices, and
@@ -50,19 +53,19 @@ report's place.";
 pub(super) struct BenchArgs {
     /// File or generator [default: a Kronecker graph that fits the machine]
     #[arg(value_name = "GRAPH", conflicts_with = "kronecker")]
-    graph: Option<PathBuf>,
+    pub(super) graph: Option<PathBuf>,
 
     /// Kronecker graph of 2^SCALE vertices
     #[arg(long, value_name = "SCALE", help_heading = "Graph")]
-    kronecker: Option<u32>,
+    pub(super) kronecker: Option<u32>,
 
     /// Edges per vertex of the Kronecker graph
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Graph", conflicts_with = "graph")]
-    edgefactor: u64,
+    pub(super) edgefactor: u64,
 
     /// Seed of the Kronecker graph and of the roots: the generator's seeds are S and S + 1
     #[arg(long, value_name = "S", default_value_t = 2, help_heading = "Graph")]
-    seed: u64,
+    pub(super) seed: u64,
 
     /// Format of the file, where name and content do not say it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph", requires = "graph")]
@@ -72,18 +75,34 @@ pub(super) struct BenchArgs {
     layout: LayoutArgs,
 
     #[command(flatten)]
-    search: SearchArgs,
+    pub(super) search: SearchArgs,
 
     /// Roots (fewer if the graph has fewer vertices with an edge)
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = parse_roots, help_heading = "Search")]
     roots: usize,
 
     #[command(flatten)]
-    energy: EnergyArgs,
+    pub(super) energy: EnergyArgs,
+
+    /// What goes to standard output: graph500 (the keys of Graph500), or board (markdown: what the machine is, and its speed, power and
+    /// efficiency over Kronecker graphs of several scales)
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = ReportKind::Graph500, hide_possible_values = true, help_heading = "Output")]
+    report: ReportKind,
+
+    /// Scales of --report board, such as 18 or 16..=22 or 16,20; those that do not fit the memory are left out
+    #[arg(long, value_name = "LIST", default_value = "16..=22", help_heading = "Output")]
+    pub(super) scales: Scales,
 
     /// Write the whole record, raw times and levels included, as JSON ("-": standard output)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    json: Option<PathBuf>,
+    pub(super) json: Option<PathBuf>,
+}
+
+/// What goes to standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReportKind {
+    Graph500,
+    Board,
 }
 
 fn parse_roots(text: &str) -> Result<usize, String> {
@@ -95,66 +114,78 @@ fn parse_roots(text: &str) -> Result<usize, String> {
 }
 
 /// The live system.
-const ROOT: &str = "/";
+pub(super) const ROOT: &str = "/";
 
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    if arguments.report == ReportKind::Board {
+        return board_report::run(arguments, matches, quiet);
+    }
+    if matches.value_source("scales") == Some(ValueSource::CommandLine) {
+        return Err(Failure::new("--scales is for --report board").cure("one scale is --kronecker SCALE"));
+    }
     let config = arguments.search.resolve(matches)?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let source = arguments.source()?;
-    let (edges, acquisition_seconds) = source.load()?;
-    let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
-    let seeds = RootSource { seed1: arguments.seed, seed2: arguments.seed.wrapping_add(1) };
-    let drawn = roots(edges.vertices(), |vertex| layout.input_degree(vertex), arguments.roots, seeds);
-    if drawn.is_empty() {
-        return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
-    }
-    let Prepared { mut search, devices, measured, options, calibration } = config.prepare(&layout)?;
-    config.check_roots(&drawn)?;
-    let (threads, simd) = (search.threads(), search.simd());
-    let progress = Progress::still("Searching", drawn.len() as u64);
-    let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
-    drop(progress);
-
-    let valid = records.iter().all(|root| root.validation.passed);
-    let fallen_back = search.fallen_back().map(str::to_owned);
-    let summary = Summary::new(&records, layout.stats().edges);
-    let energy = match &summary {
-        Some(_) => arguments.energy.measure(&config.profile, &layout, search, &options, &records)?,
-        None => EnergyRecord::unavailable("the run has no speed", None),
-    };
-    let mut record = Record {
-        schema: SCHEMA,
-        schema_version: SCHEMA_VERSION,
-        environment: Environment { temperatures_after: temperatures(Path::new(ROOT)), ..environment },
-        graph: graph_record(&source, &layout, acquisition_seconds),
-        layout: LayoutRecord::new(&layout, arguments.layout.order()),
-        search: SearchRecord {
-            policy: config.policy_text(),
-            threads,
-            simd,
-            cpus: config.cpus.value.numbers().to_vec(),
-            board: config.profile.name().to_owned(),
-            devices,
-            thresholds: measured,
-            fallen_back,
-            calibration: calibration.as_ref().map(Found::record),
-            objective: config.objective.value,
-        },
-        roots_asked: arguments.roots,
-        valid,
-        summary,
-        energy,
-        roots: records,
-        warnings: Vec::new(),
-    };
-    record.warnings = warnings(&record);
+    let record = arguments.measure(&config, environment, &source)?;
     publish(&record, json, quiet)
 }
 
 impl BenchArgs {
+    /// Loads the graph, searches it from every root, validates every tree, measures the energy. The process is set up already.
+    pub(super) fn measure(&self, config: &SearchConfig, environment: Environment, source: &Source) -> Result<Record, Failure> {
+        let (edges, acquisition_seconds) = source.load()?;
+        let layout = source::build(&source.name(), &edges, &self.layout.options())?;
+        let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
+        let drawn = roots(edges.vertices(), |vertex| layout.input_degree(vertex), self.roots, seeds);
+        if drawn.is_empty() {
+            return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
+        }
+        let Prepared { mut search, devices, measured, options, calibration } = config.prepare(&layout)?;
+        config.check_roots(&drawn)?;
+        let (threads, simd) = (search.threads(), search.simd());
+        let progress = Progress::still("Searching", drawn.len() as u64);
+        let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
+        drop(progress);
+
+        let valid = records.iter().all(|root| root.validation.passed);
+        let fallen_back = search.fallen_back().map(str::to_owned);
+        let summary = Summary::new(&records, layout.stats().edges);
+        let energy = match &summary {
+            Some(_) => self.energy.measure(&config.profile, &layout, search, &options, &records)?,
+            None => EnergyRecord::unavailable("the run has no speed", None),
+        };
+        let mut record = Record {
+            schema: SCHEMA,
+            schema_version: SCHEMA_VERSION,
+            environment: Environment { temperatures_after: temperatures(Path::new(ROOT)), ..environment },
+            graph: graph_record(source, &layout, acquisition_seconds),
+            layout: LayoutRecord::new(&layout, self.layout.order()),
+            search: SearchRecord {
+                policy: config.policy_text(),
+                threads,
+                simd,
+                cpus: config.cpus.value.numbers().to_vec(),
+                board: config.profile.name().to_owned(),
+                devices,
+                thresholds: measured,
+                fallen_back,
+                calibration: calibration.as_ref().map(Found::record),
+                objective: config.objective.value,
+            },
+            roots_asked: self.roots,
+            valid,
+            summary,
+            energy,
+            roots: records,
+            warnings: Vec::new(),
+        };
+        record.warnings = warnings(&record);
+        Ok(record)
+    }
+
     fn source(&self) -> Result<Source, Failure> {
         if let Some(graph) = &self.graph {
             return Source::parse(graph, self.format);
@@ -197,6 +228,11 @@ fn publish(record: &Record, json: Option<Output>, quiet: bool) -> Result<(), Fai
     if let Some(json) = json {
         json.finish(|out| report::json(record, out))?;
     }
+    verdict(record)
+}
+
+/// Says which root failed validation, if one did.
+pub(super) fn verdict(record: &Record) -> Result<(), Failure> {
     match record.roots.iter().find(|root| !root.validation.passed) {
         None => Ok(()),
         Some(root) => {

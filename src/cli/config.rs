@@ -21,7 +21,7 @@ use crate::{
     graph::{BuildOptions, Order, Vertex},
     memory::Way,
     opencl::DeviceChoice,
-    policy::{KNOWN, Objective, Policy, PolicyError},
+    policy::{KNOWN, Mlp, Objective, Policy, PolicyError, mlp::Form},
     search::SearchOptions,
 };
 
@@ -84,12 +84,19 @@ pub(super) enum PolicyArg {
     Named(Policy),
     /// The plans of a record.
     Replay(PathBuf),
+    /// A network with weights of `socbfs train`.
+    Network(Form, PathBuf),
 }
 
 impl FromStr for PolicyArg {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
+        for form in Form::ALL {
+            if let Some(file) = text.strip_prefix(form.name()).and_then(|rest| rest.strip_prefix(':')).filter(|file| !file.is_empty()) {
+                return Ok(Self::Network(form, file.into()));
+            }
+        }
         match text.strip_prefix("replay:") {
             Some(file) if !file.is_empty() => Ok(Self::Replay(file.into())),
             Some(_) => Err(PolicyError::BadParameters {
@@ -135,6 +142,14 @@ impl PolicyArg {
                 })?;
                 let recorded = RecordedPlans::parse(&text, &name)?;
                 Ok((Policy::Replay(recorded.replay().clone()), Some(recorded)))
+            }
+            Self::Network(form, file) => {
+                let name = file.display().to_string();
+                let cure = "write weights with `socbfs train`, or leave the file away: there are weights for the CPU of ours";
+                let text = fs::read_to_string(file).map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(cure))?;
+                let network = Mlp::parse(&text).and_then(|network| Mlp::of(*form, &network.weights()));
+                let network = network.map_err(|error| Failure::because(&name, &error).cure(cure))?;
+                Ok((Policy::Mlp(network.from_origin(&name)), None))
             }
         }
     }

@@ -100,6 +100,8 @@ plain!(
     crate::report::ArrayError,
     crate::bench::MeasureError,
     crate::bench::EnergyError,
+    crate::train::CollectError,
+    crate::train::RecordsError,
     crate::input::InputError,
     crate::validate::ValidateError,
 );

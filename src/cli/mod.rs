@@ -5,6 +5,7 @@
 
 mod bench;
 mod board;
+mod board_report;
 mod calibrate;
 mod calibration;
 mod compare;
@@ -13,10 +14,13 @@ mod config;
 mod convert;
 mod device;
 mod devices;
+mod doctor;
 mod energy;
 mod error;
 mod generate;
 mod info;
+mod interrupt;
+mod man;
 mod output;
 mod policies;
 mod profile;
@@ -24,6 +28,7 @@ mod progress;
 mod run;
 mod sensors;
 mod source;
+mod train;
 mod validate;
 
 use std::{
@@ -35,8 +40,6 @@ use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcom
 
 use error::Failure;
 
-use crate::input;
-
 const EXAMPLES: &str = "\
 Examples:
   socbfs bench                                 a graph that fits this machine
@@ -46,6 +49,7 @@ Examples:
   socbfs validate road.gr tree.npy --root 0    check anyone's tree
   socbfs compare before.json after.json
   socbfs calibrate --quick                     measure this machine for `auto`
+  socbfs doctor                                what is wrong on this machine
   socbfs sensors                               what measures power here
   socbfs energy -- make -j4                    the energy of any command
 
@@ -96,10 +100,14 @@ enum Command {
     Policies(policies::PoliciesArgs),
     Calibrate(calibrate::CalibrateArgs),
     Devices(devices::DevicesArgs),
+    Train(train::TrainArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
+    Doctor(doctor::DoctorArgs),
     Energy(energy::CommandArgs),
     Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
 /// Parses the arguments of the process, runs the command, prints its error.
@@ -116,7 +124,7 @@ pub fn main() -> ExitCode {
     if cli.quiet {
         progress::disable();
     }
-    match interruptible().and_then(|()| dispatch(&cli, &matches)) {
+    match interrupt::watch().and_then(|()| dispatch(&cli, &matches)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure);
@@ -145,10 +153,13 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Policies(arguments) => policies::run(arguments, matches),
         Command::Calibrate(arguments) => calibrate::run(arguments, matches),
         Command::Devices(arguments) => devices::run(arguments),
+        Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches),
         Command::Sensors(arguments) => sensors::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments, cli.quiet),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),
+        Command::Man(arguments) => man::run(arguments, Cli::command()),
     }
 }
 
@@ -165,15 +176,6 @@ fn tell(failure: &Failure) {
 /// Prints a line on standard error. `eprintln!` would panic where nobody reads it any more.
 fn say(line: &str) {
     let _ = writeln!(stderr(), "{line}");
-}
-
-/// On Ctrl-C, SIGTERM and SIGHUP: no half-written file stays behind.
-fn interruptible() -> Result<(), Failure> {
-    let handler = || {
-        input::remove_temporaries();
-        std::process::exit(130);
-    };
-    ctrlc::set_handler(handler).map_err(|error| Failure::because("can't watch for Ctrl-C", &error))
 }
 
 /// Flag > SOCBFS_LOG > warnings only.

@@ -74,7 +74,7 @@ pub(super) struct PoliciesArgs {
 }
 
 /// The policies that are compared unless others are asked for: those that need no device.
-const ON_CPU: [&str; 12] = [
+const ON_CPU: [&str; 14] = [
     "auto",
     "sampled",
     "cost-model",
@@ -85,6 +85,8 @@ const ON_CPU: [&str; 12] = [
     "enterprise-released",
     "xbfs",
     "yasui",
+    "surf",
+    "mlp",
     "tc",
     "bc",
 ];
@@ -92,7 +94,7 @@ const ON_CPU: [&str; 12] = [
 const ON_DEVICE: [&str; 10] =
     ["tg", "tgm", "bg", "bgc", "selective", "concurrent", "asynchronous", "daga", "remis-selective", "remis-concurrent"];
 /// Those that decide directions only, and therefore run on a device as well.
-const DIRECTIONS: [&str; 6] = ["sampled", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
+const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let config = arguments.search.resolve(matches)?;

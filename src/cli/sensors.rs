@@ -1,6 +1,11 @@
 //! `socbfs sensors`: what measures power here.
 
-use std::{fmt::Write as _, io::Write as _, path::PathBuf, time::Duration};
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -105,12 +110,13 @@ struct Usable {
     place: String,
 }
 
+/// What `--energy auto` would measure, or why nothing.
 #[derive(Debug, Serialize)]
-struct Auto {
-    scope: Option<String>,
-    sensors: Vec<String>,
-    reason: Option<String>,
-    cure: Option<String>,
+pub(super) struct Auto {
+    pub(super) scope: Option<String>,
+    pub(super) sensors: Vec<String>,
+    pub(super) reason: Option<String>,
+    pub(super) cure: Option<String>,
 }
 
 impl FoundArgs {
@@ -138,7 +144,8 @@ pub(super) fn run(arguments: &SensorsArgs) -> Result<(), Failure> {
     }
 }
 
-fn started(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Meter, Failure> {
+/// A meter that reads every sensor and adds up none.
+pub(super) fn started(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Meter, Failure> {
     // Nothing is counted here, so no sensor is indispensable: this fails only where no thread can be started.
     Meter::start(Selection::everything(sources, profile)).map_err(|error| Failure::because("can't read the sensors", &error))
 }
@@ -164,7 +171,7 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
         schema_version: 1,
         sensors: usable.collect(),
         unusable: meter.skipped().to_vec(),
-        auto: automatic(found, profile.as_ref())?,
+        auto: automatic(&found.sysfs_root, profile.as_ref()),
     };
     if json {
         let text = serde_json::to_string(&sensors).map_err(|error| Failure::because("can't write JSON", &error))?;
@@ -173,13 +180,12 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
     print(&table(&sensors))
 }
 
-/// What `--energy auto` would measure: found out as it does.
-fn automatic(found: &FoundArgs, profile: Option<&Profile>) -> Result<Auto, Failure> {
+/// What `--energy auto` would measure below `root`: found out as it does.
+pub(super) fn automatic(root: &Path, profile: Option<&Profile>) -> Auto {
     // Meters are never chosen by themselves.
-    let sources = discover(&Tree::new(&found.sysfs_root));
-    match Selection::automatic(sources, profile).and_then(Meter::start) {
-        Ok(meter) => Ok(Auto { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), reason: None, cure: None }),
-        Err(error) => Ok(Auto { scope: None, sensors: Vec::new(), reason: Some(error.to_string()), cure: SelectError::cure(&error) }),
+    match Selection::automatic(discover(&Tree::new(root)), profile).and_then(Meter::start) {
+        Ok(meter) => Auto { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), reason: None, cure: None },
+        Err(error) => Auto { scope: None, sensors: Vec::new(), reason: Some(error.to_string()), cure: SelectError::cure(&error) },
     }
 }
 

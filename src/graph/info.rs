@@ -9,6 +9,7 @@ use super::{
     EdgeList, GraphError, Listing, Vertex,
     buckets::{Buckets, for_each},
 };
+use crate::memory;
 
 /// Vertices per task.
 const VERTICES: usize = 1 << 12;
@@ -77,9 +78,13 @@ pub struct Remapping {
 /// 8 more for each entry meanwhile.
 ///
 /// # Errors
-/// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have.
+/// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have;
+/// [`GraphError::OutOfMemory`] where the graph needs more than there is.
 pub fn info(edges: &EdgeList) -> Result<GraphInfo, GraphError> {
     let n = edges.vertices();
+    // The buckets below count places by words. What is refused here would not be allocated but end the program.
+    let of_vertices = n as u64 * (4 * size_of::<usize>() as u64 + 24);
+    memory::check_available(of_vertices + 12 * edges.len() as u64, "counting the graph")?;
     // Edges by their smaller end: forward, away from it, in the even bucket, backward in the odd one.
     let place = |u: Vertex, v: Vertex| (u != v).then(|| (2 * u.min(v) as usize + usize::from(u > v), u.max(v)));
     let buckets = Buckets::sort(edges, 2 * n, place)?;
@@ -160,7 +165,8 @@ impl Pairs {
 impl DegreeQuantiles {
     fn of_sorted(degrees: &[u32]) -> Self {
         let Some(last) = degrees.len().checked_sub(1) else { return Self::default() };
-        let percentile = |percent: usize| degrees[(degrees.len() * percent).div_ceil(100) - 1];
+        // In 64 bits: 43 million vertices times 100 are more than 32 can count. The quotient is at most the number of vertices.
+        let percentile = |percent: u64| degrees[(degrees.len() as u64 * percent).div_ceil(100) as usize - 1];
         Self {
             min: degrees[0],
             p25: percentile(25),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::{Compression, Format};
 use crate::graph::GraphError;
+use crate::memory::CURE;
 
 /// Why a graph file could not be read or written. The text names the file, the place in it, and a cure.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +87,7 @@ pub enum InputError {
         reason: GraphError,
     },
     /// The system refused the memory for the edges.
-    #[error("{}: no memory for {bytes} bytes of edges; a machine with more memory, or a smaller graph, is needed", .path.display())]
+    #[error("{}: no memory for {bytes} bytes of edges; {CURE}", .path.display())]
     OutOfMemory {
         /// The file.
         path: PathBuf,

@@ -3,12 +3,12 @@
 //! directed graph has offsets and neighbours a second time, for incoming edges. An undirected graph lists every edge at both
 //! ends. The header has 17 bytes, so nothing behind it is aligned.
 
-use std::io::{Cursor, Read};
+use std::io::{Cursor, ErrorKind, Read};
 
 use super::error::{Fault, Place};
 use super::source::{Content, Source, read_all};
 use super::text::Tick;
-use super::{InputError, Progress};
+use super::{Compression, InputError, Progress};
 use crate::graph::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
 
 /// Bytes before the offsets.
@@ -85,10 +85,21 @@ pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Resul
             // Only what is there is allocated, whatever the header says; incoming edges are read past.
             let header = Header::parse(&head).map_err(fail)?;
             let half = Header { directed: false, ..header }.size(4).unwrap_or(u64::MAX);
+            let no_memory = || InputError::OutOfMemory { path: path.clone(), bytes: half };
+            if source.compression == Compression::None && source.size > 0 {
+                // A file that could not be mapped: before gigabytes are read in vain, is it one that memory can hold?
+                header.check(source.size).map_err(fail)?;
+                if half > isize::MAX as u64 {
+                    return Err(no_memory());
+                }
+            }
             let mut reader = Cursor::new(head).chain(rest.unwrap_or_else(|| Box::new(std::io::empty())));
             let mut bytes = Vec::new();
             let rest = read_all(&mut reader, &mut bytes, half).and_then(|()| std::io::copy(&mut reader, &mut std::io::sink()));
-            let rest = rest.map_err(|reason| source.stream_error(reason))?;
+            let rest = rest.map_err(|reason| match reason.kind() {
+                ErrorKind::OutOfMemory => no_memory(),
+                _ => source.stream_error(reason),
+            })?;
             let size = bytes.len() as u64 + rest;
             (RowBytes::Owned(bytes), size)
         }

@@ -7,7 +7,7 @@ use super::error::{Fault, Place};
 use super::scan::{Cut, count_lines};
 use super::source::{Content, Source, Stopped, for_each_block};
 use super::{InputError, Progress};
-use crate::graph::{EdgeList, Listing, Vertex};
+use crate::graph::{EdgeList, GraphError, Listing, Vertex};
 
 /// A parser of a text format. It is given the text in blocks that end where [`cut`](Self::cut) allows (the last one: anywhere).
 pub(super) trait TextReader {
@@ -37,8 +37,9 @@ pub(super) struct Parsed {
 
 impl Parsed {
     pub(super) fn into_edge_list(self) -> Result<EdgeList, Box<Fault>> {
-        let vertices = usize::try_from(self.vertices).unwrap_or(usize::MAX);
-        EdgeList::new(vertices, self.edges, self.listing).map_err(|error| Box::new(Fault::Graph(error)))
+        let too_many = |_| GraphError::TooManyVertices(self.vertices);
+        let list = usize::try_from(self.vertices).map_err(too_many).and_then(|vertices| EdgeList::new(vertices, self.edges, self.listing));
+        list.map_err(|error| Box::new(Fault::Graph(error)))
     }
 }
 

@@ -1,18 +1,27 @@
 //! Memory that a search lives in: [`Slab`] of the host alone, [`SharedSlice`] that host and device take turns with.
 
+mod available;
 mod shared_slice;
 mod slab;
 
 use std::sync::atomic::AtomicU32;
 
+pub use available::{available_bytes, available_bytes_below};
 pub use shared_slice::{Owner, ShareError, SharedSlice, UnknownWay, Way};
 pub use slab::Slab;
 
 pub(crate) use crate::opencl::Plain;
 
+/// What helps where memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
+pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
+    "use a smaller graph, or, as this is a 32-bit program, which can't address more than 4 GiB at a time, a 64-bit build on a 64-bit system"
+} else {
+    "use a smaller graph or a machine with more memory"
+};
+
 /// The system refused memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no memory for {what}: {bytes} bytes ({reason}); use a smaller graph or a machine with more memory")]
+#[error("no memory for {what}: {bytes} bytes ({reason}); {CURE}")]
 pub struct OutOfMemory {
     /// What the memory was for.
     pub what: &'static str,
@@ -58,13 +67,6 @@ pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
 pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
-}
-
-/// Memory the system could give without swapping, in bytes (`None` where it does not say).
-pub fn available_bytes() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 

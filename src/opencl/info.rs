@@ -3,6 +3,8 @@
 //! Every property is read as bytes and decoded here: one that a driver does not know (or answers with the wrong size) counts as zero or
 //! empty, and never panics.
 
+use std::sync::{Mutex, PoisonError};
+
 use cl3::{
     device::{
         CL_DEVICE_AVAILABLE, CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_ENDIAN_LITTLE, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE,
@@ -122,6 +124,10 @@ pub struct PlatformInfo {
 /// # Errors
 /// [`OpenClError::NoLibrary`] and [`OpenClError::NoPlatform`].
 pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
+    // Loaders find their drivers at the first call. A second thread that calls meanwhile finds no platform, or half of one and crashes
+    // (ocl-icd 2.3.1, seen where processors are slow).
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if !cl3::is_opencl_runtime_available() {
         return Err(OpenClError::NoLibrary);
     }

@@ -17,7 +17,7 @@ const fn known(kind: &'static str, parameters: &'static str, summary: &'static s
 }
 
 /// All that have a name: those of the CPU, those that decide directions, those of a device, those of both.
-pub const KNOWN: [Known; 21] = [
+pub const KNOWN: [Known; 23] = [
     known("auto", "", "the best for the graph and the devices at hand"),
     known("tc", "", "top-down on the CPU"),
     known("bc", "", "bottom-up on the CPU"),
@@ -29,6 +29,8 @@ pub const KNOWN: [Known; 21] = [
     known("enterprise-released", "SHARE", "direction as in its code: bottom-up from 0.3 of all arcs to the end"),
     known("xbfs", "RATIO", "direction as in XBFS: bottom-up from 0.1 of all arcs"),
     known("yasui", "ALPHA,BETA", "Yasui's: alpha-beta on the CPU, with 14,24; its layout is --order degree"),
+    known("surf", "", "direction by SURF's neural network, with weights of ours for the CPU; surf:FILE has others"),
+    known("mlp", "", "direction by a neural network of ours, with weights for the CPU; mlp:FILE has others"),
     known("tg", "", "top-down on the OpenCL device, over a queue"),
     known("tgm", "", "top-down on the device, over a mask"),
     known("bg", "", "bottom-up on the device"),
@@ -59,6 +61,12 @@ mod tests {
         for known in KNOWN {
             let policy: Policy = known.kind.parse().unwrap();
             assert_eq!(policy.kind(), known.kind);
+            if known.kind == "cost-model" {
+                // A word and no number.
+                assert_eq!("cost-model:zhang".parse::<Policy>().unwrap().to_string(), "cost-model:zhang");
+                assert!("cost-model:1".parse::<Policy>().is_err());
+                continue;
+            }
             // As many numbers as there are words are understood, and no other number of them.
             let words = known.parameters.split(',').filter(|word| !word.is_empty()).count();
             let with = |count: usize| format!("{}:{}", known.kind, vec!["1"; count].join(",")).parse::<Policy>();

@@ -8,6 +8,7 @@ mod daga;
 mod enterprise;
 mod gunrock;
 mod known;
+pub mod mlp;
 mod planner;
 mod remis;
 mod replay;
@@ -24,6 +25,7 @@ pub use concurrent::Splitting;
 pub use cost_model::{ChangeCost, CostModel, CostModelError, Form, Objective, StrategyCost};
 pub use gunrock::Gunrock;
 pub use known::{KNOWN, Known};
+pub use mlp::Mlp;
 pub use planner::{PolicyPlanner, Runs};
 pub use replay::Replay;
 pub use sampled::SampledCosts;
@@ -113,6 +115,8 @@ pub enum Policy {
         /// The GPU's share, in thousandths.
         gpu_permille: u16,
     },
+    /// A neural network decides the direction: `surf` or `mlp`.
+    Mlp(Mlp),
     /// The strategy that should take least, by a model of their costs.
     CostModel(Box<CostModel>),
     /// The plans of earlier searches. (Made from records; it has no text or TOML to be made from.)
@@ -124,7 +128,7 @@ pub enum Policy {
 #[non_exhaustive]
 pub enum PolicyError {
     /// The name is not one of ours.
-    #[error("unknown policy {0:?}; known: {names}, and replay:FILE on the command line", names = known::names())]
+    #[error("unknown policy {0:?}; known: {names}, and replay:FILE, surf:FILE, mlp:FILE on the command line", names = known::names())]
     Unknown(String),
     /// The policy has no such parameter.
     #[error("policy {kind} does not take {given}")]
@@ -143,6 +147,14 @@ pub enum PolicyError {
         wanted: &'static str,
         /// What was given.
         given: String,
+    },
+    /// Weights of a network that are none.
+    #[error("policy {policy}: {reason}")]
+    Weights {
+        /// The policy.
+        policy: &'static str,
+        /// What is wrong with them.
+        reason: mlp::WeightsError,
     },
     /// The costs of a model can't be right.
     #[error("cost model: {0}")]
@@ -197,6 +209,7 @@ impl Policy {
             Self::Yasui { .. } => "yasui",
             Self::RemisSelective { .. } => "remis-selective",
             Self::RemisConcurrent { .. } => "remis-concurrent",
+            Self::Mlp(mlp) => mlp.form().name(),
             Self::CostModel(_) => "cost-model",
             Self::Replay(_) => "replay",
         }
@@ -235,6 +248,7 @@ impl Policy {
                 | Self::Enterprise { .. }
                 | Self::EnterpriseReleased { .. }
                 | Self::Xbfs { .. }
+                | Self::Mlp(_)
         )
     }
 
@@ -265,9 +279,21 @@ impl Policy {
                     Err(PolicyError::NotAShare(gpu_permille))
                 }
             }
-            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Selective(_) | Self::RemisSelective { .. } | Self::Replay(_) => Ok(()),
+            Self::Auto
+            | Self::Tc
+            | Self::Bc
+            | Self::Gpu(_)
+            | Self::Selective(_)
+            | Self::RemisSelective { .. }
+            | Self::Mlp(_)
+            | Self::Replay(_) => Ok(()),
             Self::CostModel(ref model) => model.validate().map_err(PolicyError::CostModel),
         }
+    }
+
+    /// A network with the shipped weights.
+    fn network(form: mlp::Form) -> Result<Self, PolicyError> {
+        Mlp::shipped(form).map(Self::Mlp).map_err(|reason| PolicyError::Weights { policy: form.name(), reason })
     }
 
     fn from_kind(kind: &str) -> Result<Self, PolicyError> {
@@ -293,6 +319,8 @@ impl Policy {
             "yasui" => Ok(Self::Yasui { alpha: yasui::DEFAULT_ALPHA, beta: yasui::DEFAULT_BETA }),
             "remis-selective" => Ok(Self::RemisSelective { vertices: remis::DEFAULT_LARGE_FRONTIER }),
             "remis-concurrent" => Ok(Self::RemisConcurrent { vertices: remis::DEFAULT_LARGE_FRONTIER, gpu_permille: 500 }),
+            "surf" => Self::network(mlp::Form::Surf),
+            "mlp" => Self::network(mlp::Form::Mlp),
             _ => Err(PolicyError::Unknown(kind.to_owned())),
         }
     }

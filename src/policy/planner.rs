@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Policy, SampledCosts, Splitting, alpha_beta, concurrent, cost_model::Spent, daga, enterprise, remis, selective, xbfs};
+use super::{
+    Policy, SampledCosts, Splitting, alpha_beta, concurrent, cost_model::Spent, daga, enterprise, mlp::Frontiers, remis, selective, xbfs,
+};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
     graph::Vertex,
@@ -48,6 +50,8 @@ pub struct PolicyPlanner {
     policy: Policy,
     runs: Runs,
     memory: Memory,
+    /// What networks remember.
+    frontiers: Frontiers,
     /// What the search has cost so far, by a model.
     spent: Spent,
     /// The GPU's share of the next split level, top-down and bottom-up.
@@ -63,7 +67,8 @@ impl PolicyPlanner {
         let policy = if policy == Policy::Auto { Policy::Sampled(SampledCosts::default()) } else { policy };
         let share = if let Policy::Concurrent(Splitting { gpu_permille, .. }) = policy { gpu_permille } else { 500 };
         let replayed = if let Policy::Replay(replay) = &policy { 0..replay.plans().len() } else { 0..0 };
-        Self { policy, runs, memory: Memory::default(), spent: Spent::default(), shares: [share; 2], replayed }
+        let (memory, frontiers, spent) = (Memory::default(), Frontiers::default(), Spent::default());
+        Self { policy, runs, memory, frontiers, spent, shares: [share; 2], replayed }
     }
 
     /// Says that the next search begins at `root` (an original number), which a replay by roots has to know. False where it knows no
@@ -102,6 +107,7 @@ impl PolicyPlanner {
             Policy::Auto | Policy::Sampled(_) | Policy::Selective(_) | Policy::Concurrent(_) | Policy::Asynchronous(_) => {
                 self.costs().is_some_and(|costs| costs.is_bottom_up(stats))
             }
+            Policy::Mlp(ref mlp) => mlp.is_bottom_up(stats, self.frontiers.growth_before()),
             // (Plans whole strategies, see `plan`.)
             Policy::CostModel(_) => false,
             Policy::Replay(ref replay) => replay.plan(&self.replayed, stats).direction == Direction::BottomUp,
@@ -137,7 +143,8 @@ impl PolicyPlanner {
             | Policy::Gunrock(_)
             | Policy::Enterprise { .. }
             | Policy::EnterpriseReleased { .. }
-            | Policy::Xbfs { .. } => self.runs.placement(direction),
+            | Policy::Xbfs { .. }
+            | Policy::Mlp(_) => self.runs.placement(direction),
             Policy::Replay(ref replay) => replay.plan(&self.replayed, stats).placement,
         }
     }
@@ -147,12 +154,14 @@ impl Planner for PolicyPlanner {
     /// Shares outlive a search: the next one begins with what this one learned.
     fn begin(&mut self) {
         self.memory = Memory::default();
+        self.frontiers = Frontiers::default();
         self.spent = Spent::default();
     }
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
         match &self.policy {
             Policy::Replay(replay) => replay.observes(),
+            Policy::Mlp(mlp) => mlp.wants_sample(stats),
             Policy::CostModel(model) => model.wants_sample(self.runs, stats, self.spent),
             _ => self.costs().is_some_and(|costs| costs.wants_sample(stats)),
         }
@@ -166,6 +175,7 @@ impl Planner for PolicyPlanner {
     }
 
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
+        self.frontiers.note(stats);
         if let Policy::CostModel(model) = &self.policy {
             return model.plan(self.runs, stats, &mut self.spent).plan();
         }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CostModel, Form, Gunrock, NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds};
+use super::{
+    CostModel, Form, Gunrock, Mlp, NEVER, Parting, Policy, PolicyError, SampledCosts, Splitting, Threshold, Thresholds, mlp::Weights,
+};
 
 /// Splits `text` at its commas into exactly `N` values.
 fn values<T: std::str::FromStr, const N: usize>(text: &str, policy: &Policy, wanted: &'static str) -> Result<[T; N], PolicyError> {
@@ -109,7 +111,7 @@ impl std::str::FromStr for Policy {
                 };
                 Self::CostModel(Box::new(CostModel::shipped(form)))
             }
-            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Replay(_) => {
+            Self::Auto | Self::Tc | Self::Bc | Self::Gpu(_) | Self::Mlp(_) | Self::Replay(_) => {
                 return Err(PolicyError::NoParameters { kind: named.kind(), given: parameters.to_owned() });
             }
         };
@@ -143,6 +145,10 @@ impl std::fmt::Display for Policy {
             Self::Yasui { alpha, beta } => write!(f, "yasui:{alpha},{beta}"),
             Self::RemisSelective { vertices } => write!(f, "remis-selective:{vertices}"),
             Self::RemisConcurrent { vertices, gpu_permille } => write!(f, "remis-concurrent:{vertices},{gpu_permille}"),
+            Self::Mlp(mlp) => match mlp.origin() {
+                Some(origin) => write!(f, "{}:{origin}", self.kind()),
+                None => f.write_str(self.kind()),
+            },
             Self::CostModel(model) if model.form == Form::Zhang => f.write_str("cost-model:zhang"),
             other => f.write_str(other.kind()),
         }
@@ -198,6 +204,8 @@ pub(super) struct PolicyTable {
     gpu_from_vertices: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     split_from_vertices: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<Weights>,
 }
 
 impl PolicyTable {
@@ -228,6 +236,7 @@ impl PolicyTable {
             shown("ratio", self.ratio),
             shown("gpu_from_vertices", self.gpu_from_vertices),
             shown("split_from_vertices", self.split_from_vertices),
+            self.network.as_ref().map(|network| ("network", format!("weights of {}", network.policy.name()))),
         ]
         .into_iter()
         .flatten()
@@ -250,6 +259,7 @@ fn keys(policy: &Policy) -> &'static [&'static str] {
         }
         Policy::Concurrent(_) => &["top_down_split_from_edges", "bottom_up_split_from_vertices", "gpu_permille"],
         Policy::Asynchronous(_) => &["from_edges", "gpu_permille"],
+        Policy::Mlp(_) => &["network"],
         Policy::CostModel(_) => &["form"],
         Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => &[],
     }
@@ -305,6 +315,12 @@ impl TryFrom<PolicyTable> for Policy {
                 parting.from_edges = table.from_edges.unwrap_or(parting.from_edges);
                 parting.gpu_permille = table.gpu_permille.unwrap_or(parting.gpu_permille);
             }
+            Self::Mlp(mlp) => {
+                if let Some(weights) = &table.network {
+                    let policy = mlp.form().name();
+                    *mlp = Mlp::of(mlp.form(), weights).map_err(|reason| PolicyError::Weights { policy, reason })?;
+                }
+            }
             Self::CostModel(model) => {
                 if let Some(form) = table.form {
                     **model = CostModel::shipped(form);
@@ -349,6 +365,7 @@ impl From<Policy> for PolicyTable {
                 table.from_edges = amount(parting.from_edges);
                 table.gpu_permille = Some(parting.gpu_permille);
             }
+            Policy::Mlp(mlp) => table.network = (!mlp.is_shipped()).then(|| mlp.weights()),
             Policy::CostModel(model) => table.form = Some(model.form),
             Policy::Selective(None) | Policy::Auto | Policy::Tc | Policy::Bc | Policy::Gpu(_) | Policy::Replay(_) => {}
         }

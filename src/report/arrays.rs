@@ -100,7 +100,7 @@ pub fn write_array(out: &mut dyn Write, format: ArrayFormat, column: Column, val
     let signed = values.iter().map(|&value| if value == NONE { -1 } else { i64::from(value) });
     match format {
         ArrayFormat::Npy => {
-            out.write_all(&npy_head(values.len()))?;
+            out.write_all(&npy_head(values.len() as u64))?;
             signed.into_iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
         }
         ArrayFormat::Csv => {
@@ -118,7 +118,7 @@ pub fn write_array(out: &mut dyn Write, format: ArrayFormat, column: Column, val
 /// First bytes of every NumPy file.
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-fn npy_head(length: usize) -> Vec<u8> {
+fn npy_head(length: u64) -> Vec<u8> {
     let dictionary = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({length},), }}");
     // The head ends with a line feed and fills a multiple of 64 bytes: 10 of them stand before the dictionary.
     let padded = (10 + dictionary.len() + 1).next_multiple_of(64) - 10;

@@ -12,7 +12,7 @@ use crate::{
 const COLUMN: usize = 32;
 
 /// What stands in place of the report where a root failed validation.
-const INVALID: &str = "No results printed for invalid run.\n";
+pub(super) const INVALID: &str = "No results printed for invalid run.\n";
 
 /// The report of `record`, or the line that stands in its place where a root failed validation.
 pub fn graph500(record: &Record) -> String {

@@ -1,6 +1,7 @@
 //! Graph500 text, JSON, tables, and arrays of vertices as files.
 
 mod arrays;
+mod board;
 mod calibration;
 mod comparison;
 mod devices;
@@ -15,6 +16,7 @@ mod trace;
 use std::io::{self, Write};
 
 pub use arrays::{ArrayError, ArrayFormat, Column, read_array, write_array};
+pub use board::board;
 pub use calibration::{CalibrationReport, calibration};
 pub use comparison::{Comparison, ComparisonError, Run};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
@@ -24,19 +26,19 @@ pub use policies::{PoliciesReport, PolicyGraph, policies, policies_markdown};
 pub use table::table;
 pub use trace::trace;
 
-use crate::bench::Record;
+use serde::Serialize;
 
 /// Writes `record` as one line of JSON.
 ///
 /// # Errors
 /// What writing to `out` gives.
-pub fn json(record: &Record, out: &mut dyn Write) -> io::Result<()> {
+pub fn json(record: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, record)?;
     out.write_all(b"\n")
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::path::Path;
 
     use socbfs_power::{Domain, DomainPower, Energy, Family, Joules, RailEnergy, Watts};
@@ -44,8 +46,8 @@ mod tests {
     use super::*;
     use crate::{
         bench::{
-            EnergyRecord, EnergySummary, EnergyWindow, Environment, GraphRecord, LayoutRecord, MeasuredEnergy, Model, RootRecord, SCHEMA,
-            SCHEMA_VERSION, SearchRecord, StrategyPower, Summary, ValidationRecord,
+            EnergyRecord, EnergySummary, EnergyWindow, Environment, GraphRecord, LayoutRecord, MeasuredEnergy, Model, Record, RootRecord,
+            SCHEMA, SCHEMA_VERSION, SearchRecord, StrategyPower, Summary, ValidationRecord,
         },
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
         engine::Simd,
@@ -87,7 +89,7 @@ mod tests {
     }
 
     /// A valid run with one root for each of `seconds` (a quarter of each is mapping).
-    pub(super) fn record(seconds: &[f64]) -> Record {
+    pub(crate) fn record(seconds: &[f64]) -> Record {
         let root = |(index, &seconds): (usize, &f64)| RootRecord {
             root: index as u32,
             reached: 645_643,

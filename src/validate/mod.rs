@@ -24,7 +24,10 @@ use rayon::prelude::*;
 pub use serial::SerialBfs;
 pub use violation::{Check, ValidateError, Violation};
 
-use crate::graph::{EdgeList, GraphError, NONE, Vertex, buckets::Buckets};
+use crate::{
+    graph::{EdgeList, GraphError, NONE, Vertex, buckets::Buckets},
+    memory,
+};
 
 /// What a tree that passed all five checks looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -64,9 +67,13 @@ impl<'e> Validator<'e> {
     /// Sorts `edges` and allocates for their trees, on the current rayon pool; `directed` as it was searched.
     ///
     /// # Errors
-    /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have.
+    /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have;
+    /// [`GraphError::OutOfMemory`] where the graph needs more than there is.
     pub fn new(edges: &'e EdgeList, directed: bool) -> Result<Self, GraphError> {
         let n = edges.vertices();
+        // What is refused here would not be allocated but end the program.
+        let of_vertices = n as u64 * (2 * size_of::<usize>() as u64 + 6);
+        memory::check_available(of_vertices + 12 * edges.len() as u64, "the validation of the tree")?;
         let adjacency = Buckets::sort(edges, n, |u, v| match u.cmp(&v) {
             std::cmp::Ordering::Equal => None,
             std::cmp::Ordering::Greater if !directed => Some((v as usize, u)),

@@ -14,6 +14,11 @@ pub(super) fn prefetch<T>(address: *const T) {
     unsafe {
         std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(target_arch = "arm")]
+    // SAFETY: as above; ARMv5TE and later have it.
+    unsafe {
+        std::arch::asm!("pld [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm")))]
     let _ = address;
 }

@@ -18,28 +18,28 @@ fn mix(mut x: u64) -> u64 {
 
 /// All the numbers under one seed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seeded(u64);
+pub(crate) struct Seeded(u64);
 
 impl Seeded {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(mix(seed.wrapping_add(GOLDEN)))
     }
 
     /// The numbers of one item (an edge, a vertex).
     #[inline]
-    pub(super) fn item(self, index: u64) -> Numbers {
+    pub(crate) fn item(self, index: u64) -> Numbers {
         Numbers(mix(self.0.wrapping_add((index.wrapping_add(1)).wrapping_mul(GOLDEN))))
     }
 }
 
 /// The numbers of one item, one after another.
 #[derive(Debug, Clone)]
-pub(super) struct Numbers(u64);
+pub(crate) struct Numbers(u64);
 
 impl Numbers {
     /// 64 random bits.
     #[inline]
-    pub(super) fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
@@ -47,19 +47,19 @@ impl Numbers {
     /// A number below `bound`: the high half of a 128-bit product. No number is more than 1 in 2^64 / `bound` too frequent,
     /// which for bounds of 32 bits nobody can observe.
     #[inline]
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// True with probability `threshold` / 2^64 (see [`threshold`]).
     #[inline]
-    pub(super) fn chance(&mut self, threshold: u128) -> bool {
+    pub(crate) fn chance(&mut self, threshold: u128) -> bool {
         u128::from(self.bits()) < threshold
     }
 }
 
 /// A probability from 0 to 1 as a number from 0 to 2^64, both included, so that "never" and "always" are exact.
-pub(super) fn threshold(probability: f64) -> u128 {
+pub(crate) fn threshold(probability: f64) -> u128 {
     (probability * 18_446_744_073_709_551_616.0) as u128
 }
 

@@ -2,7 +2,7 @@
 //! not on the number of threads, not on the machine.
 
 mod grid;
-mod hash;
+pub(crate) mod hash;
 mod kronecker;
 pub(crate) mod mrg;
 mod rmat;
@@ -108,7 +108,7 @@ pub enum GenerateError {
     #[error("a graph of 0 vertices can't have {0} edges")]
     NoVertices(u64),
     /// More edges than a 64-bit number can count or this machine can address.
-    #[error("{0} edges are more than this machine can address")]
+    #[error("{0} edges are more than a program of {bits} bits can address", bits = usize::BITS)]
     TooManyEdges(u128),
     /// The graph can't be held.
     #[error(transparent)]

@@ -54,8 +54,9 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
     };
     let parts = units.div_ceil(PART) as usize;
     let counts: Vec<usize> = (0..parts).into_par_iter().map(|index| source.count(part(index))).collect();
-    let total: usize = counts.iter().sum();
-    reserve(&mut edges, total as u128)?;
+    // In 64 bits: the edges of 2^32 vertices are more than 32 can count.
+    let total: u64 = counts.iter().map(|&count| count as u64).sum();
+    let total = reserve(&mut edges, total.into())?;
 
     let mut rest = &mut edges.spare_capacity_mut()[..total];
     let mut slots = Vec::with_capacity(parts);
@@ -81,10 +82,12 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
     Ok(edges)
 }
 
-fn reserve(edges: &mut Vec<[Vertex; 2]>, count: u128) -> Result<(), GenerateError> {
+/// Makes room for `count` edges, and gives their number as one of this machine's.
+fn reserve(edges: &mut Vec<[Vertex; 2]>, count: u128) -> Result<usize, GenerateError> {
     let count = usize::try_from(count).ok().filter(|&count| count <= MAX_EDGES).ok_or(GenerateError::TooManyEdges(count))?;
     edges.try_reserve_exact(count).map_err(|error| {
         let bytes = (count * size_of::<[Vertex; 2]>()) as u64;
-        GraphError::OutOfMemory(OutOfMemory { what: "the edge list", bytes, reason: error.to_string() }).into()
-    })
+        GenerateError::from(GraphError::OutOfMemory(OutOfMemory { what: "the edge list", bytes, reason: error.to_string() }))
+    })?;
+    Ok(count)
 }

@@ -1,0 +1,38 @@
+//! What it costs to decide one level, samples not included: a rule, costs by a sample, and the networks.
+#![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop; criterion's macros have no docs
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use socbfs::{
+    bfs::{Direction, LevelStats, Planner},
+    policy::{Policy, PolicyPlanner, Runs},
+};
+
+fn decide(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("decide");
+    for name in ["alpha-beta", "sampled", "surf", "mlp"] {
+        let policy: Policy = name.parse().expect("a policy");
+        let mut planner = PolicyPlanner::new(policy, Runs::Cpu);
+        let stats = LevelStats {
+            level: 2,
+            vertices: 646_203,
+            arcs: 31_400_738,
+            frontier_vertices: 14_010,
+            frontier_edges: 11_534_115,
+            unvisited_vertices: 632_154,
+            unvisited_edges: 19_862_340,
+            previous_frontier_vertices: 38,
+            previous_direction: Some(Direction::TopDown),
+            sampled_probes: Some(1.4),
+            hub_share: 0.17,
+            ..LevelStats::default()
+        };
+        planner.begin();
+        group.bench_function(name, |bencher| bencher.iter(|| planner.plan(black_box(&stats))));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, decide);
+criterion_main!(benches);

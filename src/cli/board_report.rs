@@ -1,0 +1,282 @@
+//! `socbfs bench --report board`: the benchmark of a board over several scales.
+
+use std::{
+    path::Path,
+    str::FromStr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use clap::ArgMatches;
+
+use super::{
+    bench::{BenchArgs, ROOT, verdict},
+    config::SearchConfig,
+    error::Failure,
+    interrupt,
+    output::{Output, print},
+    say,
+    source::{self, Source},
+};
+use crate::{
+    bench::{
+        BoardIdentity, BoardRecord, DriverRecord, Drivers, Environment, LeftOut, Record, available_memory, kronecker_bytes, temperatures,
+    },
+    board::Evidence,
+    opencl::{self, DeviceChoice, OpenClError},
+    report::{self, numbers},
+};
+
+/// Share of the free memory that a graph may take: the rest is for the driver's copies and for whatever else runs.
+const MEMORY_SHARE: f64 = 0.75;
+
+/// Scales, rising, each once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Scales(Vec<u32>);
+
+impl FromStr for Scales {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            text.trim().parse::<u32>().map_err(|_| format!("{:?} is no scale; scales look like 16..=22 or 16,20", text.trim()))
+        };
+        let mut scales = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = match part.split_once("..=") {
+                Some((first, last)) => (number(first)?, number(last)?),
+                None => (number(part)?, number(part)?),
+            };
+            if first > last {
+                return Err(format!("{} has no scale in it", part.trim()));
+            }
+            if last > 40 {
+                return Err(format!("scale {last} is beyond what 32-bit vertices can number"));
+            }
+            scales.extend(first..=last);
+        }
+        scales.sort_unstable();
+        scales.dedup();
+        Ok(Self(scales))
+    }
+}
+
+/// What is made so far, and where it goes.
+struct Progress {
+    record: BoardRecord,
+    json: Option<Output>,
+}
+
+type Shared = Arc<Mutex<Progress>>;
+
+fn lock(shared: &Shared) -> MutexGuard<'_, Progress> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Searches every scale that fits. Whoever interrupts it gets what was finished by then.
+pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    if arguments.graph.is_some() || arguments.kronecker.is_some() {
+        return Err(Failure::new("--report board searches Kronecker graphs of several scales, and takes no graph")
+            .cure("choose the scales with --scales: one is a list too"));
+    }
+    let config = arguments.search.resolve(matches)?;
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    arguments.energy.check(&config.profile)?;
+    let environment = Environment::read(Path::new(ROOT));
+    config.apply()?;
+    let mut record = BoardRecord::new(environment.clone(), identity(&config), drivers(&config.device.value));
+    let scales = fitting(arguments, &mut record)?;
+    let shared = Arc::new(Mutex::new(Progress { record, json }));
+    let words = last_words(&shared, &scales);
+    let failed = each(arguments, &config, &environment, &scales, &shared, quiet).err();
+    drop(words);
+    finish(&mut lock(&shared), failed)
+}
+
+/// Prints what there is, and says what went wrong.
+fn finish(made: &mut Progress, failed: Option<Failure>) -> Result<(), Failure> {
+    made.record.complete = failed.is_none() && made.record.valid;
+    if made.record.runs.is_empty() {
+        return failed.map_or(Ok(()), Err);
+    }
+    publish(made)?;
+    // What a validation found wrong stands before any other failure.
+    made.record.runs.iter().try_for_each(verdict)?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// Ends with the first scale that failed validation or could not run.
+fn each(
+    arguments: &BenchArgs,
+    config: &SearchConfig,
+    environment: &Environment,
+    scales: &[u32],
+    shared: &Shared,
+    quiet: bool,
+) -> Result<(), Failure> {
+    for (index, &scale) in scales.iter().enumerate() {
+        // The load stays that of before the first run: later it would be our own.
+        let environment = Environment { temperatures: temperatures(Path::new(ROOT)), ..environment.clone() };
+        let source = Source::Generated(source::checked(source::kronecker(scale, arguments.edgefactor, arguments.seed))?);
+        let result = arguments.measure(config, environment, &source);
+        let mut made = lock(shared);
+        let run = match result {
+            Ok(run) => run,
+            Err(failure) => {
+                leave_out(&mut made.record, &scales[index..], &format!("scale {scale} could not run ({failure})"));
+                return Err(failure);
+            }
+        };
+        if !quiet {
+            say(&one_line(&run));
+        }
+        let valid = run.valid;
+        made.record.add(run);
+        if !valid {
+            leave_out(&mut made.record, &scales[index + 1..], &format!("scale {scale} failed validation"));
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// On Ctrl-C: what is finished, or nothing.
+fn last_words(shared: &Shared, scales: &[u32]) -> interrupt::Words {
+    let (shared, scales) = (Arc::clone(shared), scales.to_vec());
+    interrupt::last_words(move || {
+        let mut made = lock(&shared);
+        let Some(last) = made.record.runs.last().map(|run| run.graph.scale) else { return };
+        let rest: Vec<u32> = scales.into_iter().filter(|scale| *scale > last).collect();
+        leave_out(&mut made.record, &rest, "interrupted");
+        // There is nobody left to tell of a failure.
+        let _ = publish(&mut made);
+    })
+}
+
+fn leave_out(record: &mut BoardRecord, scales: &[u32], reason: &str) {
+    record.left_out.extend(scales.iter().map(|&scale| LeftOut { scale, reason: reason.to_owned() }));
+}
+
+/// The scales that fit the memory; the others are noted.
+fn fitting(arguments: &BenchArgs, record: &mut BoardRecord) -> Result<Vec<u32>, Failure> {
+    let available = available_memory(Path::new(ROOT));
+    let mut scales = Vec::new();
+    for &scale in &arguments.scales.0 {
+        let needed = kronecker_bytes(scale, arguments.edgefactor);
+        match available {
+            Some(free) if needed as f64 > MEMORY_SHARE * free as f64 => {
+                let reason = format!(
+                    "it takes about {}, more than {:.0} % of the {} that are free",
+                    numbers::bytes(needed),
+                    100.0 * MEMORY_SHARE,
+                    numbers::bytes(free)
+                );
+                log::warn!("scale {scale} is left out: {reason}");
+                leave_out(record, &[scale], &reason);
+            }
+            _ => scales.push(scale),
+        }
+    }
+    if scales.is_empty() {
+        let reason = record.left_out.first().map_or("", |left_out| &left_out.reason);
+        return Err(Failure::new(format!("no scale fits the memory; of scale {}: {reason}", arguments.scales.0[0]))
+            .cure("choose smaller ones with --scales, or end other programs"));
+    }
+    log::info!("scales {scales:?} fit the memory");
+    Ok(scales)
+}
+
+fn identity(config: &SearchConfig) -> BoardIdentity {
+    let evidence = Evidence::read(Path::new(ROOT));
+    let dmi = || Some(format!("{} {}", evidence.dmi_vendor.as_ref()?, evidence.dmi_product.as_ref()?));
+    BoardIdentity {
+        profile: config.profile.name().to_owned(),
+        reason: config.profile.reason.clone(),
+        machine: evidence.model.clone().or_else(dmi),
+        soc: config.profile.board.board.soc.clone(),
+    }
+}
+
+/// The OpenCL devices. Not looked for where none was wanted: a bad driver may take the process with it.
+fn drivers(choice: &DeviceChoice) -> Drivers {
+    if *choice == DeviceChoice::Cpu {
+        return Drivers { problem: Some("not looked for (--device cpu)".to_owned()), devices: Vec::new() };
+    }
+    let devices = match opencl::devices() {
+        Ok(devices) => devices,
+        Err(OpenClError::NoLibrary) => return Drivers { problem: Some("no OpenCL library".to_owned()), devices: Vec::new() },
+        Err(error) => return Drivers { problem: Some(error.to_string()), devices: Vec::new() },
+    };
+    let device = |info: opencl::DeviceInfo| DriverRecord {
+        name: info.name,
+        platform: info.platform,
+        version: info.version,
+        driver: info.driver,
+        unusable: info.unusable,
+    };
+    Drivers { problem: None, devices: devices.into_iter().map(device).collect() }
+}
+
+fn one_line(run: &Record) -> String {
+    let speed = run.summary.as_ref().filter(|_| run.valid).map_or_else(|| "no speed".to_owned(), |s| numbers::mteps(s.teps.harmonic_mean));
+    let power = run.energy.summary().map_or_else(String::new, |e| format!(", {}", socbfs_power::Watts(e.watts.mean)));
+    format!("scale {}: {speed}{power}", run.graph.scale)
+}
+
+fn publish(made: &mut Progress) -> Result<(), Failure> {
+    let json = made.json.take();
+    if !matches!(json, Some(Output::Stdout)) {
+        print(&report::board(&made.record))?;
+    }
+    if let Some(json) = json {
+        json.finish(|out| report::json(&made.record, out))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::record;
+
+    #[test]
+    fn a_failed_validation_is_exit_code_1_and_no_complete_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("board.json");
+        let mut bad = record(&[0.001]);
+        bad.valid = false;
+        bad.summary = None;
+        bad.roots[0].validation.passed = false;
+        let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
+        let mut all = BoardRecord::new(bad.environment.clone(), board, Drivers::default());
+        all.add(record(&[0.001]));
+        all.add(bad);
+        let mut made = Progress { record: all, json: Some(Output::open(&path).unwrap()) };
+        assert_eq!(finish(&mut made, None).unwrap_err().code(), 1);
+        let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!((&written["valid"], &written["complete"]), (&false.into(), &false.into()));
+        assert!(written["runs"][1]["summary"].is_null());
+    }
+
+    #[test]
+    fn what_is_finished_is_told_before_the_error_that_ended_it() {
+        let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
+        let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
+        all.add(record(&[0.001]));
+        let mut made = Progress { record: all, json: None };
+        assert_eq!(finish(&mut made, Some(Failure::new("no memory"))).unwrap_err().code(), 2);
+        assert!(!made.record.complete);
+        assert!(finish(&mut made, None).is_ok() && made.record.complete);
+    }
+
+    #[test]
+    fn scales_are_ranges_and_lists() {
+        let read = |text: &str| text.parse::<Scales>().map(|scales| scales.0);
+        assert_eq!(read("16..=19"), Ok(vec![16, 17, 18, 19]));
+        assert_eq!(read("20, 10,12..=13,12"), Ok(vec![10, 12, 13, 20]));
+        for (bad, reason) in
+            [("", "is no scale"), ("16..22", "is no scale"), ("22..=16", "has no scale in it"), ("x", "is no scale"), ("41", "beyond")]
+        {
+            assert!(read(bad).unwrap_err().contains(reason), "{bad}");
+        }
+    }
+}

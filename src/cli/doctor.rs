@@ -1,0 +1,259 @@
+//! `socbfs doctor`: what is wrong on this machine, and what cures it.
+
+use std::{
+    fmt::Write as _,
+    io::Read,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use serde::Deserialize;
+use socbfs_power::{Tree, discover};
+
+use super::{
+    energy::profile_at,
+    error::Failure,
+    output::print,
+    profile::{self, RootArgs},
+    progress::Progress,
+    sensors::{automatic, started},
+};
+use crate::{
+    board,
+    doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs doctor
+  socbfs doctor --quiet                     what is not as it should be
+  socbfs doctor --json | jq -r '.findings[] | select(.cure) | .cure'
+
+Exit codes: 0 searching works (there may be warnings), 2 something keeps it from
+working. What can't be found out, as in a container, is \"unknown\" and no fault.";
+
+/// Say what is wrong on this machine, with the command that cures it
+///
+/// Tries a search on the CPU and on every OpenCL device, each in a process of its own, and looks at device files, drivers, power sensors,
+/// clocks, temperatures, memory and load. Changes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    root: RootArgs,
+
+    /// Board profile that says what power rails feed [default: that of the board this is]
+    #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    board: Option<PathBuf>,
+}
+
+/// A driver that compiles kernels for the first time may take long on a small board.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// How long other programs are watched.
+const WATCH: Duration = Duration::from_millis(500);
+
+/// A graph that is connected, so that a search from vertex 0 goes everywhere.
+const GRAPH: &str = "grid:32x32,deletion=0";
+
+pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
+    let root = &*arguments.root.sysfs_root;
+    let board = board::detect(root).map_err(|error| profile::failure(&error))?;
+    let live = root == Path::new("/");
+    let probe = if live { probe(root, arguments.board.as_deref())? } else { Probe::default() };
+    let subject = Subject {
+        root,
+        who: None,
+        usable_cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        board: &board,
+        opencl_library: std::env::var_os("OPENCL_DYLIB_PATH").filter(|_| live),
+        icd_vendors: std::env::var_os("OCL_ICD_VENDORS").filter(|_| live),
+        probe,
+    };
+    let diagnosis = examine(&subject);
+    if arguments.json {
+        let json = serde_json::to_string(&diagnosis).map_err(|error| Failure::because("can't write JSON", &error))?;
+        print(&format!("{json}\n"))?;
+    } else {
+        print(&text(&diagnosis, quiet))?;
+    }
+    // What is wrong has been said.
+    if diagnosis.works { Ok(()) } else { Err(Failure::Command(2)) }
+}
+
+/// Tries everything that only a running machine tells.
+fn probe(root: &Path, board: Option<&Path>) -> Result<Probe, Failure> {
+    let progress = Progress::start("Looking at other programs", 0);
+    // First, while nothing of our own runs.
+    let busy = root.join("proc/self/stat").exists().then(|| busiest(root, WATCH));
+    drop(progress);
+    let profile = profile_at(board)?;
+    let auto = automatic(root, profile.as_ref());
+    // Whether a counter moves is known only once it is read.
+    let meter = started(discover(&Tree::new(root)), profile.as_ref())?;
+    let usable = meter.picks().map(|pick| pick.channel.name()).collect();
+    let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, usable, unusable: meter.skipped().to_vec() };
+    drop(meter);
+    let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu"]).map(|_| ());
+    Ok(Probe { search: Some(search), opencl: Some(opencl()), sensors: Some(sensors), busy })
+}
+
+/// What `socbfs devices --json` says of the platforms.
+#[derive(Deserialize)]
+struct Listed {
+    problem: Option<String>,
+    #[serde(default)]
+    platforms: Vec<ListedPlatform>,
+}
+
+#[derive(Deserialize)]
+struct ListedPlatform {
+    name: String,
+    problem: Option<String>,
+    devices: Vec<ListedDevice>,
+}
+
+#[derive(Deserialize)]
+struct ListedDevice {
+    name: String,
+    kind: String,
+    unusable: Option<String>,
+    problem: Option<String>,
+}
+
+/// Asks the drivers in a process of its own: a bad one takes its process with it.
+fn opencl() -> OpenClProbe {
+    let text = match tried(&["devices", "--quick", "--json"]) {
+        Ok(text) => text,
+        Err(how) => return OpenClProbe::Crashed(how),
+    };
+    let listed: Listed = match serde_json::from_str(&text) {
+        Ok(listed) => listed,
+        Err(error) => return OpenClProbe::Crashed(format!("its list of devices is cut off ({error})")),
+    };
+    match listed.problem {
+        Some(problem) if problem.starts_with("no OpenCL library") => return OpenClProbe::NoLibrary,
+        Some(problem) => return OpenClProbe::Nothing(problem),
+        None => {}
+    }
+    let mut problems = Vec::new();
+    let mut devices = Vec::new();
+    for platform in listed.platforms {
+        problems.extend(platform.problem.map(|problem| format!("{}: {problem}", platform.name)));
+        for device in platform.devices {
+            let problem = device.unusable.or(device.problem).or_else(|| search_on(&device.name));
+            devices.push(DeviceProbe { name: device.name, platform: platform.name.clone(), gpu: device.kind == "gpu", problem });
+        }
+    }
+    if devices.is_empty() {
+        OpenClProbe::Nothing(format!("the drivers show no device ({})", problems.join("; ")))
+    } else {
+        OpenClProbe::Devices(devices)
+    }
+}
+
+/// What went wrong with a search on a device.
+fn search_on(device: &str) -> Option<String> {
+    tried(&["run", GRAPH, "--root", "0", "--policy", "tg", "--device", device]).err()
+}
+
+/// Runs this program with `arguments` and gives what it printed, or how it ended.
+fn tried(arguments: &[&str]) -> Result<String, String> {
+    let progress = Progress::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
+    // Without /proc a program does not know its own file, but the name that it was called by is found again as it was before.
+    let called = || std::env::args_os().next().map_or_else(|| "socbfs".into(), PathBuf::from);
+    let program = std::env::current_exe().unwrap_or_else(|_| called());
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Settings that a user has for searches are not what is tried here.
+    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "DEVICE", "MEMORY_WAY", "WORK_GROUP", "PARTS", "LOG"] {
+        command.env_remove(format!("SOCBFS_{name}"));
+    }
+    let mut child = command.spawn().map_err(|error| format!("it can't be started ({error})"))?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let reader = |from: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            // What was printed until then is worth as much.
+            let _ = from.map(|mut from| from.read_to_end(&mut bytes));
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    };
+    let (out, err) = (reader(out.map(|out| Box::new(out) as _)), reader(err.map(|err| Box::new(err) as _)));
+    let begin = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break Some(status),
+            None if begin.elapsed() > PATIENCE => {
+                // It may have ended just now.
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+            None => sleep(Duration::from_millis(5)),
+        }
+    };
+    drop(progress);
+    // A driver's own children may hold the pipes open: after a kill nothing is waited for.
+    let Some(status) = status else { return Err(format!("no answer in {} s", PATIENCE.as_secs())) };
+    let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+    if status.success() { Ok(out) } else { Err(ending(status, &err)) }
+}
+
+/// How a process ended, in words: its own error where it has one.
+fn ending(status: ExitStatus, said: &str) -> String {
+    if let Some(signal) = status.signal() {
+        return format!("killed by signal {signal}");
+    }
+    let error = said.lines().find_map(|line| line.strip_prefix("error: ")).or_else(|| said.lines().last());
+    error.map_or_else(|| format!("exit code {}", status.code().unwrap_or(-1)), str::to_owned)
+}
+
+/// The findings for people; only what is not as it should be where `quiet`.
+fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
+    let mut text = String::new();
+    let count = |verdict: Verdict| diagnosis.findings.iter().filter(|finding| finding.verdict == verdict).count();
+    for finding in diagnosis.findings.iter().filter(|finding| !quiet || finding.verdict >= Verdict::Warning) {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{:<9}{:<16}{}", finding.verdict.name(), finding.check, finding.reason);
+        if let Some(cure) = &finding.cure {
+            let _ = writeln!(text, "{:<25}{cure}", "");
+        }
+    }
+    let (warnings, problems) = (count(Verdict::Warning), count(Verdict::Problem));
+    let warned = match warnings {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        many => format!(", {many} warnings"),
+    };
+    if !quiet {
+        let _ = match problems {
+            0 => writeln!(text, "\nSearching works{warned}."),
+            1 => writeln!(text, "\nSearching does not work: 1 problem{warned}."),
+            many => writeln!(text, "\nSearching does not work: {many} problems{warned}."),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ending_is_told_by_its_own_words() {
+        let exit = |code: i32| ExitStatus::from_raw(code << 8);
+        assert_eq!(ending(exit(2), "warning: x\nerror: no device\n  help: y\n"), "no device");
+        assert_eq!(ending(exit(1), "abort\nlast words\n"), "last words");
+        assert_eq!(ending(exit(3), ""), "exit code 3");
+        assert_eq!(ending(ExitStatus::from_raw(11), "error: x\n"), "killed by signal 11");
+    }
+}

@@ -1,0 +1,356 @@
+//! `socbfs train`: measures levels in both directions, trains the networks, judges them on graphs kept apart.
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::{ArgMatches, Args};
+use serde::Serialize;
+
+use super::{
+    config::{LayoutArgs, SearchArgs, SearchConfig},
+    error::Failure,
+    output::{Output, print},
+    progress::Progress,
+    say,
+    source::{self, Source, with_graph_help},
+};
+use crate::{
+    bench::Environment,
+    bfs::{GpuKernel, Strategy},
+    calibrate::Turns,
+    policy::{Mlp, Policy, mlp::Form},
+    search::Search,
+    train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, mean, score},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs train --collect-only                  measure generated graphs; stop it whenever you like
+  socbfs train road.gr web.mtx --held-out social.txt --mlp mlp.toml
+  socbfs bench kronecker:20 --policy mlp:mlp.toml";
+
+/// Train the networks of the policies surf and mlp on this machine
+///
+/// Searches many graphs, every level in both directions, and keeps what each took in a file of records, to which an interrupted run
+/// adds when it is started again. The networks learn from these records to tell the faster direction; they are judged on
+/// graphs they did not learn from. The same records and seed give the same weights.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct TrainArgs {
+    /// Graphs to learn from, beside the generated ones
+    #[arg(value_name = "GRAPH")]
+    graphs: Vec<PathBuf>,
+
+    /// A graph to judge by and not to learn from (may be repeated) [default: every fifth graph, drawn by the seed]
+    #[arg(long, value_name = "GRAPH")]
+    held_out: Vec<PathBuf>,
+
+    /// Where measured searches are kept
+    #[arg(long, value_name = "FILE", default_value = "socbfs-training.jsonl")]
+    records: PathBuf,
+
+    /// Generated graphs: Kronecker, R-MAT, uniform, Rodinia and grids in turn
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    generated: usize,
+
+    /// The largest generated graphs have 2^SCALE vertices
+    #[arg(long, value_name = "SCALE", default_value_t = 18, value_parser = clap::value_parser!(u32).range(10..=26))]
+    largest_scale: u32,
+
+    /// Searches of each graph
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    roots: u16,
+
+    /// How often each search is run in either direction; the median counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    turns: u16,
+
+    /// Measure levels of the OpenCL device instead of the CPU
+    #[arg(long)]
+    gpu: bool,
+
+    /// Seed of graphs, roots, choice of graphs and first weights
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+
+    /// Measure only, or go on measuring
+    #[arg(long, conflicts_with = "judge_only")]
+    collect_only: bool,
+
+    /// Measure nothing and learn nothing: judge the policies as they are by the records there are
+    #[arg(long)]
+    judge_only: bool,
+
+    /// Write SURF's network (policy surf) as TOML
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    surf: Option<PathBuf>,
+
+    /// Write our network (policy mlp) as TOML
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    mlp: Option<PathBuf>,
+
+    /// Write accuracy and reduced time of every held-out graph as JSON ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Steps of each of four attempts
+    #[arg(long, value_name = "N", default_value_t = 3000)]
+    steps: usize,
+
+    #[command(flatten)]
+    layout: LayoutArgs,
+
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+/// Searches that reach less are drawn anew (SURF's data module).
+const LEAST_VERTICES: f64 = 0.5;
+const LEAST_EDGES: f64 = 0.7;
+/// Roots tried for each search wanted.
+const TRIES: usize = 4;
+/// A graph with so many levels measured gives no further search: deep ones would take hours, and their levels are much alike.
+const ENOUGH_LEVELS: usize = 1000;
+/// After this long, a search whose levels have all been measured once is left at that.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    let mut config = arguments.search.resolve(matches)?;
+    config.apply()?;
+    let generated = train::generated(arguments.generated, arguments.seed, arguments.largest_scale);
+    let named = |paths: &[PathBuf]| paths.iter().map(|path| (path.display().to_string(), path.clone())).collect::<Vec<_>>();
+    let mut graphs: Vec<(String, PathBuf)> = generated.into_iter().map(|name| (name.clone(), PathBuf::from(name))).collect();
+    graphs.extend(named(&arguments.graphs));
+    graphs.extend(named(&arguments.held_out));
+    // A name misspelt is better told now than in an hour.
+    for (_, path) in &graphs {
+        if let Source::File(path, _) = Source::parse(path, None)? {
+            std::fs::metadata(&path).map_err(|error| Failure::because(&format!("can't read {}", path.display()), &error))?;
+        }
+    }
+    let surf = arguments.surf.as_deref().map(Output::open).transpose()?;
+    let mlp = arguments.mlp.as_deref().map(Output::open).transpose()?;
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let records =
+        if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &mut config, &graphs, quiet)? };
+    if arguments.collect_only {
+        return Ok(());
+    }
+    // Of a file that holds more, only what was asked for counts.
+    let asked = |search: &&SearchSample| arguments.judge_only || graphs.iter().any(|(name, _)| *name == search.graph);
+    let searches: Vec<&SearchSample> = records.searches().iter().filter(asked).collect();
+    let held_out = held_out(arguments, &searches);
+    let (judge, learn): (Vec<&SearchSample>, Vec<&SearchSample>) =
+        searches.into_iter().partition(|search| held_out.contains(&search.graph));
+    if judge.is_empty() {
+        return Err(Failure::new(format!("{} holds no search to judge by", arguments.records.display()))
+            .cure("measure more graphs: without --held-out every fifth one is kept apart"));
+    }
+    let networks = if arguments.judge_only {
+        Form::ALL.into_iter().map(Mlp::shipped).collect::<Result<Vec<Mlp>, _>>().map_err(|error| Failure::because("", &error))?
+    } else {
+        learn_all(&learn, arguments.seed, arguments.steps)?
+    };
+    let judged = judge_all(&networks, &judge);
+    for (form, output) in [(Form::Surf, surf), (Form::Mlp, mlp)] {
+        if let (Some(network), Some(output)) = (networks.iter().find(|network| network.form() == form), output) {
+            let text = written(network, &records, &learn, &judged);
+            output.finish(|out| out.write_all(text.as_bytes()))?;
+        }
+    }
+    if let Some(json) = json {
+        json.finish(|out| serde_json::to_writer_pretty(out, &judged).map_err(std::io::Error::from))?;
+    }
+    print(&table(&judged))
+}
+
+/// The graphs to judge by.
+fn held_out(arguments: &TrainArgs, searches: &[&SearchSample]) -> Vec<String> {
+    if !arguments.held_out.is_empty() {
+        return arguments.held_out.iter().map(|path| path.display().to_string()).collect();
+    }
+    let mut names: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    train::every_fifth(&names, arguments.seed).into_iter().map(str::to_owned).collect()
+}
+
+#[cfg(feature = "train")]
+fn learn_all(searches: &[&SearchSample], seed: u64, steps: usize) -> Result<Vec<Mlp>, Failure> {
+    let options = train::FitOptions { seed, steps, ..train::FitOptions::default() };
+    let learn = |form: Form| {
+        let progress = Progress::start(&format!("Training {}", form.name()), (options.attempts * options.steps) as u64);
+        train::fit(form, searches, &options, &|done| progress.add(done))
+            .map_err(|error| Failure::because(&format!("can't train {}", form.name()), &error))
+    };
+    Form::ALL.into_iter().map(learn).collect()
+}
+
+#[cfg(not(feature = "train"))]
+fn learn_all(_searches: &[&SearchSample], _seed: u64, _steps: usize) -> Result<Vec<Mlp>, Failure> {
+    Err(Failure::new("this program was built without training: the records are kept, but nothing is learned from them")
+        .cure("build it with `cargo build --release --features train`, or stop after measuring with --collect-only"))
+}
+
+/// A policy on the held-out graphs.
+#[derive(Debug, Serialize)]
+struct Judgement {
+    policy: String,
+    mean: Mean,
+    graphs: Vec<GraphScore>,
+}
+
+/// The networks, and beside them the policies that need neither training nor measuring.
+fn judge_all(networks: &[Mlp], searches: &[&SearchSample]) -> Vec<Judgement> {
+    let named = networks.iter().map(|network| (network.form().name(), Policy::Mlp(network.clone())));
+    let others = ["sampled", "alpha-beta"].into_iter().filter_map(|name| Some((name, name.parse().ok()?)));
+    named
+        .chain(others)
+        .map(|(name, policy)| {
+            let graphs = score(&policy, searches.iter().copied());
+            Judgement { policy: name.to_owned(), mean: mean(&graphs), graphs }
+        })
+        .collect()
+}
+
+/// In the form of SURF's table 3.
+fn table(judged: &[Judgement]) -> String {
+    let Some(first) = judged.first() else { return String::new() };
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    let mut header = vec!["graph".to_owned(), "levels".to_owned()];
+    header.extend(judged.iter().map(|judgement| judgement.policy.clone()));
+    header.extend(judged.iter().map(|judgement| judgement.policy.clone()));
+    let mut rows = vec![header];
+    for (index, graph) in first.graphs.iter().enumerate() {
+        let mut row = vec![graph.graph.clone(), graph.directions.levels.to_string()];
+        row.extend(judged.iter().map(|judgement| percent(judgement.graphs[index].directions.accuracy())));
+        row.extend(judged.iter().map(|judgement| percent(judgement.graphs[index].directions.reduced_time())));
+        rows.push(row);
+    }
+    let mut row = vec!["mean".to_owned(), String::new()];
+    row.extend(judged.iter().map(|judgement| percent(judgement.mean.accuracy)));
+    row.extend(judged.iter().map(|judgement| percent(judgement.mean.reduced_time)));
+    rows.push(row);
+    let widths: Vec<usize> = (0..rows[0].len()).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
+    let mut text = format!(
+        "{:w$}accuracy (%){:a$}reduced time (%)\n",
+        "",
+        "",
+        w = widths[0] + widths[1] + 4,
+        a = (widths[2..2 + judged.len()].iter().sum::<usize>() + 2 * judged.len()).saturating_sub("accuracy (%)".len()),
+    );
+    for row in rows {
+        let mut line = format!("{:w$}", row[0], w = widths[0]);
+        for (cell, &width) in row.iter().zip(&widths).skip(1) {
+            // Writing to a String can't fail.
+            let _ = write!(line, "  {cell:>width$}");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The weights as TOML, with what they come from.
+fn written(network: &Mlp, records: &RecordsFile, learn: &[&SearchSample], judged: &[Judgement]) -> String {
+    let environment = Environment::read(Path::new("/"));
+    let name = network.form().name();
+    let levels = |searches: &[&SearchSample]| searches.iter().map(|search| search.levels.len().saturating_sub(1)).sum::<usize>();
+    let mut graphs: Vec<&str> = learn.iter().map(|search| search.graph.as_str()).collect();
+    graphs.sort_unstable();
+    graphs.dedup();
+    let mut text = format!(
+        "# Weights of the policy {name}, trained by socbfs {} ({}) on {}.\n# {}\n# Measured on {}.\n# Learned from {} levels of {} searches of {} graphs.\n",
+        environment.build.version,
+        environment.build.commit,
+        environment.time,
+        environment.command.iter().map(|word| base_name(word)).collect::<Vec<_>>().join(" "),
+        records.machine(),
+        levels(learn),
+        learn.len(),
+        graphs.len(),
+    );
+    if let Some(judgement) = judged.iter().find(|judgement| judgement.policy == name) {
+        let Mean { graphs, accuracy, reduced_time } = judgement.mean;
+        // Writing to a String can't fail.
+        let _ = writeln!(
+            text,
+            "# On {graphs} graphs held out: {:.2} % of the directions right, {:.2} % of the saveable time saved.",
+            100.0 * accuracy,
+            100.0 * reduced_time
+        );
+    }
+    text.push('\n');
+    text.push_str(&network.weights().to_toml());
+    text
+}
+
+/// Folders say nothing that others need to know.
+fn base_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// Measures what the records file does not hold yet.
+fn measure(arguments: &TrainArgs, config: &mut SearchConfig, graphs: &[(String, PathBuf)], quiet: bool) -> Result<RecordsFile, Failure> {
+    if arguments.gpu {
+        config.policy.value = Policy::Gpu(GpuKernel::Tg);
+    } else {
+        config.policy.value = Policy::Tc;
+    }
+    let rules = Rules {
+        roots: usize::from(arguments.roots),
+        least_vertices: LEAST_VERTICES,
+        least_edges: LEAST_EDGES,
+        tries: TRIES,
+        turns: Turns { turns: usize::from(arguments.turns), patience: PATIENCE },
+        top_down: if arguments.gpu { vec![Strategy::Tg] } else { vec![Strategy::Tc] },
+        bottom_up: if arguments.gpu { vec![Strategy::Bg] } else { vec![Strategy::Bc] },
+        seed: arguments.seed,
+    };
+    // What the machine is, a search knows that was set up.
+    let tiny = Source::parse(Path::new("grid:2x2"), None)?.load()?.0;
+    let layout = source::build("grid:2x2", &tiny, &arguments.layout.options())?;
+    let machine = machine(&config.prepare(&layout)?.search);
+    let mut records = RecordsFile::open(&arguments.records, machine)?;
+    let progress = Progress::still("Measuring", graphs.len() as u64);
+    for (index, (name, path)) in graphs.iter().enumerate() {
+        progress.between(index);
+        if records.count(name) >= rules.roots || records.levels(name) >= ENOUGH_LEVELS {
+            continue;
+        }
+        let source = Source::parse(path, None)?;
+        let (edges, _) = source.load()?;
+        let layout = source::build(name, &edges, &arguments.layout.options())?;
+        drop(edges);
+        let mut search = config.prepare(&layout)?.search;
+        let roots = train::eligible(&mut search, &rules)?;
+        if roots.is_empty() {
+            log::warn!("{name} falls apart: no search reaches half its vertices and 70 % of its edges; it is passed over");
+        }
+        for &root in &roots {
+            if records.levels(name) >= ENOUGH_LEVELS {
+                break;
+            }
+            if records.searches().iter().any(|search| search.graph == *name && search.root == root) {
+                continue;
+            }
+            if let Some(sample) = train::collect(&mut search, name, root, &rules)? {
+                records.push(sample)?;
+            }
+        }
+        if !quiet {
+            say(&format!("{name}: {} searches", records.count(name)));
+        }
+    }
+    drop(progress);
+    Ok(records)
+}
+
+fn machine(search: &Search<'_>) -> Machine {
+    let cpu = Environment::read(Path::new("/")).cpu.model.unwrap_or_else(|| "unknown".to_owned());
+    let device = search.devices().first().map(|device| format!("TG and BG on {}", device.name));
+    Machine { cpu, threads: search.threads(), simd: search.simd().to_string(), device }
+}

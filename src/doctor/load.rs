@@ -1,0 +1,143 @@
+//! Other programs that take the processor's time.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+
+use super::{
+    Finding, Subject,
+    tree::{line, list},
+};
+
+/// Load above this share of the CPUs says that something else is running.
+const BUSY_SHARE: f64 = 0.5;
+
+/// Share of one CPU above which a program is named.
+const NAMED: f64 = 0.2;
+
+/// The kernel counts a process's time in hundredths of a second, whatever its own clock (USER_HZ, part of Linux's interface).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A program and the share of one CPU that it took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Busy {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub pid: u32,
+    /// Share of one CPU: 2.0 is two CPUs all the time.
+    pub cpus: f64,
+}
+
+/// The processes below `root`, other than this one, that took time of the processor within `interval`, the busiest first.
+pub fn busiest(root: &Path, interval: Duration) -> Vec<Busy> {
+    let begin = Instant::now();
+    let before: HashMap<u32, u64> = times(root).into_iter().map(|(pid, _, ticks)| (pid, ticks)).collect();
+    sleep(interval);
+    let after = times(root);
+    let ticks = begin.elapsed().as_secs_f64() * TICKS_PER_SECOND;
+    let mut busy: Vec<Busy> = after
+        .into_iter()
+        .filter(|(pid, ..)| *pid != std::process::id())
+        .filter_map(|(pid, name, now)| {
+            // A process that is new within the interval has taken all its time in it.
+            let taken = now.saturating_sub(before.get(&pid).copied().unwrap_or(0));
+            (taken > 0).then(|| Busy { name, pid, cpus: taken as f64 / ticks })
+        })
+        .collect();
+    busy.sort_by(|a, b| b.cpus.total_cmp(&a.cpus).then(a.pid.cmp(&b.pid)));
+    busy
+}
+
+/// Number, name and ticks of every process.
+fn times(root: &Path) -> Vec<(u32, String, u64)> {
+    list(&root.join("proc"), |name| name.bytes().all(|byte| byte.is_ascii_digit()))
+        .iter()
+        .filter_map(|folder| stat(&fs::read_to_string(folder.join("stat")).ok()?))
+        .collect()
+}
+
+/// Number, name and ticks (user and system) in a line of /proc/PID/stat. The name stands in parentheses and may itself have some.
+fn stat(line: &str) -> Option<(u32, String, u64)> {
+    let (pid, rest) = line.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let mut fields = rest.split(' ').skip(11);
+    let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
+    Some((pid.parse().ok()?, name.to_owned(), ticks))
+}
+
+pub(super) fn check(subject: &Subject<'_>) -> Finding {
+    const CHECK: &str = "load";
+    let loud: Vec<&Busy> = subject.probe.busy.iter().flatten().filter(|busy| busy.cpus >= NAMED).take(3).collect();
+    if !loud.is_empty() {
+        let names: Vec<String> = loud.iter().map(|busy| format!("{} (process {}, {:.1} CPUs)", busy.name, busy.pid, busy.cpus)).collect();
+        return Finding::warning(
+            CHECK,
+            format!("other programs are running: {}", names.join(", ")),
+            "top    # then end them, or wait until they are done",
+        );
+    }
+    let load = line(&subject.root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
+    match load {
+        None => Finding::unknown(CHECK, "the system does not say (no proc/loadavg)"),
+        // In a container the average is the host's: programs that can't be seen are running.
+        Some(load) if load > BUSY_SHARE * subject.usable_cpus as f64 && subject.probe.busy.is_none() => Finding::warning(
+            CHECK,
+            format!("load {load:.2} on {} CPUs", subject.usable_cpus),
+            "top    # then end other programs, or wait until they are done",
+        ),
+        Some(load) => Finding::ok(CHECK, format!("load {load:.2} in the last minute, no other program is busy now")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::{Verdict, tests::Machine};
+
+    #[test]
+    fn a_name_may_have_parentheses() {
+        let line = "4711 (a (b) c) S 1 1 1 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 1 0 100 0 0";
+        assert_eq!(stat(line), Some((4711, "a (b) c".to_owned(), 300)));
+        assert_eq!(stat("4711 nonsense"), None);
+    }
+
+    #[test]
+    fn a_busy_program_is_found_by_its_time() {
+        let machine = Machine::new(&[("proc/7/stat", "7 (old) S 1 1 1 0 -1 0 0 0 0 0 10 0 0 0"), ("proc/self/stat", "9 (x) R")]);
+        let busy = std::thread::scope(|scope| {
+            let found = scope.spawn(|| busiest(machine.path("").as_path(), Duration::from_millis(300)));
+            sleep(Duration::from_millis(100));
+            machine.file("proc/7/stat", "7 (old) S 1 1 1 0 -1 0 0 0 0 0 25 15 0 0");
+            found.join().unwrap()
+        });
+        assert_eq!((busy.len(), busy[0].pid, &*busy[0].name), (1, 7, "old"));
+        // 30 ticks in 0.3 s or a little more.
+        assert!(busy[0].cpus > 0.1 && busy[0].cpus <= 1.01, "{busy:?}");
+    }
+
+    #[test]
+    fn busy_programs_are_named() {
+        let machine = Machine::new(&[("proc/loadavg", "0.10 0.5 0.5 1/1 1\n")]);
+        let busy = |cpus: f64| Some(vec![Busy { name: "make".into(), pid: 12, cpus }]);
+        let warning = machine.check(check, |subject| subject.probe.busy = busy(1.5));
+        assert!(warning.verdict == Verdict::Warning && warning.reason.contains("make (process 12, 1.5 CPUs)"), "{warning:?}");
+        assert_eq!(machine.check(check, |subject| subject.probe.busy = busy(0.1)).verdict, Verdict::Ok);
+    }
+
+    #[test]
+    fn without_processes_the_load_tells() {
+        let machine = Machine::new(&[("proc/loadavg", "3.10 0.5 0.5 1/1 1\n")]);
+        assert_eq!(machine.check(check, |_| ()).verdict, Verdict::Warning);
+        assert_eq!(machine.check(check, |subject| subject.usable_cpus = 8).verdict, Verdict::Ok);
+        // The processes can be seen and none is busy: it is over.
+        assert_eq!(machine.check(check, |subject| subject.probe.busy = Some(Vec::new())).verdict, Verdict::Ok);
+        assert_eq!(Machine::new(&[]).check(check, |_| ()).verdict, Verdict::Unknown);
+    }
+}

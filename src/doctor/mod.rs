@@ -1,0 +1,248 @@
+//! What on this machine keeps a search from working, slows it, or spoils its figures, each with the command that cures it.
+//!
+//! Most of it is read from files below a root directory (`/` on a live system, anything in a test); what only a running machine tells is
+//! a [`Probe`], made by whoever may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a container hides much.
+
+mod cpu;
+mod load;
+mod memory;
+mod opencl;
+mod sensors;
+mod thermal;
+mod tree;
+
+use std::{ffi::OsString, path::Path};
+
+use serde::Serialize;
+
+pub use load::{Busy, busiest};
+pub use opencl::{DeviceProbe, OpenClProbe, Who};
+pub use sensors::SensorProbe;
+
+use crate::board::Detection;
+
+/// How a check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Can't be found out here.
+    Unknown,
+    /// Searching works, but not as fast or as evenly as it could.
+    Warning,
+    /// Keeps a search from working.
+    Problem,
+}
+
+impl Verdict {
+    /// The name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unknown => "unknown",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was checked.
+    pub check: &'static str,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Why, in one line.
+    pub reason: String,
+    /// The commands that change it.
+    pub cure: Option<String>,
+}
+
+impl Finding {
+    fn new(check: &'static str, verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { check, verdict, reason: reason.into(), cure: None }
+    }
+
+    fn ok(check: &'static str, reason: impl Into<String>) -> Self {
+        Self::new(check, Verdict::Ok, reason)
+    }
+
+    fn unknown(check: &'static str, reason: impl Into<String>) -> Self {
+        Self::new(check, Verdict::Unknown, reason)
+    }
+
+    fn warning(check: &'static str, reason: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { cure: Some(cure.into()), ..Self::new(check, Verdict::Warning, reason) }
+    }
+
+    fn problem(check: &'static str, reason: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { cure: Some(cure.into()), ..Self::new(check, Verdict::Problem, reason) }
+    }
+}
+
+/// What only a running machine tells. `None`: was not tried.
+#[derive(Debug, Clone, Default)]
+pub struct Probe {
+    /// What a search on the CPU ended with.
+    pub search: Option<Result<(), String>>,
+    /// What the OpenCL devices said.
+    pub opencl: Option<OpenClProbe>,
+    /// What the power sensors said.
+    pub sensors: Option<SensorProbe>,
+    /// The programs that took most of the processor's time, the busiest first.
+    pub busy: Option<Vec<Busy>>,
+}
+
+/// A machine to examine.
+#[derive(Debug, Clone)]
+pub struct Subject<'a> {
+    /// Where its files are.
+    pub root: &'a Path,
+    /// Who wants to open its devices (`None`: this process, found out by opening them).
+    pub who: Option<Who>,
+    /// CPUs that a search may run on.
+    pub usable_cpus: usize,
+    /// Which board it is.
+    pub board: &'a Detection,
+    /// The value of `OPENCL_DYLIB_PATH`.
+    pub opencl_library: Option<OsString>,
+    /// The value of `OCL_ICD_VENDORS`.
+    pub icd_vendors: Option<OsString>,
+    /// What was tried on it.
+    pub probe: Probe,
+}
+
+/// What was found, in the order of the checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnosis {
+    /// Name of the format.
+    pub schema: &'static str,
+    /// Its version.
+    pub schema_version: u32,
+    /// Nothing keeps a search from working.
+    pub works: bool,
+    /// The checks.
+    pub findings: Vec<Finding>,
+}
+
+/// Runs every check.
+pub fn examine(subject: &Subject<'_>) -> Diagnosis {
+    let mut findings = vec![search(subject.probe.search.as_ref()), board(subject.board)];
+    findings.extend(opencl::check(subject));
+    findings.extend(sensors::check(subject));
+    findings.extend(cpu::check(subject));
+    findings.extend(thermal::check(subject));
+    findings.extend(memory::check(subject));
+    findings.push(load::check(subject));
+    let works = findings.iter().all(|finding| finding.verdict != Verdict::Problem);
+    Diagnosis { schema: "socbfs-doctor", schema_version: 1, works, findings }
+}
+
+fn search(tried: Option<&Result<(), String>>) -> Finding {
+    const CHECK: &str = "search";
+    match tried {
+        None => Finding::unknown(CHECK, "not tried: these are another machine's files"),
+        Some(Ok(())) => Finding::ok(CHECK, "a search on the CPU passed validation"),
+        Some(Err(reason)) => Finding::problem(
+            CHECK,
+            format!("a search on the CPU failed: {reason}"),
+            "socbfs run grid:32x32 --root 0 --device cpu --simd scalar -vv    # if that works, --simd scalar is the way round",
+        ),
+    }
+}
+
+fn board(detection: &Detection) -> Finding {
+    const CHECK: &str = "board";
+    let reason = format!("profile {}: {}", detection.name, detection.reason);
+    // Most machines are no known board, and the generic profile is right for them.
+    Finding::ok(CHECK, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::detect;
+
+    /// A tree of files that tests make.
+    pub(super) struct Machine(tempfile::TempDir);
+
+    impl Machine {
+        pub(super) fn new(files: &[(&str, &str)]) -> Self {
+            let machine = Self(tempfile::tempdir().unwrap());
+            for (path, text) in files {
+                machine.file(path, text);
+            }
+            machine
+        }
+
+        pub(super) fn file(&self, path: &str, text: &str) {
+            let path = self.path(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+
+        pub(super) fn path(&self, path: &str) -> std::path::PathBuf {
+            self.0.path().join(path)
+        }
+
+        /// What `check` finds, with `change` made to the subject.
+        pub(super) fn check<T>(&self, check: impl Fn(&Subject<'_>) -> T, change: impl Fn(&mut Subject<'_>)) -> T {
+            let board = detect(self.0.path()).unwrap();
+            let who = Who { uid: 1000, groups: vec![1000] };
+            let mut subject = Subject {
+                root: self.0.path(),
+                who: Some(who),
+                usable_cpus: 4,
+                board: &board,
+                opencl_library: None,
+                icd_vendors: None,
+                probe: Probe::default(),
+            };
+            change(&mut subject);
+            check(&subject)
+        }
+    }
+
+    /// The finding of one check.
+    pub(super) fn of<'f>(findings: &'f [Finding], check: &str) -> &'f Finding {
+        findings.iter().find(|finding| finding.check == check).unwrap_or_else(|| panic!("no {check} in {findings:#?}"))
+    }
+
+    #[test]
+    fn nothing_to_read_is_no_alarm() {
+        let diagnosis = Machine::new(&[]).check(examine, |_| ());
+        assert!(diagnosis.works);
+        for finding in &diagnosis.findings {
+            assert!(matches!(finding.verdict, Verdict::Ok | Verdict::Unknown), "{finding:?}");
+            assert!(!finding.reason.is_empty() && !finding.reason.contains('\n'), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn every_warning_has_a_cure() {
+        let machine = Machine::new(&[
+            ("proc/loadavg", "9.00 5.00 1.00 1/100 7\n"),
+            ("proc/meminfo", "MemTotal: 2000000 kB\nMemAvailable: 100000 kB\nSwapTotal: 1000000 kB\nSwapFree: 0 kB\n"),
+            ("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n"),
+            ("sys/devices/system/cpu/present", "0-3\n"),
+            ("sys/devices/system/cpu/online", "0-1\n"),
+            ("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "powersave\n"),
+            ("dev/mali0", ""),
+        ]);
+        let diagnosis = machine.check(examine, |_| ());
+        assert!(diagnosis.works);
+        let warnings: Vec<&Finding> = diagnosis.findings.iter().filter(|finding| finding.verdict == Verdict::Warning).collect();
+        assert!(warnings.len() >= 7, "{warnings:#?}");
+        assert!(warnings.iter().all(|finding| finding.cure.as_ref().is_some_and(|cure| !cure.is_empty())), "{warnings:#?}");
+    }
+
+    #[test]
+    fn a_search_that_fails_is_a_problem() {
+        let diagnosis = Machine::new(&[]).check(examine, |subject| subject.probe.search = Some(Err("killed by signal 4".into())));
+        let finding = of(&diagnosis.findings, "search");
+        assert_eq!((finding.verdict, diagnosis.works), (Verdict::Problem, false));
+        assert!(finding.reason.contains("signal 4") && finding.cure.is_some());
+    }
+}

@@ -1,0 +1,150 @@
+//! Power sensors and the right to read them.
+
+use socbfs_power::Skipped;
+
+use super::{Finding, Subject, tree::number};
+
+/// What the power sensors said.
+#[derive(Debug, Clone, Default)]
+pub struct SensorProbe {
+    /// What `--energy auto` measures; empty: nothing.
+    pub sensors: Vec<String>,
+    /// How much of the machine that covers.
+    pub scope: Option<String>,
+    /// Why nothing is measured.
+    pub reason: Option<String>,
+    /// Sensors that work, whether or not they are measured by themselves.
+    pub usable: Vec<String>,
+    /// Sensors that are there and can't be used.
+    pub unusable: Vec<Skipped>,
+}
+
+pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
+    vec![sensors(subject), perf(subject)]
+}
+
+fn sensors(subject: &Subject<'_>) -> Finding {
+    const CHECK: &str = "power-sensors";
+    let Some(probe) = &subject.probe.sensors else { return Finding::unknown(CHECK, "not tried: these are another machine's files") };
+    if let Some(scope) = &probe.scope {
+        return Finding::ok(CHECK, format!("{scope}: {}", probe.sensors.join(" + ")));
+    }
+    if let Some((skipped, cure)) = probe.unusable.iter().find_map(|skipped| Some((skipped, skipped.cure.clone()?))) {
+        return Finding::warning(CHECK, format!("energy is n/a: {skipped}"), cure);
+    }
+    if !probe.usable.is_empty() {
+        let names = probe.usable.join(",");
+        return Finding::warning(
+            CHECK,
+            format!("energy is n/a: {names} found, but nothing says which of them add up to what"),
+            format!("socbfs bench --energy {names}    # or those of them that feed what is to be measured"),
+        );
+    }
+    let reason = probe.unusable.first().map(ToString::to_string).or_else(|| probe.reason.clone());
+    let reason = reason.unwrap_or_else(|| "no power sensor was found on this machine".to_owned());
+    Finding::unknown(CHECK, format!("energy is n/a: {reason}; a meter can be named: socbfs bench --help"))
+}
+
+/// perf's power events are a way to the counters of the processor where the files of powercap are root's.
+fn perf(subject: &Subject<'_>) -> Finding {
+    const CHECK: &str = "perf-events";
+    if !subject.root.join("sys/bus/event_source/devices/power/type").exists() {
+        return Finding::ok(CHECK, "not needed: no sensor here is read through perf");
+    }
+    if subject.probe.sensors.as_ref().is_some_and(|probe| probe.scope.is_some()) {
+        return Finding::ok(CHECK, "not needed: energy is measured already");
+    }
+    let Some(paranoid) = number::<i32>(&subject.root.join("proc/sys/kernel/perf_event_paranoid")) else {
+        return Finding::unknown(CHECK, "the system does not say who may use them (no proc/sys/kernel/perf_event_paranoid)");
+    };
+    if paranoid <= 0 || subject.who.as_ref().map_or_else(|| nix::unistd::geteuid().is_root(), |who| who.uid == 0) {
+        return Finding::ok(CHECK, format!("open to this user (perf_event_paranoid {paranoid})"));
+    }
+    Finding::warning(
+        CHECK,
+        format!("perf_event_paranoid is {paranoid}: only root may read the power events of the processor"),
+        "sudo sysctl kernel.perf_event_paranoid=0",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::{
+        Verdict, Who,
+        tests::{Machine, of},
+    };
+
+    fn found(machine: &Machine, probe: Option<SensorProbe>) -> Vec<Finding> {
+        machine.check(check, |subject| subject.probe.sensors = probe.clone())
+    }
+
+    #[test]
+    fn what_is_measured_is_told() {
+        let machine = Machine::new(&[("sys/bus/event_source/devices/power/type", "9"), ("proc/sys/kernel/perf_event_paranoid", "2\n")]);
+        let probe = SensorProbe { sensors: vec!["a".into(), "b".into()], scope: Some("soc-rails".into()), ..SensorProbe::default() };
+        let findings = found(&machine, Some(probe));
+        assert_eq!((of(&findings, "power-sensors").verdict, &*of(&findings, "power-sensors").reason), (Verdict::Ok, "soc-rails: a + b"));
+        assert_eq!(of(&findings, "perf-events").verdict, Verdict::Ok);
+    }
+
+    #[test]
+    fn no_sensor_at_all_is_no_fault() {
+        let probe = SensorProbe { reason: Some("no power sensor was found".into()), ..SensorProbe::default() };
+        assert_eq!(of(&found(&Machine::new(&[]), Some(probe)), "power-sensors").verdict, Verdict::Unknown);
+        assert_eq!(of(&found(&Machine::new(&[]), None), "power-sensors").verdict, Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_sensor_that_can_be_opened_up_comes_with_the_command() {
+        let skipped = |cure: Option<&str>| {
+            let channel = socbfs_power::Channel {
+                family: socbfs_power::Family::Powercap,
+                id: "intel-rapl:0".into(),
+                label: None,
+                domain: socbfs_power::Domain::Package,
+                scope: socbfs_power::Scope::CpuPackage,
+                part: socbfs_power::Part::package(0),
+                signal: socbfs_power::Signal::Power,
+                refresh: std::time::Duration::ZERO,
+                place: "energy_uj".into(),
+            };
+            let problem = match cure {
+                Some(cure) => socbfs_power::Unusable::Permission { place: "energy_uj".into(), cure: cure.into() },
+                None => socbfs_power::Unusable::Still { milliseconds: 1000 },
+            };
+            Skipped::new(&channel, &problem)
+        };
+        let probe = SensorProbe { unusable: vec![skipped(None), skipped(Some("sudo chmod"))], ..SensorProbe::default() };
+        let findings = found(&Machine::new(&[]), Some(probe));
+        let finding = of(&findings, "power-sensors");
+        assert_eq!((finding.verdict, finding.cure.as_deref()), (Verdict::Warning, Some("sudo chmod")));
+        assert!(finding.reason.contains("powercap:intel-rapl:0") && finding.reason.contains("may not be read"), "{finding:?}");
+        // A counter with nothing behind it, as virtual machines show it, is no fault of anyone.
+        let still = SensorProbe { unusable: vec![skipped(None)], ..SensorProbe::default() };
+        let findings = found(&Machine::new(&[]), Some(still));
+        let finding = of(&findings, "power-sensors");
+        assert!(finding.verdict == Verdict::Unknown && finding.reason.contains("did not move"), "{finding:?}");
+    }
+
+    #[test]
+    fn sensors_that_nobody_adds_up_are_named() {
+        let probe = SensorProbe { usable: vec!["ina2xx:0-0040".into(), "ina2xx:0-0041".into()], ..SensorProbe::default() };
+        let findings = found(&Machine::new(&[]), Some(probe));
+        let cure = of(&findings, "power-sensors").cure.clone().unwrap();
+        assert!(cure.starts_with("socbfs bench --energy ina2xx:0-0040,ina2xx:0-0041 "), "{cure}");
+    }
+
+    #[test]
+    fn perf_matters_only_where_it_has_a_sensor() {
+        let paranoid = ("proc/sys/kernel/perf_event_paranoid", "3\n");
+        assert_eq!(of(&found(&Machine::new(&[paranoid]), None), "perf-events").verdict, Verdict::Ok);
+        let machine = Machine::new(&[paranoid, ("sys/bus/event_source/devices/power/type", "9\n")]);
+        let findings = found(&machine, None);
+        assert!(of(&findings, "perf-events").verdict == Verdict::Warning && of(&findings, "perf-events").reason.contains("is 3"));
+        let root = machine.check(check, |subject| subject.who = Some(Who { uid: 0, groups: Vec::new() }));
+        assert_eq!(of(&root, "perf-events").verdict, Verdict::Ok);
+        machine.file(paranoid.0, "-1\n");
+        assert_eq!(of(&found(&machine, None), "perf-events").verdict, Verdict::Ok);
+    }
+}

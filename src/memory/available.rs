@@ -1,0 +1,152 @@
+//! How much memory there is to be had: what the system could give without swapping, and what a control group leaves of it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Memory the system could give this process without swapping, in bytes (`None` where it does not say): not more than its control group
+/// may still take, and of a 32-bit process not more than it has addresses left.
+pub fn available_bytes() -> Option<u64> {
+    available_bytes_below(Path::new("/"))
+}
+
+/// As [`available_bytes`], of the machine whose files are below `root`.
+pub fn available_bytes_below(root: &Path) -> Option<u64> {
+    let meminfo = fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let system = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)?;
+    let live_32_bit = cfg!(target_pointer_width = "32") && root == Path::new("/");
+    let addresses = if live_32_bit { addresses_left() } else { u64::MAX };
+    Some(group_bytes(root).map_or(system, |group| group.min(system)).min(addresses))
+}
+
+/// Of 32-bit addresses: those of processes, which most 32-bit kernels give 3 GiB, less those in use.
+fn addresses_left() -> u64 {
+    const OF_A_PROCESS: u64 = 3 << 30;
+    // Not the size that /proc/self/status gives: under an emulator that is the emulator's.
+    let used = fs::read_to_string("/proc/self/maps").map_or(0, |maps| mapped_bytes(&maps));
+    OF_A_PROCESS.saturating_sub(used)
+}
+
+/// The sum of the mappings that /proc/self/maps lists, one `begin-end ...` in a line.
+fn mapped_bytes(maps: &str) -> u64 {
+    let size = |line: &str| {
+        let (begin, end) = line.split(' ').next()?.split_once('-')?;
+        u64::from_str_radix(end, 16).ok()?.checked_sub(u64::from_str_radix(begin, 16).ok()?)
+    };
+    maps.lines().filter_map(size).sum()
+}
+
+/// Names of a control group's files, which differ between the versions of the interface.
+struct Files {
+    limit: &'static str,
+    usage: &'static str,
+    /// Field of memory.stat: pages of files that are given back when memory is short.
+    cache: &'static str,
+}
+
+const VERSION_2: Files = Files { limit: "memory.max", usage: "memory.current", cache: "inactive_file " };
+const VERSION_1: Files = Files { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_inactive_file " };
+
+/// What the control groups that hold this process leave it; `None` where there is none, or none with a limit.
+fn group_bytes(root: &Path) -> Option<u64> {
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+    let mut least = None;
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let (mount, files) = match controllers {
+            "" => (root.join("sys/fs/cgroup"), VERSION_2),
+            list if list.split(',').any(|controller| controller == "memory") => (root.join("sys/fs/cgroup/memory"), VERSION_1),
+            _ => continue,
+        };
+        // The group and all that it is in. A container may name a path of its host that it can't see: the mount itself is its group then.
+        let mut folder = mount.join(path.trim_start_matches('/'));
+        loop {
+            if let Some(left) = left_in(&folder, &files) {
+                least = Some(least.map_or(left, |least: u64| least.min(left)));
+            }
+            if folder == mount || !folder.pop() {
+                break;
+            }
+        }
+    }
+    least
+}
+
+/// What one control group leaves.
+fn left_in(folder: &Path, files: &Files) -> Option<u64> {
+    let text = |name: &str| fs::read_to_string::<PathBuf>(folder.join(name)).ok();
+    // "max" is no number: no limit. Version 1 has a number near 2^63 for it.
+    let limit = text(files.limit)?.trim().parse::<u64>().ok().filter(|limit| *limit < 1 << 60)?;
+    let usage = text(files.usage)?.trim().parse::<u64>().ok()?;
+    let stat = text("memory.stat").unwrap_or_default();
+    let cache = stat.lines().find_map(|line| line.strip_prefix(files.cache)?.trim().parse::<u64>().ok()).unwrap_or(0);
+    Some(limit.saturating_sub(usage.saturating_sub(cache)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_add_up() {
+        let maps = "00010000-00012000 r-xp 00000000 fd:00 42    /bin/socbfs\nbead0000-bedad000 rw-p 00000000 00:00 0 [stack]\n\nodd\n";
+        assert_eq!(mapped_bytes(maps), 0x2000 + 0x2dd000);
+        // A test has little in use: of 32-bit addresses there must be left.
+        assert!(available_bytes().is_some_and(|bytes| bytes > 16 << 20));
+        assert!(addresses_left() > 1 << 30 || cfg!(target_pointer_width = "64"));
+    }
+
+    fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal: 4000 kB\nMemAvailable:    1024 kB\n");
+
+    #[test]
+    fn without_a_group_the_system_says_it() {
+        assert_eq!(available_bytes_below(machine(&[MEMINFO]).path()), Some(1 << 20));
+        assert_eq!(available_bytes_below(machine(&[]).path()), None);
+        assert!(available_bytes().is_some_and(|bytes| bytes > 0));
+    }
+
+    #[test]
+    fn the_tightest_group_counts() {
+        let tree = machine(&[
+            MEMINFO,
+            ("proc/self/cgroup", "0::/user/shell\n"),
+            ("sys/fs/cgroup/user/shell/memory.max", "max\n"),
+            ("sys/fs/cgroup/user/memory.max", "500000\n"),
+            ("sys/fs/cgroup/user/memory.current", "300000\n"),
+            ("sys/fs/cgroup/user/memory.stat", "anon 1\ninactive_file 100000\nactive_file 7\n"),
+        ]);
+        assert_eq!(available_bytes_below(tree.path()), Some(300_000));
+    }
+
+    #[test]
+    fn both_versions_of_the_interface_are_read() {
+        let tree = machine(&[
+            MEMINFO,
+            ("proc/self/cgroup", "9:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/\n"),
+            // The path of the host is not there; the mount is.
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "70000\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "50000\n"),
+        ]);
+        assert_eq!(available_bytes_below(tree.path()), Some(20_000));
+        let unlimited = machine(&[
+            MEMINFO,
+            ("proc/self/cgroup", "4:memory:/\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "50000\n"),
+        ]);
+        assert_eq!(available_bytes_below(unlimited.path()), Some(1 << 20));
+    }
+}

@@ -1,0 +1,590 @@
+//! Direction by a small neural network: SURF (Yoon and Oh 2022), and a network of our own in its manner.
+//!
+//! Both are multilayer perceptrons with one hidden layer of rectified linear units and one logistic output, which means
+//! bottom-up from 1/2 on (so the sign of its argument decides, and nothing is exponentiated). Level 0 is always top-down.
+//! They differ in what they look at:
+//!
+//! - `surf` has SURF's six inputs as published, unscaled ([`surf_inputs`]), and its six hidden units;
+//! - `mlp` has logarithms of what the engines count and sample ([`log_inputs`]), which hold for graphs of every size.
+//!
+//! The weights are ours (SURF's carry no licence): `socbfs train` makes them, and says at the head of each file how.
+
+use std::sync::{Arc, LazyLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::SampledCosts;
+use crate::bfs::LevelStats;
+
+/// SURF's inputs.
+pub const SURF_INPUTS: usize = 6;
+/// SURF's hidden units.
+pub const SURF_HIDDEN: usize = 6;
+/// Inputs of our network.
+pub const LOG_INPUTS: usize = 10;
+/// Hidden units of our network.
+pub const LOG_HIDDEN: usize = 16;
+
+/// The schema of weights that this version reads and writes.
+const SCHEMA: u32 = 1;
+
+static SHIPPED_SURF: LazyLock<Result<Mlp, WeightsError>> = LazyLock::new(|| Mlp::parse(include_str!("weights/surf.toml")));
+static SHIPPED_LOG: LazyLock<Result<Mlp, WeightsError>> = LazyLock::new(|| Mlp::parse(include_str!("weights/mlp.toml")));
+
+/// Which network: what it looks at, and how large it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// As published: [`surf_inputs`], 6 hidden units.
+    Surf,
+    /// Ours: [`log_inputs`], 16 hidden units.
+    Mlp,
+}
+
+impl Form {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Surf, Self::Mlp];
+
+    /// The policy's name, as on the command line and in TOML.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Surf => "surf",
+            Self::Mlp => "mlp",
+        }
+    }
+
+    /// Numbers of inputs and of hidden units.
+    pub fn sizes(self) -> (usize, usize) {
+        match self {
+            Self::Surf => (SURF_INPUTS, SURF_HIDDEN),
+            Self::Mlp => (LOG_INPUTS, LOG_HIDDEN),
+        }
+    }
+}
+
+/// A network as it is written down: in a file, or as the key `network` of a policy's TOML.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Weights {
+    /// Version of this form of writing: 1.
+    pub schema: u32,
+    /// Which network.
+    pub policy: Form,
+    /// Bias of the output.
+    pub bias: f32,
+    /// The hidden units.
+    pub hidden: Vec<Unit>,
+}
+
+impl Weights {
+    /// As TOML: a line for each hidden unit, every number in the fewest digits that give it back.
+    pub fn to_toml(&self) -> String {
+        let mut text = format!("schema = {}\npolicy = \"{}\"\nbias = {:?}\nhidden = [\n", self.schema, self.policy.name(), self.bias);
+        for unit in &self.hidden {
+            // Debug writes a float so that TOML reads a float: with a point or an exponent, and shortest.
+            text.push_str(&format!("    {{ output = {:?}, bias = {:?}, weights = {:?} }},\n", unit.output, unit.bias, unit.weights));
+        }
+        text.push_str("]\n");
+        text
+    }
+}
+
+/// A hidden unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unit {
+    /// Weight of each input, in their order.
+    pub weights: Vec<f32>,
+    /// Bias.
+    pub bias: f32,
+    /// Its weight in the output.
+    pub output: f32,
+}
+
+/// Weights that are none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WeightsError {
+    /// The text is no TOML of this kind.
+    #[error("{0}")]
+    Toml(String),
+    /// Written by another version.
+    #[error("weights of schema {0}, but this version knows schema {SCHEMA} only: train them anew")]
+    Schema(u32),
+    /// Weights of one policy given to the other.
+    #[error("these are weights of policy {found}, not of {wanted}")]
+    OtherPolicy {
+        /// Policy they were given to.
+        wanted: &'static str,
+        /// Policy they say they are for.
+        found: &'static str,
+    },
+    /// The network has another size.
+    #[error("{policy} has {wanted} {what}, not {found}")]
+    Size {
+        /// The policy.
+        policy: &'static str,
+        /// Of what there are too many or too few.
+        what: &'static str,
+        /// How many there must be.
+        wanted: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// A number that decides nothing.
+    #[error("{0} has a value that is not a finite number")]
+    NotFinite(String),
+}
+
+/// One hidden layer and one output, at their sizes.
+#[derive(Debug, Clone, PartialEq)]
+struct Layers<const INPUTS: usize, const HIDDEN: usize> {
+    /// By input, then by hidden unit: all units advance together, which suits vector instructions and fixes the order of
+    /// every sum.
+    weights: [[f32; HIDDEN]; INPUTS],
+    biases: [f32; HIDDEN],
+    outputs: [f32; HIDDEN],
+    bias: f32,
+}
+
+impl<const INPUTS: usize, const HIDDEN: usize> Layers<INPUTS, HIDDEN> {
+    fn new(weights: &Weights) -> Result<Self, WeightsError> {
+        let policy = weights.policy.name();
+        let sized = |what, wanted, found| {
+            if wanted == found { Ok(()) } else { Err(WeightsError::Size { policy, what, wanted, found }) }
+        };
+        sized("hidden units", HIDDEN, weights.hidden.len())?;
+        let mut layers = Self { weights: [[0.0; HIDDEN]; INPUTS], biases: [0.0; HIDDEN], outputs: [0.0; HIDDEN], bias: weights.bias };
+        for (h, unit) in weights.hidden.iter().enumerate() {
+            sized("weights in each hidden unit", INPUTS, unit.weights.len())?;
+            if !unit.weights.iter().chain([&unit.bias, &unit.output]).all(|value| value.is_finite()) {
+                return Err(WeightsError::NotFinite(format!("hidden unit {h}")));
+            }
+            for (row, &weight) in layers.weights.iter_mut().zip(&unit.weights) {
+                row[h] = weight;
+            }
+            (layers.biases[h], layers.outputs[h]) = (unit.bias, unit.output);
+        }
+        if weights.bias.is_finite() { Ok(layers) } else { Err(WeightsError::NotFinite("the output".to_owned())) }
+    }
+
+    /// The argument of the logistic function.
+    #[inline]
+    fn logit(&self, inputs: &[f32; INPUTS]) -> f32 {
+        let mut hidden = self.biases;
+        for (row, &input) in self.weights.iter().zip(inputs) {
+            for (sum, &weight) in hidden.iter_mut().zip(row) {
+                *sum += weight * input;
+            }
+        }
+        hidden.iter().zip(&self.outputs).fold(self.bias, |sum, (&unit, &weight)| sum + unit.max(0.0) * weight)
+    }
+
+    fn unit(&self, h: usize) -> Unit {
+        Unit { weights: self.weights.iter().map(|row| row[h]).collect(), bias: self.biases[h], output: self.outputs[h] }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a search, behind an Arc or in a planner")]
+enum Network {
+    Surf(Layers<SURF_INPUTS, SURF_HIDDEN>),
+    Mlp(Layers<LOG_INPUTS, LOG_HIDDEN>),
+}
+
+/// A network ready to decide.
+#[derive(Debug, Clone)]
+pub struct Mlp {
+    network: Arc<Network>,
+    /// Where the weights were read (`None`: the shipped ones, or unknown).
+    origin: Option<Arc<str>>,
+}
+
+/// By what they decide, not by where it was read.
+impl PartialEq for Mlp {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.network, &other.network) || self.network == other.network
+    }
+}
+
+impl Mlp {
+    /// The network with the weights that we trained and ship, for the CPU.
+    ///
+    /// # Errors
+    /// None: the shipped files are tested. (The type is that of weights from elsewhere.)
+    pub fn shipped(form: Form) -> Result<Self, WeightsError> {
+        match form {
+            Form::Surf => SHIPPED_SURF.clone(),
+            Form::Mlp => SHIPPED_LOG.clone(),
+        }
+    }
+
+    /// Reads weights from TOML.
+    ///
+    /// # Errors
+    /// [`WeightsError`] where the text is something else, or the sizes or values are not those of such a network.
+    pub fn parse(text: &str) -> Result<Self, WeightsError> {
+        let weights: Weights = toml::from_str(text).map_err(|error| WeightsError::Toml(error.to_string().trim_end().to_owned()))?;
+        Self::new(&weights)
+    }
+
+    /// A network with these weights.
+    ///
+    /// # Errors
+    /// [`WeightsError`] where sizes or values are not those of such a network.
+    pub fn new(weights: &Weights) -> Result<Self, WeightsError> {
+        if weights.schema != SCHEMA {
+            return Err(WeightsError::Schema(weights.schema));
+        }
+        let network = match weights.policy {
+            Form::Surf => Network::Surf(Layers::new(weights)?),
+            Form::Mlp => Network::Mlp(Layers::new(weights)?),
+        };
+        Ok(Self { network: Arc::new(network), origin: None })
+    }
+
+    /// A network of this form with these weights.
+    ///
+    /// # Errors
+    /// As [`Mlp::new`]; [`WeightsError::OtherPolicy`] where the weights are of the other form.
+    pub fn of(form: Form, weights: &Weights) -> Result<Self, WeightsError> {
+        if weights.policy != form {
+            return Err(WeightsError::OtherPolicy { wanted: form.name(), found: weights.policy.name() });
+        }
+        Self::new(weights)
+    }
+
+    /// Whether it is the one that [`Mlp::shipped`] gives.
+    pub fn is_shipped(&self) -> bool {
+        Self::shipped(self.form()).is_ok_and(|shipped| shipped == *self)
+    }
+
+    /// The same, with the name of where the weights were read, which then stands behind the policy's name in records.
+    pub fn from_origin(self, origin: &str) -> Self {
+        Self { origin: Some(origin.into()), ..self }
+    }
+
+    /// Where the weights were read (`None`: the shipped ones, or nobody said).
+    pub fn origin(&self) -> Option<&str> {
+        self.origin.as_deref()
+    }
+
+    /// Which network it is.
+    pub fn form(&self) -> Form {
+        match *self.network {
+            Network::Surf(_) => Form::Surf,
+            Network::Mlp(_) => Form::Mlp,
+        }
+    }
+
+    /// The weights, to be written down.
+    pub fn weights(&self) -> Weights {
+        let (bias, hidden) = match &*self.network {
+            Network::Surf(layers) => (layers.bias, (0..SURF_HIDDEN).map(|h| layers.unit(h)).collect()),
+            Network::Mlp(layers) => (layers.bias, (0..LOG_HIDDEN).map(|h| layers.unit(h)).collect()),
+        };
+        Weights { schema: SCHEMA, policy: self.form(), bias, hidden }
+    }
+
+    /// Whether [`LevelStats::sampled_probes`] is one of the inputs at this level (see [`wants_sample`]).
+    pub fn wants_sample(&self, stats: &LevelStats) -> bool {
+        self.form() == Form::Mlp && wants_sample(stats)
+    }
+
+    /// Decides. `growth_before` is by how many vertices the frontier before this one was larger than the one before it (see
+    /// [`surf_inputs`]).
+    #[inline]
+    pub fn is_bottom_up(&self, stats: &LevelStats, growth_before: i64) -> bool {
+        stats.level > 0 && self.logit(stats, growth_before) >= 0.0
+    }
+
+    /// The argument of the logistic function, whose sign decides.
+    #[inline]
+    pub fn logit(&self, stats: &LevelStats, growth_before: i64) -> f32 {
+        match &*self.network {
+            Network::Surf(layers) => layers.logit(&surf_inputs(stats, growth_before)),
+            Network::Mlp(layers) => layers.logit(&log_inputs(stats)),
+        }
+    }
+}
+
+/// The inputs of SURF, unscaled and in its order (section 4 and table 1 of the paper), with n vertices, m arcs, and F(t) vertices
+/// in the frontier of level t (0 before level 0):
+///
+/// 1. `m_d`: m / n, the mean degree;
+/// 2. `p_h`: share of vertices with more arcs than that (the paper samples it, here it is exact);
+/// 3. `s_f`: (F(t) - F(t-1)) / n, the growth of the frontier;
+/// 4. `c_f`: s_f(t) - s_f(t-1), the growth of its growth;
+/// 5. `r_f`: F(t) / n;
+/// 6. `r_u`: unvisited vertices / n.
+///
+/// `growth_before` is F(t-1) - F(t-2).
+#[inline]
+pub fn surf_inputs(stats: &LevelStats, growth_before: i64) -> [f32; SURF_INPUTS] {
+    let n = stats.vertices.max(1) as f32;
+    let growth = stats.frontier_vertices as i64 - stats.previous_frontier_vertices as i64;
+    [
+        stats.arcs as f32 / n,
+        stats.hub_share,
+        growth as f32 / n,
+        (growth - growth_before) as f32 / n,
+        stats.frontier_vertices as f32 / n,
+        stats.unvisited_vertices as f32 / n,
+    ]
+}
+
+/// The inputs of our network, each but the ninth as [`log2`]: vertices, arcs, frontier vertices, frontier edges, unvisited
+/// vertices, unvisited edges, vertices in the frontier before, neighbours that a bottom-up level would look at (sampled, or
+/// estimated where no sample was taken), the share of hubs, and the arcs of the frontier once more where they are few.
+#[inline]
+pub fn log_inputs(stats: &LevelStats) -> [f32; LOG_INPUTS] {
+    let probes = match stats.sampled_probes {
+        Some(probes) if wants_sample(stats) => f64::from(probes),
+        _ => estimated_probes(stats),
+    };
+    [
+        log2(stats.vertices),
+        log2(stats.arcs),
+        log2(stats.frontier_vertices),
+        log2(stats.frontier_edges),
+        log2(stats.unvisited_vertices),
+        log2(stats.unvisited_edges),
+        log2(stats.previous_frontier_vertices),
+        log2((probes * stats.unvisited_vertices as f64) as u64),
+        stats.hub_share,
+        log2(stats.vertices / 64 + stats.unvisited_vertices),
+    ]
+}
+
+/// Neighbours that an unvisited vertex looks at on average, if frontier and arcs knew nothing of each other: each is in the frontier
+/// with the frontier's share of all arcs, and there are no more than the vertex has.
+fn estimated_probes(stats: &LevelStats) -> f64 {
+    let degree = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
+    let until_found = stats.arcs as f64 / stats.frontier_edges.max(1) as f64;
+    degree.min(until_found)
+}
+
+/// Whether a sample is worth its few microseconds to our network: top-down costs at least half of what the best bottom-up level
+/// could, by the costs of [`SampledCosts`].
+#[inline]
+pub fn wants_sample(stats: &LevelStats) -> bool {
+    let doubled = LevelStats { frontier_edges: stats.frontier_edges.saturating_mul(2), ..*stats };
+    SampledCosts::default().wants_sample(&doubled)
+}
+
+/// log2(count + 1), by lines between the powers of two: at most 0.09 too small, and the same bits on every machine.
+#[inline]
+pub fn log2(count: u64) -> f32 {
+    const FRACTION: f32 = (1 << 23) as f32;
+    const ONE: u32 = 127 << 23;
+    ((count as f32 + 1.0).to_bits() - ONE) as f32 / FRACTION
+}
+
+/// What a network remembers of the frontiers of the search at hand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Frontiers {
+    level: u32,
+    previous: u64,
+    growth_before: i64,
+}
+
+impl Frontiers {
+    /// Takes note of `stats`, once at every decision.
+    #[inline]
+    pub(crate) fn note(&mut self, stats: &LevelStats) {
+        let follows = stats.level > 0 && stats.level == self.level + 1;
+        let growth_before = if follows { stats.previous_frontier_vertices as i64 - self.previous as i64 } else { 0 };
+        *self = Self { level: stats.level, previous: stats.previous_frontier_vertices, growth_before };
+    }
+
+    /// By how many vertices the frontier before the one noted last was larger than the one before it. 0 after a run of several
+    /// levels, which goes by without a decision at each: such frontiers are tiny.
+    #[inline]
+    pub(crate) fn growth_before(&self) -> i64 {
+        self.growth_before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bfs::{Direction, Planner},
+        policy::{Policy, PolicyPlanner, Runs},
+    };
+
+    /// 1000 vertices, 8000 arcs.
+    fn stats(level: u32, frontier: u64, previous: u64, unvisited: u64) -> LevelStats {
+        LevelStats {
+            level,
+            vertices: 1000,
+            arcs: 8000,
+            frontier_vertices: frontier,
+            frontier_edges: 10 * frontier,
+            unvisited_vertices: unvisited,
+            unvisited_edges: 6 * unvisited,
+            previous_frontier_vertices: previous,
+            hub_share: 0.25,
+            ..LevelStats::default()
+        }
+    }
+
+    /// A SURF network whose first two hidden units are as given (all others are 0).
+    fn surf(first: [f32; 6], second: [f32; 6], outputs: [f32; 2], bias: f32) -> Weights {
+        let unit = |weights: [f32; 6], bias, output| Unit { weights: weights.to_vec(), bias, output };
+        let mut hidden = vec![unit([0.0; 6], 0.0, 0.0); 6];
+        hidden[0] = unit(first, 0.5, outputs[0]);
+        hidden[1] = unit(second, -0.25, outputs[1]);
+        Weights { schema: 1, policy: Form::Surf, bias, hidden }
+    }
+
+    #[test]
+    fn the_inputs_of_surf_are_those_of_the_paper() {
+        // Frontiers of 1, 50, 300: s_f = 250 / 1000, before 49 / 1000, c_f = 201 / 1000.
+        let inputs = surf_inputs(&stats(2, 300, 50, 649), 49);
+        assert_eq!(inputs, [8.0, 0.25, 0.25, 0.201, 0.3, 0.649]);
+        // Level 0: s_f = c_f = F / n.
+        assert_eq!(surf_inputs(&stats(0, 1, 0, 999), 0), [8.0, 0.25, 0.001, 0.001, 0.001, 0.999]);
+        // A frontier that shrinks: s_f = -200 / 1000, c_f = -450 / 1000.
+        assert_eq!(surf_inputs(&stats(3, 100, 300, 549), 250)[2..4], [-0.2, -0.45]);
+    }
+
+    #[test]
+    fn a_network_computed_by_hand() {
+        // Hidden 0: 8 * 0.125 - 0.3 * 2 + 0.5 = 0.9; hidden 1: -8 * 1 - 0.25 is below 0, so 0; output: 0.9 * 2 - 1.75 = 0.05.
+        let weights = surf([0.125, 0.0, 0.0, 0.0, -2.0, 0.0], [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [2.0, 100.0], -1.75);
+        let mlp = Mlp::new(&weights).unwrap();
+        let at = stats(2, 300, 50, 649);
+        assert!((mlp.logit(&at, 49) - 0.05).abs() < 1e-6);
+        assert!(mlp.is_bottom_up(&at, 49));
+        // Hidden 1 now: 8 + 0.25 * 4 - 0.25 = 8.75, times -0.01: 0.05 - 0.0875.
+        let weights = surf([0.125, 0.0, 0.0, 0.0, -2.0, 0.0], [1.0, 4.0, 0.0, 0.0, 0.0, 0.0], [2.0, -0.01], -1.75);
+        let mlp = Mlp::new(&weights).unwrap();
+        assert!((mlp.logit(&at, 49) + 0.0375).abs() < 1e-6);
+        assert!(!mlp.is_bottom_up(&at, 49));
+        assert_eq!(mlp.weights(), weights);
+    }
+
+    #[test]
+    fn one_half_is_bottom_up_and_level_0_never_is() {
+        let even = Mlp::new(&surf([0.0; 6], [0.0; 6], [0.0; 2], 0.0)).unwrap();
+        assert!(even.is_bottom_up(&stats(1, 5, 1, 994), 1));
+        assert!(!even.is_bottom_up(&stats(0, 1, 0, 999), 0));
+        let below = Mlp::new(&surf([0.0; 6], [0.0; 6], [0.0; 2], -f32::MIN_POSITIVE)).unwrap();
+        assert!(!below.is_bottom_up(&stats(1, 5, 1, 994), 1));
+    }
+
+    #[test]
+    fn growth_is_remembered_from_level_to_level() {
+        let mut frontiers = Frontiers::default();
+        let mut growth_before = |stats| {
+            frontiers.note(&stats);
+            frontiers.growth_before()
+        };
+        assert_eq!(growth_before(stats(0, 1, 0, 999)), 0);
+        assert_eq!(growth_before(stats(1, 50, 1, 949)), 1);
+        assert_eq!(growth_before(stats(2, 300, 50, 649)), 49);
+        assert_eq!(growth_before(stats(3, 100, 300, 549)), 250);
+        // Levels 4 to 8 went by in one go.
+        assert_eq!(growth_before(stats(9, 90, 80, 200)), 0);
+        assert_eq!(growth_before(stats(10, 60, 90, 140)), 10);
+    }
+
+    #[test]
+    fn the_planner_hands_on_what_it_remembers_and_forgets_between_searches() {
+        // Bottom-up where c_f > 0.1: hidden 0 is c_f (and 0.5), hidden 1 nothing.
+        let weights = surf([0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0; 6], [1.0, 0.0], -0.6);
+        let mut planner = PolicyPlanner::new(Policy::Mlp(Mlp::new(&weights).unwrap()), Runs::Cpu);
+        for _ in 0..2 {
+            planner.begin();
+            let levels = [stats(0, 1, 0, 999), stats(1, 50, 1, 949), stats(2, 300, 50, 649), stats(3, 500, 300, 149)];
+            assert!(levels.iter().all(|stats| !planner.wants_sample(stats)));
+            let plans = levels.map(|stats| planner.plan(&stats).direction);
+            // c_f is 0.048, 0.201, -0.05 from level 1 on.
+            assert_eq!(plans, [Direction::TopDown, Direction::TopDown, Direction::BottomUp, Direction::TopDown]);
+        }
+    }
+
+    #[test]
+    fn logarithms_are_those_of_powers_of_two_and_near_in_between() {
+        for power in 0..40 {
+            assert_eq!(log2((1 << power) - 1), if power < 25 { power as f32 } else { log2((1 << power) - 1) });
+        }
+        for count in (0..100_000).step_by(7) {
+            let error = ((count + 1) as f32).log2() - log2(count);
+            assert!((-1e-5..0.0861).contains(&error), "{count}: {error}");
+        }
+        assert!(log2(u64::MAX) <= 64.0);
+    }
+
+    #[test]
+    fn a_sample_is_one_of_the_inputs_only_where_it_is_worth_its_time() {
+        let cheap = stats(2, 3, 1, 900);
+        let dear = stats(2, 300, 50, 649);
+        assert!(!wants_sample(&cheap) && wants_sample(&dear));
+        let sampled = |stats: LevelStats| log_inputs(&LevelStats { sampled_probes: Some(3.0), ..stats });
+        assert_eq!(sampled(cheap), log_inputs(&cheap));
+        // 649 unvisited vertices look at 3 neighbours each; without the sample at 8000 / 3000.
+        assert_eq!((sampled(dear)[7], log_inputs(&dear)[7]), (log2(1947), log2(1730)));
+        let surf = Mlp::shipped(Form::Surf).unwrap();
+        assert!(!surf.wants_sample(&dear));
+        assert!(Mlp::shipped(Form::Mlp).unwrap().wants_sample(&dear));
+    }
+
+    #[test]
+    fn weights_are_written_and_read() {
+        for form in Form::ALL {
+            let shipped = Mlp::shipped(form).unwrap();
+            assert_eq!(shipped.form(), form);
+            let text = shipped.weights().to_toml();
+            assert_eq!(toml::from_str::<Weights>(&text).unwrap(), shipped.weights());
+            assert_eq!(Mlp::parse(&text).unwrap(), shipped);
+            // As a policy's TOML: by name where they are shipped, in full where they are not.
+            let policy = Policy::Mlp(shipped.clone());
+            assert_eq!(toml::to_string(&policy).unwrap().trim(), format!("kind = \"{}\"", form.name()));
+            let mut weights = shipped.weights();
+            weights.hidden[1].weights[2] = 0.1;
+            weights.bias = -1.5e-7;
+            let own = Policy::Mlp(Mlp::new(&weights).unwrap());
+            assert_ne!(own, policy);
+            assert_eq!(toml::from_str::<Policy>(&toml::to_string(&own).unwrap()).unwrap(), own);
+        }
+    }
+
+    #[test]
+    fn names_and_origins_are_text() {
+        for form in Form::ALL {
+            let policy: Policy = form.name().parse().unwrap();
+            assert_eq!(policy.to_string(), form.name());
+            let Policy::Mlp(mlp) = policy else { panic!("{policy:?}") };
+            assert_eq!(Policy::Mlp(mlp.from_origin("w.toml")).to_string(), format!("{}:w.toml", form.name()));
+        }
+        assert!("surf:3".parse::<Policy>().is_err());
+    }
+
+    #[test]
+    fn bad_weights_are_refused_with_their_reason() {
+        let good = surf([0.0; 6], [0.0; 6], [0.0; 2], 0.0).to_toml();
+        for (text, reason) in [
+            (good.replace("schema = 1", "schema = 2"), "schema 2"),
+            (good.replace("\"surf\"", "\"mlp\""), "16 hidden units, not 6"),
+            (good.replace("\"surf\"", "\"perceptron\""), "perceptron"),
+            (good.replace("bias = 0.0\n", "bias = nan\n"), "the output has a value"),
+            (good.replacen("bias = 0.5", "bias = inf", 1), "hidden unit 0 has a value"),
+            (good.replacen("[0.0, ", "[", 1), "6 weights in each hidden unit, not 5"),
+            (good.replace("bias = 0.0\n", ""), "bias"),
+            (format!("speed = 3\n{good}"), "speed"),
+            ("hello".to_owned(), "line 1"),
+        ] {
+            let error = Mlp::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        let read = |text: &str| toml::from_str::<Policy>(text).unwrap_err().to_string();
+        let network = good.replace("hidden = ", "hidden=").replace('\n', " ").replace("schema", "network = { schema");
+        let network =
+            network.replace("  bias", ", bias").replace(" policy", ", policy").replace(" bias = 0.0 hidden", ", bias = 0.0, hidden") + "}";
+        assert!(read(&format!("kind = 'mlp'\n{network}")).contains("weights of policy surf, not of mlp"), "{network}");
+        assert!(read(&format!("kind = 'tc'\n{network}")).contains("tc does not take network"), "{network}");
+        assert!(read("kind = 'surf'\nalpha = 1").contains("surf does not take alpha"));
+    }
+}

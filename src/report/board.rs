@@ -1,0 +1,250 @@
+//! The benchmark of a board as markdown, to be pasted into an issue.
+
+use std::fmt::{self, Write};
+
+use socbfs_power::Watts;
+
+use super::{
+    graph500::INVALID,
+    numbers::{bytes, counted, general, mteps},
+};
+use crate::{
+    bench::{BoardRecord, Environment, Record, Temperature},
+    stats,
+};
+
+/// The benchmark as markdown, or the line that stands in its place where a root failed validation.
+pub fn board(record: &BoardRecord) -> String {
+    if !record.valid {
+        return INVALID.to_owned();
+    }
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = write(&mut text, record);
+    text
+}
+
+fn write(out: &mut String, record: &BoardRecord) -> fmt::Result {
+    writeln!(out, "### socbfs on {}", text(record.board.machine.as_deref().unwrap_or(&record.board.profile)))?;
+    writeln!(out, "\n| | |\n|---|---|")?;
+    for (name, value) in facts(record) {
+        writeln!(out, "| {name} | {} |", text(&value))?;
+    }
+    writeln!(out, "\n| scale | MTEPS | watts | MTEPS/W |\n|---:|---:|---:|---:|")?;
+    for run in &record.runs {
+        row(out, run)?;
+    }
+    writeln!(out)?;
+    for note in notes(record) {
+        writeln!(out, "- {}", text(&note))?;
+    }
+    Ok(())
+}
+
+/// The facts about the machine and the runs, by name.
+fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
+    let e = &record.environment;
+    let unknown = || "unknown".to_owned();
+    let mut facts = vec![
+        ("Board", format!("profile {}: {}", record.board.profile, record.board.reason)),
+        ("SoC", record.board.soc.clone().unwrap_or_else(|| "not in the profile".to_owned())),
+        ("CPU", cpu(e)),
+        ("Memory", e.memory_bytes.map_or_else(unknown, bytes)),
+        ("System", e.system.name.clone().unwrap_or_else(unknown)),
+        ("Kernel", e.system.kernel.clone().unwrap_or_else(unknown)),
+        ("OpenCL", opencl(record)),
+        ("Governor", if e.cpu.governors.is_empty() { "n/a: no cpufreq".to_owned() } else { e.cpu.governors.join(", ") }),
+        ("Idle power", idle(record)),
+        ("Hottest zone", temperatures(record)),
+    ];
+    if let Some(run) = record.runs.last() {
+        let s = &run.search;
+        let mut used = vec![counted(s.threads as u64, "thread", "threads"), s.simd.to_string(), format!("policy {}", s.policy)];
+        used.extend(s.devices.iter().map(|device| format!("{} by {}", device.used.name, device.memory_way)));
+        used.extend(s.fallen_back.as_ref().map(|why| format!("WITHOUT the device for some searches: {why}")));
+        facts.push(("Search", used.join(", ")));
+    }
+    facts.push(("socbfs", format!("{}, commit {}, {}, {}", e.build.version, e.build.commit, e.build.target, e.time)));
+    facts.push(("Command", format!("`{}`", e.command.join(" "))));
+    facts
+}
+
+fn cpu(e: &Environment) -> String {
+    let model = e.cpu.model.as_deref().unwrap_or("unknown");
+    // CPUs of one clock stand together: big.LITTLE systems have several clocks.
+    let mut clocks: Vec<(u64, usize)> = Vec::new();
+    for &khz in &e.cpu.max_khz {
+        match clocks.iter_mut().find(|(known, _)| *known == khz) {
+            Some((_, count)) => *count += 1,
+            None => clocks.push((khz, 1)),
+        }
+    }
+    let clocks: String = clocks.iter().map(|(khz, count)| format!(", {count} of up to {} MHz", khz / 1000)).collect();
+    format!("{model}, {}{clocks}", counted(e.cpu.usable as u64, "CPU", "CPUs"))
+}
+
+fn opencl(record: &BoardRecord) -> String {
+    if let Some(problem) = &record.opencl.problem {
+        return format!("none: {problem}");
+    }
+    let device = |device: &crate::bench::DriverRecord| {
+        let unusable = device.unusable.as_ref().map_or_else(String::new, |why| format!(" (unusable: {why})"));
+        format!("{} ({}), {}, driver {}{unusable}", device.name, device.platform, device.version, device.driver)
+    };
+    record.opencl.devices.iter().map(device).collect::<Vec<_>>().join("; ")
+}
+
+/// The median of what was measured before each run.
+fn idle(record: &BoardRecord) -> String {
+    let measured: Vec<f64> = record.runs.iter().filter_map(|run| Some(run.energy.summary()?.idle_watts.0)).collect();
+    let sensors = record.runs.iter().find_map(|run| run.energy.measured.as_ref());
+    match (stats::Summary::of(&measured), sensors) {
+        (Some(idle), Some(of)) => format!("{} ({}: {})", Watts(idle.median), of.scope, of.sensors.join(" + ")),
+        _ => format!("n/a: {}", record.runs.iter().find_map(|run| run.energy.reason()).unwrap_or("nothing was measured")),
+    }
+}
+
+fn temperatures(record: &BoardRecord) -> String {
+    fn hottest<'t>(zones: impl Iterator<Item = &'t Temperature>) -> Option<&'t Temperature> {
+        zones.max_by(|a, b| a.celsius.total_cmp(&b.celsius))
+    }
+    let shown =
+        |zone: Option<&Temperature>| zone.map_or_else(|| "n/a".to_owned(), |zone| format!("{:.0} °C ({})", zone.celsius, zone.zone));
+    let before = hottest(record.environment.temperatures.iter());
+    let after = hottest(record.runs.iter().flat_map(|run| &run.environment.temperatures_after));
+    match (before, after) {
+        (None, None) => "n/a: the system shows none".to_owned(),
+        (before, after) => format!("{} before, {} after a run", shown(before), shown(after)),
+    }
+}
+
+fn row(out: &mut String, run: &Record) -> fmt::Result {
+    let number = |teps: f64| mteps(teps).trim_end_matches(" MTEPS").to_owned();
+    let speed = run.summary.as_ref().map_or_else(
+        || "n/a: a search traversed no edge".to_owned(),
+        |s| number(s.teps.harmonic_mean) + &s.teps.harmonic_stddev.map_or_else(String::new, |spread| format!(" ± {}", number(spread))),
+    );
+    let (watts, efficiency) = match run.energy.summary() {
+        Some(e) => (general(e.watts.mean, 4), general(e.mteps_per_watt.mean, 4)),
+        None => ("n/a".to_owned(), "n/a".to_owned()),
+    };
+    writeln!(out, "| {} | {} | {watts} | {efficiency} |", run.graph.scale, text(&speed))
+}
+
+/// What the figures are, what is missing and why, what may have disturbed them.
+fn notes(record: &BoardRecord) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(run) = record.runs.first() {
+        let trees: usize = record.runs.iter().map(|run| run.roots.len()).sum();
+        notes.push(format!(
+            "MTEPS: harmonic mean over {} and its standard error; Kronecker graphs, edgefactor {}. {} passed the five checks of Graph500.",
+            counted(run.roots.len() as u64, "root", "roots"),
+            run.graph.edge_factor,
+            match trees {
+                1 => "The tree".to_owned(),
+                trees => format!("All {trees} trees"),
+            }
+        ));
+        match run.energy.summary() {
+            Some(_) => notes.push("Watts: mean power while nothing but searches ran, idle power included.".to_owned()),
+            None => notes.push(format!("No watts: {}.", run.energy.reason().unwrap_or("nothing was measured"))),
+        }
+    }
+    notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
+    // A warning that every run has is told once.
+    let mut warnings: Vec<&String> = Vec::new();
+    for warning in record.runs.iter().flat_map(|run| &run.warnings) {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    notes.extend(warnings.into_iter().map(|warning| format!("Warning: {warning}")));
+    notes
+}
+
+/// Text that can't break a table.
+fn text(value: &str) -> String {
+    value.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bench::{BoardIdentity, DriverRecord, Drivers, LeftOut},
+        report::tests::{measured_energy, record},
+    };
+
+    fn report(runs: Vec<Record>) -> BoardRecord {
+        let mut environment = record(&[0.001]).environment;
+        environment.cpu.model = Some("Cortex | A15".into());
+        environment.cpu.max_khz = vec![1_400_000, 1_400_000, 2_000_000];
+        environment.cpu.usable = 3;
+        environment.cpu.governors = vec!["ondemand".into()];
+        environment.memory_bytes = Some(2 << 30);
+        environment.command = vec!["socbfs".into(), "bench".into()];
+        let board = BoardIdentity {
+            profile: "odroid-xu4".into(),
+            reason: "the device tree says hardkernel,odroid-xu4".into(),
+            machine: Some("Hardkernel Odroid XU4".into()),
+            soc: Some("Samsung Exynos 5422".into()),
+        };
+        let device = DriverRecord {
+            name: "Mali-T628".into(),
+            platform: "ARM Platform".into(),
+            version: "OpenCL 1.2".into(),
+            driver: "r12p0".into(),
+            unusable: None,
+        };
+        let mut report = BoardRecord::new(environment, board, Drivers { problem: None, devices: vec![device] });
+        runs.into_iter().for_each(|run| report.add(run));
+        report
+    }
+
+    #[test]
+    fn every_fact_and_every_scale_has_a_row() {
+        let (mut small, mut large) = (record(&[0.001, 0.002]), record(&[0.004]));
+        small.energy = measured_energy();
+        small.graph.scale = 16;
+        small.warnings = vec!["hot".into()];
+        large.warnings = vec!["hot".into(), "busy".into()];
+        let mut report = report(vec![small, large]);
+        report.left_out = vec![LeftOut { scale: 22, reason: "too large".into() }];
+        let text = board(&report);
+        for part in [
+            "### socbfs on Hardkernel Odroid XU4\n",
+            "| Board | profile odroid-xu4: the device tree says hardkernel,odroid-xu4 |\n",
+            "| SoC | Samsung Exynos 5422 |\n",
+            "| CPU | Cortex \\| A15, 3 CPUs, 2 of up to 1400 MHz, 1 of up to 2000 MHz |\n",
+            "| Memory | 2.0 GiB |\n",
+            "| OpenCL | Mali-T628 (ARM Platform), OpenCL 1.2, driver r12p0 |\n",
+            "| Governor | ondemand |\n",
+            "| Idle power | 5.000 W (cpu-package: powercap:intel-rapl:0) |\n",
+            "| Command | `socbfs bench` |\n",
+            "\n| scale | MTEPS | watts | MTEPS/W |\n|---:|---:|---:|---:|\n| 16 | 11,184 ± 5,272 | 25 | 208.3 |\n| 20 | 4,194 | n/a | n/a |\n",
+            "All 3 trees passed",
+            "- Scale 22 is left out: too large.\n- Warning: hot\n- Warning: busy\n",
+        ] {
+            assert!(text.contains(part), "{part:?} in\n{text}");
+        }
+        let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+        assert!(text.lines().filter(|line| line.starts_with('|')).all(|line| [3, 5].contains(&columns(line))), "{text}");
+    }
+
+    #[test]
+    fn without_a_sensor_the_reason_stands_there() {
+        let text = board(&report(vec![record(&[0.001])]));
+        assert!(text.contains("| Idle power | n/a: no power sensor was found on this machine |\n"), "{text}");
+        assert!(text.contains("- No watts: no power sensor was found on this machine.\n"), "{text}");
+        assert!(text.contains("The tree passed"), "{text}");
+    }
+
+    #[test]
+    fn a_failed_validation_leaves_no_speed() {
+        let mut bad = record(&[0.001]);
+        bad.valid = false;
+        let report = report(vec![record(&[0.001]), bad]);
+        assert!(!report.valid);
+        assert_eq!(board(&report), INVALID);
+    }
+}

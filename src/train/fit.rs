@@ -1,0 +1,211 @@
+//! The training itself, by candle's automatic differentiation.
+
+use candle_core::{DType, Device, Result as CandleResult, Tensor, Var};
+use candle_nn::{AdamW, Optimizer, ParamsAdamW};
+
+use super::{Example, SearchSample, examples};
+use crate::{
+    input::generate::hash::Seeded,
+    policy::{
+        Mlp,
+        mlp::{Form, Unit, Weights, WeightsError},
+    },
+};
+
+/// How to train.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FitOptions {
+    /// Of the first weights, and of which graphs choose among the attempts.
+    pub seed: u64,
+    /// Networks begun from different weights; the best one is kept.
+    pub attempts: usize,
+    /// Steps of each, all examples at every step.
+    pub steps: usize,
+}
+
+impl Default for FitOptions {
+    fn default() -> Self {
+        Self { seed: 1, attempts: 4, steps: 3000 }
+    }
+}
+
+/// Why nothing was learned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// There is nothing to learn from, or nothing but one graph.
+    #[error("{0} graphs are too few to learn from and to choose by: at least 5 are needed")]
+    TooFewGraphs(usize),
+    /// The library failed.
+    #[error("the training failed")]
+    Candle(#[from] candle_core::Error),
+    /// What was learned is no network.
+    #[error("the training did not converge")]
+    Weights(#[from] WeightsError),
+}
+
+/// The learning rate falls from this along a cosine.
+const RATE: f64 = 0.02;
+/// Pulls weights that decide nothing to zero.
+const DECAY: f64 = 1e-4;
+/// Steps between looks at the graphs that choose.
+const LOOK: usize = 50;
+
+/// Trains a network on `searches`, of which every fifth graph is not learned from, but chooses among attempts and steps. `progress`
+/// is told the steps done since its last call, of `attempts` times `steps`. The same searches and options give the same bits on one
+/// machine.
+///
+/// # Errors
+/// [`FitError`].
+pub fn fit(form: Form, searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Mlp, FitError> {
+    let (learn, choose) = split(searches, options.seed);
+    let graphs = count(searches);
+    if graphs < 5 || learn.is_empty() || choose.is_empty() {
+        return Err(FitError::TooFewGraphs(graphs));
+    }
+    let learn = examples(form, &learn);
+    let scale = Scale::of(&learn);
+    let (learn, choose) = (Batch::new(&learn, &scale)?, Batch::new(&examples(form, &choose), &scale)?);
+    let mut best: Option<(f64, Weights)> = None;
+    for attempt in 0..options.attempts.max(1) {
+        let net = Net::new(form, options.seed, attempt as u64)?;
+        let parameters = ParamsAdamW { lr: RATE, weight_decay: DECAY, ..ParamsAdamW::default() };
+        let mut optimizer = AdamW::new(net.vars(), parameters)?;
+        for step in 0..options.steps {
+            let done = step as f64 / options.steps as f64;
+            optimizer.set_learning_rate(RATE * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()));
+            optimizer.backward_step(&learn.loss(&net)?)?;
+            if step % LOOK == LOOK - 1 {
+                let loss = choose.loss(&net)?.to_scalar::<f64>()?;
+                if loss.is_finite() && best.as_ref().is_none_or(|(least, _)| loss < *least) {
+                    best = Some((loss, net.weights(form, &scale)?));
+                }
+                progress(LOOK as u64);
+            }
+        }
+    }
+    let Some((_, weights)) = best else { return Err(WeightsError::NotFinite("the loss".to_owned()).into()) };
+    Ok(Mlp::new(&weights)?)
+}
+
+fn count(searches: &[&SearchSample]) -> usize {
+    names(searches).len()
+}
+
+fn names<'s>(searches: &[&'s SearchSample]) -> Vec<&'s str> {
+    let mut names: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Searches to learn from, and those of every fifth graph, drawn by `seed`.
+fn split<'s>(searches: &[&'s SearchSample], seed: u64) -> (Vec<&'s SearchSample>, Vec<&'s SearchSample>) {
+    let chosen = super::every_fifth(&names(searches), seed);
+    searches.iter().partition(|search| !chosen.contains(&search.graph.as_str()))
+}
+
+/// Brings each input to mean 0 and deviation 1 while a network learns; the first layer takes it up afterwards, so that the inputs
+/// themselves stay unscaled.
+struct Scale {
+    mean: Vec<f64>,
+    deviation: Vec<f64>,
+}
+
+impl Scale {
+    fn of(examples: &[Example]) -> Self {
+        let inputs = examples.first().map_or(0, |example| example.inputs.len());
+        let total: f64 = examples.iter().map(|example| example.weight).sum();
+        let average = |value: &dyn Fn(&Example) -> f64| examples.iter().map(|example| example.weight * value(example)).sum::<f64>() / total;
+        let mean: Vec<f64> = (0..inputs).map(|i| average(&|example| f64::from(example.inputs[i]))).collect();
+        let deviation = (0..inputs)
+            .map(|i| average(&|example| (f64::from(example.inputs[i]) - mean[i]).powi(2)).sqrt())
+            .map(|deviation| if deviation > 1e-9 { deviation } else { 1.0 })
+            .collect();
+        Self { mean, deviation }
+    }
+}
+
+/// Examples as tensors.
+struct Batch {
+    inputs: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+}
+
+impl Batch {
+    fn new(examples: &[Example], scale: &Scale) -> CandleResult<Self> {
+        let (device, rows, columns) = (&Device::Cpu, examples.len(), scale.mean.len());
+        let total: f64 = examples.iter().map(|example| example.weight).sum();
+        let scaled = |example: &Example| -> Vec<f64> {
+            example.inputs.iter().zip(scale.mean.iter().zip(&scale.deviation)).map(|(&x, (m, d))| (f64::from(x) - m) / d).collect()
+        };
+        Ok(Self {
+            inputs: Tensor::from_vec(examples.iter().flat_map(scaled).collect(), (rows, columns), device)?,
+            labels: Tensor::from_vec(examples.iter().map(|example| f64::from(u8::from(example.bottom_up))).collect(), rows, device)?,
+            weights: Tensor::from_vec(examples.iter().map(|example| example.weight / total).collect(), rows, device)?,
+        })
+    }
+
+    /// Binary cross-entropy, weighted: ln(1 + e^z) - y z, written so that nothing overflows.
+    fn loss(&self, net: &Net) -> CandleResult<Tensor> {
+        let z = net.logits(&self.inputs)?;
+        let softplus = (z.relu()? + (z.abs()?.neg()?.exp()? + 1.0)?.log()?)?;
+        ((softplus - (&z * &self.labels)?)? * &self.weights)?.sum_all()
+    }
+}
+
+/// A network that learns.
+struct Net {
+    weights: Var,
+    biases: Var,
+    outputs: Var,
+    bias: Var,
+}
+
+impl Net {
+    /// First weights by He et al. 2015: uniform, of variance 2 / inputs.
+    fn new(form: Form, seed: u64, attempt: u64) -> CandleResult<Self> {
+        let (inputs, hidden) = form.sizes();
+        let mut numbers = Seeded::new(seed).item(attempt);
+        let mut uniform = |count: usize, fan: usize| -> Vec<f64> {
+            let limit = (6.0 / fan as f64).sqrt();
+            (0..count).map(|_| (numbers.below(1 << 52) as f64 / (1_u64 << 51) as f64 - 1.0) * limit).collect()
+        };
+        let var =
+            |values: Vec<f64>, rows: usize, columns: usize| Var::from_tensor(&Tensor::from_vec(values, (rows, columns), &Device::Cpu)?);
+        Ok(Self {
+            weights: var(uniform(inputs * hidden, inputs), inputs, hidden)?,
+            biases: Var::zeros((1, hidden), DType::F64, &Device::Cpu)?,
+            outputs: var(uniform(hidden, hidden), hidden, 1)?,
+            bias: Var::zeros((1, 1), DType::F64, &Device::Cpu)?,
+        })
+    }
+
+    fn vars(&self) -> Vec<Var> {
+        vec![self.weights.clone(), self.biases.clone(), self.outputs.clone(), self.bias.clone()]
+    }
+
+    fn logits(&self, inputs: &Tensor) -> CandleResult<Tensor> {
+        let hidden = inputs.matmul(&self.weights)?.broadcast_add(&self.biases)?.relu()?;
+        hidden.matmul(&self.outputs)?.broadcast_add(&self.bias)?.squeeze(1)
+    }
+
+    /// What was learned, for inputs as they are.
+    fn weights(&self, form: Form, scale: &Scale) -> CandleResult<Weights> {
+        let weights = self.weights.to_vec2::<f64>()?;
+        let (biases, outputs) = (self.biases.to_vec2::<f64>()?, self.outputs.to_vec2::<f64>()?);
+        let hidden = (0..form.sizes().1)
+            .map(|h| {
+                let of_input: Vec<f64> = weights.iter().zip(&scale.deviation).map(|(row, deviation)| row[h] / deviation).collect();
+                let shift: f64 = of_input.iter().zip(&scale.mean).map(|(weight, mean)| weight * mean).sum();
+                Unit {
+                    weights: of_input.iter().map(|&weight| weight as f32).collect(),
+                    bias: (biases[0][h] - shift) as f32,
+                    output: outputs[h][0] as f32,
+                }
+            })
+            .collect();
+        Ok(Weights { schema: 1, policy: form, bias: self.bias.to_vec2::<f64>()?[0][0] as f32, hidden })
+    }
+}

@@ -1,0 +1,18 @@
+//! How the networks of [`policy::mlp`](crate::policy::mlp) come by their weights: levels measured in both directions, labelled by the
+//! faster one (SURF, section 4.3), graphs kept apart for judgement, and (with the feature `train`) the training itself.
+
+mod collect;
+mod examples;
+#[cfg(feature = "train")]
+mod fit;
+mod graphs;
+mod records;
+mod score;
+
+pub use collect::{CollectError, Rules, collect, eligible};
+pub use examples::{Example, examples};
+#[cfg(feature = "train")]
+pub use fit::{FitError, FitOptions, fit};
+pub use graphs::{every_fifth, generated};
+pub use records::{LevelSample, Machine, RecordsError, RecordsFile, SearchSample};
+pub use score::{GraphScore, Mean, mean, score};

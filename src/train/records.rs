@@ -1,0 +1,378 @@
+//! Searches measured for training, as a file: one JSON object a line, the first of which says where they were measured. Lines are
+//! only ever added, each at once, so that an interruption costs no more than the search it fell into.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bfs::{Direction, LevelStats},
+    graph::Vertex,
+};
+
+/// The schema of the file that this version reads and writes.
+const SCHEMA: u32 = 1;
+
+/// What must agree between searches for their times to be compared, and what one wants to know of them besides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Processor, as the system names it.
+    pub cpu: String,
+    /// Threads of a search.
+    pub threads: usize,
+    /// Vector instructions.
+    pub simd: String,
+    /// The OpenCL device whose levels were measured, with the kernels (`None`: levels of the CPU).
+    pub device: Option<String>,
+}
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    socbfs_training: u32,
+    #[serde(flatten)]
+    machine: Machine,
+}
+
+/// One level: what a policy may know, and what the level took in either direction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Row", into = "Row")]
+pub struct LevelSample {
+    /// Vertices in the frontier.
+    pub frontier_vertices: u64,
+    /// Arcs that leave it, by the engine's estimate.
+    pub frontier_edges: u64,
+    /// Vertices not yet visited.
+    pub unvisited_vertices: u64,
+    /// Their arcs, by the same estimate.
+    pub unvisited_edges: u64,
+    /// Sampled: neighbours an unvisited vertex would look at.
+    pub sampled_probes: Option<f32>,
+    /// Sampled: share of all hubs that are in the frontier.
+    pub sampled_hubs: Option<f32>,
+    /// Median time of the level top-down, in nanoseconds.
+    pub top_down_ns: u64,
+    /// Median time of the level bottom-up, in nanoseconds.
+    pub bottom_up_ns: u64,
+}
+
+/// A level in the file: a list, since there are many.
+#[derive(Serialize, Deserialize)]
+struct Row(u64, u64, u64, u64, Option<f32>, Option<f32>, u64, u64);
+
+impl From<Row> for LevelSample {
+    fn from(Row(f, fe, u, ue, probes, hubs, td, bu): Row) -> Self {
+        Self {
+            frontier_vertices: f,
+            frontier_edges: fe,
+            unvisited_vertices: u,
+            unvisited_edges: ue,
+            sampled_probes: probes,
+            sampled_hubs: hubs,
+            top_down_ns: td,
+            bottom_up_ns: bu,
+        }
+    }
+}
+
+impl From<LevelSample> for Row {
+    fn from(level: LevelSample) -> Self {
+        let LevelSample { frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, .. } = level;
+        Self(
+            frontier_vertices,
+            frontier_edges,
+            unvisited_vertices,
+            unvisited_edges,
+            level.sampled_probes,
+            level.sampled_hubs,
+            level.top_down_ns,
+            level.bottom_up_ns,
+        )
+    }
+}
+
+impl LevelSample {
+    /// SURF's label: the faster direction.
+    pub fn faster(&self) -> Direction {
+        if self.bottom_up_ns < self.top_down_ns { Direction::BottomUp } else { Direction::TopDown }
+    }
+
+    /// Nanoseconds between both directions.
+    pub fn stake_ns(&self) -> u64 {
+        self.bottom_up_ns.abs_diff(self.top_down_ns)
+    }
+}
+
+/// One search: every level in both directions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchSample {
+    /// The graph, by its name on the command line.
+    pub graph: String,
+    /// Root, as an original number.
+    pub root: Vertex,
+    /// Vertices of the searched structure.
+    pub vertices: u64,
+    /// Its arcs.
+    pub arcs: u64,
+    /// Share of its vertices that have more arcs than the mean.
+    pub hub_share: f32,
+    /// The levels from 0 on; the last one finds nothing.
+    pub levels: Vec<LevelSample>,
+}
+
+impl SearchSample {
+    /// What a policy sees before `level` (which must be one of them), everything sampled, the level before run in the direction
+    /// `previous`.
+    pub fn stats(&self, level: usize, previous: Option<Direction>) -> LevelStats {
+        let sample = self.levels[level];
+        LevelStats {
+            level: level as u32,
+            vertices: self.vertices,
+            arcs: self.arcs,
+            frontier_vertices: sample.frontier_vertices,
+            frontier_edges: sample.frontier_edges,
+            unvisited_vertices: sample.unvisited_vertices,
+            unvisited_edges: sample.unvisited_edges,
+            previous_frontier_vertices: if level == 0 { 0 } else { self.levels[level - 1].frontier_vertices },
+            previous_direction: previous,
+            hub_share: self.hub_share,
+            sampled_probes: sample.sampled_probes,
+            sampled_hubs: sample.sampled_hubs,
+            ..LevelStats::default()
+        }
+    }
+}
+
+/// Why records can't be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordsError {
+    /// The file can't be read or written.
+    #[error("{path}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A line is none of ours.
+    #[error("{path}, line {line}: {reason}")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The file was measured elsewhere.
+    #[error("{path} was measured on another machine or with other settings ({found}; here: {here}): times of both can't be mixed")]
+    OtherMachine {
+        /// The file.
+        path: PathBuf,
+        /// Its machine.
+        found: String,
+        /// This machine.
+        here: String,
+    },
+}
+
+impl std::fmt::Display for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, {} threads, {}, {}", self.cpu, self.threads, self.simd, self.device.as_deref().unwrap_or("levels of the CPU"))
+    }
+}
+
+/// A file of records, read, and open for more where it was opened so.
+#[derive(Debug)]
+pub struct RecordsFile {
+    path: PathBuf,
+    file: Option<File>,
+    machine: Machine,
+    searches: Vec<SearchSample>,
+}
+
+impl RecordsFile {
+    /// Opens the file to add searches of `machine`, and reads those that are there; makes it where it is not. A last line that is
+    /// not complete, as an interruption may leave it, is cut off.
+    ///
+    /// # Errors
+    /// [`RecordsError`] where the file can't be read or written, holds something else, or was measured on another machine.
+    pub fn open(path: &Path, machine: Machine) -> Result<Self, RecordsError> {
+        let failed = |source| RecordsError::Io { path: path.to_owned(), source };
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
+        let text = read(path, &mut file)?;
+        let (found, searches, complete) = parse(path, &text)?;
+        file.set_len(complete as u64).and_then(|()| file.seek(SeekFrom::End(0)).map(drop)).map_err(failed)?;
+        let mut records = Self { path: path.to_owned(), file: Some(file), machine, searches };
+        match found {
+            None => records.append(&Header { socbfs_training: SCHEMA, machine: records.machine.clone() })?,
+            Some(found) if found != records.machine => {
+                let here = records.machine.to_string();
+                return Err(RecordsError::OtherMachine { path: records.path, found: found.to_string(), here });
+            }
+            Some(_) => {}
+        }
+        Ok(records)
+    }
+
+    /// Reads a file, measured on any machine.
+    ///
+    /// # Errors
+    /// [`RecordsError`] where it can't be read or holds something else.
+    pub fn read(path: &Path) -> Result<Self, RecordsError> {
+        let mut file = File::open(path).map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
+        let text = read(path, &mut file)?;
+        let (machine, searches, _) = parse(path, &text)?;
+        let empty = || RecordsError::Line { path: path.to_owned(), line: 1, reason: "the file is empty".to_owned() };
+        Ok(Self { path: path.to_owned(), file: None, machine: machine.ok_or_else(empty)?, searches })
+    }
+
+    /// Where the searches were measured.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The searches, in the order of the file.
+    pub fn searches(&self) -> &[SearchSample] {
+        &self.searches
+    }
+
+    /// How many searches of `graph` there are.
+    pub fn count(&self, graph: &str) -> usize {
+        self.searches.iter().filter(|search| search.graph == graph).count()
+    }
+
+    /// How many levels they have.
+    pub fn levels(&self, graph: &str) -> usize {
+        self.searches.iter().filter(|search| search.graph == graph).map(|search| search.levels.len()).sum()
+    }
+
+    /// Adds a search, to the file at once.
+    ///
+    /// # Errors
+    /// [`RecordsError::Io`].
+    pub fn push(&mut self, search: SearchSample) -> Result<(), RecordsError> {
+        self.append(&search)?;
+        self.searches.push(search);
+        Ok(())
+    }
+
+    fn append(&mut self, line: &impl Serialize) -> Result<(), RecordsError> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        serde_json::to_string(line)
+            .map_err(io::Error::other)
+            .and_then(|mut line| {
+                line.push('\n');
+                file.write_all(line.as_bytes())
+            })
+            .map_err(|source| RecordsError::Io { path: self.path.clone(), source })
+    }
+}
+
+fn read(path: &Path, file: &mut File) -> Result<Vec<u8>, RecordsError> {
+    let mut text = Vec::new();
+    io::Read::read_to_end(file, &mut text).map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
+    Ok(text)
+}
+
+/// The machine (`None` of an empty file), the searches, and how many bytes are complete lines.
+fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>, usize), RecordsError> {
+    let complete = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let (mut machine, mut searches) = (None, Vec::new());
+    for (index, line) in BufReader::new(&text[..complete]).split(b'\n').enumerate() {
+        let wrong = |reason: String| RecordsError::Line { path: path.to_owned(), line: index + 1, reason };
+        let line = line.map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
+        if index == 0 {
+            let header: Header =
+                serde_json::from_slice(&line).map_err(|error| wrong(format!("this is no file of `socbfs train`: {error}")))?;
+            if header.socbfs_training != SCHEMA {
+                return Err(wrong(format!("schema {}, but this version knows {SCHEMA} only", header.socbfs_training)));
+            }
+            machine = Some(header.machine);
+        } else {
+            searches.push(serde_json::from_slice(&line).map_err(|error| wrong(error.to_string()))?);
+        }
+    }
+    if machine.is_none() && !text.is_empty() {
+        return Err(RecordsError::Line { path: path.to_owned(), line: 1, reason: "this is no file of `socbfs train`".to_owned() });
+    }
+    Ok((machine, searches, complete))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(threads: usize) -> Machine {
+        Machine { cpu: "Z80".into(), threads, simd: "scalar".into(), device: None }
+    }
+
+    fn search(root: Vertex) -> SearchSample {
+        let level = LevelSample {
+            frontier_vertices: 1,
+            frontier_edges: 2,
+            unvisited_vertices: 3,
+            unvisited_edges: 4,
+            sampled_probes: Some(1.5),
+            sampled_hubs: None,
+            top_down_ns: 5,
+            bottom_up_ns: 6,
+        };
+        let levels = vec![level, LevelSample { frontier_vertices: 3, ..level }];
+        SearchSample { graph: "grid:2x2".into(), root, vertices: 4, arcs: 8, hub_share: 0.25, levels }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_and_a_torn_line_is_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.jsonl");
+        let mut records = RecordsFile::open(&path, machine(2)).unwrap();
+        records.push(search(7)).unwrap();
+        drop(records);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, [&whole[..], b"{\"graph\":\"gr"].concat()).unwrap();
+        let mut records = RecordsFile::open(&path, machine(2)).unwrap();
+        assert_eq!(records.searches(), [search(7)]);
+        records.push(search(8)).unwrap();
+        let read = RecordsFile::read(&path).unwrap();
+        assert_eq!((read.searches(), read.machine(), read.count("grid:2x2")), (&[search(7), search(8)][..], &machine(2), 2));
+    }
+
+    #[test]
+    fn other_files_and_other_machines_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.jsonl");
+        drop(RecordsFile::open(&path, machine(2)).unwrap());
+        let error = RecordsFile::open(&path, machine(3)).unwrap_err().to_string();
+        assert!(error.contains("2 threads") && error.contains("3 threads"), "{error}");
+        let header = std::fs::read_to_string(&path).unwrap();
+        for (text, reason) in [
+            ("hello\n".to_owned(), "line 1"),
+            ("no line".to_owned(), "line 1"),
+            (header.replace(":1,", ":2,"), "schema 2"),
+            (format!("{header}{{\"graph\":3}}\n"), "line 2"),
+        ] {
+            std::fs::write(&path, &text).unwrap();
+            let error = RecordsFile::open(&path, machine(2)).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "left as it was");
+        }
+    }
+
+    #[test]
+    fn a_level_is_labelled_by_the_faster_direction() {
+        let level = search(0).levels[0];
+        assert_eq!((level.faster(), level.stake_ns()), (Direction::TopDown, 1));
+        assert_eq!(LevelSample { bottom_up_ns: 4, ..level }.faster(), Direction::BottomUp);
+        assert_eq!(search(0).stats(1, None).previous_frontier_vertices, 1);
+    }
+}

@@ -1,0 +1,253 @@
+//! `socbfs bench --report board` and `socbfs doctor` as a user meets them.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+fn socbfs(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
+    // Settings of whoever runs the tests must not leak in.
+    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "LOG", "DEVICE"] {
+        command.env_remove(format!("SOCBFS_{name}"));
+    }
+    command.env("SOCBFS_ENERGY", "off").args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    socbfs(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// A board report of small scales on the CPU.
+fn report(more: &[&str]) -> Output {
+    run(&[&["bench", "--report", "board", "--device", "cpu", "--roots", "3"], more].concat())
+}
+
+/// The cells of the rows of the last table.
+fn table(markdown: &str) -> Vec<Vec<&str>> {
+    let rows = markdown.lines().skip_while(|line| !line.starts_with("| scale |")).skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+#[test]
+fn a_board_report_is_markdown_with_a_row_for_each_scale() {
+    let output = report(&["--scales", "8..=9,7"]);
+    let (markdown, progress) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{progress}");
+    for fact in ["Board", "SoC", "CPU", "Memory", "Kernel", "OpenCL", "Governor", "Idle power", "Search", "socbfs", "Command"] {
+        assert!(markdown.contains(&format!("\n| {fact} | ")), "{fact} in\n{markdown}");
+    }
+    let rows = table(markdown);
+    assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), ["7", "8", "9"]);
+    for row in &rows {
+        let speed: f64 = row[1].split(' ').next().unwrap().replace(',', "").parse().unwrap();
+        assert!(speed > 0.0 && row[2..] == ["n/a", "n/a"], "{row:?}");
+    }
+    assert!(
+        markdown.contains("All 9 trees passed the five checks") && markdown.contains("No watts: switched off with --energy off."),
+        "{markdown}"
+    );
+    // Progress goes elsewhere.
+    assert!(progress.contains("scale 8: ") && !markdown.contains("scale 8: "), "{progress}");
+    assert_eq!(text(&report(&["--scales", "7", "-q"]).stderr), "");
+}
+
+#[test]
+fn the_json_of_a_board_has_the_record_of_every_scale() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("board.json");
+    let output = report(&["--scales", "7..=8", "--json", path.to_str().unwrap()]);
+    assert!(!table(text(&output.stdout)).is_empty());
+    let record: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!((&record["schema"], &record["valid"], &record["complete"]), (&"socbfs-board".into(), &true.into(), &true.into()));
+    let runs = record["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|run| run["graph"]["scale"].as_u64().unwrap()).collect::<Vec<_>>(), [7, 8]);
+    assert!(runs.iter().all(|run| run["roots"].as_array().unwrap().len() == 3 && run["schema"] == "socbfs-bench"));
+    // In the report's place.
+    let piped = report(&["--scales", "7", "--json", "-"]);
+    assert_eq!(serde_json::from_slice::<Value>(&piped.stdout).unwrap()["schema"], "socbfs-board");
+}
+
+#[test]
+fn a_scale_that_does_not_fit_is_left_out_and_told() {
+    let output = report(&["--scales", "7,31"]);
+    assert_eq!(output.status.code(), Some(0));
+    let markdown = text(&output.stdout);
+    assert_eq!(table(markdown).len(), 1);
+    assert!(markdown.contains("- Scale 31 is left out: it takes about 1.3 TiB, more than 75 % of the "), "{markdown}");
+    let none = report(&["--scales", "31"]);
+    assert_eq!((none.status.code(), text(&none.stdout)), (Some(2), ""));
+    assert!(text(&none.stderr).contains("no scale fits the memory"), "{}", text(&none.stderr));
+}
+
+#[test]
+fn a_board_report_takes_no_graph_and_scales_are_its_own() {
+    for (arguments, words) in [
+        (&["bench", "--report", "board", "kronecker:8"][..], "takes no graph"),
+        (&["bench", "--report", "board", "--kronecker", "8"], "takes no graph"),
+        (&["bench", "--scales", "8"], "--scales is for --report board"),
+        (&["bench", "--report", "board", "--scales", "9..=8"], "has no scale in it"),
+        (&["bench", "--report", "board", "--scales", "7", "--json", "/nonexistent/x.json"], "can't write"),
+    ] {
+        let output = run(arguments);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{arguments:?}");
+        assert!(text(&output.stderr).contains(words), "{words:?} in {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn watts_and_their_sum_stand_in_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    for (chip, device, power) in [("hwmon0", "0-0040", "3000000"), ("hwmon1", "0-0045", "1000000")] {
+        let path = folder.path().join("sys/class/hwmon").join(chip);
+        fs::create_dir_all(&path).unwrap();
+        for (name, value) in [("name", "ina231"), ("power1_input", power), ("update_interval", "2")] {
+            fs::write(path.join(name), value).unwrap();
+        }
+        std::os::unix::fs::symlink(format!("../../../{device}"), path.join("device")).unwrap();
+    }
+    let root = folder.path().to_str().unwrap();
+    let energy = ["--sysfs-root", root, "--energy", "ina2xx:0-0040,ina2xx:0-0045", "--energy-seconds", "0.3", "--energy-repeats", "2"];
+    let output = report(&[&["--scales", "7..=8"], &energy[..]].concat());
+    let markdown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(markdown.contains("| Idle power | 4.000 W (soc-rails: ina2xx:0-0040 + ina2xx:0-0045) |"), "{markdown}");
+    for row in table(markdown) {
+        assert_eq!(row[2], "4", "{row:?}");
+        assert!(row[3].parse::<f64>().unwrap() > 0.0, "{row:?}");
+    }
+}
+
+#[test]
+fn who_interrupts_a_board_report_gets_what_was_finished() {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("board.json");
+    // The second scale takes minutes.
+    let arguments = ["bench", "--report", "board", "--device", "cpu", "--roots", "64", "--threads", "1", "--scales", "8,20..=21", "--json"];
+    let mut child = socbfs(&arguments).arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut progress = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("scale 8: ") {
+        line.clear();
+        assert!(progress.read_line(&mut line).unwrap() > 0, "it ended before scale 8 did");
+    }
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    let mut markdown = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut markdown).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // The report follows the line on the same lock: either both scales' fate is told, or the interruption came before it was kept.
+    let rows = table(&markdown);
+    assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), ["8"], "{markdown}");
+    assert!(markdown.contains("- Scale 20 is left out: interrupted.\n- Scale 21 is left out: interrupted."), "{markdown}");
+    let record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!((&record["complete"], record["runs"].as_array().unwrap().len()), (&false.into(), 1));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary was left");
+}
+
+fn findings(json: &[u8]) -> Value {
+    let diagnosis: Value = serde_json::from_slice(json).unwrap();
+    assert_eq!(diagnosis["schema"], "socbfs-doctor");
+    diagnosis
+}
+
+fn of<'d>(diagnosis: &'d Value, check: &str) -> &'d Value {
+    diagnosis["findings"].as_array().unwrap().iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("no {check}"))
+}
+
+#[test]
+fn the_doctor_finds_this_machine_fit_to_search() {
+    let output = run(&["doctor", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let diagnosis = findings(&output.stdout);
+    assert_eq!((&diagnosis["works"], &of(&diagnosis, "search")["verdict"]), (&true.into(), &"ok".into()));
+    for finding in diagnosis["findings"].as_array().unwrap() {
+        let verdict = finding["verdict"].as_str().unwrap();
+        assert!(["ok", "unknown", "warning"].contains(&verdict), "{finding}");
+        assert_eq!(finding["cure"].is_string(), verdict == "warning", "{finding}");
+    }
+}
+
+#[test]
+fn the_doctor_tells_the_ills_of_a_hot_board_with_their_cures() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/doctor/hot-board");
+    let output = run(&["doctor", "--sysfs-root", root.to_str().unwrap(), "--json"]);
+    // Slow and uneven, but it searches.
+    assert_eq!(output.status.code(), Some(0));
+    let diagnosis = findings(&output.stdout);
+    assert!(of(&diagnosis, "board")["reason"].as_str().unwrap().contains("odroid-xu4"));
+    for (check, reason, cure) in [
+        ("opencl-library", "a GPU at /dev/mali0", "ocl-icd-libopencl1"),
+        ("opencl-driver", "/usr/lib/arm-linux-gnueabihf/mali-egl/libOpenCL.so", "find / -name"),
+        ("cpus", "switched off: 6 7; 6 are online", "for c in 6 7; do"),
+        ("governor", "ondemand", "echo performance | sudo tee"),
+        ("clock-limit", "policy4 at 1800 of 2000 MHz", "echo 2000000 | sudo tee /sys/devices/system/cpu/cpufreq/policy4/scaling_max_freq"),
+        ("gpu-governor", "simple_ondemand (11800000.gpu)", "/sys/class/devfreq/11800000.gpu/governor"),
+        ("temperature", "cpu0-thermal has 82 °C, and at 85 °C", "cool it"),
+        ("throttling", "thermal-cpufreq-1 down now (step 4 of 18)", "cool it"),
+        ("memory", "313.5 MiB of 1.9 GiB", "top -b"),
+        ("swap", "305.9 MiB of 512.0 MiB", "sudo swapoff -a && sudo swapon -a"),
+        ("huge-pages", "never", "echo madvise | sudo tee"),
+    ] {
+        let finding = of(&diagnosis, check);
+        assert_eq!(finding["verdict"], "warning", "{finding}");
+        for (field, words) in [("reason", reason), ("cure", cure)] {
+            assert!(finding[field].as_str().unwrap().contains(words), "{words:?} in {finding}");
+        }
+    }
+    // What needs the running machine is not guessed.
+    assert!(["search", "opencl-device", "power-sensors"].iter().all(|check| of(&diagnosis, check)["verdict"] == "unknown"));
+    let quiet = run(&["doctor", "--quiet", "--sysfs-root", root.to_str().unwrap()]);
+    let said = text(&quiet.stdout);
+    assert!(said.lines().all(|line| line.starts_with("warning ") || line.starts_with("    ")), "{said}");
+}
+
+#[test]
+fn a_driver_that_takes_its_program_with_it_is_a_problem_and_the_doctor_survives() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, library) = (folder.path().join("crashes.c"), folder.path().join("libcrashes.so"));
+    let code = "__attribute__((constructor)) static void crash(void) { *(volatile int *)0 = 1; }\n";
+    fs::write(&source, code).unwrap();
+    match Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status() {
+        Ok(status) if status.success() => {}
+        other => return eprintln!("SKIPPED: no C compiler for a driver that crashes: {other:?}"),
+    }
+    let output = socbfs(&["doctor", "--json"]).env("OPENCL_DYLIB_PATH", &library).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let diagnosis = findings(&output.stdout);
+    let finding = of(&diagnosis, "opencl-device");
+    assert_eq!((&diagnosis["works"], &finding["verdict"]), (&false.into(), &"problem".into()));
+    assert!(finding["reason"].as_str().unwrap().contains("killed by signal 11") && finding["cure"].is_string(), "{finding}");
+    // The CPU needs no driver.
+    assert_eq!(of(&diagnosis, "search")["verdict"], "ok");
+}
+
+#[test]
+fn manual_pages_and_completions_know_every_subcommand() {
+    let folder = tempfile::tempdir().unwrap();
+    let man = folder.path().join("man");
+    assert_eq!(run(&["man", man.to_str().unwrap()]).status.code(), Some(0));
+    let page = fs::read_to_string(man.join("socbfs.1")).unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = run(&["completions", shell]);
+        for name in ["bench", "run", "doctor", "devices", "board", "sensors", "energy", "validate"] {
+            assert!(text(&output.stdout).contains(name), "{name} in the completions of {shell}");
+            assert!(page.contains(&format!("socbfs\\-{name}(1)")), "{name} in the manual page");
+            assert!(man.join(format!("socbfs-{name}.1")).exists(), "{name} has a page");
+        }
+    }
+    assert!(man.join("socbfs-board-detect.1").exists() && !man.join("socbfs-man.1").exists());
+}
