@@ -48,8 +48,8 @@ Examples:
   socbfs run road.gr --root 0 --parents tree.npy
   socbfs validate road.gr tree.npy --root 0    check anyone's tree
   socbfs compare before.json after.json
-  socbfs calibrate --quick                     measure this machine for `auto`
   socbfs doctor                                what is wrong on this machine
+  socbfs calibrate --quick                     measure this machine for `auto`
   socbfs sensors                               what measures power here
   socbfs energy -- make -j4                    the energy of any command
 

@@ -25,7 +25,8 @@ pub fn board(record: &BoardRecord) -> String {
 }
 
 fn write(out: &mut String, record: &BoardRecord) -> fmt::Result {
-    writeln!(out, "### socbfs on {}", text(record.board.machine.as_deref().unwrap_or(&record.board.profile)))?;
+    let machine = record.board.machine.as_deref().or(record.environment.cpu.model.as_deref()).unwrap_or("an unknown machine");
+    writeln!(out, "### socbfs on {}", text(machine))?;
     writeln!(out, "\n| | |\n|---|---|")?;
     for (name, value) in facts(record) {
         writeln!(out, "| {name} | {} |", text(&value))?;
@@ -65,7 +66,9 @@ fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
         facts.push(("Search", used.join(", ")));
     }
     facts.push(("socbfs", format!("{}, commit {}, {}, {}", e.build.version, e.build.commit, e.build.target, e.time)));
-    facts.push(("Command", format!("`{}`", e.command.join(" "))));
+    // Where the program lies is nobody's business.
+    let arguments = e.command.iter().skip(1).map(|argument| format!(" {argument}"));
+    facts.push(("Command", format!("`socbfs{}`", arguments.collect::<String>())));
     facts
 }
 
@@ -151,14 +154,21 @@ fn notes(record: &BoardRecord) -> Vec<String> {
         }
     }
     notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
-    // A warning that every run has is told once.
-    let mut warnings: Vec<&String> = Vec::new();
-    for warning in record.runs.iter().flat_map(|run| &run.warnings) {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
+    // A warning that every run has is told once, any other with its scales.
+    let mut warnings: Vec<(&String, Vec<String>)> = Vec::new();
+    for run in &record.runs {
+        for warning in &run.warnings {
+            let scale = run.graph.scale.to_string();
+            match warnings.iter_mut().find(|(known, _)| *known == warning) {
+                Some((_, scales)) => scales.push(scale),
+                None => warnings.push((warning, vec![scale])),
+            }
         }
     }
-    notes.extend(warnings.into_iter().map(|warning| format!("Warning: {warning}")));
+    notes.extend(warnings.into_iter().map(|(warning, scales)| {
+        let place = if scales.len() == record.runs.len() { String::new() } else { format!(" (scale {})", scales.join(", ")) };
+        format!("Warning{place}: {warning}")
+    }));
     notes
 }
 
@@ -182,7 +192,7 @@ mod tests {
         environment.cpu.usable = 3;
         environment.cpu.governors = vec!["ondemand".into()];
         environment.memory_bytes = Some(2 << 30);
-        environment.command = vec!["socbfs".into(), "bench".into()];
+        environment.command = vec!["/home/me/socbfs".into(), "bench".into()];
         let board = BoardIdentity {
             profile: "odroid-xu4".into(),
             reason: "the device tree says hardkernel,odroid-xu4".into(),
@@ -223,7 +233,7 @@ mod tests {
             "| Command | `socbfs bench` |\n",
             "\n| scale | MTEPS | watts | MTEPS/W |\n|---:|---:|---:|---:|\n| 16 | 11,184 ± 5,272 | 25 | 208.3 |\n| 20 | 4,194 | n/a | n/a |\n",
             "All 3 trees passed",
-            "- Scale 22 is left out: too large.\n- Warning: hot\n- Warning: busy\n",
+            "- Scale 22 is left out: too large.\n- Warning: hot\n- Warning (scale 20): busy\n",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
