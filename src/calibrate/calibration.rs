@@ -604,7 +604,7 @@ mod tests {
             change(&mut calibration);
             Calibration::parse(&calibration.to_toml().unwrap(), "f").unwrap_err().to_string()
         };
-        assert!(missing(|c| drop(c.strategies.pop())).contains("strategies: bgc is missing"));
+        assert!(missing(|c| c.strategies.truncate(5)).contains("strategies: bgc is missing"));
         assert!(missing(|c| c.model.tg = None).contains("model: has nothing of tg"));
         assert!(missing(|c| c.model_zhang.bc = None).contains("model_zhang: has nothing of bc"));
         assert!(missing(|c| c.device = None).contains("device: is missing"));
