@@ -64,7 +64,7 @@ pub(super) struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     roots: u16,
 
-    /// How often each search is run in either direction; the median counts
+    /// How often each search is run in either direction; the first quartile counts
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
 
@@ -254,7 +254,7 @@ fn table(judged: &[Judgement]) -> String {
     text
 }
 
-/// The weights as TOML, with what they come from.
+/// The weights as TOML, with what they come from; without the time, so that the same records and program give the same file.
 fn written(network: &Mlp, records: &RecordsFile, learn: &[&SearchSample], judged: &[Judgement]) -> String {
     let environment = Environment::read(Path::new("/"));
     let name = network.form().name();
@@ -263,10 +263,9 @@ fn written(network: &Mlp, records: &RecordsFile, learn: &[&SearchSample], judged
     graphs.sort_unstable();
     graphs.dedup();
     let mut text = format!(
-        "# Weights of the policy {name}, trained by socbfs {} ({}) on {}.\n# {}\n# Measured on {}.\n# Learned from {} levels of {} searches of {} graphs.\n",
+        "# Weights of the policy {name}, trained by socbfs {} ({}):\n#   {}\n# Measured on {}.\n# Learned from {} levels of {} searches of {} graphs.\n",
         environment.build.version,
         environment.build.commit,
-        environment.time,
         environment.command.iter().map(|word| base_name(word)).collect::<Vec<_>>().join(" "),
         records.machine(),
         levels(learn),

@@ -520,12 +520,20 @@ mod tests {
     #[test]
     fn a_sample_is_one_of_the_inputs_only_where_it_is_worth_its_time() {
         let cheap = stats(2, 3, 1, 900);
-        let dear = stats(2, 300, 50, 649);
+        // Twice 30,000 arcs are more than a bottom-up level costs at best (40,000), and less than at worst (153,000).
+        let dear = LevelStats {
+            vertices: 100_000,
+            arcs: 80_000,
+            frontier_edges: 30_000,
+            unvisited_vertices: 64_900,
+            unvisited_edges: 389_400,
+            ..stats(2, 3000, 50, 0)
+        };
         assert!(!wants_sample(&cheap) && wants_sample(&dear));
         let sampled = |stats: LevelStats| log_inputs(&LevelStats { sampled_probes: Some(3.0), ..stats });
         assert_eq!(sampled(cheap), log_inputs(&cheap));
-        // 649 unvisited vertices look at 3 neighbours each; without the sample at 8000 / 3000.
-        assert_eq!((sampled(dear)[7], log_inputs(&dear)[7]), (log2(1947), log2(1730)));
+        // 64,900 unvisited vertices look at 3 neighbours each; without the sample at 80,000 / 30,000.
+        assert_eq!((sampled(dear)[7], log_inputs(&dear)[7]), (log2(194_700), log2(173_066)));
         let surf = Mlp::shipped(Form::Surf).unwrap();
         assert!(!surf.wants_sample(&dear));
         assert!(Mlp::shipped(Form::Mlp).unwrap().wants_sample(&dear));

@@ -20,7 +20,7 @@ pub struct Rules {
     pub least_edges: f64,
     /// Roots tried for each search wanted.
     pub tries: usize,
-    /// How often each search is run in either direction; the median counts.
+    /// How often each search is run in either direction; the first quartile counts.
     pub turns: Turns,
     /// Levels top-down: the faster one of these.
     pub top_down: Vec<Strategy>,

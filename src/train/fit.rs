@@ -47,7 +47,7 @@ pub enum FitError {
 /// The learning rate falls from this along a cosine.
 const RATE: f64 = 0.02;
 /// Pulls weights that decide nothing to zero.
-const DECAY: f64 = 1e-4;
+const DECAY: f64 = 0.1;
 /// Steps between looks at the graphs that choose.
 const LOOK: usize = 50;
 

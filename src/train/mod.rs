@@ -10,7 +10,7 @@ mod records;
 mod score;
 
 pub use collect::{CollectError, Rules, collect, eligible};
-pub use examples::{Example, examples};
+pub use examples::{Example, TIE, examples};
 #[cfg(feature = "train")]
 pub use fit::{FitError, FitOptions, fit};
 pub use graphs::{every_fifth, generated};

@@ -56,9 +56,9 @@ pub struct LevelSample {
     pub sampled_probes: Option<f32>,
     /// Sampled: share of all hubs that are in the frontier.
     pub sampled_hubs: Option<f32>,
-    /// Median time of the level top-down, in nanoseconds.
+    /// First quartile of the level's times top-down, in nanoseconds.
     pub top_down_ns: u64,
-    /// Median time of the level bottom-up, in nanoseconds.
+    /// First quartile of the level's times bottom-up, in nanoseconds.
     pub bottom_up_ns: u64,
 }
 
