@@ -16,7 +16,18 @@ use reference::Reference;
 
 fn policies() -> Vec<Policy> {
     // What decides by shares of a graph turns on small ones as on large ones; the two that are tuned turn early and late.
-    let published = ["gunrock", "gunrock:0.5,10", "enterprise", "enterprise-released:0.1", "xbfs", "yasui:2,2"];
+    let published = [
+        "gunrock",
+        "gunrock:0.5,10",
+        "enterprise",
+        "enterprise-released:0.1",
+        "xbfs",
+        "yasui:2,2",
+        "cost-model",
+        "cost-model:zhang",
+        "surf",
+        "mlp",
+    ];
     let own = [
         Policy::Auto,
         Policy::Tc,
