@@ -103,7 +103,7 @@ fn a_calibration_is_found_by_every_search_after_it() {
 
     // Others are calibrated apart, and nobody is told of what does not concern him.
     let mut other = bench.clone();
-    other[9] = "2";
+    other[10] = "2";
     let output = user.run(&other);
     assert!(!text(&output.stderr).contains("warning: calibration"), "{}", text(&output.stderr));
     let record: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
@@ -112,7 +112,7 @@ fn a_calibration_is_found_by_every_search_after_it() {
 
     // Asked for by name, but made on another machine: one warning that says what differs.
     let mut other = [&bench[..], &["--calibration", file.to_str().unwrap()]].concat();
-    other[9] = "2";
+    other[10] = "2";
     let output = user.run(&other);
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{error}");

@@ -19,7 +19,7 @@ pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation,
 pub use fit::{fit, fit_zhang, plan as plan_by, table_regret};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_quickly};
 pub use holdout::{Gain, held_out};
-pub use levels::{LevelTable, LevelTimes, Turns, measure as measure_levels};
+pub use levels::{LevelTable, LevelTimes, StrategyWatts, Turns, measure as measure_levels};
 pub use numbers::numbers;
 pub use partial::{MeasuredGraph, Partial, PartialError, PartialHeader};
 pub use thresholds::{Measured, thresholds};

@@ -260,7 +260,7 @@ fn settings(config: &SearchConfig, found: Option<&Found>) -> Vec<(&'static str, 
 
 fn settings_text(config: &SearchConfig, found: Option<&Found>) -> String {
     let board = format!("{:<12}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
-    let rows = settings(config, found).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<24}{origin}\n"));
+    let rows = settings(config, found).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<23} {origin}\n"));
     std::iter::once(board).chain(rows).collect()
 }
 

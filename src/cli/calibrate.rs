@@ -14,6 +14,7 @@ use super::{
     device::Machine,
     energy::{SensorArgs, converted},
     error::Failure,
+    interrupt,
     output::{Output, print},
     progress::Progress,
     say,
@@ -148,6 +149,8 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
         say(&format!("going on after {} graphs measured before ({})", graphs.len(), Path::new(&partial_name).display()));
     }
 
+    let kept = format!("what was measured is kept in {}: the same command goes on from there", Path::new(&partial_name).display());
+    let last_words = interrupt::last_words(move || say(&kept));
     let strategies = identity.strategies();
     let mut care = arguments.care();
     let mut for_power = 0.0;
@@ -229,6 +232,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     Calibration::parse(&text, &file.display().to_string()).map_err(failed)?;
     output.finish(|out| out.write_all(text.as_bytes()))?;
     partial.remove();
+    drop(last_words);
     let report = CalibrationReport { file: file.display().to_string(), calibration, gain };
     if let Some(json) = json {
         let to_stdout = matches!(json, Output::Stdout);

@@ -207,7 +207,7 @@ impl SearchConfig {
     }
 
     /// The policy, with what the profile and the presence of a device add to it.
-    fn policy_with_device(&self) -> Policy {
+    pub(super) fn policy_with_device(&self) -> Policy {
         match &self.policy.value {
             // With a GPU that nobody asked for by name, the better device of each level; with one asked for, that one.
             Policy::Auto if self.device.value == DeviceChoice::Auto => Policy::Selective(self.profile_thresholds()),

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args};
 
 use super::{
-    config::{LayoutArgs, SearchArgs},
+    config::{LayoutArgs, SearchArgs, SearchConfig},
+    device::Prepared,
     error::Failure,
     output::{Output, print},
     progress::Progress,
@@ -14,9 +15,9 @@ use super::{
 use crate::{
     bench::{RootSource, roots},
     bfs::Strategy,
-    calibrate::{Contestant, Turns, evaluate},
+    calibrate::{Contestant, StrategyWatts, Turns, evaluate},
     input::Format,
-    policy::{Policy, Runs},
+    policy::{CostModel, Form, Objective, Policy, Runs},
     report::{self, PoliciesReport, PolicyGraph},
 };
 
@@ -114,14 +115,19 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         drop(edges);
         let mut prepared = config.prepare_for_all(&layout)?;
         let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
-        let contestants = contestants(&only, on_device, prepared.measured.map(|measured| Policy::Selective(Some(measured.thresholds))))?;
+        let selective = prepared.measured.map(|measured| Policy::Selective(Some(measured.thresholds)));
+        let mut contestants = contestants(&only, on_device, selective)?;
+        for contestant in &mut contestants {
+            contestant.policy = as_configured(&config, &contestant.policy, &prepared, config.objective.value)?;
+        }
+        let watts = add_objectives(&config, &prepared, on_device, &mut contestants);
         names = contestants.iter().map(|contestant| contestant.name.clone()).collect();
         let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
         let how = Turns { turns: usize::from(arguments.turns), ..Turns::default() };
         let progress = Progress::still(&format!("Comparing on {}", source.name()), drawn.len() as u64);
         let evaluation = evaluate(&mut prepared.search, &drawn, strategies, &contestants, &how, |done| progress.between(done))?;
         drop(progress);
-        graphs.push(PolicyGraph { name: source.name(), layout: layout.stats().clone(), evaluation });
+        graphs.push(PolicyGraph { name: source.name(), layout: layout.stats().clone(), watts, evaluation });
     }
     let report = PoliciesReport { policies: names, graphs };
     if let Some(output) = json {
@@ -135,6 +141,38 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         }
     }
     print(&if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
+}
+
+/// `policy` as a search has it: with the calibration of this machine, where it uses one.
+fn as_configured(config: &SearchConfig, policy: &Policy, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, Failure> {
+    if !matches!(policy, Policy::Auto | Policy::CostModel(_)) {
+        return Ok(policy.clone());
+    }
+    let mut config = config.clone();
+    config.policy.value = policy.clone();
+    config.objective.value = objective;
+    let with_device = !prepared.devices.is_empty();
+    let searched = if with_device { config.policy_with_device() } else { policy.clone() };
+    config.calibrated(searched, prepared.calibration.as_ref(), with_device)
+}
+
+/// Where powers are known, the cost model also minimises joules, and their product with the time. Returns the powers.
+fn add_objectives(
+    config: &SearchConfig,
+    prepared: &Prepared<'_>,
+    device: Option<Runs>,
+    contestants: &mut Vec<Contestant>,
+) -> Option<StrategyWatts> {
+    let model = Policy::CostModel(Box::new(CostModel::shipped(Form::Full)));
+    let mut watts = None;
+    for objective in [Objective::Energy, Objective::Edp] {
+        // Without powers there is nothing to add.
+        let Ok(Policy::CostModel(model)) = as_configured(config, &model, prepared, objective) else { continue };
+        watts = Some(Strategy::ALL.map(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
+        let runs = device.unwrap_or_default();
+        contestants.push(Contestant { name: format!("cost-model, {objective}"), policy: Policy::CostModel(model), runs });
+    }
+    watts
 }
 
 impl PoliciesArgs {
@@ -156,7 +194,12 @@ impl PoliciesArgs {
 /// Who is compared: those asked for, or everyone who can run here.
 fn contestants(only: &[Policy], device: Option<Runs>, selective: Option<Policy>) -> Result<Vec<Contestant>, Failure> {
     let parse = |name: &&str| name.parse::<Policy>().map_err(|error| Failure::new(error.to_string()));
-    let cpu = |policy: Policy| Contestant { name: policy.to_string(), policy, runs: Runs::Cpu };
+    // What decides by costs places its levels itself, wherever there is something to place them on.
+    let runs = |policy: &Policy| match policy {
+        Policy::Auto | Policy::CostModel(_) => device.unwrap_or_default(),
+        _ => Runs::Cpu,
+    };
+    let cpu = |policy: Policy| Contestant { name: policy.to_string(), runs: runs(&policy), policy };
     if !only.is_empty() {
         return Ok(only.iter().map(|policy| Contestant { runs: device.unwrap_or_default(), ..cpu(policy.clone()) }).collect());
     }

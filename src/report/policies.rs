@@ -4,9 +4,10 @@ use std::fmt::{self, Write};
 
 use serde::Serialize;
 
-use super::numbers::{counted, seconds};
+use super::numbers::{counted, general, seconds};
 use crate::{
-    calibrate::{Directions, Evaluation, Judged, RootEvaluation},
+    bfs::Strategy,
+    calibrate::{Directions, Evaluation, Judged, RootEvaluation, StrategyWatts},
     graph::LayoutStats,
 };
 
@@ -26,6 +27,8 @@ pub struct PolicyGraph {
     pub name: String,
     /// What is searched.
     pub layout: LayoutStats,
+    /// Power while levels run by each strategy, where it is known.
+    pub watts: Option<StrategyWatts>,
     /// How the policies did.
     pub evaluation: Evaluation,
 }
@@ -42,6 +45,8 @@ struct Line {
     directions: Option<Directions>,
     as_oracle: f64,
     deciding: f64,
+    /// Joules of the searches from all roots, by the table of levels.
+    joules: Option<f64>,
 }
 
 /// One graph's lines, the oracle first.
@@ -66,7 +71,13 @@ fn line(name: &str, graph: &PolicyGraph, judged: impl Fn(&RootEvaluation) -> &Ju
         directions: directions.map(|all| all.into_iter().fold(Directions::default(), Directions::and)),
         as_oracle: sum(&|root| judged(root).as_oracle as f64) / sum(&|root| root.table.levels.len() as f64).max(1.0),
         deciding: sum(&|root| judged(root).decision_ns) / elapsed_ns.max(1.0),
+        joules: graph.watts.and_then(|watts| roots.iter().map(|root| root.table.joules(&strategies(judged(root))?, &watts)).sum()),
     }
+}
+
+/// What the plans of a search mean (`None` where both devices ran a level).
+fn strategies(judged: &Judged) -> Option<Vec<Strategy>> {
+    judged.plans.iter().map(|&plan| Strategy::of(plan)).collect()
 }
 
 /// A policy over all graphs.
@@ -114,7 +125,7 @@ fn fine(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }
 
-const COLUMNS: [&str; 8] = ["policy", "time", "regret", "by table", "accuracy", "reduced time", "as oracle", "deciding"];
+const COLUMNS: [&str; 9] = ["policy", "time", "regret", "by table", "accuracy", "reduced time", "as oracle", "deciding", "energy"];
 const OVERALL: [&str; 7] = ["policy", "mean regret", "worst", "accuracy", "reduced time", "as oracle", "deciding"];
 
 fn cells(line: &Line, searches: usize) -> Vec<String> {
@@ -127,6 +138,7 @@ fn cells(line: &Line, searches: usize) -> Vec<String> {
         percent_or_none(line.directions.as_ref().map(Directions::reduced_time)),
         percent(line.as_oracle),
         fine(line.deciding),
+        line.joules.map_or_else(|| "n/a".to_owned(), |joules| format!("{} J", general(joules / searches.max(1) as f64, 4))),
     ]
 }
 
