@@ -457,6 +457,37 @@ fn help_and_completions_name_the_policies() {
 }
 
 #[test]
+fn policies_are_compared_on_every_graph() {
+    let folder = Folder::new();
+    let json = folder.path("p.json");
+    let flags = ["--only", "auto,tc,alpha-beta", "--only", "alpha-beta:2,3", "--roots", "2", "--turns", "2", "--device", "cpu"];
+    let arguments = [&["policies", "kronecker:8", "grid:9x9"], &flags[..], &["--markdown", "--json", &json]].concat();
+    let text = stdout(&good(&arguments)).to_owned();
+    for policy in ["oracle", "auto", "tc", "alpha-beta:15,18", "alpha-beta:2,3"] {
+        assert_eq!(text.matches(&format!("| {policy} |")).count(), 3, "once for each graph and once for both: {text}");
+    }
+    let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    for graph in report["graphs"].as_array().unwrap() {
+        let roots = graph["evaluation"]["roots"].as_array().unwrap();
+        assert_eq!(roots.len(), 2);
+        for root in roots {
+            let levels = root["table"]["levels"].as_array().unwrap().len();
+            let policies = root["policies"].as_array().unwrap();
+            assert_eq!(policies.len(), report["policies"].as_array().unwrap().len());
+            // TC is right where it is the faster direction, and the oracle's plan is the cheapest by the table.
+            assert!(policies[1]["plans"].as_array().unwrap().iter().all(|plan| plan["direction"] == "top-down"));
+            let cost = |judged: &serde_json::Value| judged["table_ns"].as_f64().unwrap();
+            for policy in policies {
+                assert_eq!(policy["plans"].as_array().unwrap().len(), levels);
+                assert!(cost(policy) >= cost(&root["oracle"]) && policy["as_oracle"].as_u64().unwrap() <= levels as u64);
+            }
+        }
+    }
+    refused(&["policies", "kronecker:8", "--only", "auto,fast"], &["unknown policy", "fast"]);
+    refused(&["policies"], &["GRAPH"]);
+}
+
+#[test]
 fn settings_come_from_flag_then_environment_then_board() {
     let folder = Folder::new();
     let board = folder.file("b.toml", "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 2\n[policy]\nkind = 'bc'\n");
