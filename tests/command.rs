@@ -466,7 +466,7 @@ fn policies_are_compared_on_every_graph() {
     for policy in ["oracle", "auto", "tc", "alpha-beta:15,18", "alpha-beta:2,3"] {
         assert_eq!(text.matches(&format!("| {policy} |")).count(), 3, "once for each graph and once for both: {text}");
     }
-    let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let report: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     for graph in report["graphs"].as_array().unwrap() {
         let roots = graph["evaluation"]["roots"].as_array().unwrap();
         assert_eq!(roots.len(), 2);
@@ -476,7 +476,7 @@ fn policies_are_compared_on_every_graph() {
             assert_eq!(policies.len(), report["policies"].as_array().unwrap().len());
             // TC is right where it is the faster direction, and the oracle's plan is the cheapest by the table.
             assert!(policies[1]["plans"].as_array().unwrap().iter().all(|plan| plan["direction"] == "top-down"));
-            let cost = |judged: &serde_json::Value| judged["table_ns"].as_f64().unwrap();
+            let cost = |judged: &Value| judged["table_ns"].as_f64().unwrap();
             for policy in policies {
                 assert_eq!(policy["plans"].as_array().unwrap().len(), levels);
                 assert!(cost(policy) >= cost(&root["oracle"]) && policy["as_oracle"].as_u64().unwrap() <= levels as u64);
