@@ -141,16 +141,12 @@ pub fn evaluate(
         let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(Replay::new(&plans)), runs: Runs::Cpu };
         let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
         let mut samples = vec![Samples::default(); everyone.len()];
-        for turn in 0..=how.turns {
+        for _ in 0..how.turns.max(1) {
             for (contestant, samples) in everyone.iter().zip(&mut samples) {
                 search.set_policy(contestant.policy.clone(), contestant.runs)?;
-                // Once to forget what the policy before has left in the caches.
+                // Not counted: it forgets what the policy before has left in the caches.
                 search.run_uncounted(root)?;
                 let outcome = search.run_uncounted(root)?;
-                // The first turn warms up.
-                if turn == 0 && how.turns > 0 {
-                    continue;
-                }
                 samples.elapsed.push((outcome.elapsed - outcome.mapping).as_nanos() as f64);
                 samples.decision.push(search.records().iter().map(|record| record.decision_ns).sum::<u64>() as f64);
                 samples.plans = Replay::of(search.records()).plans().to_vec();

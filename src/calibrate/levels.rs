@@ -176,16 +176,12 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
         .collect();
     // Each strategy by itself: own times.
     let mut runs: Vec<Vec<Vec<LevelRecord>>> = vec![Vec::new(); strategies.len()];
-    for turn in 0..=how.turns {
+    for turn in 0..how.turns.max(1) {
         for (&strategy, runs) in strategies.iter().zip(&mut runs) {
-            if turn > 1 && begin.elapsed() > how.patience {
+            if turn > 0 && begin.elapsed() > how.patience {
                 break;
             }
-            let records = run(search, root, Replay::new(&[strategy.plan()]))?;
-            // The first one warms up.
-            if turn > 0 || how.turns == 0 {
-                runs.push(records);
-            }
+            runs.push(run(search, root, Replay::new(&[strategy.plan()]))?);
         }
     }
     for (&strategy, runs) in strategies.iter().zip(&runs) {
@@ -220,6 +216,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
     Ok(LevelTable { root, strategies: strategies.to_vec(), levels })
 }
 
+/// What a search takes, after one that is not counted: that forgets what other plans have left in the caches.
 fn run(search: &mut Search<'_>, root: Vertex, replay: Replay) -> Result<Vec<LevelRecord>, SearchError> {
     search.set_policy(Policy::Replay(replay), Runs::Cpu)?;
     search.run_uncounted(root)?;
