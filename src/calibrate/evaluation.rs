@@ -87,16 +87,21 @@ impl Directions {
                 times.min_by(f64::total_cmp)
             };
             let (top_down, bottom_up) = (best(Direction::TopDown)?, best(Direction::BottomUp)?);
-            let faster = if bottom_up < top_down { Direction::BottomUp } else { Direction::TopDown };
-            let stake = (bottom_up - top_down).abs();
-            all.levels += 1;
-            all.saveable_ns += stake;
-            if plan.direction == faster {
-                all.right += 1;
-                all.saved_ns += stake;
-            }
+            all.count(plan.direction, top_down, bottom_up);
         }
         Some(all)
+    }
+
+    /// Counts a level that was run in `direction` and takes so many nanoseconds top-down and bottom-up.
+    pub fn count(&mut self, direction: Direction, top_down_ns: f64, bottom_up_ns: f64) {
+        let faster = if bottom_up_ns < top_down_ns { Direction::BottomUp } else { Direction::TopDown };
+        let stake = (bottom_up_ns - top_down_ns).abs();
+        self.levels += 1;
+        self.saveable_ns += stake;
+        if direction == faster {
+            self.right += 1;
+            self.saved_ns += stake;
+        }
     }
 
     /// Together with those of another search.

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::{
     LevelTable,
-    fit::{fit, fit_zhang, plan},
+    fit::{fit, fit_zhang},
+    plan::table_regret,
 };
 use crate::policy::{CostModel, Policy};
 
@@ -39,7 +40,8 @@ pub fn held_out(graphs: &[&[LevelTable]]) -> Option<Gain> {
             graphs.iter().enumerate().filter(|(place, _)| !is_out(*place)).flat_map(|(_, tables)| tables.iter().cloned()).collect();
         let (model, plain) = (fit(&fitted)?, fit_zhang(&fitted)?);
         for (_, tables) in graphs.iter().enumerate().filter(|(place, _)| is_out(*place)) {
-            if let (Some(regret), Some(plain)) = (regret(&model, tables), regret(&plain, tables)) {
+            let regret = |model: &CostModel| table_regret(tables, &Policy::CostModel(Box::new(*model)));
+            if let (Some(regret), Some(plain)) = (regret(&model), regret(&plain)) {
                 own.push(regret);
                 zhang.push(plain);
             }
@@ -54,14 +56,6 @@ pub fn held_out(graphs: &[&[LevelTable]]) -> Option<Gain> {
         regret_zhang: mean(&zhang),
         worst_regret_zhang: worst(&zhang),
     })
-}
-
-/// What the searches of `tables` cost as `model` plans them, beyond the oracle's, as a share of its.
-fn regret(model: &CostModel, tables: &[LevelTable]) -> Option<f64> {
-    let policy = Policy::CostModel(Box::new(*model));
-    let planned: Option<f64> = tables.iter().map(|table| table.cost_ns(&plan(table, &policy)?)).sum();
-    let oracle: f64 = tables.iter().map(|table| table.oracle().1).sum();
-    Some(planned? / oracle - 1.0).filter(|regret| regret.is_finite())
 }
 
 #[cfg(test)]
