@@ -10,6 +10,7 @@ mod numbers;
 mod partial;
 mod plan;
 mod thresholds;
+mod trained;
 mod training;
 mod watts;
 
@@ -19,11 +20,12 @@ pub use calibration::{
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
 pub use fit::{fit, fit_zhang};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_quickly};
-pub use holdout::{Gain, held_out};
+pub use holdout::{Candidate, Contest, Decider, held_out};
 pub use levels::{LevelTable, LevelTimes, StrategyWatts, Turns, measure as measure_levels};
 pub use numbers::numbers;
 pub use partial::{MeasuredGraph, Partial, PartialError, PartialHeader};
 pub use plan::{plans, table_regret};
 pub use thresholds::{Measured, thresholds};
+pub use trained::Trained;
 pub use training::{TRAINING_GRAPHS, training_graph};
 pub use watts::{PowerWindows, StrategyPowers, measure_power};

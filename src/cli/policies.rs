@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let selective = prepared.measured.map(|measured| Policy::Selective(Some(measured.thresholds)));
         let mut contestants = contestants(&only, on_device, selective)?;
         for contestant in &mut contestants {
-            contestant.policy = as_configured(&config, &contestant.policy, &prepared, config.objective.value)?;
+            contestant.policy = as_configured(&config, contestant, &prepared, config.objective.value)?;
         }
         let watts = add_objectives(&config, &prepared, on_device, &mut contestants);
         names = contestants.iter().map(|contestant| contestant.name.clone()).collect();
@@ -143,15 +143,26 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     print(&if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
 }
 
-/// `policy` as a search has it: with the calibration of this machine, where it uses one.
-fn as_configured(config: &SearchConfig, policy: &Policy, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, Failure> {
-    if !matches!(policy, Policy::Auto | Policy::CostModel(_)) {
-        return Ok(policy.clone());
-    }
+/// The policy of `contestant` as a search has it: with the calibration of this machine, where it uses one.
+fn as_configured(
+    config: &SearchConfig,
+    contestant: &Contestant,
+    prepared: &Prepared<'_>,
+    objective: Objective,
+) -> Result<Policy, Failure> {
+    let policy = &contestant.policy;
     let mut config = config.clone();
     config.policy.value = policy.clone();
     config.objective.value = objective;
-    let with_device = !prepared.devices.is_empty();
+    if !config.wants_calibration() {
+        return Ok(policy.clone());
+    }
+    // Networks decide directions only: where their levels run the contestant says.
+    let with_device = if matches!(policy, Policy::Mlp(_)) { contestant.runs != Runs::Cpu } else { !prepared.devices.is_empty() };
+    // What an objective asks of the cost model it does not ask of those it is compared with.
+    if matches!(policy, Policy::Mlp(_)) {
+        config.objective.value = Objective::Time;
+    }
     let searched = if with_device { config.policy_with_device() } else { policy.clone() };
     config.calibrated(searched, prepared.calibration.as_ref(), with_device)
 }
@@ -163,14 +174,14 @@ fn add_objectives(
     device: Option<Runs>,
     contestants: &mut Vec<Contestant>,
 ) -> Option<StrategyWatts> {
-    let model = Policy::CostModel(Box::new(CostModel::shipped(Form::Full)));
+    let policy = Policy::CostModel(Box::new(CostModel::shipped(Form::Full)));
     let mut watts = None;
     for objective in [Objective::Energy, Objective::Edp] {
+        let contestant = Contestant { name: format!("cost-model, {objective}"), policy: policy.clone(), runs: device.unwrap_or_default() };
         // Without powers there is nothing to add.
-        let Ok(Policy::CostModel(model)) = as_configured(config, &model, prepared, objective) else { continue };
+        let Ok(Policy::CostModel(model)) = as_configured(config, &contestant, prepared, objective) else { continue };
         watts = Some(Strategy::ALL.map(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
-        let runs = device.unwrap_or_default();
-        contestants.push(Contestant { name: format!("cost-model, {objective}"), policy: Policy::CostModel(model), runs });
+        contestants.push(Contestant { policy: Policy::CostModel(model), ..contestant });
     }
     watts
 }
