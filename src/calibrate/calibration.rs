@@ -470,7 +470,10 @@ impl Calibration {
             // The oracle looks ahead, so that nobody is before it but by what was rounded.
             for (key, regret) in [("regret", candidate.regret), ("worst_regret", candidate.worst_regret)] {
                 if !regret.is_finite() || regret < -1e-6 {
-                    return Err((format!("auto.candidates[{place}].{key}"), format!("is {regret}; it must be a finite number, 0 or above")));
+                    return Err((
+                        format!("auto.candidates[{place}].{key}"),
+                        format!("is {regret}; it must be a finite number, 0 or above"),
+                    ));
                 }
             }
         }
@@ -694,7 +697,9 @@ mod tests {
         assert!(missing(|c| c.model_zhang.bc = None).contains("model_zhang: has nothing of bc"));
         assert!(missing(|c| c.mlp = None).contains("auto.policy: is mlp, but there are no weights"));
         assert!(missing(|c| c.auto.as_mut().unwrap().candidates.truncate(3)).contains("auto.policy: is mlp, which is none of"));
-        assert!(missing(|c| c.mlp.as_mut().unwrap().network.hidden[3].bias = f32::NAN).contains("mlp.network.hidden[3]: hidden unit 3 has a"));
+        assert!(
+            missing(|c| c.mlp.as_mut().unwrap().network.hidden[3].bias = f32::NAN).contains("mlp.network.hidden[3]: hidden unit 3 has a")
+        );
         assert!(missing(|c| c.mlp.as_mut().unwrap().network.hidden[2].weights.truncate(4)).contains("mlp.network.hidden[2]: "));
         assert!(missing(|c| c.surf.as_mut().unwrap().network.hidden.truncate(4)).contains("surf.network: surf has 6 hidden units, not 4"));
         assert!(missing(|c| c.surf.as_mut().unwrap().network.bias = f32::INFINITY).contains("surf.network: the output has a value"));

@@ -144,12 +144,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
 }
 
 /// The policy of `contestant` as a search has it: with the calibration of this machine, where it uses one.
-fn as_configured(
-    config: &SearchConfig,
-    contestant: &Contestant,
-    prepared: &Prepared<'_>,
-    objective: Objective,
-) -> Result<Policy, Failure> {
+fn as_configured(config: &SearchConfig, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, Failure> {
     let policy = &contestant.policy;
     let mut config = config.clone();
     config.policy.value = policy.clone();
