@@ -104,7 +104,7 @@ pub(super) struct TrainArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 
-    /// Steps of each of four attempts
+    /// Steps of each of four networks, of which SURF's is the best and ours the mean
     #[arg(long, value_name = "N", default_value_t = 3000)]
     steps: usize,
 
@@ -254,9 +254,9 @@ fn held_out(arguments: &TrainArgs, searches: &[&SearchSample]) -> Vec<String> {
 
 #[cfg(feature = "train")]
 fn learn_all(searches: &[&SearchSample], seed: u64, steps: usize) -> Result<Vec<Mlp>, Failure> {
-    let options = train::FitOptions { seed, steps, ..train::FitOptions::default() };
+    let options = train::FitOptions { seed, steps };
     let learn = |form: Form| {
-        let progress = Progress::start(&format!("Training {}", form.name()), (options.attempts * options.steps) as u64);
+        let progress = Progress::start(&format!("Training {}", form.name()), (train::NETWORKS * options.steps) as u64);
         train::fit(form, searches, &options, &|done| progress.add(done))
             .map_err(|error| Failure::because(&format!("can't train {}", form.name()), &error))
     };
