@@ -15,7 +15,7 @@ use super::{
     energy::{SensorArgs, converted},
     error::Failure,
     interrupt,
-    output::{Output, print},
+    output::{Output, publish},
     progress::Progress,
     say,
 };
@@ -240,17 +240,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     partial.remove();
     drop(last_words);
     let report = CalibrationReport { file: file.display().to_string(), calibration };
-    if let Some(json) = json {
-        let to_stdout = matches!(json, Output::Stdout);
-        json.finish(|out| {
-            serde_json::to_writer(&mut *out, &report)?;
-            out.write_all(b"\n")
-        })?;
-        if to_stdout {
-            return Ok(());
-        }
-    }
-    print(&report::calibration(&report))
+    publish(json, &report, || report::calibration(&report))
 }
 
 /// The network that `file` holds, if it is a calibration of the same machine: it was trained apart, and is not what is measured anew.

@@ -8,12 +8,12 @@ use super::{
     config::{LayoutArgs, SearchArgs, SearchConfig},
     device::Prepared,
     error::Failure,
-    output::{Output, print},
+    output::{Output, publish},
     progress::Progress,
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
-    bench::{RootSource, roots},
+    bench::RootSource,
     bfs::Strategy,
     calibrate::{Contestant, StrategyWatts, Turns, evaluate},
     input::Format,
@@ -108,10 +108,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let source = Source::parse(path, arguments.format)?;
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
-        let drawn = roots(edges.vertices(), |vertex| layout.input_degree(vertex), usize::from(arguments.roots), RootSource::GRAPH500);
-        if drawn.is_empty() {
-            return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
-        }
+        let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
         drop(edges);
         let mut prepared = config.prepare_for_all(&layout)?;
         let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
@@ -130,17 +127,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         graphs.push(PolicyGraph { name: source.name(), layout: layout.stats().clone(), watts, evaluation });
     }
     let report = PoliciesReport { policies: names, graphs };
-    if let Some(output) = json {
-        let to_stdout = matches!(output, Output::Stdout);
-        output.finish(|out| {
-            serde_json::to_writer(&mut *out, &report)?;
-            out.write_all(b"\n")
-        })?;
-        if to_stdout {
-            return Ok(());
-        }
-    }
-    print(&if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
+    publish(json, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
 }
 
 /// The policy of `contestant` as a search has it: with the calibration of this machine, where it uses one.
