@@ -13,7 +13,7 @@ use super::{
 use crate::{
     bench::{CalibrationRecord, Environment},
     bfs::Strategy,
-    calibrate::{Calibration, CalibrationError, Decider, Identity, OpenClIdentity},
+    calibrate::{Calibration, CalibrationError, Decider, Identity, OpenClIdentity, watts_of},
     engine::Simd,
     memory::Way,
     opencl::DeviceInfo,
@@ -213,14 +213,7 @@ impl SearchConfig {
             let Some(cost) = model.of_mut(strategy) else { continue };
             // All from one place: what a sensor of the board measures and what a paper printed of another one don't compare.
             if !measured {
-                cost.watts = match strategy {
-                    Strategy::Tc => board.tc,
-                    Strategy::Tg => board.tg,
-                    Strategy::Tgm => board.tgm,
-                    Strategy::Bc => board.bc,
-                    Strategy::Bg => board.bg,
-                    Strategy::Bgc => board.bgc,
-                };
+                cost.watts = watts_of(board, strategy);
             }
             if cost.watts.is_none() {
                 missing.push(strategy.name());

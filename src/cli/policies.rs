@@ -15,7 +15,8 @@ use super::{
 use crate::{
     bench::RootSource,
     bfs::Strategy,
-    calibrate::{Contestant, StrategyWatts, Turns, evaluate},
+    board::StrategyWatts,
+    calibrate::{Contestant, Turns, evaluate, strategy_watts},
     input::Format,
     policy::{CostModel, Form, Objective, Policy, Runs},
     report::{self, PoliciesReport, PolicyGraph},
@@ -162,7 +163,7 @@ fn add_objectives(
         let contestant = Contestant { name: format!("cost-model, {objective}"), policy: policy.clone(), runs: device.unwrap_or_default() };
         // Without powers there is nothing to add.
         let Ok(Policy::CostModel(model)) = as_configured(config, &contestant, prepared, objective) else { continue };
-        watts = Some(Strategy::ALL.map(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
+        watts = Some(strategy_watts(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
         contestants.push(Contestant { policy: Policy::CostModel(model), ..contestant });
     }
     watts
