@@ -3,14 +3,14 @@
 //! A calibration holds for the machine, the device and the settings that it names (see [`Identity`]) and for no other: speeds depend
 //! on all of them.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Contest, Decider, HandoverTable, Trained};
 use crate::{
     bfs::Strategy,
-    board::{Document, Entry, line_at, with_nearest},
+    board::{DocumentError, Entry, Kind, Violation, entries},
     engine::Simd,
     memory::Way,
     policy::{CostModel, CostModelError, mlp::Form},
@@ -18,6 +18,8 @@ use crate::{
 
 /// The version of the calibration format that this build reads and writes.
 pub const SCHEMA: u32 = 1;
+
+const KIND: Kind = Kind { name: "calibration", short: "calibration", schema: SCHEMA };
 
 /// A calibration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -187,59 +189,6 @@ pub struct GraphNumbers {
     pub levels: usize,
 }
 
-/// Why a calibration can't be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CalibrationError {
-    /// The file can't be read.
-    #[error("calibration {file} can't be read")]
-    Read {
-        /// The file.
-        file: String,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// The calibration is of a version that this build does not read.
-    #[error(
-        "{file}:{line}: {}; this build of socbfs reads schema {SCHEMA}",
-        found.map_or_else(|| "the calibration has no schema".to_owned(), |found| format!("the calibration has schema {found}"))
-    )]
-    Version {
-        /// The file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// The version; none where the key is absent.
-        found: Option<i64>,
-    },
-    /// The file is not TOML, or has keys or values that a calibration can't have.
-    #[error("{file}:{line}: {message}")]
-    Parse {
-        /// The file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// What is wrong, with the key.
-        message: String,
-    },
-    /// A value that fails a check.
-    #[error("{file}:{line}: {key}: {reason}")]
-    Check {
-        /// The file.
-        file: String,
-        /// Line, from 1: that of the key, or where the key is absent that of its table.
-        line: usize,
-        /// The key.
-        key: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The calibration can't be written as TOML.
-    #[error("the calibration can't be written as TOML")]
-    Write(#[from] toml::ser::Error),
-}
-
 /// In what the machine at hand is another than that of a calibration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -314,50 +263,24 @@ impl Calibration {
     /// Reads and checks the calibration at `path`.
     ///
     /// # Errors
-    /// [`CalibrationError`] with the file, the line, the key and what is wrong.
-    pub fn load(path: &Path) -> Result<Self, CalibrationError> {
-        let file = path.display().to_string();
-        match fs::read_to_string(path) {
-            Ok(text) => Self::parse(&text, &file),
-            Err(source) => Err(CalibrationError::Read { file, source }),
-        }
+    /// [`DocumentError`] with the file, the line, the key and what is wrong.
+    pub fn load(path: &Path) -> Result<Self, DocumentError> {
+        Self::parse(&KIND.read(path)?, &path.display().to_string())
     }
 
     /// Reads and checks a calibration from its text; `file` names it in errors.
     ///
     /// # Errors
     /// As [`Calibration::load`].
-    pub fn parse(text: &str, file: &str) -> Result<Self, CalibrationError> {
-        /// The only key that every version has.
-        #[derive(Deserialize)]
-        struct Version {
-            schema: Option<i64>,
-        }
-        let refused = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| line_at(text, span.start));
-            CalibrationError::Parse { file: file.to_owned(), line, message: with_nearest(&error.message().trim().replace('\n', "; ")) }
-        };
-        let document = Document::parse(text).map_err(refused)?;
-        // Before the keys: those of another version may be other ones.
-        let Version { schema } = toml::from_str(text).map_err(refused)?;
-        if schema != Some(i64::from(SCHEMA)) {
-            return Err(CalibrationError::Version { file: file.to_owned(), line: document.line("schema"), found: schema });
-        }
-        let calibration: Self = toml::from_str(text).map_err(refused)?;
-        calibration.validate().map_err(|(key, reason)| CalibrationError::Check {
-            file: file.to_owned(),
-            line: document.line(&key),
-            key,
-            reason,
-        })?;
-        Ok(calibration)
+    pub fn parse(text: &str, file: &str) -> Result<Self, DocumentError> {
+        KIND.parse(text, file, |calibration: &Self, _| calibration.validate())
     }
 
     /// The text of its file.
     ///
     /// # Errors
-    /// [`CalibrationError::Write`] where a value has no TOML.
-    pub fn to_toml(&self) -> Result<String, CalibrationError> {
+    /// Where a value has no TOML.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         const HEAD: &str = "# Written by `socbfs calibrate`; every search on the machine named in [identity] finds it again.\n\n";
         Ok(format!("{HEAD}{}", toml::to_string(self)?))
     }
@@ -365,13 +288,11 @@ impl Calibration {
     /// Every key of the contest, the models and of power in the calibration at `path`, with value and line: for who wants to know what decides.
     ///
     /// # Errors
-    /// [`CalibrationError`] where the file can't be read.
-    pub fn entries(path: &Path) -> Result<Vec<Entry>, CalibrationError> {
-        let file = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|source| CalibrationError::Read { file: file.clone(), source })?;
-        let document = Document::parse(&text).map_err(|error| CalibrationError::Parse { file, line: 1, message: error.to_string() })?;
+    /// [`DocumentError`] where the file can't be read.
+    pub fn entries(path: &Path) -> Result<Vec<Entry>, DocumentError> {
+        let all = entries(&KIND.read(path)?, &path.display().to_string(), &[])?;
         let decides = |entry: &Entry| ["auto.", "model.", "model_zhang.", "power."].iter().any(|table| entry.key.starts_with(table));
-        Ok(document.entries(&[]).into_iter().filter(decides).collect())
+        Ok(all.into_iter().filter(decides).collect())
     }
 
     /// Who decides where `auto` is asked for and time is the aim.
@@ -405,8 +326,8 @@ impl Calibration {
     }
 
     /// Runs every check of the values; a failure is the path of the key and what is wrong.
-    fn validate(&self) -> Result<(), (String, String)> {
-        let refuse = |key: String, reason: String| Err((key, reason));
+    fn validate(&self) -> Result<(), Violation> {
+        let refuse = |key: String, reason: String| Err(Violation { key, reason });
         not_negative("made.seconds", Some(self.made.seconds))?;
         if self.identity.threads == 0 {
             return refuse("identity.threads".into(), "is 0".into());
@@ -442,15 +363,15 @@ impl Calibration {
         for (key, model) in [("model", &self.model), ("model_zhang", &self.model_zhang)] {
             model.validate().map_err(|error| match error {
                 CostModelError::OutOfRange { key: term, value } => {
-                    (format!("{key}.{term}"), format!("is {value}; it must be a finite number, 0 or above"))
+                    Violation { key: format!("{key}.{term}"), reason: format!("is {value}; it must be a finite number, 0 or above") }
                 }
-                other => (key.to_owned(), other.to_string()),
+                other => Violation { key: key.to_owned(), reason: other.to_string() },
             })?;
         }
         self.validate_auto()?;
         for form in Form::ALL {
             if let Some(trained) = self.trained(form) {
-                trained.validate(form).map_err(|(key, reason)| (format!("{}.{key}", form.name()), reason))?;
+                trained.validate(form).map_err(|Violation { key, reason }| Violation { key: format!("{}.{key}", form.name()), reason })?;
             }
         }
         if let Some(power) = &self.power {
@@ -464,39 +385,38 @@ impl Calibration {
         }
     }
 
-    fn validate_auto(&self) -> Result<(), (String, String)> {
+    fn validate_auto(&self) -> Result<(), Violation> {
+        let refuse = |key: &str, reason: String| Err(Violation { key: key.to_owned(), reason });
         let Some(contest) = &self.auto else { return Ok(()) };
         for (place, candidate) in contest.candidates.iter().enumerate() {
             // The oracle looks ahead, so that nobody is before it but by what was rounded.
             for (key, regret) in [("regret", candidate.regret), ("worst_regret", candidate.worst_regret)] {
                 if !regret.is_finite() || regret < -1e-6 {
-                    return Err((
-                        format!("auto.candidates[{place}].{key}"),
-                        format!("is {regret}; it must be a finite number, 0 or above"),
-                    ));
+                    let key = format!("auto.candidates[{place}].{key}");
+                    return refuse(&key, format!("is {regret}; it must be a finite number, 0 or above"));
                 }
             }
         }
         if !contest.candidates.iter().any(|candidate| candidate.policy == contest.policy) {
-            return Err(("auto.policy".into(), format!("is {}, which is none of the candidates", contest.policy)));
+            return refuse("auto.policy", format!("is {}, which is none of the candidates", contest.policy));
         }
         if contest.policy == Decider::Mlp && self.mlp.is_none() {
-            return Err(("auto.policy".into(), "is mlp, but there are no weights: the table mlp is missing".into()));
+            return refuse("auto.policy", "is mlp, but there are no weights: the table mlp is missing".into());
         }
         Ok(())
     }
 }
 
-fn not_negative(key: &str, value: Option<f64>) -> Result<(), (String, String)> {
+fn not_negative(key: &str, value: Option<f64>) -> Result<(), Violation> {
     match value.filter(|value| !value.is_finite() || *value < 0.0) {
-        Some(value) => Err((key.to_owned(), format!("is {value}; it must be a finite number, 0 or above"))),
+        Some(value) => Err(Violation { key: key.to_owned(), reason: format!("is {value}; it must be a finite number, 0 or above") }),
         None => Ok(()),
     }
 }
 
-fn above_zero(key: &str, value: Option<f64>) -> Result<(), (String, String)> {
+fn above_zero(key: &str, value: Option<f64>) -> Result<(), Violation> {
     match value.filter(|value| !value.is_finite() || *value <= 0.0) {
-        Some(value) => Err((key.to_owned(), format!("is {value}; it must be a finite number above 0, or absent"))),
+        Some(value) => Err(Violation { key: key.to_owned(), reason: format!("is {value}; it must be a finite number above 0, or absent") }),
         None => Ok(()),
     }
 }
@@ -705,7 +625,7 @@ mod tests {
         assert!(missing(|c| c.surf.as_mut().unwrap().network.bias = f32::INFINITY).contains("surf.network: the output has a value"));
         assert!(missing(|c| c.device = None).contains("device: is missing"));
         assert!(missing(|c| c.identity.device = None).contains("device: is there"));
-        assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(CalibrationError::Read { .. })));
+        assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(DocumentError::Read { .. })));
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{
-    Mlp,
-    mlp::{Form, Weights, WeightsError},
+use crate::{
+    board::Violation,
+    policy::{
+        Mlp,
+        mlp::{Form, Unit, Weights, WeightsError},
+    },
 };
 
 /// A network with weights of `socbfs train`.
@@ -44,23 +47,22 @@ impl Trained {
     }
 
     /// Checks the values; a failure is the path of the key below that of the network, and what is wrong.
-    pub(super) fn validate(&self, form: Form) -> Result<(), (String, String)> {
+    pub(super) fn validate(&self, form: Form) -> Result<(), Violation> {
         for (key, share) in [("accuracy", self.accuracy), ("reduced_time", self.reduced_time)] {
             if !(0.0..=1.0).contains(&share) {
-                return Err((key.to_owned(), format!("is {share}; it must be a share of the whole, 0 to 1")));
+                return Err(Violation { key: key.to_owned(), reason: format!("is {share}; it must be a share of the whole, 0 to 1") });
             }
         }
         self.network(form).map(drop).map_err(|error| {
             let (inputs, _) = form.sizes();
             let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
-            let is_bad = |unit: &crate::policy::mlp::Unit| {
-                unit.weights.len() != inputs || !finite(&unit.weights) || !finite(&[unit.bias, unit.output])
-            };
+            let is_bad = |unit: &Unit| unit.weights.len() != inputs || !finite(&unit.weights) || !finite(&[unit.bias, unit.output]);
             let unit = match error {
                 WeightsError::Size { .. } | WeightsError::NotFinite(_) => self.network.hidden.iter().position(is_bad),
                 _ => None,
             };
-            (unit.map_or_else(|| "network".to_owned(), |unit| format!("network.hidden[{unit}]")), error.to_string())
+            let key = unit.map_or_else(|| "network".to_owned(), |unit| format!("network.hidden[{unit}]"));
+            Violation { key, reason: error.to_string() }
         })
     }
 }

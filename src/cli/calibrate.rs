@@ -22,10 +22,11 @@ use super::{
 use crate::{
     bench::{Build, Environment, RootSource, available_memory, roots},
     bfs::Strategy,
+    board::DocumentError,
     calibrate::{
-        self, Calibration, CalibrationError, Decider, GraphNumbers, Identity, LevelTable, Made, MeasuredDevice, MeasuredGraph, Partial,
-        PartialHeader, Power, PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, fit, fit_zhang, held_out,
-        measure_levels, measure_power, numbers, training_graph,
+        self, Calibration, Decider, GraphNumbers, Identity, LevelTable, Made, MeasuredDevice, MeasuredGraph, Partial, PartialHeader, Power,
+        PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, fit, fit_zhang, held_out, measure_levels, measure_power,
+        numbers, training_graph,
     },
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
@@ -232,10 +233,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
         surf,
         mlp,
     };
-    let failed = |error| Failure::because("", &error);
-    let text = calibration.to_toml().map_err(failed)?;
-    // What can't be read again must not be left for later searches to stumble over.
-    Calibration::parse(&text, &file.display().to_string()).map_err(failed)?;
+    let text = calibration::text(&calibration, &file)?;
     output.finish(|out| out.write_all(text.as_bytes()))?;
     partial.remove();
     drop(last_words);
@@ -247,7 +245,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
 fn kept_network(file: &Path, identity: &Identity, form: Form) -> Option<Trained> {
     let before = match Calibration::load(file) {
         Ok(before) => before,
-        Err(CalibrationError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => return None,
+        Err(DocumentError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
             log::warn!("weights of {}, if there are any, are lost: {error}", form.name());
             return None;

@@ -13,7 +13,8 @@ use super::{
 use crate::{
     bench::{CalibrationRecord, Environment},
     bfs::Strategy,
-    calibrate::{Calibration, CalibrationError, Decider, Identity, OpenClIdentity, watts_of},
+    board::DocumentError,
+    calibrate::{Calibration, Decider, Identity, OpenClIdentity, watts_of},
     engine::Simd,
     memory::Way,
     opencl::DeviceInfo,
@@ -74,11 +75,18 @@ pub(super) fn folder() -> Option<PathBuf> {
     Some(base.join("socbfs/calibration"))
 }
 
+/// The text of a calibration that goes to `file`. What can't be read again must not be left for later searches to stumble over.
+pub(super) fn text(calibration: &Calibration, file: &Path) -> Result<String, Failure> {
+    let text = calibration.to_toml().map_err(|error| Failure::because("the calibration can't be written as TOML", &error))?;
+    Calibration::parse(&text, &file.display().to_string()).map_err(|error| Failure::because("", &error))?;
+    Ok(text)
+}
+
 /// A calibration error with its cure.
-pub(super) fn failure(error: &CalibrationError) -> Failure {
+pub(super) fn failure(error: &DocumentError) -> Failure {
     let failure = Failure::because("", error);
     match error {
-        CalibrationError::Read { .. } => failure.cure("check the path; `socbfs calibrate -o FILE` writes one"),
+        DocumentError::Read { .. } => failure.cure("check the path; `socbfs calibrate -o FILE` writes one"),
         _ => failure.cure("`socbfs calibrate` makes a new one; --calibration off does without"),
     }
 }
@@ -126,7 +134,7 @@ impl SearchConfig {
         };
         let calibration = match Calibration::load(&file) {
             Ok(calibration) => calibration,
-            Err(CalibrationError::Read { source, .. })
+            Err(DocumentError::Read { source, .. })
                 if source.kind() == io::ErrorKind::NotFound && self.calibration.value == CalibrationChoice::Auto =>
             {
                 return Ok(None);

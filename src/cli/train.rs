@@ -10,7 +10,7 @@ use clap::{ArgMatches, Args};
 use serde::Serialize;
 
 use super::{
-    calibration::{CalibrationChoice, Found},
+    calibration::{self, CalibrationChoice, Found},
     config::{LayoutArgs, SearchArgs, SearchConfig},
     error::Failure,
     output::{Output, print},
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     bench::Environment,
     bfs::{GpuKernel, Strategy},
-    calibrate::{Calibration, Trained, Turns},
+    calibrate::{Trained, Turns},
     policy::{Mlp, Policy, mlp::Form},
     search::Search,
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, mean, score},
@@ -147,7 +147,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let into_calibration = arguments.into_calibration(&config);
     if into_calibration {
         // Better now than after hours.
-        calibration(&config)?;
+        target(&config)?;
     }
     let records = if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &config, &graphs, quiet)? };
     if arguments.collect_only {
@@ -178,7 +178,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     if into_calibration {
         let trained: Vec<(Form, Trained)> =
             networks.iter().filter_map(|network| Some((network.form(), trained(network, arguments.gpu, &learn, &judged)?))).collect();
-        let file = write_into(calibration(&config)?, trained)?;
+        let file = write_into(target(&config)?, trained)?;
         say(&format!("weights of surf and mlp are in {}; `socbfs calibrate` finds out whether auto should decide by them", file.display()));
     }
     if let Some(json) = json {
@@ -196,7 +196,7 @@ impl TrainArgs {
 }
 
 /// The calibration of the searches that are measured.
-fn calibration(config: &SearchConfig) -> Result<Found, Failure> {
+fn target(config: &SearchConfig) -> Result<Found, Failure> {
     let device = config.chosen()?;
     config.calibration(device.first().map(|info| (info, config.way_asked(info))))?.ok_or_else(|| {
         Failure::new("there is no calibration of this machine and these settings to put the weights into")
@@ -210,10 +210,7 @@ fn write_into(found: Found, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Fa
     for (form, trained) in trained {
         calibration.set_trained(form, trained);
     }
-    let failed = |error| Failure::because("", &error);
-    let text = calibration.to_toml().map_err(failed)?;
-    // What can't be read again must not be left for later searches to stumble over.
-    Calibration::parse(&text, &file.display().to_string()).map_err(failed)?;
+    let text = calibration::text(&calibration, &file)?;
     Output::open(&file)?.finish(|out| out.write_all(text.as_bytes()))?;
     Ok(file)
 }
