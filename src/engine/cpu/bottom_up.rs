@@ -38,13 +38,30 @@ pub(super) struct BottomUp<'a> {
     pub(super) offsets: &'a [u32],
     /// Adjacency.
     pub(super) targets: &'a [Vertex],
+    /// Mean (out-)degree of the vertices of each word; may be empty, then nothing is counted.
+    pub(super) degrees: &'a [u32],
     /// Internal to original numbers; empty where they are the same.
     pub(super) to_original: &'a [Vertex],
     /// "No neighbour" in a column.
     pub(super) none: Vertex,
 }
 
+/// What a bottom-up level found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Vertices.
+    pub(super) vertices: u64,
+    /// About so many arcs leave them, by the mean degrees of their words (0 where those are not known).
+    pub(super) edges: u64,
+}
+
 impl BottomUp<'_> {
+    /// Mean degree of the vertices of `word`.
+    #[inline(always)]
+    fn degree(&self, word: usize) -> u64 {
+        self.degrees.get(word).copied().unwrap_or(0).into()
+    }
+
     /// Whether `v` was visited when the level began.
     ///
     /// # Safety
@@ -91,13 +108,13 @@ const AHEAD_OFFSETS: usize = 32;
 /// See [`AHEAD_OFFSETS`].
 const AHEAD_LIST: usize = 12;
 
-/// Runs the level over `words`; `left` has room for all their vertices. Returns the number of vertices found.
+/// Runs the level over `words`; `left` has room for all their vertices. Counts what it finds.
 ///
 /// # Safety
 /// The CPU has `P`'s instructions, the invariants of [`BottomUp`] hold, and no other thread has any of `words`.
 #[inline(always)]
-pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> u64 {
-    let mut found = 0;
+pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
+    let mut found = Found::default();
     let mut count = 0;
     let columns = level.columns.len();
     let first_word = words.start;
@@ -122,7 +139,8 @@ pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usiz
                 }
             }
             *next = visited | hits;
-            found += u64::from(hits.count_ones());
+            found.vertices += u64::from(hits.count_ones());
+            found.edges += u64::from(hits.count_ones()) * level.degree(word);
             while asking != 0 {
                 *left.get_unchecked_mut(count) = (word * 64) as Vertex + asking.trailing_zeros();
                 count += 1;
@@ -148,7 +166,8 @@ pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usiz
             if let Some(parent) = P::list(level, list) {
                 level.adopt(v as usize, parent);
                 *level.next.get().add((v >> 6) as usize) |= 1 << (v & 63);
-                found += 1;
+                found.vertices += 1;
+                found.edges += level.degree((v >> 6) as usize);
             }
         }
     }
