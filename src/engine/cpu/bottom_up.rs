@@ -56,10 +56,28 @@ pub(super) struct Found {
 }
 
 impl BottomUp<'_> {
-    /// Mean degree of the vertices of `word`.
+    /// Counts what was found in `words`, when they are done. (Counting while the kernel finds costs it registers: 8 % of the level.)
+    ///
+    /// # Safety
+    /// `words` are in range and the calling thread's own, all written.
     #[inline(always)]
-    fn degree(&self, word: usize) -> u64 {
-        self.degrees.get(word).copied().unwrap_or(0).into()
+    unsafe fn count(&self, words: Range<usize>) -> Found {
+        let mut found = Found::default();
+        let visited = &self.visited[words.clone()];
+        // SAFETY: as promised by the caller.
+        let next = unsafe { std::slice::from_raw_parts(self.next.get().add(words.start), words.len()) };
+        if self.degrees.is_empty() {
+            for (&next, &visited) in next.iter().zip(visited) {
+                found.vertices += u64::from((next & !visited).count_ones());
+            }
+        } else {
+            for ((&next, &visited), &degree) in next.iter().zip(visited).zip(&self.degrees[words]) {
+                let new = u64::from((next & !visited).count_ones());
+                found.vertices += new;
+                found.edges += new * u64::from(degree);
+            }
+        }
+        found
     }
 
     /// Whether `v` was visited when the level began.
@@ -114,12 +132,10 @@ const AHEAD_LIST: usize = 12;
 /// The CPU has `P`'s instructions, the invariants of [`BottomUp`] hold, and no other thread has any of `words`.
 #[inline(always)]
 pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
-    let mut found = Found::default();
     let mut count = 0;
     let columns = level.columns.len();
-    let first_word = words.start;
     assert!(words.end < level.visited.len() && left.len() >= 64 * words.len());
-    for word in words {
+    for word in words.clone() {
         // SAFETY: the range of words was checked above; the rest is the caller's promise.
         unsafe {
             let visited = *level.visited.get_unchecked(word);
@@ -139,8 +155,6 @@ pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usiz
                 }
             }
             *next = visited | hits;
-            found.vertices += u64::from(hits.count_ones());
-            found.edges += u64::from(hits.count_ones()) * level.degree(word);
             while asking != 0 {
                 *left.get_unchecked_mut(count) = (word * 64) as Vertex + asking.trailing_zeros();
                 count += 1;
@@ -166,11 +180,10 @@ pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usiz
             if let Some(parent) = P::list(level, list) {
                 level.adopt(v as usize, parent);
                 *level.next.get().add((v >> 6) as usize) |= 1 << (v & 63);
-                found.vertices += 1;
-                found.edges += level.degree((v >> 6) as usize);
             }
         }
     }
-    debug_assert!(left.iter().all(|&v| (v >> 6) as usize >= first_word));
-    found
+    debug_assert!(left.iter().all(|&v| words.contains(&((v >> 6) as usize))));
+    // SAFETY: the words were all written above.
+    unsafe { level.count(words) }
 }
