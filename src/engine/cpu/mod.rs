@@ -218,32 +218,38 @@ impl<'g> CpuEngine<'g> {
         let others = self.state.frontier.len().saturating_sub(hubs);
         let first = (self.hubs.len() * 64) as Vertex;
         let (mut sum, mut count) = (0, 0);
-        match self.state.frontier {
+        self.look_at_frontier(self.hubs.len(), |v, weight| {
+            // No branch: which are hubs can't be foretold.
+            let weight = weight * u64::from(v >= first);
+            sum += weight * self.degree_like(v);
+            count += weight;
+        });
+        hub_edges + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
+    }
+
+    /// Shows `look` about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, each with the number of vertices that it speaks
+    /// for. A bitmap is looked at from word `first` on; one vertex speaks for its word there: neighbours in the order are alike in degree.
+    #[inline(always)]
+    fn look_at_frontier(&self, first: usize, mut look: impl FnMut(Vertex, u64)) {
+        let state = &self.state;
+        match state.frontier {
             Frontier::Queue { len, .. } => {
-                for i in 0..DEGREES_SAMPLED {
-                    let v = self.state.queue[i * (len / DEGREES_SAMPLED)];
-                    // No branch: which are hubs can't be foretold.
-                    let weight = u64::from(v >= first);
-                    sum += weight * self.degree_like(v);
-                    count += weight;
+                for i in 0..DEGREES_SAMPLED.min(len) {
+                    look(state.queue[i * len / DEGREES_SAMPLED.min(len)], 1);
                 }
             }
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
-                let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
-                let words = self.hubs.len()..self.closed.len();
+                let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
+                let words = first..self.closed.len();
                 let stride = (words.len() / DEGREES_SAMPLED).max(1);
                 for word in words.step_by(stride) {
-                    // One vertex speaks for its word: neighbours in the order are alike in degree.
                     let bits = now[word] & !before[word];
                     if bits != 0 {
-                        let weight = u64::from(bits.count_ones());
-                        sum += weight * self.degree_like((word * 64) as Vertex + bits.trailing_zeros());
-                        count += weight;
+                        look((word * 64) as Vertex + bits.trailing_zeros(), bits.count_ones().into());
                     }
                 }
             }
         }
-        hub_edges + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
     }
 
     /// The degree of `v`, or the mean of its word where that is as good and less far away.
@@ -624,29 +630,11 @@ impl Engine for CpuEngine<'_> {
 
     fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
         let (csr, state) = (self.layout.csr(), &self.state);
-        let is_hub = |v: Vertex| csr.degree(v) > state.hub_arcs;
         let (mut sum, mut count) = (0, 0);
-        match state.frontier {
-            Frontier::Queue { len, .. } => {
-                let queue = &state.queue[..len];
-                for &v in queue.iter().step_by((len / DEGREES_SAMPLED).max(1)) {
-                    sum += u64::from(is_hub(v));
-                    count += 1;
-                }
-            }
-            Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
-                let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
-                for word in (0..self.closed.len()).step_by((self.closed.len() / DEGREES_SAMPLED).max(1)) {
-                    // One vertex speaks for its word, as above.
-                    let bits = now[word] & !before[word];
-                    if bits != 0 {
-                        let weight = u64::from(bits.count_ones());
-                        sum += weight * u64::from(is_hub((word * 64) as Vertex + bits.trailing_zeros()));
-                        count += weight;
-                    }
-                }
-            }
-        }
+        self.look_at_frontier(0, |v, weight| {
+            sum += weight * u64::from(csr.degree(v) > state.hub_arcs);
+            count += weight;
+        });
         let in_frontier = state.frontier.len() as f64 * sum as f64 / count.max(1) as f64;
         Ok((state.hubs > 0).then(|| (in_frontier / state.hubs as f64).min(1.0) as f32))
     }
