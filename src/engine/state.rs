@@ -58,7 +58,8 @@ pub(crate) struct SearchState {
     pub(crate) level: u32,
     /// Arcs that leave the frontier, as last told to the policy.
     pub(crate) frontier_edges: u64,
-    /// The same, exact, where the device that made the frontier has counted them.
+    /// The same, where who made the frontier has counted them: a device, exactly; a bottom-up level of the CPU, by degrees of
+    /// neighbours in the order.
     pub(crate) counted_edges: Option<u64>,
     /// The same of the frontier that a level has just made.
     pub(crate) next_edges: Option<u64>,
