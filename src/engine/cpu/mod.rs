@@ -234,8 +234,9 @@ impl<'g> CpuEngine<'g> {
         let state = &self.state;
         match state.frontier {
             Frontier::Queue { len, .. } => {
+                let step = (len / DEGREES_SAMPLED).max(1);
                 for i in 0..DEGREES_SAMPLED.min(len) {
-                    look(state.queue[i * len / DEGREES_SAMPLED.min(len)], 1);
+                    look(state.queue[i * step], 1);
                 }
             }
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
