@@ -144,8 +144,8 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let surf = arguments.surf.as_deref().map(Output::open).transpose()?;
     let mlp = arguments.mlp.as_deref().map(Output::open).transpose()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let into_calibration = arguments.into_calibration(&config);
-    if into_calibration {
+    let for_calibration = arguments.for_calibration(&config);
+    if for_calibration {
         // Better now than after hours.
         target(&config)?;
     }
@@ -175,7 +175,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
             output.finish(|out| out.write_all(text.as_bytes()))?;
         }
     }
-    if into_calibration {
+    if for_calibration {
         let trained: Vec<(Form, Trained)> =
             networks.iter().filter_map(|network| Some((network.form(), trained(network, arguments.gpu, &learn, &judged)?))).collect();
         let file = write_into(target(&config)?, trained)?;
@@ -189,7 +189,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
 
 impl TrainArgs {
     /// Whether the weights go into the calibration.
-    fn into_calibration(&self, config: &SearchConfig) -> bool {
+    fn for_calibration(&self, config: &SearchConfig) -> bool {
         let elsewhere = self.surf.is_some() || self.mlp.is_some() || config.calibration.value == CalibrationChoice::Off;
         !elsewhere && !self.collect_only && !self.judge_only && cfg!(feature = "train")
     }

@@ -321,8 +321,8 @@ mod tests {
         let mut records = RecordsFile::open(&path, machine(2)).unwrap();
         records.push(search(7)).unwrap();
         drop(records);
-        let whole = std::fs::read(&path).unwrap();
-        std::fs::write(&path, [&whole[..], b"{\"graph\":\"gr"].concat()).unwrap();
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, [&whole[..], b"{\"graph\":\"gr"].concat()).unwrap();
         let mut records = RecordsFile::open(&path, machine(2)).unwrap();
         assert_eq!(records.searches(), [search(7)]);
         records.push(search(8)).unwrap();
@@ -337,17 +337,17 @@ mod tests {
         drop(RecordsFile::open(&path, machine(2)).unwrap());
         let error = RecordsFile::open(&path, machine(3)).unwrap_err().to_string();
         assert!(error.contains("2 threads") && error.contains("3 threads"), "{error}");
-        let header = std::fs::read_to_string(&path).unwrap();
+        let header = fs::read_to_string(&path).unwrap();
         for (text, reason) in [
             ("hello\n".to_owned(), "line 1"),
             ("no line".to_owned(), "line 1"),
             (header.replace(":1,", ":2,"), "schema 2"),
             (format!("{header}{{\"graph\":3}}\n"), "line 2"),
         ] {
-            std::fs::write(&path, &text).unwrap();
+            fs::write(&path, &text).unwrap();
             let error = RecordsFile::open(&path, machine(2)).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "left as it was");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text, "left as it was");
         }
     }
 
