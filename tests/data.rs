@@ -79,7 +79,7 @@ fn real_graphs_hold_what_their_table_says() {
             skipped(&format!("{} is absent", path.display()));
             continue;
         }
-        // Here they take half an hour, and the smaller ones have every format.
+        // All together they take half an hour there. The smaller ones are of every format but METIS.
         if known.entries > 500_000 && env::var_os("SOCBFS_TEST_EMULATED").is_some() {
             skipped(&format!("{} is large, and this processor is emulated", path.display()));
             continue;
