@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod engine;
 pub mod graph;
 pub mod input;
+mod machine;
 pub mod memory;
 pub mod opencl;
 pub mod policy;

@@ -79,6 +79,11 @@ fn real_graphs_hold_what_their_table_says() {
             skipped(&format!("{} is absent", path.display()));
             continue;
         }
+        // All together they take half an hour there. The smaller ones are of every format but METIS.
+        if known.entries > 500_000 && env::var_os("SOCBFS_TEST_EMULATED").is_some() {
+            skipped(&format!("{} is large, and this processor is emulated", path.display()));
+            continue;
+        }
         assert_eq!(recognise(&path, None).unwrap().format, known.format, "{}", known.file);
         let list = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!((list.vertices(), list.len(), list.listing()), (known.vertices, known.entries, known.listing), "{}", known.file);

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use implementations::on_each;
+use implementations::{on_each, skipped};
 use searches::is_slow;
 use socbfs::{
     engine::{GpuOptions, GpuSetup},
@@ -79,8 +79,16 @@ fn allocates_nothing(search: &mut Search<'_>, roots: &[u32], what: &dyn std::fmt
 /// Every policy, each way of sharing memory, both kinds of work-groups, neighbours in one part and in three, one device and two.
 fn search(name: &str, device: &Arc<Device>) {
     let mut combinations = 0;
+    // What is left has every launch and hand-over.
+    let few = is_slow(device) || searches::emulated();
+    if searches::emulated() {
+        skipped(
+            "opencl_no_alloc",
+            &format!("searches on {name} by other ways than alloc-host-ptr and with three parts: this processor is emulated"),
+        );
+    }
     // The last root has no edge.
-    let n = if is_slow(device) { 300 } else { 3000u32 };
+    let n = if few { 300 } else { 3000u32 };
     let mut skewed = searches::edges(u64::from(n) - 1, n as usize * 3, 8, 1);
     skewed.retain(|edge| !edge.contains(&7));
     let path: Vec<_> = (1..120).map(|v| [v - 1, v]).collect();
@@ -91,8 +99,8 @@ fn search(name: &str, device: &Arc<Device>) {
         let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
         for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
             for (group, parts, twice, threads) in [(1, 0, false, 1), (32, 0, true, 2), (32, 3, false, 2)] {
-                if is_slow(device) && (parts > 1 || way != Way::AllocHostPtr) {
-                    continue; // what is left has every launch and hand-over, and this one interprets kernels
+                if few && (parts > 1 || way != Way::AllocHostPtr) {
+                    continue;
                 }
                 let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), cached_words: Some(5) };
                 let setup = GpuSetup { device: Arc::clone(device), way, options };

@@ -8,9 +8,10 @@ use std::{
 };
 
 /// From the ground up. Rooms that are still to be built keep their place.
-const ROOMS: [&str; 19] = [
+const ROOMS: [&str; 20] = [
     "error",
     "stats",
+    "machine",
     "opencl",
     "memory",
     "graph",

@@ -10,7 +10,10 @@ use std::{
 
 use serde::Serialize;
 
-use crate::memory::available_bytes_below;
+use crate::{
+    machine::{self, chosen, line, list_numbered, number, processor},
+    memory::available_bytes_below,
+};
 
 /// Machine, system, build, command and time.
 #[derive(Debug, Clone, Serialize)]
@@ -119,16 +122,15 @@ pub struct Temperature {
 impl Environment {
     /// Reads the environment below `root` (`/` for the live system).
     pub fn read(root: &Path) -> Self {
-        let tree = Tree(root);
         Self {
             time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             build: Build::THIS,
-            cpu: tree.cpu(),
-            memory_bytes: tree.memory("MemTotal"),
-            system: tree.system(),
-            load: tree.line("proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
-            temperatures: tree.temperatures(),
+            cpu: cpu(root),
+            memory_bytes: machine::memory(root, "MemTotal"),
+            system: system(root),
+            load: line(&root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse().ok()),
+            temperatures: temperatures(root),
             temperatures_after: Vec::new(),
         }
     }
@@ -136,7 +138,11 @@ impl Environment {
 
 /// Temperatures below `root` (`/` for the live system), now.
 pub fn temperatures(root: &Path) -> Vec<Temperature> {
-    Tree(root).temperatures()
+    let zone = |path: PathBuf| {
+        let millidegrees: f64 = number(&path.join("temp"))?;
+        Some(Temperature { zone: line(&path.join("type"))?, celsius: millidegrees / 1000.0 })
+    };
+    list_numbered(&root.join("sys/class/thermal"), "thermal_zone").into_iter().filter_map(zone).collect()
 }
 
 /// Bytes of memory that could be had without swapping, and within the limit of a control group, below `root` (`/` for the live system).
@@ -144,102 +150,53 @@ pub fn available_memory(root: &Path) -> Option<u64> {
     available_bytes_below(root)
 }
 
-/// A file system tree as Linux shows itself in it.
-struct Tree<'r>(&'r Path);
-
-impl Tree<'_> {
-    fn text(&self, path: impl AsRef<Path>) -> Option<String> {
-        fs::read_to_string(self.0.join(path)).ok()
+fn cpu(root: &Path) -> Cpu {
+    let folder = root.join("sys/devices/system/cpu");
+    let cpus = list_numbered(&folder, "cpu");
+    let mut governors: Vec<String> = cpus.iter().filter_map(|cpu| line(&cpu.join("cpufreq/scaling_governor"))).collect();
+    governors.sort();
+    governors.dedup();
+    Cpu {
+        model: model(root),
+        online: line(&folder.join("online")),
+        usable: std::thread::available_parallelism().map_or(1, usize::from),
+        caches: caches(&folder.join("cpu0/cache")),
+        max_khz: cpus.iter().filter_map(|cpu| number(&cpu.join("cpufreq/cpuinfo_max_freq"))).collect(),
+        governors,
+        simd: simd(),
     }
+}
 
-    fn line(&self, path: impl AsRef<Path>) -> Option<String> {
-        let text = self.text(path)?;
-        // Strings of the device tree end with a zero byte.
-        let line = text.lines().next()?.trim_end_matches('\0').trim();
-        (!line.is_empty()).then(|| line.to_owned())
+/// x86 and newer ARM kernels name the model; boards name themselves in the device tree.
+fn model(root: &Path) -> Option<String> {
+    let field = |name: &str| processor(root, name);
+    let board = line(&root.join("proc/device-tree/model")).or_else(|| field("Hardware"));
+    let part = || Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
+    match (field("model name").or_else(part), board) {
+        (Some(cpu), Some(board)) => Some(format!("{cpu} ({board})")),
+        (cpu, board) => cpu.or(board),
     }
+}
 
-    fn number(&self, path: impl AsRef<Path>) -> Option<u64> {
-        self.line(path)?.parse().ok()
-    }
+fn caches(folder: &Path) -> Vec<Cache> {
+    let cache = |index: PathBuf| {
+        Some(Cache {
+            level: number(&index.join("level"))?,
+            kind: line(&index.join("type"))?,
+            bytes: kernel_size(&line(&index.join("size"))?)?,
+            shared_by: line(&index.join("shared_cpu_list")),
+        })
+    };
+    list_numbered(folder, "index").into_iter().filter_map(cache).collect()
+}
 
-    /// Entries of `directory` whose names are `prefix` and a number, in the order of the numbers.
-    fn numbered(&self, directory: &str, prefix: &str) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.0.join(directory)) else { return Vec::new() };
-        let number = |name: &str| name.strip_prefix(prefix)?.parse::<u32>().ok();
-        let mut found: Vec<(u32, PathBuf)> =
-            entries.flatten().filter_map(|entry| Some((number(entry.file_name().to_str()?)?, entry.path()))).collect();
-        found.sort();
-        found.into_iter().map(|(_, path)| path).collect()
-    }
-
-    fn cpu(&self) -> Cpu {
-        let cpus = self.numbered("sys/devices/system/cpu", "cpu");
-        let mut governors: Vec<String> = cpus.iter().filter_map(|cpu| self.line(cpu.join("cpufreq/scaling_governor"))).collect();
-        governors.sort();
-        governors.dedup();
-        Cpu {
-            model: self.model(),
-            online: self.line("sys/devices/system/cpu/online"),
-            usable: std::thread::available_parallelism().map_or(1, usize::from),
-            caches: self.caches(),
-            max_khz: cpus.iter().filter_map(|cpu| self.number(cpu.join("cpufreq/cpuinfo_max_freq"))).collect(),
-            governors,
-            simd: simd(),
-        }
-    }
-
-    /// x86 and newer ARM kernels name the model; boards name themselves in the device tree.
-    fn model(&self) -> Option<String> {
-        let info = self.text("proc/cpuinfo").unwrap_or_default();
-        let field = |name: &str| {
-            let (_, value) = info.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == name)?;
-            Some(value.trim().to_owned()).filter(|value| !value.is_empty())
-        };
-        let board = self.line("proc/device-tree/model").or_else(|| field("Hardware"));
-        let part = || Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
-        match (field("model name").or_else(part), board) {
-            (Some(cpu), Some(board)) => Some(format!("{cpu} ({board})")),
-            (cpu, board) => cpu.or(board),
-        }
-    }
-
-    fn caches(&self) -> Vec<Cache> {
-        let cache = |directory: PathBuf| {
-            Some(Cache {
-                level: self.number(directory.join("level"))?.try_into().ok()?,
-                kind: self.line(directory.join("type"))?,
-                bytes: kernel_size(&self.line(directory.join("size"))?)?,
-                shared_by: self.line(directory.join("shared_cpu_list")),
-            })
-        };
-        self.numbered("sys/devices/system/cpu/cpu0/cache", "index").into_iter().filter_map(cache).collect()
-    }
-
-    fn memory(&self, field: &str) -> Option<u64> {
-        let text = self.text("proc/meminfo")?;
-        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
-        value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-    }
-
-    fn system(&self) -> System {
-        let release = self.text("etc/os-release").unwrap_or_default();
-        let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
-        let huge = self.line("sys/kernel/mm/transparent_hugepage/enabled");
-        System {
-            name: name.map(|name| name.trim_matches('"').to_owned()),
-            kernel: self.line("proc/sys/kernel/osrelease"),
-            // The setting in force stands in brackets: "always [madvise] never".
-            huge_pages: huge.and_then(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())),
-        }
-    }
-
-    fn temperatures(&self) -> Vec<Temperature> {
-        let zone = |path: PathBuf| {
-            let millidegrees: f64 = self.line(path.join("temp"))?.parse().ok()?;
-            Some(Temperature { zone: self.line(path.join("type"))?, celsius: millidegrees / 1000.0 })
-        };
-        self.numbered("sys/class/thermal", "thermal_zone").into_iter().filter_map(zone).collect()
+fn system(root: &Path) -> System {
+    let release = fs::read_to_string(root.join("etc/os-release")).unwrap_or_default();
+    let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    System {
+        name: name.map(|name| name.trim_matches('"').to_owned()),
+        kernel: line(&root.join("proc/sys/kernel/osrelease")),
+        huge_pages: chosen(&root.join("sys/kernel/mm/transparent_hugepage/enabled")),
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
 use serde::{Serialize, de::IgnoredAny};
 
 use super::{Board, Detect, DocumentError, GENERIC, Pattern, SHIPPED};
+use crate::machine::{line, processor};
 
 /// What the system says of the machine. What can't be read is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -88,14 +89,14 @@ impl Evidence {
             let places = [root.join("proc/device-tree").join(name), root.join("sys/firmware/devicetree/base").join(name)];
             places.iter().map(strings).find(|strings| !strings.is_empty()).unwrap_or_default()
         };
-        let dmi = |name: &str| line(root.join("sys/class/dmi/id").join(name));
+        let dmi = |name: &str| line(&root.join("sys/class/dmi/id").join(name));
         Self {
             device_tree: tree("compatible"),
             model: tree("model").into_iter().next(),
             dmi_vendor: dmi("sys_vendor"),
             dmi_product: dmi("product_name"),
             dmi_board: dmi("board_name"),
-            cpu_model: cpu_model(root),
+            cpu_model: processor(root, "model name"),
         }
     }
 
@@ -161,20 +162,6 @@ fn strings(path: &PathBuf) -> Vec<String> {
         .map(|string| String::from_utf8_lossy(string).trim().to_owned())
         .filter(|string| !string.is_empty())
         .collect()
-}
-
-fn line(path: PathBuf) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let text = text.trim();
-    if text.is_empty() { None } else { Some(text.to_owned()) }
-}
-
-fn cpu_model(root: &Path) -> Option<String> {
-    let text = fs::read_to_string(root.join("proc/cpuinfo")).ok()?;
-    text.lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(key, _)| key.trim() == "model name")
-        .map(|(_, value)| value.trim().to_owned())
 }
 
 #[cfg(test)]

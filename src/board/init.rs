@@ -2,13 +2,13 @@
 
 use std::{
     fmt::{Display, Write as _},
-    fs,
     path::Path,
 };
 
 use serde::de::IgnoredAny;
 
 use super::{Board, Cluster, Detection, DocumentError, GENERIC, SCHEMA, document::Document, shipped_text, topology};
+use crate::machine;
 
 /// Tables that Linux does not fill: they come from the profile that fits.
 const NOT_FROM_LINUX: [&str; 6] = ["opencl", "policy", "selective", "concurrent", "speeds", "power"];
@@ -112,7 +112,7 @@ fn board(text: &mut String, root: &Path, detection: &Detection, rest: Option<&Re
             set(text, key, quoted(value), source);
         }
     }
-    if let Some(bytes) = memory_bytes(root) {
+    if let Some(bytes) = machine::memory(root, "MemTotal").filter(|&bytes| bytes > 0) {
         set(text, "memory_bytes", bytes, "MemTotal of /proc/meminfo: what the kernel has, less than what is fitted");
     }
 }
@@ -184,14 +184,10 @@ fn slug(model: &str) -> String {
     if words.is_empty() { "my-board".to_owned() } else { words.join("-") }
 }
 
-fn memory_bytes(root: &Path) -> Option<u64> {
-    let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
-    let kibibytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?;
-    kibibytes.checked_mul(1024).filter(|&bytes| bytes > 0)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::board::detect;
 

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use super::{Cluster, CpuList};
+use crate::machine::{line, number};
 
 /// What is the same for all cores of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,15 +20,11 @@ struct Kind {
 /// does not say which CPUs are online.
 pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
     let folder = root.join("sys/devices/system/cpu");
-    let read = |path: &str| fs::read_to_string(folder.join(path)).ok().map(|text| text.trim().to_owned());
-    let Some(online) = read("online").and_then(|text| text.parse::<CpuList>().ok()) else { return Vec::new() };
+    let Some(online) = number::<CpuList>(&folder.join("online")) else { return Vec::new() };
     let parts = core_names(&fs::read_to_string(root.join("proc/cpuinfo")).unwrap_or_default());
     let hybrid: Vec<(&'static str, CpuList)> = [("performance", "cpu_core"), ("efficient", "cpu_atom")]
         .into_iter()
-        .filter_map(|(name, device)| {
-            let text = fs::read_to_string(root.join("sys/devices").join(device).join("cpus")).ok()?;
-            Some((name, text.trim().parse().ok()?))
-        })
+        .filter_map(|(name, device)| Some((name, number(&root.join("sys/devices").join(device).join("cpus"))?)))
         .collect();
 
     let mut groups: Vec<(Kind, Vec<usize>)> = Vec::new();
@@ -35,8 +32,8 @@ pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
         let core_type = parts.iter().find(|(number, _)| *number == cpu).map(|(_, name)| name.clone());
         let kind = Kind {
             hybrid: hybrid.iter().find(|(_, cpus)| cpus.numbers().contains(&cpu)).map(|(name, _)| *name),
-            max_mhz: read(&format!("cpu{cpu}/cpufreq/cpuinfo_max_freq")).and_then(|khz| Some(khz.parse::<u32>().ok()?.div_ceil(1000))),
-            capacity: read(&format!("cpu{cpu}/cpu_capacity")).and_then(|text| text.parse().ok()),
+            max_mhz: number::<u32>(&folder.join(format!("cpu{cpu}/cpufreq/cpuinfo_max_freq"))).map(|khz| khz.div_ceil(1000)),
+            capacity: number(&folder.join(format!("cpu{cpu}/cpu_capacity"))),
             core_type,
         };
         // On x86 the best cores of one kind have a higher clock than the others: they are one cluster all the same.
@@ -57,8 +54,8 @@ pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
     let names = names(&groups.iter().map(|(kind, _)| kind).collect::<Vec<_>>());
     let cluster = |((kind, cpus), name): ((Kind, Vec<usize>), String)| {
         let siblings = |cpu: &usize| {
-            let list = read(&format!("cpu{cpu}/topology/core_cpus_list"));
-            list.or_else(|| read(&format!("cpu{cpu}/topology/thread_siblings_list"))).unwrap_or_else(|| cpu.to_string())
+            let names = ["core_cpus_list", "thread_siblings_list"]; // the newer name first
+            names.iter().find_map(|name| line(&folder.join(format!("cpu{cpu}/topology/{name}")))).unwrap_or_else(|| cpu.to_string())
         };
         let cores = cpus.iter().map(siblings).collect::<BTreeSet<_>>().len();
         Cluster {

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::{
-    Finding, Subject,
-    tree::{line, list, name, number, numbered},
+use super::{Finding, Subject};
+use crate::{
+    board::CpuList,
+    machine::{line, list, list_numbered, name, number},
 };
-use crate::board::CpuList;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     vec![online(subject), governor(subject), limit(subject), gpu_governor(subject)]
@@ -40,11 +40,11 @@ fn online(subject: &Subject<'_>) -> Finding {
 /// The folders that set the clock of one or several CPUs.
 fn policies(subject: &Subject<'_>) -> Vec<PathBuf> {
     let folder = subject.root.join("sys/devices/system/cpu");
-    let policies = list(&folder.join("cpufreq"), |name| numbered(name, "policy"));
+    let policies = list_numbered(&folder.join("cpufreq"), "policy");
     if !policies.is_empty() {
         return policies;
     }
-    list(&folder, |name| numbered(name, "cpu")).into_iter().map(|cpu| cpu.join("cpufreq")).filter(|path| path.is_dir()).collect()
+    list_numbered(&folder, "cpu").into_iter().map(|cpu| cpu.join("cpufreq")).filter(|path| path.is_dir()).collect()
 }
 
 const NO_CPUFREQ: &str = "the kernel sets no clock here (no cpufreq): a virtual machine, a container, or a fixed clock";

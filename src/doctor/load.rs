@@ -10,10 +10,8 @@ use std::{
 
 use serde::Serialize;
 
-use super::{
-    Finding, Subject,
-    tree::{line, list},
-};
+use super::{Finding, Subject};
+use crate::machine::{line, list};
 
 /// Load above this share of the CPUs says that something else is running.
 const BUSY_SHARE: f64 = 0.5;

@@ -1,12 +1,12 @@
 //! Memory: free, swapped out, and in huge pages.
 
-use std::fs;
-
-use super::{
-    Finding, Subject,
-    tree::{kilobytes, line},
+use super::{Finding, Subject};
+use crate::{
+    bench::kronecker_bytes,
+    machine::{self, chosen},
+    memory::available_bytes_below,
+    report::numbers::bytes,
 };
-use crate::{bench::kronecker_bytes, memory::available_bytes_below, report::numbers::bytes};
 
 /// Share of the memory that should be free.
 const FREE_SHARE: f64 = 0.25;
@@ -28,8 +28,7 @@ const WHO: &str = "top -b -n 1 | head -20    # shows the programs to end";
 
 fn free(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "memory";
-    let info = fs::read_to_string(subject.root.join("proc/meminfo")).unwrap_or_default();
-    let (Some(free), Some(total)) = (available_bytes_below(subject.root), kilobytes(&info, "MemTotal")) else {
+    let (Some(free), Some(total)) = (available_bytes_below(subject.root), machine::memory(subject.root, "MemTotal")) else {
         return Finding::unknown(CHECK, "the system does not say how much is free (no MemAvailable in proc/meminfo)");
     };
     let shown = format!("{} of {} are free", bytes(free), bytes(total));
@@ -46,8 +45,7 @@ fn free(subject: &Subject<'_>) -> Finding {
 
 fn swap(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "swap";
-    let info = fs::read_to_string(subject.root.join("proc/meminfo")).unwrap_or_default();
-    let field = |name: &str| kilobytes(&info, name);
+    let field = |name: &str| machine::memory(subject.root, name);
     let (Some(total), Some(free), Some(memory)) = (field("SwapTotal"), field("SwapFree"), field("MemTotal")) else {
         return Finding::unknown(CHECK, "the system does not say (no SwapTotal in proc/meminfo)");
     };
@@ -65,9 +63,7 @@ fn swap(subject: &Subject<'_>) -> Finding {
 
 fn huge_pages(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "huge-pages";
-    let setting = line(&subject.root.join("sys/kernel/mm/transparent_hugepage/enabled"));
-    // The setting in force stands in brackets: "always [madvise] never".
-    match setting.as_deref().and_then(|line| Some(line.split_once('[')?.1.split_once(']')?.0)) {
+    match chosen(&subject.root.join("sys/kernel/mm/transparent_hugepage/enabled")).as_deref() {
         None => Finding::unknown(CHECK, "the kernel has none to give, or does not say (no sys/kernel/mm/transparent_hugepage)"),
         Some("never") => Finding::warning(
             CHECK,

@@ -9,7 +9,6 @@ mod memory;
 mod opencl;
 mod sensors;
 mod thermal;
-mod tree;
 
 use std::{ffi::OsString, path::Path};
 

@@ -8,10 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    Finding, Subject,
-    tree::{line, list, name, numbered},
-};
+use super::{Finding, Subject};
+use crate::machine::{line, list, list_numbered, name, numbered};
 
 /// Who wants to open a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +64,7 @@ fn nodes(root: &Path) -> Vec<PathBuf> {
             || matches!(name, "nvhost-gpu" | "nvgpu" | "kfd" | "pvrsrvkm")
     };
     let mut found = list(&dev, own);
-    found.extend(list(&dev.join("dri"), |name| numbered(name, "renderD")));
+    found.extend(list_numbered(&dev.join("dri"), "renderD"));
     found
 }
 

@@ -2,7 +2,8 @@
 
 use socbfs_power::Skipped;
 
-use super::{Finding, Subject, tree::number};
+use super::{Finding, Subject};
+use crate::machine::number;
 
 /// What the power sensors said.
 #[derive(Debug, Clone, Default)]

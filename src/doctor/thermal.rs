@@ -2,10 +2,8 @@
 
 use std::{path::Path, process::Command};
 
-use super::{
-    Finding, Subject,
-    tree::{line, list, number, numbered},
-};
+use super::{Finding, Subject};
+use crate::machine::{line, list, list_numbered, number};
 
 /// Degrees below a trip point that count as near it: a search of some seconds warms a small chip by more.
 const NEAR: f64 = 5.0;
@@ -51,7 +49,7 @@ impl Zone {
 fn zones(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "temperature";
     let folder = subject.root.join("sys/class/thermal");
-    let zones: Vec<Zone> = list(&folder, |name| numbered(name, "thermal_zone")).iter().filter_map(|zone| Zone::read(zone)).collect();
+    let zones: Vec<Zone> = list_numbered(&folder, "thermal_zone").iter().filter_map(|zone| Zone::read(zone)).collect();
     let nearest = zones.iter().min_by(|a, b| a.left().total_cmp(&b.left()).then(b.celsius.total_cmp(&a.celsius)));
     let Some(zone) = nearest else {
         return Finding::unknown(CHECK, "the system shows no temperature (no sys/class/thermal/thermal_zone*)");
@@ -72,7 +70,7 @@ fn zones(subject: &Subject<'_>) -> Finding {
 fn throttled(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "throttling";
     let (mut looked, mut before) = (0, Vec::new());
-    for device in list(&subject.root.join("sys/class/thermal"), |name| numbered(name, "cooling_device")) {
+    for device in list_numbered(&subject.root.join("sys/class/thermal"), "cooling_device") {
         let Some(kind) = line(&device.join("type")).filter(|kind| slows(kind)) else { continue };
         let (Some(state), Some(most)) = (number::<u64>(&device.join("cur_state")), number::<u64>(&device.join("max_state"))) else {
             continue;
@@ -91,7 +89,7 @@ fn throttled(subject: &Subject<'_>) -> Finding {
             before.push(format!("the firmware says: {} since the start", raspberry_words(bits >> 16)));
         }
     }
-    let counts: Vec<u64> = list(&subject.root.join("sys/devices/system/cpu"), |name| numbered(name, "cpu"))
+    let counts: Vec<u64> = list_numbered(&subject.root.join("sys/devices/system/cpu"), "cpu")
         .iter()
         .flat_map(|cpu| ["core", "package"].map(|part| number(&cpu.join(format!("thermal_throttle/{part}_throttle_count")))))
         .flatten()

@@ -144,7 +144,6 @@ impl SearchState {
             unvisited_vertices: searched.saturating_sub(self.visited_count),
             unvisited_edges: arcs.saturating_sub(self.expanded_edges + edges),
             previous_frontier_vertices: self.previous_frontier,
-            previous_frontier_edges: self.previous_edges,
             previous_direction: self.previous_direction,
             previous_placement: self.previous_placement,
             previous_cpu_ns: self.previous_cpu_ns,

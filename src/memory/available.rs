@@ -1,9 +1,8 @@
 //! How much memory there is to be had: what the system could give without swapping, and what a control group leaves of it.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
+
+use crate::machine::{self, number};
 
 /// Memory the system could give this process without swapping, in bytes (`None` where it does not say): not more than its control group
 /// may still take, and of a 32-bit process not more than it has addresses left.
@@ -13,9 +12,7 @@ pub fn available_bytes() -> Option<u64> {
 
 /// As [`available_bytes`], of the machine whose files are below `root`.
 pub fn available_bytes_below(root: &Path) -> Option<u64> {
-    let meminfo = fs::read_to_string(root.join("proc/meminfo")).ok()?;
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let system = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)?;
+    let system = machine::memory(root, "MemAvailable")?;
     let live_32_bit = cfg!(target_pointer_width = "32") && root == Path::new("/");
     let addresses = if live_32_bit { addresses_left() } else { u64::MAX };
     Some(group_bytes(root).map_or(system, |group| group.min(system)).min(addresses))
@@ -77,11 +74,10 @@ fn group_bytes(root: &Path) -> Option<u64> {
 
 /// What one control group leaves.
 fn left_in(folder: &Path, files: &Files) -> Option<u64> {
-    let text = |name: &str| fs::read_to_string::<PathBuf>(folder.join(name)).ok();
     // "max" is no number: no limit. Version 1 has a number near 2^63 for it.
-    let limit = text(files.limit)?.trim().parse::<u64>().ok().filter(|limit| *limit < 1 << 60)?;
-    let usage = text(files.usage)?.trim().parse::<u64>().ok()?;
-    let stat = text("memory.stat").unwrap_or_default();
+    let limit = number::<u64>(&folder.join(files.limit)).filter(|limit| *limit < 1 << 60)?;
+    let usage = number::<u64>(&folder.join(files.usage))?;
+    let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
     let cache = stat.lines().find_map(|line| line.strip_prefix(files.cache)?.trim().parse::<u64>().ok()).unwrap_or(0);
     Some(limit.saturating_sub(usage.saturating_sub(cache)))
 }

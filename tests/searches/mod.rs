@@ -58,6 +58,11 @@ pub fn is_slow(device: &Device) -> bool {
     device.info().platform.to_lowercase().contains("oclgrind")
 }
 
+/// Whether the processor is emulated, and all of a test 10 to 50 times slower (`tests/arm/run`).
+pub fn emulated() -> bool {
+    std::env::var_os("SOCBFS_TEST_EMULATED").is_some()
+}
+
 /// rusticl compiles for the processor at every launch of a new kind, and is fast only then.
 pub fn is_rusticl(info: &DeviceInfo) -> bool {
     info.platform.to_lowercase().contains("rusticl")

@@ -1,0 +1,121 @@
+//! What Linux says of a machine, in the files below a root: `/` on a live system, any folder in a test. What can't be read is absent.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+/// The first line of a file, trimmed, without the zero byte that ends strings of the device tree. An empty one is none.
+pub(crate) fn line(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().next()?.trim_end_matches('\0').trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// The number (or whatever else can be parsed) in the first line of a file.
+pub(crate) fn number<T: FromStr>(path: &Path) -> Option<T> {
+    line(path)?.parse().ok()
+}
+
+/// The setting in force of a file that lists all: it stands in brackets, as in "always [madvise] never".
+pub(crate) fn chosen(path: &Path) -> Option<String> {
+    Some(line(path)?.split_once('[')?.1.split_once(']')?.0.to_owned())
+}
+
+/// Entries of a folder whose names `wanted` accepts, by name, shorter names first (so `cpu10` after `cpu9`).
+pub(crate) fn list(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<(usize, String, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            wanted(&name).then(|| (name.len(), name, entry.path()))
+        })
+        .collect();
+    found.sort();
+    found.into_iter().map(|(_, _, path)| path).collect()
+}
+
+/// Entries of a folder whose names are `prefix` and a number, in the order of the numbers.
+pub(crate) fn list_numbered(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    list(folder, |name| numbered(name, prefix))
+}
+
+/// Whether `name` is `prefix` and a number.
+pub(crate) fn numbered(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The name of `path`.
+pub(crate) fn name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The bytes of a field of /proc/meminfo below `root`, such as "MemTotal".
+pub(crate) fn memory(root: &Path, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The first value of a field of /proc/cpuinfo below `root`, such as "model name". An empty one is none.
+pub(crate) fn processor(root: &Path, field: &str) -> Option<String> {
+    let text = fs::read_to_string(root.join("proc/cpuinfo")).ok()?;
+    let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == field)?;
+    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn lines_and_numbers() {
+        for (text, wanted) in
+            [("Hardkernel XU3\0", Some("Hardkernel XU3")), (" a b \nc\n", Some("a b")), ("\n", None), ("\0\n", None), ("", None)]
+        {
+            let (_folder, path) = file(text);
+            assert_eq!(line(&path).as_deref(), wanted, "{text:?}");
+        }
+        assert_eq!(line(Path::new("/nonexistent/file")), None);
+        let (_folder, path) = file("51500\n");
+        assert_eq!((number::<u64>(&path), number::<u8>(&path)), (Some(51_500), None));
+        let (_folder, path) = file("always [madvise] never\n");
+        assert_eq!((chosen(&path).as_deref(), number::<u64>(&path)), (Some("madvise"), None));
+        let (_folder, path) = file("always madvise\n");
+        assert_eq!(chosen(&path), None);
+    }
+
+    #[test]
+    fn entries_stand_in_the_order_of_their_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["cpu10", "cpu2", "cpu0", "cpufreq", "cpu", "xcpu1"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let names = |paths: Vec<PathBuf>| paths.iter().map(|path| name(path)).collect::<Vec<_>>();
+        assert_eq!(names(list_numbered(folder.path(), "cpu")), ["cpu0", "cpu2", "cpu10"]);
+        assert_eq!(names(list(folder.path(), |name| !name.starts_with("cpu"))), ["xcpu1"]);
+        assert_eq!(list_numbered(&folder.path().join("none"), "cpu"), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn fields_of_memory_and_processor() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!((memory(root.path(), "MemTotal"), processor(root.path(), "model name")), (None, None));
+        fs::create_dir(root.path().join("proc")).unwrap();
+        fs::write(root.path().join("proc/meminfo"), "MemTotalX: 1 kB\nMemTotal:    2048 kB\nHugePages_Total:  3\nMemFree: x kB\n").unwrap();
+        fs::write(root.path().join("proc/cpuinfo"), "processor\t: 0\nmodel name\t: A: B \nmodel name\t: C\nHardware\t:\n").unwrap();
+        let bytes = |field| memory(root.path(), field);
+        assert_eq!((bytes("MemTotal"), bytes("HugePages_Total"), bytes("MemFree"), bytes("Mem")), (Some(2 << 20), None, None, None));
+        let field = |name| processor(root.path(), name);
+        assert_eq!((field("model name").as_deref(), field("Hardware"), field("model")), (Some("A: B"), None, None));
+    }
+}
