@@ -372,7 +372,7 @@ fn estimated_probes(stats: &LevelStats) -> f64 {
 }
 
 /// Whether a sample is worth its few microseconds to our network: top-down costs at least half of what the best bottom-up level
-/// could, by [`COSTS`].
+/// could, by the constants of `sampled`.
 #[inline]
 pub fn wants_sample(stats: &LevelStats) -> bool {
     let doubled = LevelStats { frontier_edges: stats.frontier_edges.saturating_mul(2), ..*stats };
