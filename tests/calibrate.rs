@@ -62,6 +62,11 @@ impl User {
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
+    /// The calibration in `file`.
+    fn table(&self, file: &Path) -> toml::Table {
+        toml::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+    }
+
     fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.good(arguments).0).unwrap()
     }
@@ -88,7 +93,7 @@ fn a_calibration_is_found_by_every_search_after_it() {
     let [file] = &user.calibrations()[..] else { panic!("{:?}", user.calibrations()) };
     let name = file.file_name().unwrap().to_str().unwrap();
     assert!(name.ends_with("-1t-scalar.toml"), "{name}");
-    for words in ["tc", "bc", "MTEPS", "on graphs held out of the fit", "written to", "n/a"] {
+    for words in ["tc", "bc", "MTEPS", "graphs held out of the fit", "sampled", "auto decides by", "written to", "n/a"] {
         assert!(table.contains(words), "{words} in {table}");
     }
 
@@ -97,7 +102,10 @@ fn a_calibration_is_found_by_every_search_after_it() {
     assert!(found["date"].as_str().unwrap().ends_with('Z') && !found["commit"].as_str().unwrap().is_empty(), "{found}");
     let shown = user.good(&with_settings(&["board", "show"])).0;
     let line = |word: &str| shown.lines().find(|line| line.starts_with(word)).unwrap_or_else(|| panic!("{word} in {shown}")).to_owned();
-    assert!(line("policy").contains("cost-model") && line("policy").ends_with("calibration"), "{shown}");
+    let content = user.table(file);
+    let decides = content["auto"]["policy"].as_str().unwrap();
+    assert!(line("policy").contains(decides) && line("policy").ends_with("calibration"), "{shown}");
+    assert!(table.contains(&format!("auto decides by {decides}\n")) && found["auto"] == *decides, "{decides} in {table}");
     assert!(line("calibration ").contains(name) && line("calibration ").ends_with("calibration"), "{shown}");
     assert!(line("model.tc.").contains("calibration:"), "{shown}");
 
@@ -129,6 +137,113 @@ fn a_calibration_is_found_by_every_search_after_it() {
     lines[line - 1] = "mean_mega_edges_per_s = nan";
     fs::write(file, lines.join("\n")).unwrap();
     user.refused(&bench, &[&format!("{name}:{line}: strategies[0].mean_mega_edges_per_s"), "NaN", "help:", "--calibration off"]);
+}
+
+/// A network of ours that always goes bottom-up, as the table `mlp` of a calibration.
+fn bottom_up_network() -> toml::Table {
+    let mut network: toml::Table = toml::from_str(include_str!("../src/policy/weights/mlp.toml")).unwrap();
+    for unit in network["hidden"].as_array_mut().unwrap() {
+        unit.as_table_mut().unwrap().insert("output".into(), 0.0.into());
+    }
+    network.insert("bias".into(), 1.0.into());
+    let mut table = toml::toml! {
+        version = "0.1.0"
+        commit = "abc"
+        date = "2026-11-21T12:00:00Z"
+        command = ["socbfs", "train"]
+        on_device = false
+        graphs = 8
+        held_out = 2
+        accuracy = 0.5
+        reduced_time = 0.25
+    };
+    table.insert("network".into(), network.into());
+    table
+}
+
+#[test]
+fn auto_decides_as_the_contest_says_and_mlp_by_the_weights_trained_here() {
+    let user = User::new();
+    user.good(&with_settings(&["calibrate", "--quick", "--budget", "2s"]));
+    let [file] = &user.calibrations()[..] else { panic!("{:?}", user.calibrations()) };
+    let measured = user.table(file);
+    let contest = measured["auto"].as_table().unwrap();
+    let candidates = contest["candidates"].as_array().unwrap();
+    let regret = |name: &str| candidates.iter().find(|one| one["policy"].as_str() == Some(name)).unwrap()["regret"].as_float().unwrap();
+    let least = ["cost-model", "cost-model:zhang", "sampled"].map(regret).into_iter().fold(f64::INFINITY, f64::min);
+    assert!(candidates.len() == 3 && regret(contest["policy"].as_str().unwrap()) <= least, "{contest:?}");
+
+    let policy = |flags: &[&str]| {
+        let shown = user.good(&[&with_settings(&["board", "show"])[..], flags].concat()).0;
+        let line = shown.lines().find(|line| line.starts_with("policy")).unwrap();
+        line.split_whitespace().nth(1).unwrap().to_owned()
+    };
+    let directions = |flags: &[&str]| {
+        let bench = with_settings(&["bench", "--kronecker", "10", "--roots", "1", "--json", "-"]);
+        let record = user.json(&[&bench[..], flags].concat());
+        let levels = record["roots"][0]["level_records"].as_array().unwrap().clone();
+        levels.iter().skip(1).map(|level| level["plan"]["direction"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let bottom_up = |directions: &[String]| !directions.is_empty() && directions.iter().all(|direction| direction == "bottom-up");
+    assert!(!bottom_up(&directions(&["--policy", "mlp"])));
+    // Weights that were trained here are those of the policy; auto takes them where they have won.
+    let mut calibration = measured.clone();
+    calibration.insert("mlp".into(), bottom_up_network().into());
+    for decides in ["cost-model", "cost-model:zhang", "sampled", "mlp"] {
+        let contest = calibration["auto"].as_table_mut().unwrap();
+        contest.insert("policy".into(), decides.into());
+        if decides == "mlp" {
+            let candidate = toml::toml! { policy = "mlp"
+            regret = 0.0
+            worst_regret = 0.0 };
+            contest["candidates"].as_array_mut().unwrap().push(candidate.into());
+        }
+        fs::write(file, toml::to_string(&calibration).unwrap()).unwrap();
+        assert_eq!(policy(&[]), decides);
+        assert_eq!(bottom_up(&directions(&[])), decides == "mlp", "{decides}");
+        assert!(bottom_up(&directions(&["--policy", "mlp"])), "{decides}");
+        assert!(!bottom_up(&directions(&["--policy", "mlp", "--calibration", "off"])), "{decides}");
+    }
+    // A new calibration keeps the weights and lets them compete.
+    user.good(&with_settings(&["calibrate", "--quick", "--budget", "2s"]));
+    let again = user.table(file);
+    assert_eq!(again["mlp"], calibration["mlp"]);
+    assert_eq!(again["auto"]["candidates"].as_array().unwrap().len(), 4);
+    // Weights that can't be right are refused, with file and line.
+    let good = fs::read_to_string(file).unwrap();
+    fs::write(file, good.replacen("output = 0.0", "output = nan", 1)).unwrap();
+    let name = file.file_name().unwrap().to_str().unwrap();
+    user.refused(
+        &with_settings(&["bench", "--kronecker", "8"]),
+        &[&format!("{name}:"), "mlp.network.hidden[0]", "finite", "--calibration off"],
+    );
+}
+
+#[cfg(feature = "train")]
+#[test]
+fn training_puts_weights_into_the_calibration() {
+    let user = User::new();
+    let records = user.path("records.jsonl");
+    let train = with_settings(&["train", "--generated", "10", "--largest-scale", "10", "--roots", "1", "--turns", "1", "--steps", "50"]);
+    let train = [&train[..], &["--records", &records]].concat();
+    user.refused(&train, &["no calibration of this machine", "socbfs calibrate", "--mlp FILE"]);
+    assert!(!Path::new(&records).exists(), "told before anything was measured");
+    user.good(&with_settings(&["calibrate", "--quick", "--budget", "2s"]));
+    let [file] = &user.calibrations()[..] else { panic!("{:?}", user.calibrations()) };
+    let before = user.table(file);
+    let (_, error) = user.good(&train);
+    assert!(error.contains(&format!("weights of surf and mlp are in {}", file.display())), "{error}");
+    let mut after = user.table(file);
+    for form in ["surf", "mlp"] {
+        let trained = after.remove(form).unwrap();
+        assert!(trained["network"]["policy"].as_str() == Some(form) && trained["graphs"].as_integer() == Some(8), "{trained}");
+    }
+    assert_eq!(after, before, "all else stays");
+    // Files of their own leave the calibration alone.
+    let content = fs::read(file).unwrap();
+    user.good(&[&train[..], &["--mlp", &user.path("mlp.toml"), "--seed", "1"]].concat());
+    user.good(&[&train[..], &["--calibration", "off"]].concat());
+    assert!(fs::read(file).unwrap() == content && Path::new(&user.path("mlp.toml")).exists());
 }
 
 #[test]

@@ -43,10 +43,9 @@ fn the_shipped_weights_decide_as_well_as_their_files_say() {
         let same = |said: f64, found: f64| (said - 100.0 * found).abs() < 0.00501;
         assert!(same(accuracy, found.accuracy) && same(reduced_time, found.reduced_time), "{policy}: {found:?}");
     }
-    // SURF's paper reports 97.62 % of the saveable time (table 3), and 94.96 % of the directions. The goal for ours, 95 %, is missed
-    // by the steps that cross-validation over the graphs learned from chose; the README tells more.
+    // The goals for ours; SURF's paper reports 97.62 % of the saveable time (table 3), and 94.96 % of the directions.
     let ours = mean_of("mlp", records.searches());
-    assert!(ours.accuracy >= 0.94 && ours.reduced_time >= 0.98, "{ours:?}");
+    assert!(ours.accuracy >= 0.95 && ours.reduced_time >= 0.98, "{ours:?}");
 }
 
 /// Real graphs that the networks did not learn from.

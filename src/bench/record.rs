@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{EnergyRecord, Environment, Summary};
 use crate::{
     bfs::LevelRecord,
-    calibrate::{HandoverTable, Measured},
+    calibrate::{Decider, HandoverTable, Measured},
     engine::{DeviceUse, Simd},
     graph::{Layout, LayoutStats, Order, StepRecord, Vertex},
     memory::Way,
@@ -131,6 +131,8 @@ pub struct CalibrationRecord {
     pub commit: String,
     /// Which terms its model has.
     pub form: Form,
+    /// Who decides by it where `auto` is asked for and time is the aim.
+    pub auto: Decider,
 }
 
 /// An OpenCL device that searched.

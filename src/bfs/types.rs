@@ -167,7 +167,8 @@ pub struct LevelStats {
     /// Vertices in the frontier (after a top-down level of several threads a few may be counted twice; the level's record
     /// has the exact number).
     pub frontier_vertices: u64,
-    /// Arcs that leave the frontier: exact for small ones, else estimated (hubs exactly, the others from a sample).
+    /// Arcs that leave the frontier: exact for small ones and on devices, else estimated (after bottom-up levels by the mean degrees of
+    /// words of the bitmap, after top-down levels hubs so and the others from a sample).
     pub frontier_edges: u64,
     /// Vertices not yet visited.
     pub unvisited_vertices: u64,
@@ -175,9 +176,6 @@ pub struct LevelStats {
     pub unvisited_edges: u64,
     /// Vertices in the frontier before this one (0 at level 0).
     pub previous_frontier_vertices: u64,
-    /// Arcs that left the frontier before this one (0 at level 0).
-    #[serde(default)]
-    pub previous_frontier_edges: u64,
     /// Direction of the level before (`None` at level 0).
     pub previous_direction: Option<Direction>,
     /// Where the level before ran (`None` at level 0).

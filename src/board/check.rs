@@ -238,7 +238,7 @@ fn above_zero(key: &str, value: Option<u64>) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use crate::board::{Board, BoardError};
+    use crate::board::{Board, DocumentError};
 
     type Plain = Board<toml::Table>;
 
@@ -285,7 +285,7 @@ mod tests {
             ),
         ] {
             match Plain::parse(&format!("{start}{text}"), "my.toml").unwrap_err() {
-                BoardError::Check { file, line: found_line, key: found, .. } => {
+                DocumentError::Check { file, line: found_line, key: found, .. } => {
                     assert_eq!((file.as_str(), found_line), ("my.toml", line), "{text}");
                     assert!(found.starts_with(key), "{found} for {text}");
                 }

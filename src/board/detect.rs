@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Serialize, de::IgnoredAny};
 
-use super::{Board, BoardError, Detect, GENERIC, Pattern, SHIPPED};
+use super::{Board, Detect, DocumentError, GENERIC, Pattern, SHIPPED};
 use crate::machine::{line, processor};
 
 /// What the system says of the machine. What can't be read is absent.
@@ -67,7 +67,7 @@ enum Fit {
 ///
 /// # Errors
 /// A profile compiled in can't be read, which a test rules out.
-pub fn detect(root: &Path) -> Result<Detection, BoardError> {
+pub fn detect(root: &Path) -> Result<Detection, DocumentError> {
     let evidence = Evidence::read(root);
     let mut fits = Vec::new();
     for &(name, text) in SHIPPED {

@@ -1,28 +1,33 @@
-//! Why a profile can't be used.
+//! Why a TOML file can't be used.
 
 use std::io;
 
-use super::{SCHEMA, document::line_at};
+use super::{Kind, document::line_at};
 
-/// Why a board profile can't be used.
+/// Why a TOML file of some [`Kind`] can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BoardError {
+pub enum DocumentError {
     /// The file can't be read.
-    #[error("board profile {file} can't be read")]
+    #[error("{} {file} can't be read", kind.name)]
     Read {
+        /// What it should be.
+        kind: Kind,
         /// The file.
         file: String,
         /// What the system said.
         #[source]
         source: io::Error,
     },
-    /// The profile is of a version that this build does not read.
+    /// The file is of a version that this build does not read.
     #[error(
-        "{file}:{line}: {}; this build of socbfs reads schema {SCHEMA}",
-        found.map_or_else(|| "the profile has no schema".to_owned(), |found| format!("the profile has schema {found}"))
+        "{file}:{line}: {}; this build of socbfs reads schema {}",
+        found.map_or_else(|| format!("the {} has no schema", kind.short), |found| format!("the {} has schema {found}", kind.short)),
+        kind.schema
     )]
     Version {
+        /// What it should be.
+        kind: Kind,
         /// The file.
         file: String,
         /// Line, from 1.
@@ -30,7 +35,7 @@ pub enum BoardError {
         /// The version; none where the key is absent.
         found: Option<i64>,
     },
-    /// The file is not TOML, or has keys or values that a profile can't have.
+    /// The file is not TOML, or has keys or values that it can't have.
     #[error("{file}:{line}: {message}")]
     Parse {
         /// The file.
@@ -54,7 +59,7 @@ pub enum BoardError {
     },
 }
 
-impl BoardError {
+impl DocumentError {
     pub(super) fn parse(text: &str, file: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map_or(1, |span| line_at(text, span.start));
         Self::Parse { file: file.to_owned(), line, message: with_nearest(&error.message().trim().replace('\n', "; ")) }
@@ -62,7 +67,7 @@ impl BoardError {
 }
 
 /// Serde says "unknown field `a`, expected one of `b`, `c`": the nearest of them is what was meant, and a long list says nothing.
-pub(crate) fn with_nearest(message: &str) -> String {
+fn with_nearest(message: &str) -> String {
     if !message.starts_with("unknown field") && !message.starts_with("unknown variant") {
         return message.to_owned();
     }

@@ -7,7 +7,7 @@ use std::{
 
 use serde::de::IgnoredAny;
 
-use super::{Board, BoardError, Cluster, Detection, GENERIC, SCHEMA, document::Document, shipped_text, topology};
+use super::{Board, Cluster, Detection, DocumentError, GENERIC, SCHEMA, document::Document, shipped_text, topology};
 use crate::machine;
 
 /// Tables that Linux does not fill: they come from the profile that fits.
@@ -45,7 +45,7 @@ const EMPTY: &str = r#"
 ///
 /// # Errors
 /// The profile that fits can't be read, which a test rules out.
-pub fn init(root: &Path, detection: &Detection) -> Result<String, BoardError> {
+pub fn init(root: &Path, detection: &Detection) -> Result<String, DocumentError> {
     let mut text = String::new();
     let rest = match shipped_text(detection.name) {
         Some(shipped) if detection.name != GENERIC => Some(Rest::of(detection.name, shipped)?),
@@ -84,9 +84,9 @@ struct Rest {
 }
 
 impl Rest {
-    fn of(name: &str, shipped: &str) -> Result<Self, BoardError> {
+    fn of(name: &str, shipped: &str) -> Result<Self, DocumentError> {
         let board = Board::<IgnoredAny>::parse(shipped, name)?;
-        let document = Document::parse(shipped).map_err(|error| BoardError::parse(shipped, name, &error))?;
+        let document = Document::parse(shipped).map_err(|error| DocumentError::parse(shipped, name, &error))?;
         let estimates = board.estimates.iter().filter(|path| NOT_FROM_LINUX.contains(&path.split(['.', '[']).next().unwrap_or_default()));
         let estimates = estimates.cloned().collect();
         Ok(Self { vendor: board.board.vendor, soc: board.board.soc, text: document.tables(&NOT_FROM_LINUX), estimates })

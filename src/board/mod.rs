@@ -12,28 +12,33 @@ mod init;
 mod pattern;
 mod schema;
 mod topology;
+mod versioned;
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-pub(crate) use document::{Document, line_at};
-pub(crate) use error::with_nearest;
+pub(crate) use document::Document;
+pub(crate) use versioned::entries;
 
 pub use check::Violation;
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
 pub use document::Entry;
-pub use error::BoardError;
+pub use error::DocumentError;
 pub use init::init;
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
     Board, Cluster, Concurrent, Cpu, Detect, Domain, Family, Identity, OpenCl, OpenClDevice, Power, Quirk, Rail, Scope, Selective, Speeds,
     StrategyWatts, Via,
 };
+pub use versioned::Kind;
 
 /// The version of the profile format that this build reads.
 pub const SCHEMA: u32 = 1;
+
+/// What a profile is.
+const PROFILE: Kind = Kind { name: "board profile", short: "profile", schema: SCHEMA };
 
 /// Most threads a profile or a flag may ask for.
 pub const MOST_THREADS: usize = 4096;
@@ -97,8 +102,8 @@ impl<P> Board<P> {
     /// Reads and checks the profile at `path`.
     ///
     /// # Errors
-    /// [`BoardError`] with the file, the line, the key and what would be right.
-    pub fn load(path: &Path) -> Result<Self, BoardError>
+    /// [`DocumentError`] with the file, the line, the key and what would be right.
+    pub fn load(path: &Path) -> Result<Self, DocumentError>
     where
         P: DeserializeOwned,
     {
@@ -109,20 +114,11 @@ impl<P> Board<P> {
     ///
     /// # Errors
     /// As [`Board::load`].
-    pub fn parse(text: &str, file: &str) -> Result<Self, BoardError>
+    pub fn parse(text: &str, file: &str) -> Result<Self, DocumentError>
     where
         P: DeserializeOwned,
     {
-        let refused = |error| BoardError::parse(text, file, &error);
-        let document = Document::parse(text).map_err(refused)?;
-        // Before the keys: those of another version may be other ones.
-        check_version(text, file, &document)?;
-        let board: Self = toml::from_str(text).map_err(refused)?;
-        board
-            .validate()
-            .and_then(|()| check_estimates(&board.estimates, &document))
-            .map_err(|Violation { key, reason }| BoardError::Check { file: file.to_owned(), line: document.line(&key), key, reason })?;
-        Ok(board)
+        PROFILE.parse(text, file, |board: &Self, document| board.validate().and_then(|()| check_estimates(&board.estimates, document)))
     }
 
     /// Every key of the profile in `text` that has a value, in the order of the file, but `schema` and `estimates`: for who wants to know
@@ -130,35 +126,21 @@ impl<P> Board<P> {
     ///
     /// # Errors
     /// As [`Board::load`].
-    pub fn entries(text: &str, file: &str) -> Result<Vec<Entry>, BoardError>
+    pub fn entries(text: &str, file: &str) -> Result<Vec<Entry>, DocumentError>
     where
         P: DeserializeOwned,
     {
         let board = Self::parse(text, file)?;
-        let document = Document::parse(text).map_err(|error| BoardError::parse(text, file, &error))?;
-        Ok(document.entries(&board.estimates))
+        entries(text, file, &board.estimates)
     }
 }
 
 /// The text of the profile at `path`.
 ///
 /// # Errors
-/// [`BoardError::Read`].
-pub fn read(path: &Path) -> Result<String, BoardError> {
-    fs::read_to_string(path).map_err(|source| BoardError::Read { file: path.display().to_string(), source })
-}
-
-fn check_version(text: &str, file: &str, document: &Document<'_>) -> Result<(), BoardError> {
-    /// The only key that every version has.
-    #[derive(serde::Deserialize)]
-    struct Version {
-        schema: Option<i64>,
-    }
-    let found = toml::from_str(text).map_err(|error| BoardError::parse(text, file, &error))?;
-    match found {
-        Version { schema: Some(schema) } if schema == i64::from(SCHEMA) => Ok(()),
-        Version { schema } => Err(BoardError::Version { file: file.to_owned(), line: document.line("schema"), found: schema }),
-    }
+/// [`DocumentError::Read`].
+pub fn read(path: &Path) -> Result<String, DocumentError> {
+    PROFILE.read(path)
 }
 
 fn check_estimates(estimates: &[String], document: &Document<'_>) -> Result<(), Violation> {
@@ -178,6 +160,8 @@ fn check_estimates(estimates: &[String], document: &Document<'_>) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use serde::{Deserialize, Serialize};
 
@@ -370,7 +354,7 @@ scale = 0.5
             ("schema = 1\n[board]\nname = 'a'\nname = 'b'".to_owned(), 4, &["duplicate"]),
         ] {
             match Board::parse(&text, "my.toml").unwrap_err() {
-                BoardError::Parse { file, line: found, message } => {
+                DocumentError::Parse { file, line: found, message } => {
                     assert_eq!((file.as_str(), found), ("my.toml", line), "{text}: {message}");
                     assert!(words.iter().all(|word| message.contains(word)), "{text}: {message}");
                 }
@@ -400,10 +384,10 @@ scale = 0.5
             ("[board]\nname = 'a'", 1, "no schema"),
         ] {
             let error = Board::parse(text, "my.toml").unwrap_err();
-            assert!(matches!(&error, BoardError::Version { line: found, .. } if *found == line), "{error}");
+            assert!(matches!(&error, DocumentError::Version { line: found, .. } if *found == line), "{error}");
             assert!(error.to_string().contains(word) && error.to_string().starts_with(&format!("my.toml:{line}: ")), "{error}");
         }
-        assert!(matches!(Board::parse("schema = 'one'", "f").unwrap_err(), BoardError::Parse { line: 1, .. }));
+        assert!(matches!(Board::parse("schema = 'one'", "f").unwrap_err(), DocumentError::Parse { line: 1, .. }));
     }
 
     #[test]
@@ -411,7 +395,7 @@ scale = 0.5
         let text = |names: &str| format!("schema = 1\nestimates = [{names}]\n[board]\nname = 'a'\n[cpu]\nthreads = 4");
         for (names, word) in [("'cpu.thread'", "did you mean cpu.threads?"), ("'cpu', 'cpu'", "twice"), ("'speeds'", "does not set")] {
             let error = Board::parse(&text(names), "my.toml").unwrap_err();
-            assert!(matches!(&error, BoardError::Check { line: 2, .. }), "{error}");
+            assert!(matches!(&error, DocumentError::Check { line: 2, .. }), "{error}");
             assert!(error.to_string().contains(word), "{error}");
         }
         Board::parse(&text("'cpu', 'cpu.threads', 'board.name'"), "my.toml").unwrap();

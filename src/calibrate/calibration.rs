@@ -3,21 +3,23 @@
 //! A calibration holds for the machine, the device and the settings that it names (see [`Identity`]) and for no other: speeds depend
 //! on all of them.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::HandoverTable;
+use super::{Contest, Decider, HandoverTable, Trained};
 use crate::{
     bfs::Strategy,
-    board::{Document, Entry, line_at, with_nearest},
+    board::{DocumentError, Entry, Kind, Violation, entries},
     engine::Simd,
     memory::Way,
-    policy::{CostModel, CostModelError},
+    policy::{CostModel, CostModelError, mlp::Form},
 };
 
 /// The version of the calibration format that this build reads and writes.
 pub const SCHEMA: u32 = 1;
+
+const KIND: Kind = Kind { name: "calibration", short: "calibration", schema: SCHEMA };
 
 /// A calibration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +31,10 @@ pub struct Calibration {
     pub made: Made,
     /// Where it holds.
     pub identity: Identity,
-    /// The model that decides: the better of the forms there are.
+    /// Who decides where `auto` is asked for and time is the aim (`None`: the model, since there were too few graphs for a contest).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Contest>,
+    /// The model of all terms.
     pub model: CostModel,
     /// The model by the plain form of Zhang 2018 (equations 2 and 4): one average speed for each strategy.
     pub model_zhang: CostModel,
@@ -43,9 +48,12 @@ pub struct Calibration {
     pub device: Option<MeasuredDevice>,
     /// What was searched.
     pub graphs: Vec<GraphNumbers>,
-    /// Weights of a network that decides directions. Not read here: whoever trains it says what stands in it.
+    /// SURF's network, trained on this machine (`None`: it was not).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mlp: Option<toml::Value>,
+    pub surf: Option<Trained>,
+    /// Our network, trained on this machine (`None`: it was not).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mlp: Option<Trained>,
 }
 
 /// How and when a calibration was made.
@@ -181,59 +189,6 @@ pub struct GraphNumbers {
     pub levels: usize,
 }
 
-/// Why a calibration can't be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CalibrationError {
-    /// The file can't be read.
-    #[error("calibration {file} can't be read")]
-    Read {
-        /// The file.
-        file: String,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// The calibration is of a version that this build does not read.
-    #[error(
-        "{file}:{line}: {}; this build of socbfs reads schema {SCHEMA}",
-        found.map_or_else(|| "the calibration has no schema".to_owned(), |found| format!("the calibration has schema {found}"))
-    )]
-    Version {
-        /// The file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// The version; none where the key is absent.
-        found: Option<i64>,
-    },
-    /// The file is not TOML, or has keys or values that a calibration can't have.
-    #[error("{file}:{line}: {message}")]
-    Parse {
-        /// The file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// What is wrong, with the key.
-        message: String,
-    },
-    /// A value that fails a check.
-    #[error("{file}:{line}: {key}: {reason}")]
-    Check {
-        /// The file.
-        file: String,
-        /// Line, from 1: that of the key, or where the key is absent that of its table.
-        line: usize,
-        /// The key.
-        key: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The calibration can't be written as TOML.
-    #[error("the calibration can't be written as TOML")]
-    Write(#[from] toml::ser::Error),
-}
-
 /// In what the machine at hand is another than that of a calibration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -308,64 +263,61 @@ impl Calibration {
     /// Reads and checks the calibration at `path`.
     ///
     /// # Errors
-    /// [`CalibrationError`] with the file, the line, the key and what is wrong.
-    pub fn load(path: &Path) -> Result<Self, CalibrationError> {
-        let file = path.display().to_string();
-        match fs::read_to_string(path) {
-            Ok(text) => Self::parse(&text, &file),
-            Err(source) => Err(CalibrationError::Read { file, source }),
-        }
+    /// [`DocumentError`] with the file, the line, the key and what is wrong.
+    pub fn load(path: &Path) -> Result<Self, DocumentError> {
+        Self::parse(&KIND.read(path)?, &path.display().to_string())
     }
 
     /// Reads and checks a calibration from its text; `file` names it in errors.
     ///
     /// # Errors
     /// As [`Calibration::load`].
-    pub fn parse(text: &str, file: &str) -> Result<Self, CalibrationError> {
-        /// The only key that every version has.
-        #[derive(Deserialize)]
-        struct Version {
-            schema: Option<i64>,
-        }
-        let refused = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| line_at(text, span.start));
-            CalibrationError::Parse { file: file.to_owned(), line, message: with_nearest(&error.message().trim().replace('\n', "; ")) }
-        };
-        let document = Document::parse(text).map_err(refused)?;
-        // Before the keys: those of another version may be other ones.
-        let Version { schema } = toml::from_str(text).map_err(refused)?;
-        if schema != Some(i64::from(SCHEMA)) {
-            return Err(CalibrationError::Version { file: file.to_owned(), line: document.line("schema"), found: schema });
-        }
-        let calibration: Self = toml::from_str(text).map_err(refused)?;
-        calibration.validate().map_err(|(key, reason)| CalibrationError::Check {
-            file: file.to_owned(),
-            line: document.line(&key),
-            key,
-            reason,
-        })?;
-        Ok(calibration)
+    pub fn parse(text: &str, file: &str) -> Result<Self, DocumentError> {
+        KIND.parse(text, file, |calibration: &Self, _| calibration.validate())
     }
 
     /// The text of its file.
     ///
     /// # Errors
-    /// [`CalibrationError::Write`] where a value has no TOML.
-    pub fn to_toml(&self) -> Result<String, CalibrationError> {
+    /// Where a value has no TOML.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         const HEAD: &str = "# Written by `socbfs calibrate`; every search on the machine named in [identity] finds it again.\n\n";
         Ok(format!("{HEAD}{}", toml::to_string(self)?))
     }
 
-    /// Every key of the models and of power in the calibration at `path`, with value and line: for who wants to know what decides.
+    /// Every key of the contest, the models and of power in the calibration at `path`, with value and line: for who wants to know what decides.
     ///
     /// # Errors
-    /// [`CalibrationError`] where the file can't be read.
-    pub fn entries(path: &Path) -> Result<Vec<Entry>, CalibrationError> {
-        let file = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|source| CalibrationError::Read { file: file.clone(), source })?;
-        let document = Document::parse(&text).map_err(|error| CalibrationError::Parse { file, line: 1, message: error.to_string() })?;
-        let decides = |entry: &Entry| ["model.", "model_zhang.", "power."].iter().any(|table| entry.key.starts_with(table));
-        Ok(document.entries(&[]).into_iter().filter(decides).collect())
+    /// [`DocumentError`] where the file can't be read.
+    pub fn entries(path: &Path) -> Result<Vec<Entry>, DocumentError> {
+        let all = entries(&KIND.read(path)?, &path.display().to_string(), &[])?;
+        let decides = |entry: &Entry| ["auto.", "model.", "model_zhang.", "power."].iter().any(|table| entry.key.starts_with(table));
+        Ok(all.into_iter().filter(decides).collect())
+    }
+
+    /// Who decides where `auto` is asked for and time is the aim.
+    pub fn decider(&self) -> Decider {
+        self.auto.as_ref().map_or_else(Decider::default, |contest| contest.policy)
+    }
+
+    /// The network of this form that was trained here.
+    pub fn trained(&self, form: Form) -> Option<&Trained> {
+        match form {
+            Form::Surf => self.surf.as_ref(),
+            Form::Mlp => self.mlp.as_ref(),
+        }
+    }
+
+    /// Takes `trained` as the network of this form. What a contest told of the one before does not hold of it: until the next calibration
+    /// `auto` decides without it.
+    pub fn set_trained(&mut self, form: Form, trained: Trained) {
+        match form {
+            Form::Surf => self.surf = Some(trained),
+            Form::Mlp => {
+                self.mlp = Some(trained);
+                self.auto = self.auto.take().and_then(|contest| contest.without(Decider::Mlp));
+            }
+        }
     }
 
     /// The numbers of `strategy`.
@@ -374,8 +326,8 @@ impl Calibration {
     }
 
     /// Runs every check of the values; a failure is the path of the key and what is wrong.
-    fn validate(&self) -> Result<(), (String, String)> {
-        let refuse = |key: String, reason: String| Err((key, reason));
+    fn validate(&self) -> Result<(), Violation> {
+        let refuse = |key: String, reason: String| Err(Violation { key, reason });
         not_negative("made.seconds", Some(self.made.seconds))?;
         if self.identity.threads == 0 {
             return refuse("identity.threads".into(), "is 0".into());
@@ -411,10 +363,16 @@ impl Calibration {
         for (key, model) in [("model", &self.model), ("model_zhang", &self.model_zhang)] {
             model.validate().map_err(|error| match error {
                 CostModelError::OutOfRange { key: term, value } => {
-                    (format!("{key}.{term}"), format!("is {value}; it must be a finite number, 0 or above"))
+                    Violation { key: format!("{key}.{term}"), reason: format!("is {value}; it must be a finite number, 0 or above") }
                 }
-                other => (key.to_owned(), other.to_string()),
+                other => Violation { key: key.to_owned(), reason: other.to_string() },
             })?;
+        }
+        self.validate_auto()?;
+        for form in Form::ALL {
+            if let Some(trained) = self.trained(form) {
+                trained.validate(form).map_err(|Violation { key, reason }| Violation { key: format!("{}.{key}", form.name()), reason })?;
+            }
         }
         if let Some(power) = &self.power {
             above_zero("power.idle_watts", power.idle_watts)?;
@@ -426,18 +384,39 @@ impl Calibration {
             _ => Ok(()),
         }
     }
+
+    fn validate_auto(&self) -> Result<(), Violation> {
+        let refuse = |key: &str, reason: String| Err(Violation { key: key.to_owned(), reason });
+        let Some(contest) = &self.auto else { return Ok(()) };
+        for (place, candidate) in contest.candidates.iter().enumerate() {
+            // The oracle looks ahead, so that nobody is before it but by what was rounded.
+            for (key, regret) in [("regret", candidate.regret), ("worst_regret", candidate.worst_regret)] {
+                if !regret.is_finite() || regret < -1e-6 {
+                    let key = format!("auto.candidates[{place}].{key}");
+                    return refuse(&key, format!("is {regret}; it must be a finite number, 0 or above"));
+                }
+            }
+        }
+        if !contest.candidates.iter().any(|candidate| candidate.policy == contest.policy) {
+            return refuse("auto.policy", format!("is {}, which is none of the candidates", contest.policy));
+        }
+        if contest.policy == Decider::Mlp && self.mlp.is_none() {
+            return refuse("auto.policy", "is mlp, but there are no weights: the table mlp is missing".into());
+        }
+        Ok(())
+    }
 }
 
-fn not_negative(key: &str, value: Option<f64>) -> Result<(), (String, String)> {
+fn not_negative(key: &str, value: Option<f64>) -> Result<(), Violation> {
     match value.filter(|value| !value.is_finite() || *value < 0.0) {
-        Some(value) => Err((key.to_owned(), format!("is {value}; it must be a finite number, 0 or above"))),
+        Some(value) => Err(Violation { key: key.to_owned(), reason: format!("is {value}; it must be a finite number, 0 or above") }),
         None => Ok(()),
     }
 }
 
-fn above_zero(key: &str, value: Option<f64>) -> Result<(), (String, String)> {
+fn above_zero(key: &str, value: Option<f64>) -> Result<(), Violation> {
     match value.filter(|value| !value.is_finite() || *value <= 0.0) {
-        Some(value) => Err((key.to_owned(), format!("is {value}; it must be a finite number above 0, or absent"))),
+        Some(value) => Err(Violation { key: key.to_owned(), reason: format!("is {value}; it must be a finite number above 0, or absent") }),
         None => Ok(()),
     }
 }
@@ -446,8 +425,8 @@ fn above_zero(key: &str, value: Option<f64>) -> Result<(), (String, String)> {
 mod tests {
     use super::*;
     use crate::{
-        calibrate::{HandoverTimes, WayTimes},
-        policy::{Form, StrategyCost},
+        calibrate::{Candidate, HandoverTimes, WayTimes},
+        policy::{Form as ModelForm, Mlp, StrategyCost},
     };
 
     fn numbers(strategy: Strategy) -> StrategyNumbers {
@@ -465,7 +444,7 @@ mod tests {
         }
     }
 
-    fn model(form: Form, strategies: &[Strategy]) -> CostModel {
+    fn model(form: ModelForm, strategies: &[Strategy]) -> CostModel {
         let mut model = CostModel { form, ..CostModel::default() };
         for &strategy in strategies {
             *model.of_mut(strategy) = Some(StrategyCost { fixed_ns: 0.1 + 0.2, frontier_edge_ns: 1e-3, ..StrategyCost::default() });
@@ -485,6 +464,27 @@ mod tests {
             pointer_moved: true,
             device_fill_ns: 7,
             host_read_ns: 8,
+        }
+    }
+
+    fn contest(policy: Decider) -> Contest {
+        let candidate = |(policy, regret)| Candidate { policy, regret, worst_regret: 3.0 * regret };
+        let candidates = [(Decider::CostModel, 0.03), (Decider::Zhang, 0.5), (Decider::Sampled, 0.02), (Decider::Mlp, 0.01)];
+        Contest { policy, graphs: 33, candidates: candidates.map(candidate).to_vec() }
+    }
+
+    fn trained(form: Form) -> Trained {
+        Trained {
+            version: "0.1.0".into(),
+            commit: "def".into(),
+            date: "2026-11-21T13:00:00Z".into(),
+            command: vec!["socbfs".into(), "train".into()],
+            on_device: false,
+            graphs: 40,
+            held_out: 10,
+            accuracy: 0.9625,
+            reduced_time: 0.99,
+            network: Mlp::shipped(form).unwrap().weights(),
         }
     }
 
@@ -517,8 +517,8 @@ mod tests {
                     work_group: Some(64),
                 }),
             },
-            model: model(Form::Full, &Strategy::ALL),
-            model_zhang: model(Form::Zhang, &Strategy::ALL),
+            model: model(ModelForm::Full, &Strategy::ALL),
+            model_zhang: model(ModelForm::Zhang, &Strategy::ALL),
             strategies: Strategy::ALL.map(numbers).to_vec(),
             power: Some(Power {
                 scope: "soc-rails".into(),
@@ -529,7 +529,9 @@ mod tests {
             }),
             device: Some(MeasuredDevice { launch_ns: Some(7), handover: HandoverTable { ways: vec![way] } }),
             graphs: vec![GraphNumbers { graph: "grid".into(), vertices: 9, edges: 12, roots: 1, levels: 5 }],
-            mlp: Some(toml::Value::Table(toml::toml! { hidden = [[1.0, -2.5], [0.0, 3.0]] })),
+            auto: Some(contest(Decider::Mlp)),
+            surf: Some(trained(Form::Surf)),
+            mlp: Some(trained(Form::Mlp)),
         }
     }
 
@@ -537,11 +539,13 @@ mod tests {
         let calibration = with_device();
         Calibration {
             identity: Identity { device: None, cpus: Vec::new(), kernel: None, ..calibration.identity },
-            model: model(Form::Full, &Strategy::CPU),
-            model_zhang: model(Form::Zhang, &Strategy::CPU),
+            model: model(ModelForm::Full, &Strategy::CPU),
+            model_zhang: model(ModelForm::Zhang, &Strategy::CPU),
             strategies: Strategy::CPU.map(numbers).to_vec(),
             power: None,
             device: None,
+            auto: None,
+            surf: None,
             mlp: None,
             ..calibration
         }
@@ -590,6 +594,10 @@ mod tests {
             (replaced("strategy = \"bgc\"", "strategy = \"bg\""), "strategy", &["bg", "twice"]),
             (replaced("simd = \"neon\"", "simd = \"mmx\""), "simd", &["mmx"]),
             (replaced("board = \"odroid-xu4\"", "board = "), "board", &["file.toml"]),
+            (replaced("regret = 0.03", "regret = nan"), "regret = nan", &["auto.candidates[0].regret", "NaN"]),
+            (replaced("policy = \"mlp\"", "policy = \"mlq\""), "policy = \"mlq\"", &["mlq"]),
+            (replaced("accuracy = 0.9625", "accuracy = 1.5"), "accuracy = 1.5", &["surf.accuracy", "1.5"]),
+            (replaced("schema = 1\npolicy = \"surf\"", "schema = 1\npolicy = \"mlp\""), "[surf.network]", &["surf.network", "not of surf"]),
         ] {
             let error = Calibration::parse(&text, "file.toml").unwrap_err().to_string();
             assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
@@ -607,9 +615,29 @@ mod tests {
         assert!(missing(|c| c.strategies.truncate(5)).contains("strategies: bgc is missing"));
         assert!(missing(|c| c.model.tg = None).contains("model: has nothing of tg"));
         assert!(missing(|c| c.model_zhang.bc = None).contains("model_zhang: has nothing of bc"));
+        assert!(missing(|c| c.mlp = None).contains("auto.policy: is mlp, but there are no weights"));
+        assert!(missing(|c| c.auto.as_mut().unwrap().candidates.truncate(3)).contains("auto.policy: is mlp, which is none of"));
+        assert!(
+            missing(|c| c.mlp.as_mut().unwrap().network.hidden[3].bias = f32::NAN).contains("mlp.network.hidden[3]: hidden unit 3 has a")
+        );
+        assert!(missing(|c| c.mlp.as_mut().unwrap().network.hidden[2].weights.truncate(4)).contains("mlp.network.hidden[2]: "));
+        assert!(missing(|c| c.surf.as_mut().unwrap().network.hidden.truncate(4)).contains("surf.network: surf has 6 hidden units, not 4"));
+        assert!(missing(|c| c.surf.as_mut().unwrap().network.bias = f32::INFINITY).contains("surf.network: the output has a value"));
         assert!(missing(|c| c.device = None).contains("device: is missing"));
         assert!(missing(|c| c.identity.device = None).contains("device: is there"));
-        assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(CalibrationError::Read { .. })));
+        assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(DocumentError::Read { .. })));
+    }
+
+    #[test]
+    fn other_weights_have_yet_to_win() {
+        let mut calibration = with_device();
+        assert_eq!(calibration.decider(), Decider::Mlp);
+        calibration.set_trained(Form::Surf, Trained { graphs: 7, ..trained(Form::Surf) });
+        assert_eq!((calibration.decider(), calibration.trained(Form::Surf).unwrap().graphs), (Decider::Mlp, 7));
+        calibration.set_trained(Form::Mlp, Trained { graphs: 8, ..trained(Form::Mlp) });
+        assert_eq!((calibration.decider(), calibration.trained(Form::Mlp).unwrap().graphs), (Decider::Sampled, 8));
+        assert_eq!(Calibration::parse(&calibration.to_toml().unwrap(), "f").unwrap(), calibration);
+        assert_eq!(without_device().decider(), Decider::CostModel);
     }
 
     #[test]

@@ -87,16 +87,21 @@ impl Directions {
                 times.min_by(f64::total_cmp)
             };
             let (top_down, bottom_up) = (best(Direction::TopDown)?, best(Direction::BottomUp)?);
-            let faster = if bottom_up < top_down { Direction::BottomUp } else { Direction::TopDown };
-            let stake = (bottom_up - top_down).abs();
-            all.levels += 1;
-            all.saveable_ns += stake;
-            if plan.direction == faster {
-                all.right += 1;
-                all.saved_ns += stake;
-            }
+            all.count(plan.direction, top_down, bottom_up);
         }
         Some(all)
+    }
+
+    /// Counts a level that was run in `direction` and takes so many nanoseconds top-down and bottom-up.
+    pub fn count(&mut self, direction: Direction, top_down_ns: f64, bottom_up_ns: f64) {
+        let faster = if bottom_up_ns < top_down_ns { Direction::BottomUp } else { Direction::TopDown };
+        let stake = (bottom_up_ns - top_down_ns).abs();
+        self.levels += 1;
+        self.saveable_ns += stake;
+        if direction == faster {
+            self.right += 1;
+            self.saved_ns += stake;
+        }
     }
 
     /// Together with those of another search.
@@ -141,16 +146,12 @@ pub fn evaluate(
         let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(Replay::new(&plans)), runs: Runs::Cpu };
         let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
         let mut samples = vec![Samples::default(); everyone.len()];
-        for turn in 0..=how.turns {
+        for _ in 0..how.turns.max(1) {
             for (contestant, samples) in everyone.iter().zip(&mut samples) {
                 search.set_policy(contestant.policy.clone(), contestant.runs)?;
-                // Once to forget what the policy before has left in the caches.
+                // Not counted: it forgets what the policy before has left in the caches.
                 search.run_uncounted(root)?;
                 let outcome = search.run_uncounted(root)?;
-                // The first turn warms up.
-                if turn == 0 && how.turns > 0 {
-                    continue;
-                }
                 samples.elapsed.push((outcome.elapsed - outcome.mapping).as_nanos() as f64);
                 samples.decision.push(search.records().iter().map(|record| record.decision_ns).sum::<u64>() as f64);
                 samples.plans = Replay::of(search.records()).plans().to_vec();

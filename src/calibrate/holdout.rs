@@ -1,98 +1,209 @@
-//! What models are worth on graphs that they were not fitted to.
+//! What policies are worth on graphs that nothing was fitted to: the contest of who decides where `auto` is asked for.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     LevelTable,
-    fit::{fit, fit_zhang, plan},
+    fit::{fit, fit_zhang},
+    plan::table_regret,
 };
-use crate::policy::{CostModel, Policy};
+use crate::policy::{CostModel, Policy, SampledCosts, Threshold, Thresholds};
 
 /// Parts into which the graphs are divided: each is judged by a model fitted to all others.
 const PARTS: usize = 5;
 
-/// The model that decides against the plain form of Zhang 2018, on graphs held out of the fit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Gain {
+/// Who may decide where `auto` is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decider {
+    /// The fitted model of all terms.
+    #[default]
+    CostModel,
+    /// The fitted model of Zhang's terms.
+    #[serde(rename = "cost-model:zhang")]
+    Zhang,
+    /// A sample's costs, by the shipped constants, on the CPU.
+    Sampled,
+    /// The network with weights that were trained for this calibration.
+    Mlp,
+}
+
+impl Decider {
+    /// The name of the policy, as on the command line and in TOML.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CostModel => "cost-model",
+            Self::Zhang => "cost-model:zhang",
+            Self::Sampled => "sampled",
+            Self::Mlp => "mlp",
+        }
+    }
+
+    /// [`Decider::Sampled`] as a policy; with a device beside the CPU in the form that leaves it idle.
+    pub fn sampled(with_device: bool) -> Policy {
+        if with_device {
+            Policy::Selective(Some(Thresholds { top_down: Threshold::NEVER, bottom_up: Threshold::NEVER }))
+        } else {
+            Policy::Sampled(SampledCosts::default())
+        }
+    }
+}
+
+impl std::fmt::Display for Decider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Policies on graphs that nothing of them was fitted to, and the best of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contest {
+    /// The one with the least regret.
+    pub policy: Decider,
     /// Graphs held out, one part after the other.
     pub graphs: usize,
-    /// Mean over the graphs of the time beyond the per-level oracle's, as a share of it, by the table of levels.
+    /// All of them.
+    pub candidates: Vec<Candidate>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Candidate {
+    /// The policy.
+    pub policy: Decider,
+    /// Mean over the graphs of the time beyond the per-level oracle's, as a share of it, by the table of levels (what it takes to decide
+    /// is left out).
     pub regret: f64,
     /// The same of the graph on which it is largest.
     pub worst_regret: f64,
-    /// The same as `regret` by Zhang's form.
-    pub regret_zhang: f64,
-    /// The same as `worst_regret` by Zhang's form.
-    pub worst_regret_zhang: f64,
 }
 
-/// Fits models to all graphs but a fifth of them, and lets them plan the searches of that fifth, and so on in turn. `graphs` holds the
-/// tables of each graph. `None` where there are too few graphs to divide, or to fit.
-pub fn held_out(graphs: &[&[LevelTable]]) -> Option<Gain> {
+impl Contest {
+    /// The contest without `policy`, of which nothing holds any more.
+    pub fn without(mut self, policy: Decider) -> Option<Self> {
+        self.candidates.retain(|candidate| candidate.policy != policy);
+        self.policy = best(&self.candidates)?;
+        Some(self)
+    }
+}
+
+/// The one with the least regret, of equals the first.
+fn best(candidates: &[Candidate]) -> Option<Decider> {
+    candidates.iter().min_by(|a, b| a.regret.total_cmp(&b.regret)).map(|candidate| candidate.policy)
+}
+
+/// Fits both forms of the model to all graphs but a fifth of them, and lets them plan the searches of that fifth, and so on in turn; beside
+/// them `others`, which are as they are. `graphs` holds the tables of each graph. `None` where there are too few graphs to divide, or to
+/// fit.
+pub fn held_out(graphs: &[&[LevelTable]], others: &[(Decider, Policy)]) -> Option<Contest> {
     if graphs.len() < 2 {
         return None;
     }
-    let (mut own, mut zhang) = (Vec::new(), Vec::new());
+    let policies = [Decider::CostModel, Decider::Zhang].into_iter().chain(others.iter().map(|(policy, _)| *policy));
+    let mut regrets: Vec<(Decider, Vec<f64>)> = policies.map(|policy| (policy, Vec::new())).collect();
     for part in 0..PARTS.min(graphs.len()) {
         let is_out = |place: usize| place % PARTS == part;
         let fitted: Vec<LevelTable> =
             graphs.iter().enumerate().filter(|(place, _)| !is_out(*place)).flat_map(|(_, tables)| tables.iter().cloned()).collect();
-        let (model, plain) = (fit(&fitted)?, fit_zhang(&fitted)?);
+        let model = |model: CostModel| Policy::CostModel(Box::new(model));
+        let (full, zhang) = (model(fit(&fitted)?), model(fit_zhang(&fitted)?));
+        let policies: Vec<&Policy> = [&full, &zhang].into_iter().chain(others.iter().map(|(_, policy)| policy)).collect();
         for (_, tables) in graphs.iter().enumerate().filter(|(place, _)| is_out(*place)) {
-            if let (Some(regret), Some(plain)) = (regret(&model, tables), regret(&plain, tables)) {
-                own.push(regret);
-                zhang.push(plain);
+            let of_graph: Option<Vec<f64>> = policies.iter().map(|policy| table_regret(tables, policy)).collect();
+            for ((_, regrets), regret) in regrets.iter_mut().zip(of_graph.iter().flatten()) {
+                regrets.push(*regret);
             }
         }
     }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let worst = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    (!own.is_empty()).then(|| Gain {
-        graphs: own.len(),
-        regret: mean(&own),
-        worst_regret: worst(&own),
-        regret_zhang: mean(&zhang),
-        worst_regret_zhang: worst(&zhang),
-    })
-}
-
-/// What the searches of `tables` cost as `model` plans them, beyond the oracle's, as a share of its.
-fn regret(model: &CostModel, tables: &[LevelTable]) -> Option<f64> {
-    let policy = Policy::CostModel(Box::new(*model));
-    let planned: Option<f64> = tables.iter().map(|table| table.cost_ns(&plan(table, &policy)?)).sum();
-    let oracle: f64 = tables.iter().map(|table| table.oracle().1).sum();
-    Some(planned? / oracle - 1.0).filter(|regret| regret.is_finite())
+    let judged = |(policy, regrets): &(Decider, Vec<f64>)| Candidate {
+        policy: *policy,
+        regret: regrets.iter().sum::<f64>() / regrets.len() as f64,
+        worst_regret: regrets.iter().copied().fold(0.0, f64::max),
+    };
+    let held_out = regrets.first()?.1.len();
+    if held_out == 0 {
+        return None;
+    }
+    let candidates: Vec<Candidate> = regrets.iter().map(judged).collect();
+    Some(Contest { policy: best(&candidates)?, graphs: held_out, candidates })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::{
-        bfs::Strategy,
-        calibrate::{Turns, measure_levels},
-        graph::{BuildOptions, Layout},
-        input::generate::Generator,
-        search::{Search, SearchOptions},
-    };
+    use crate::bfs::{LevelStats, Strategy};
+
+    /// A search of a graph of `vertices` whose frontier grows by `growth` from level to level, and what its levels cost by the constants
+    /// of `sampled` with `per_vertex` and `per_probe` instead of its own; 1 ns for an arc top-down.
+    fn table(vertices: u64, growth: u64, probes: impl Fn(u64) -> f32, per_vertex: f64, per_probe: f64) -> LevelTable {
+        let (mut frontier, mut visited, mut levels) = (1, 1, Vec::new());
+        while visited < vertices {
+            let unvisited = vertices - visited;
+            let stats = LevelStats {
+                level: levels.len() as u32,
+                vertices,
+                arcs: 16 * vertices,
+                frontier_vertices: frontier,
+                frontier_edges: 16 * frontier,
+                unvisited_vertices: unvisited,
+                unvisited_edges: 16 * unvisited,
+                sampled_probes: Some(probes(levels.len() as u64)),
+                ..LevelStats::default()
+            };
+            let top_down = stats.frontier_edges as f64;
+            let bottom_up =
+                0.5 * vertices as f64 / 64.0 + (per_vertex + per_probe * f64::from(probes(stats.level.into()))) * unvisited as f64;
+            let (mut own, mut after) = ([None; 6], [[None; 6]; 6]);
+            for (strategy, time) in [(Strategy::Tc, top_down), (Strategy::Bc, bottom_up)] {
+                own[strategy as usize] = Some(time);
+                for previous in Strategy::CPU {
+                    after[previous as usize][strategy as usize] = Some(time);
+                }
+            }
+            levels.push(serde_json::json!({ "stats": stats, "found": frontier, "own": own, "after": after }));
+            frontier = (frontier * growth).min(unvisited);
+            visited += frontier;
+        }
+        serde_json::from_value(serde_json::json!({ "root": 0, "strategies": ["tc", "bc"], "levels": levels })).unwrap()
+    }
+
+    fn contest(tables: &[Vec<LevelTable>]) -> Contest {
+        let graphs: Vec<&[LevelTable]> = tables.iter().map(Vec::as_slice).collect();
+        held_out(&graphs, &[(Decider::Sampled, Decider::sampled(false))]).unwrap()
+    }
+
+    fn regret(contest: &Contest, policy: Decider) -> f64 {
+        contest.candidates.iter().find(|candidate| candidate.policy == policy).unwrap().regret
+    }
 
     #[test]
-    fn every_graph_is_held_out_once() {
-        let how = Turns { turns: 1, patience: Duration::ZERO };
-        let table = |seed: u64| {
-            let edges = Generator::Uniform { vertices: 1 << 10, edges: 8 << 10, seed }.generate(&|_| ()).unwrap();
-            let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
-            let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
-            vec![measure_levels(&mut search, 0, &Strategy::CPU, &how).unwrap()]
-        };
-        let tables: Vec<Vec<LevelTable>> = (1..8).map(table).collect();
-        let graphs: Vec<&[LevelTable]> = tables.iter().map(Vec::as_slice).collect();
-        let gain = held_out(&graphs).unwrap();
-        assert_eq!(gain.graphs, 7);
-        for (mean, worst) in [(gain.regret, gain.worst_regret), (gain.regret_zhang, gain.worst_regret_zhang)] {
-            assert!(mean.is_finite() && mean >= -1e-9 && worst >= mean - 1e-9, "{gain:?}");
-        }
-        assert_eq!(held_out(&graphs[..1]), None);
+    fn the_model_wins_where_the_machine_is_another_than_that_of_the_constants() {
+        // Vertices met bottom-up cost twelve times as much.
+        let tables: Vec<Vec<LevelTable>> =
+            (0..20).map(|i| vec![table(100_000 + 7000 * i, 3 + i % 5, |level| 1.0 + (level % 4) as f32, 3.0, 4.2)]).collect();
+        let contest = contest(&tables);
+        assert_eq!((contest.policy, contest.graphs), (Decider::CostModel, 20), "{contest:?}");
+        assert!(regret(&contest, Decider::CostModel) < 0.01 && regret(&contest, Decider::Sampled) > 0.05, "{contest:?}");
+        let rest = contest.without(Decider::CostModel).unwrap();
+        assert!(rest.policy != Decider::CostModel && rest.candidates.len() == 2, "{rest:?}");
+    }
+
+    #[test]
+    fn the_constants_win_where_the_graphs_do_not_teach_the_model() {
+        // Where everybody finds his parent at once, what a vertex costs and what a probe costs can't be told apart.
+        let tables: Vec<Vec<LevelTable>> =
+            [1.0, 8.0].map(|most: f32| vec![table(400_000, 3, |level| (1.0 + 3.0 * (level % 4) as f32).min(most), 0.25, 0.35)]).to_vec();
+        let contest = contest(&tables);
+        assert_eq!((contest.policy, contest.graphs), (Decider::Sampled, 2), "{contest:?}");
+        assert!(regret(&contest, Decider::Sampled) < regret(&contest, Decider::CostModel), "{contest:?}");
+    }
+
+    #[test]
+    fn too_few_graphs_hold_no_contest() {
+        let tables = vec![table(1000, 3, |_| 1.0, 0.25, 0.35)];
+        assert_eq!(held_out(&[&tables], &[]), None);
+        assert_eq!(held_out(&[], &[]), None);
     }
 }

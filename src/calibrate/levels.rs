@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::watts_of;
 use crate::{
     bfs::{LevelPlan, LevelRecord, LevelStats, Strategy},
+    board::StrategyWatts,
     graph::Vertex,
     policy::{Policy, Replay, Runs},
     search::{Search, SearchError},
@@ -133,9 +135,6 @@ impl LevelTable {
     }
 }
 
-/// Powers by [`Strategy`] in the order of [`Strategy::ALL`], in watts (`None`: not known).
-pub type StrategyWatts = [Option<f64>; STRATEGIES];
-
 impl LevelTable {
     /// Joules that a search takes which runs its levels as given, where `watts` are drawn while a strategy runs (`None`: a power
     /// or a time is not known).
@@ -144,7 +143,7 @@ impl LevelTable {
         let mut total = 0.0;
         for (level, times) in self.levels.iter().enumerate() {
             let strategy = *strategies.get(level).or(strategies.last())?;
-            total += times.step_ns(previous, strategy)? * 1e-9 * watts[strategy as usize]?;
+            total += times.step_ns(previous, strategy)? * 1e-9 * watts_of(watts, strategy)?;
             previous = Some(strategy);
         }
         Some(total)
@@ -176,16 +175,12 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
         .collect();
     // Each strategy by itself: own times.
     let mut runs: Vec<Vec<Vec<LevelRecord>>> = vec![Vec::new(); strategies.len()];
-    for turn in 0..=how.turns {
+    for turn in 0..how.turns.max(1) {
         for (&strategy, runs) in strategies.iter().zip(&mut runs) {
-            if turn > 1 && begin.elapsed() > how.patience {
+            if turn > 0 && begin.elapsed() > how.patience {
                 break;
             }
-            let records = run(search, root, Replay::new(&[strategy.plan()]))?;
-            // The first one warms up.
-            if turn > 0 || how.turns == 0 {
-                runs.push(records);
-            }
+            runs.push(run(search, root, Replay::new(&[strategy.plan()]))?);
         }
     }
     for (&strategy, runs) in strategies.iter().zip(&runs) {
@@ -220,6 +215,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
     Ok(LevelTable { root, strategies: strategies.to_vec(), levels })
 }
 
+/// What a search takes, after one that is not counted: that forgets what other plans have left in the caches.
 fn run(search: &mut Search<'_>, root: Vertex, replay: Replay) -> Result<Vec<LevelRecord>, SearchError> {
     search.set_policy(Policy::Replay(replay), Runs::Cpu)?;
     search.run_uncounted(root)?;
@@ -291,10 +287,10 @@ mod tests {
         assert_eq!(table(&times, 7.0).cost_ns(&[Strategy::Bg]), None);
         assert_eq!(table(&[], 1.0).oracle(), (vec![], 0.0));
         // 2 W for TC, 5 W for BC: 1 ns and 17 + 10 + 8 ns.
-        let watts = [Some(2.0), None, None, Some(5.0), None, None];
+        let watts = StrategyWatts { tc: Some(2.0), bc: Some(5.0), ..StrategyWatts::default() };
         let joules = table(&times, 7.0).joules(&[Tc, Bc, Bc, Bc], &watts).unwrap();
         assert!((joules - (2.0 + 5.0 * (17.0 + 10.0 + 8.0)) * 1e-9).abs() < 1e-18);
-        assert_eq!(table(&times, 7.0).joules(&[Tc], &[None; STRATEGIES]), None);
+        assert_eq!(table(&times, 7.0).joules(&[Tc], &StrategyWatts::default()), None);
     }
 
     #[test]

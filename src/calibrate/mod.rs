@@ -6,22 +6,28 @@ mod fit;
 mod handover;
 mod holdout;
 mod levels;
+mod lines;
 mod numbers;
 mod partial;
+mod plan;
 mod thresholds;
+mod trained;
 mod training;
 mod watts;
 
 pub use calibration::{
-    Calibration, CalibrationError, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
+    Calibration, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
 };
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
-pub use fit::{fit, fit_zhang, plan as plan_by, table_regret};
+pub use fit::{fit, fit_zhang};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_quickly};
-pub use holdout::{Gain, held_out};
-pub use levels::{LevelTable, LevelTimes, StrategyWatts, Turns, measure as measure_levels};
+pub use holdout::{Candidate, Contest, Decider, held_out};
+pub use levels::{LevelTable, LevelTimes, Turns, measure as measure_levels};
+pub use lines::{JsonLines, complete_lines};
 pub use numbers::numbers;
 pub use partial::{MeasuredGraph, Partial, PartialError, PartialHeader};
+pub use plan::{plans, table_regret};
 pub use thresholds::{Measured, thresholds};
+pub use trained::Trained;
 pub use training::{TRAINING_GRAPHS, training_graph};
-pub use watts::{PowerWindows, StrategyPowers, measure_power};
+pub use watts::{PowerWindows, StrategyPowers, measure_power, strategy_watts, watts_of};

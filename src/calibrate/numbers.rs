@@ -1,6 +1,6 @@
 //! Figures of every strategy over all levels measured.
 
-use super::{LevelTable, LevelTimes, StrategyNumbers};
+use super::{LevelTable, StrategyNumbers};
 use crate::{
     bfs::{Direction, LevelStats, Strategy},
     policy::CostModel,
@@ -9,10 +9,10 @@ use crate::{
 
 /// The edges by which Zhang 2018 counts the work of a level: those out of the frontier top-down (equation 2), those of the vertices that
 /// are left bottom-up (equation 4).
-fn edges(times: &LevelTimes, strategy: Strategy) -> u64 {
-    match strategy.direction() {
-        Direction::TopDown => times.stats.frontier_edges,
-        Direction::BottomUp => times.stats.unvisited_edges,
+pub(super) fn zhang_edges(stats: &LevelStats, direction: Direction) -> u64 {
+    match direction {
+        Direction::TopDown => stats.frontier_edges,
+        Direction::BottomUp => stats.unvisited_edges,
     }
 }
 
@@ -27,8 +27,9 @@ fn of_strategy(tables: &[LevelTable], strategy: Strategy, model: &CostModel, zha
     let levels = || tables.iter().flat_map(|table| table.levels.iter().skip(1));
     let measured = || levels().filter_map(|times| Some((times, times.own_ns(strategy)?)));
     let speeds: Vec<f64> = measured()
-        .filter(|(times, own)| edges(times, strategy) > 0 && *own > 0.0)
-        .map(|(times, own)| edges(times, strategy) as f64 / own * 1e3)
+        .map(|(times, own)| (zhang_edges(&times.stats, strategy.direction()), own))
+        .filter(|&(edges, own)| edges > 0 && own > 0.0)
+        .map(|(edges, own)| edges as f64 / own * 1e3)
         .collect();
     let speed = Summary::of(&speeds)?;
     let fastest_levels = measured()

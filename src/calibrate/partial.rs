@@ -1,15 +1,11 @@
 //! What has been measured so far, graph by graph, so that an interruption loses one graph at most: JSON lines, a header and one for each
 //! graph, appended as soon as it is measured.
 
-use std::{
-    fs::{File, OpenOptions},
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Identity, LevelTable};
+use super::{Identity, JsonLines, LevelTable, complete_lines};
 
 /// Name of the format, in every header.
 const FORMAT: &str = "socbfs-calibration-partial-1";
@@ -54,10 +50,7 @@ pub struct MeasuredGraph {
 
 /// A file of measurements, open to be appended to.
 #[derive(Debug)]
-pub struct Partial {
-    path: PathBuf,
-    file: File,
-}
+pub struct Partial(JsonLines);
 
 /// Why measurements can't be kept.
 #[derive(Debug, thiserror::Error)]
@@ -92,14 +85,11 @@ impl Partial {
             Found::Other(reason) => (Vec::new(), 0, Some(reason)),
             Found::Nothing => (Vec::new(), 0, None),
         };
-        let file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
-        // What an interruption left of a line goes.
-        file.set_len(good).map_err(failed)?;
-        let mut partial = Self { path: path.to_owned(), file };
+        let mut lines = JsonLines::open(path, good).map_err(failed)?;
         if good == 0 {
-            partial.line(header)?;
+            lines.add(header).map_err(failed)?;
         }
-        Ok((partial, graphs, reason))
+        Ok((Self(lines), graphs, reason))
     }
 
     /// Keeps a graph.
@@ -107,23 +97,15 @@ impl Partial {
     /// # Errors
     /// [`PartialError`].
     pub fn add(&mut self, graph: &MeasuredGraph) -> Result<(), PartialError> {
-        self.line(graph)
+        self.0.add(graph).map_err(|source| PartialError { file: self.0.path().display().to_string(), source })
     }
 
     /// Removes the file: the calibration has been written.
     pub fn remove(self) {
         // Where it can't be removed, the next calibration finds it complete and is done at once.
-        if let Err(error) = std::fs::remove_file(&self.path) {
-            log::warn!("{} can't be removed: {error}", self.path.display());
+        if let Err(error) = std::fs::remove_file(self.0.path()) {
+            log::warn!("{} can't be removed: {error}", self.0.path().display());
         }
-    }
-
-    fn line(&mut self, value: &impl Serialize) -> Result<(), PartialError> {
-        let failed = |source| PartialError { file: self.path.display().to_string(), source };
-        let mut line = serde_json::to_vec(value).map_err(|error| failed(error.into()))?;
-        line.push(b'\n');
-        // In one piece: whoever interrupts leaves whole lines, or one that is told by its missing end.
-        self.file.write_all(&line).and_then(|()| self.file.flush()).map_err(failed)
     }
 }
 
@@ -133,7 +115,7 @@ fn read(path: &Path, header: &PartialHeader) -> io::Result<Found> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) => return Err(error),
     };
-    let mut lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let mut lines = complete_lines(&text);
     let Some(first) = lines.next() else { return Ok(Found::Nothing) };
     let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Ok(Found::Other("they are of another format")) };
     if found != *header {
@@ -157,6 +139,8 @@ fn read(path: &Path, header: &PartialHeader) -> io::Result<Found> {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs::OpenOptions, io::Write};
+
     use super::*;
     use crate::engine::Simd;
 

@@ -6,6 +6,7 @@ use socbfs_power::{Meter, Watts};
 
 use crate::{
     bfs::Strategy,
+    board::StrategyWatts,
     graph::Vertex,
     policy::{Policy, Replay, Runs},
     search::{Search, SearchError},
@@ -25,6 +26,31 @@ impl PowerWindows {
     fn is_over(&self, passed: Duration, refreshes: u64) -> bool {
         let seconds = passed.as_secs_f64();
         seconds >= self.seconds && (refreshes >= self.refreshes || seconds >= 10.0 * self.seconds.max(1.0))
+    }
+}
+
+/// The power of `strategy` (`None`: not known).
+pub fn watts_of(watts: &StrategyWatts, strategy: Strategy) -> Option<f64> {
+    match strategy {
+        Strategy::Tc => watts.tc,
+        Strategy::Tg => watts.tg,
+        Strategy::Tgm => watts.tgm,
+        Strategy::Bc => watts.bc,
+        Strategy::Bg => watts.bg,
+        Strategy::Bgc => watts.bgc,
+    }
+}
+
+/// The powers that `of` tells, in one table.
+pub fn strategy_watts(of: impl Fn(Strategy) -> Option<f64>) -> StrategyWatts {
+    StrategyWatts {
+        tc: of(Strategy::Tc),
+        tg: of(Strategy::Tg),
+        tgm: of(Strategy::Tgm),
+        bc: of(Strategy::Bc),
+        bg: of(Strategy::Bg),
+        bgc: of(Strategy::Bgc),
+        idle: None,
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     bench::{
         EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary,
-        available_memory, default_scale, measure, roots, scale_and_edge_factor, temperatures, warnings,
+        available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings,
     },
     graph::Layout,
     input::{Format, generate::Generator},
@@ -139,10 +139,7 @@ impl BenchArgs {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
-        let drawn = roots(edges.vertices(), |vertex| layout.input_degree(vertex), self.roots, seeds);
-        if drawn.is_empty() {
-            return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
-        }
+        let drawn = source::draw_roots(&source.name(), &layout, self.roots, seeds)?;
         let Prepared { mut search, devices, measured, options, calibration } = config.prepare(&layout)?;
         config.check_roots(&drawn)?;
         let (threads, simd) = (search.threads(), search.simd());

@@ -1,7 +1,7 @@
 //! `socbfs calibrate`: what strategies cost on this machine.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -15,20 +15,22 @@ use super::{
     energy::{SensorArgs, converted},
     error::Failure,
     interrupt,
-    output::{Output, print},
+    output::{Output, publish},
     progress::Progress,
     say,
 };
 use crate::{
     bench::{Build, Environment, RootSource, available_memory, roots},
     bfs::Strategy,
+    board::DocumentError,
     calibrate::{
-        self, Calibration, GraphNumbers, LevelTable, Made, MeasuredDevice, MeasuredGraph, Partial, PartialHeader, Power, PowerWindows,
-        SCHEMA, StrategyPowers, TRAINING_GRAPHS, Turns, fit, fit_zhang, held_out, measure_levels, measure_power, numbers, training_graph,
+        self, Calibration, Decider, GraphNumbers, Identity, LevelTable, Made, MeasuredDevice, MeasuredGraph, Partial, PartialHeader, Power,
+        PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, fit, fit_zhang, held_out, measure_levels, measure_power,
+        numbers, training_graph,
     },
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
-    policy::{Objective, Policy, Runs},
+    policy::{Objective, Policy, Runs, mlp::Form},
     report::{self, CalibrationReport},
     search::Search,
     stats::Summary,
@@ -47,8 +49,9 @@ goes on from there.";
 /// Measure what every strategy costs on this machine, for `auto`
 ///
 /// Searches generated graphs (the training set of Zhang et al. 2018, section 3.2, and as many of low degree, small ones and grids), every
-/// level by every strategy, and fits the cost model by which `auto` decides from then on. Where a power sensor is found, the power of each
-/// strategy is measured as well, for `--objective energy`. The calibration holds for this board, processor, OpenCL driver, number of
+/// level by every strategy, and fits a cost model. By whom `auto` decides from then on a contest tells, on graphs held out of the fit:
+/// the model, Zhang's plain form of it, `sampled`, or `mlp` where `socbfs train` made weights here. Where a power sensor is found, the
+/// power of each strategy is measured as well, for `--objective energy`, which is always the model's. The calibration holds for this board, processor, OpenCL driver, number of
 /// threads and vector instructions; for others calibrate again with their flags.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -205,7 +208,9 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     });
     let environment = Environment::read(Path::new("/"));
     let by_graph: Vec<&[LevelTable]> = graphs.iter().map(|graph| &graph.tables[..]).collect();
-    let gain = held_out(&by_graph);
+    let [surf, mlp] = Form::ALL.map(|form| kept_network(&file, &identity, form));
+    let others = arguments.contestants(mlp.as_ref(), identity.device.is_some())?;
+    let auto = held_out(&by_graph, &others);
     let calibration = Calibration {
         schema: SCHEMA,
         made: Made {
@@ -218,38 +223,40 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
             seconds: graphs.iter().map(|graph| graph.seconds).sum(),
         },
         identity,
+        auto,
         model,
         model_zhang,
         strategies: strategy_numbers,
         power,
         device,
         graphs: graphs.iter().map(graph_numbers).collect(),
-        mlp: kept_mlp(&file),
+        surf,
+        mlp,
     };
-    let failed = |error| Failure::because("", &error);
-    let text = calibration.to_toml().map_err(failed)?;
-    // What can't be read again must not be left for later searches to stumble over.
-    Calibration::parse(&text, &file.display().to_string()).map_err(failed)?;
+    let text = calibration::text(&calibration, &file)?;
     output.finish(|out| out.write_all(text.as_bytes()))?;
     partial.remove();
     drop(last_words);
-    let report = CalibrationReport { file: file.display().to_string(), calibration, gain };
-    if let Some(json) = json {
-        let to_stdout = matches!(json, Output::Stdout);
-        json.finish(|out| {
-            serde_json::to_writer(&mut *out, &report)?;
-            out.write_all(b"\n")
-        })?;
-        if to_stdout {
-            return Ok(());
-        }
-    }
-    print(&report::calibration(&report))
+    let report = CalibrationReport { file: file.display().to_string(), calibration };
+    publish(json, &report, || report::calibration(&report))
 }
 
-/// The network that `file` holds, if it is a calibration: it was trained apart, and is not what is measured anew.
-fn kept_mlp(file: &Path) -> Option<toml::Value> {
-    Calibration::load(file).ok()?.mlp
+/// The network that `file` holds, if it is a calibration of the same machine: it was trained apart, and is not what is measured anew.
+fn kept_network(file: &Path, identity: &Identity, form: Form) -> Option<Trained> {
+    let before = match Calibration::load(file) {
+        Ok(before) => before,
+        Err(DocumentError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => {
+            log::warn!("weights of {}, if there are any, are lost: {error}", form.name());
+            return None;
+        }
+    };
+    let trained = before.trained(form)?;
+    if let Some(difference) = before.identity.difference(identity) {
+        log::warn!("weights of {} in {} are not kept: {difference}", form.name(), file.display());
+        return None;
+    }
+    Some(trained.clone())
 }
 
 fn graph_numbers(graph: &MeasuredGraph) -> GraphNumbers {
@@ -276,6 +283,16 @@ impl CalibrateArgs {
         fs::create_dir_all(&folder)
             .map_err(|error| Failure::because(&format!("can't make {}", folder.display()), &error).cure("name a file with --output"))?;
         Ok(folder.join(name))
+    }
+
+    /// Who is held against the models: what needs no fitting, and what was trained for the levels that it would decide.
+    fn contestants(&self, mlp: Option<&Trained>, with_device: bool) -> Result<Vec<(Decider, Policy)>, Failure> {
+        let mut all = vec![(Decider::Sampled, Decider::sampled(with_device))];
+        if let Some(trained) = mlp.filter(|trained| trained.on_device == with_device) {
+            let network = trained.network(Form::Mlp).map_err(|error| Failure::because("mlp", &error))?;
+            all.push((Decider::Mlp, Policy::Mlp(network)));
+        }
+        Ok(all)
     }
 
     fn care(&self) -> Care {

@@ -13,11 +13,12 @@ use super::{
 use crate::{
     bench::{CalibrationRecord, Environment},
     bfs::Strategy,
-    calibrate::{Calibration, CalibrationError, Identity, OpenClIdentity},
+    board::DocumentError,
+    calibrate::{Calibration, Decider, Identity, OpenClIdentity, watts_of},
     engine::Simd,
     memory::Way,
     opencl::DeviceInfo,
-    policy::{CostModel, Form, Objective, Policy},
+    policy::{CostModel, Form as ModelForm, Objective, Policy, mlp::Form},
 };
 
 /// Which calibration to take.
@@ -58,6 +59,7 @@ impl Found {
             date: made.date.clone(),
             commit: made.commit.clone(),
             form: self.calibration.model.form,
+            auto: self.calibration.decider(),
         }
     }
 }
@@ -73,13 +75,27 @@ pub(super) fn folder() -> Option<PathBuf> {
     Some(base.join("socbfs/calibration"))
 }
 
+/// The text of a calibration that goes to `file`. What can't be read again must not be left for later searches to stumble over.
+pub(super) fn text(calibration: &Calibration, file: &Path) -> Result<String, Failure> {
+    let text = calibration.to_toml().map_err(|error| Failure::because("the calibration can't be written as TOML", &error))?;
+    Calibration::parse(&text, &file.display().to_string()).map_err(|error| Failure::because("", &error))?;
+    Ok(text)
+}
+
 /// A calibration error with its cure.
-pub(super) fn failure(error: &CalibrationError) -> Failure {
+pub(super) fn failure(error: &DocumentError) -> Failure {
     let failure = Failure::because("", error);
     match error {
-        CalibrationError::Read { .. } => failure.cure("check the path; `socbfs calibrate -o FILE` writes one"),
+        DocumentError::Read { .. } => failure.cure("check the path; `socbfs calibrate -o FILE` writes one"),
         _ => failure.cure("`socbfs calibrate` makes a new one; --calibration off does without"),
     }
+}
+
+/// The network of this form that was trained for the levels it would decide: those of the device, or those of the CPU.
+fn trained(calibration: &Calibration, form: Form, on_device: bool) -> Option<Policy> {
+    let trained = calibration.trained(form).filter(|trained| trained.on_device == on_device)?;
+    // (Weights that a calibration was read with are right.)
+    trained.network(form).ok().map(Policy::Mlp)
 }
 
 impl SearchConfig {
@@ -118,7 +134,7 @@ impl SearchConfig {
         };
         let calibration = match Calibration::load(&file) {
             Ok(calibration) => calibration,
-            Err(CalibrationError::Read { source, .. })
+            Err(DocumentError::Read { source, .. })
                 if source.kind() == io::ErrorKind::NotFound && self.calibration.value == CalibrationChoice::Auto =>
             {
                 return Ok(None);
@@ -143,7 +159,20 @@ impl SearchConfig {
 
     /// Whether the policy is one that a calibration says more of.
     pub(super) fn wants_calibration(&self) -> bool {
+        self.wants_costs() || self.plain_network().is_some()
+    }
+
+    /// Whether the policy is one that may place levels on a device by calibrated costs.
+    pub(super) fn wants_costs(&self) -> bool {
         matches!(self.policy.value, Policy::Auto | Policy::CostModel(_))
+    }
+
+    /// The form of the network that the policy is, where nobody said with which weights.
+    fn plain_network(&self) -> Option<Form> {
+        match &self.policy.value {
+            Policy::Mlp(mlp) if mlp.is_shipped() && mlp.origin().is_none() => Some(mlp.form()),
+            _ => None,
+        }
     }
 
     /// `policy` with what the calibration and the objective add to it.
@@ -151,12 +180,22 @@ impl SearchConfig {
         let objective = self.objective.value;
         let calibration = found.map(|found| &found.calibration);
         let model = match (&self.policy.value, calibration) {
+            (Policy::Auto, Some(calibration)) if objective == Objective::Time => match calibration.decider() {
+                Decider::CostModel => calibration.model,
+                Decider::Zhang => calibration.model_zhang,
+                Decider::Sampled => return Ok(Decider::sampled(with_device)),
+                Decider::Mlp => return Ok(trained(calibration, Form::Mlp, with_device).unwrap_or(policy)),
+            },
             (Policy::Auto, Some(calibration)) => calibration.model,
             (Policy::Auto, None) if objective == Objective::Time => return Ok(policy),
-            (Policy::Auto, None) => CostModel::shipped(Form::Full),
-            (Policy::CostModel(named), Some(calibration)) if named.form == Form::Zhang => calibration.model_zhang,
+            (Policy::Auto, None) => CostModel::shipped(ModelForm::Full),
+            (Policy::CostModel(named), Some(calibration)) if named.form == ModelForm::Zhang => calibration.model_zhang,
             (Policy::CostModel(_), Some(calibration)) => calibration.model,
             (Policy::CostModel(named), None) => **named,
+            (Policy::Mlp(_), Some(calibration)) if objective == Objective::Time => {
+                let calibrated = self.plain_network().and_then(|form| trained(calibration, form, with_device));
+                return Ok(calibrated.unwrap_or(policy));
+            }
             _ if objective == Objective::Time => return Ok(policy),
             (other, _) => {
                 return Err(Failure::new(format!("--objective {objective} is for the cost model, and the policy is {other}"))
@@ -182,14 +221,7 @@ impl SearchConfig {
             let Some(cost) = model.of_mut(strategy) else { continue };
             // All from one place: what a sensor of the board measures and what a paper printed of another one don't compare.
             if !measured {
-                cost.watts = match strategy {
-                    Strategy::Tc => board.tc,
-                    Strategy::Tg => board.tg,
-                    Strategy::Tgm => board.tgm,
-                    Strategy::Bc => board.bc,
-                    Strategy::Bg => board.bg,
-                    Strategy::Bgc => board.bgc,
-                };
+                cost.watts = watts_of(board, strategy);
             }
             if cost.watts.is_none() {
                 missing.push(strategy.name());
@@ -247,8 +279,17 @@ impl SearchConfig {
 
     /// The policy in words, with its origin, as a search with this calibration has it.
     pub(super) fn policy_in_force(&self, found: Option<&Found>) -> (String, Origin) {
-        match (&self.policy.value, found) {
-            (Policy::Auto, Some(_)) => ("cost-model".to_owned(), Origin::Calibration),
+        let calibrated = |name: &str| (name.to_owned(), Origin::Calibration);
+        match (&self.policy.value, found.map(|found| &found.calibration)) {
+            (Policy::Auto, Some(calibration)) if self.objective.value == Objective::Time => calibrated(calibration.decider().name()),
+            (Policy::Auto, Some(_)) => calibrated(Decider::CostModel.name()),
+            (Policy::Mlp(mlp), Some(calibration)) => {
+                let with_device = calibration.identity.device.is_some();
+                match self.plain_network().and_then(|form| trained(calibration, form, with_device)) {
+                    Some(_) => calibrated(mlp.form().name()),
+                    None => (self.policy_text(), self.policy.origin),
+                }
+            }
             _ => (self.policy_text(), self.policy.origin),
         }
     }

@@ -145,7 +145,7 @@ impl SearchConfig {
         let choice = &self.device.value;
         let wanted = match choice {
             DeviceChoice::Cpu => false,
-            DeviceChoice::Auto => self.policy.value.needs_device() || self.wants_calibration(),
+            DeviceChoice::Auto => self.policy.value.needs_device() || self.wants_costs(),
             _ => true,
         };
         if !wanted {

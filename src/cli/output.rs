@@ -5,12 +5,29 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Serialize;
+
 use super::error::Failure;
 use crate::input::AtomicFile;
 
 /// Prints a result on standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     to_stdout(|out| out.write_all(text.as_bytes()))
+}
+
+/// Writes `report` as JSON where that was asked for, and prints it in words unless the JSON has taken their place.
+pub(super) fn publish(json: Option<Output>, report: &impl Serialize, words: impl FnOnce() -> String) -> Result<(), Failure> {
+    if let Some(json) = json {
+        let in_place = matches!(json, Output::Stdout);
+        json.finish(|out| {
+            serde_json::to_writer(&mut *out, report)?;
+            out.write_all(b"\n")
+        })?;
+        if in_place {
+            return Ok(());
+        }
+    }
+    print(&words())
 }
 
 fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {

@@ -8,14 +8,15 @@ use super::{
     config::{LayoutArgs, SearchArgs, SearchConfig},
     device::Prepared,
     error::Failure,
-    output::{Output, print},
+    output::{Output, publish},
     progress::Progress,
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
-    bench::{RootSource, roots},
+    bench::RootSource,
     bfs::Strategy,
-    calibrate::{Contestant, StrategyWatts, Turns, evaluate},
+    board::StrategyWatts,
+    calibrate::{Contestant, Turns, evaluate, strategy_watts},
     input::Format,
     policy::{CostModel, Form, Objective, Policy, Runs},
     report::{self, PoliciesReport, PolicyGraph},
@@ -108,17 +109,14 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let source = Source::parse(path, arguments.format)?;
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
-        let drawn = roots(edges.vertices(), |vertex| layout.input_degree(vertex), usize::from(arguments.roots), RootSource::GRAPH500);
-        if drawn.is_empty() {
-            return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
-        }
+        let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
         drop(edges);
         let mut prepared = config.prepare_for_all(&layout)?;
         let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
         let selective = prepared.measured.map(|measured| Policy::Selective(Some(measured.thresholds)));
         let mut contestants = contestants(&only, on_device, selective)?;
         for contestant in &mut contestants {
-            contestant.policy = as_configured(&config, &contestant.policy, &prepared, config.objective.value)?;
+            contestant.policy = as_configured(&config, contestant, &prepared, config.objective.value)?;
         }
         let watts = add_objectives(&config, &prepared, on_device, &mut contestants);
         names = contestants.iter().map(|contestant| contestant.name.clone()).collect();
@@ -130,28 +128,24 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         graphs.push(PolicyGraph { name: source.name(), layout: layout.stats().clone(), watts, evaluation });
     }
     let report = PoliciesReport { policies: names, graphs };
-    if let Some(output) = json {
-        let to_stdout = matches!(output, Output::Stdout);
-        output.finish(|out| {
-            serde_json::to_writer(&mut *out, &report)?;
-            out.write_all(b"\n")
-        })?;
-        if to_stdout {
-            return Ok(());
-        }
-    }
-    print(&if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
+    publish(json, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
 }
 
-/// `policy` as a search has it: with the calibration of this machine, where it uses one.
-fn as_configured(config: &SearchConfig, policy: &Policy, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, Failure> {
-    if !matches!(policy, Policy::Auto | Policy::CostModel(_)) {
-        return Ok(policy.clone());
-    }
+/// The policy of `contestant` as a search has it: with the calibration of this machine, where it uses one.
+fn as_configured(config: &SearchConfig, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, Failure> {
+    let policy = &contestant.policy;
     let mut config = config.clone();
     config.policy.value = policy.clone();
     config.objective.value = objective;
-    let with_device = !prepared.devices.is_empty();
+    if !config.wants_calibration() {
+        return Ok(policy.clone());
+    }
+    // Networks decide directions only: where their levels run the contestant says.
+    let with_device = if matches!(policy, Policy::Mlp(_)) { contestant.runs != Runs::Cpu } else { !prepared.devices.is_empty() };
+    // What an objective asks of the cost model it does not ask of those it is compared with.
+    if matches!(policy, Policy::Mlp(_)) {
+        config.objective.value = Objective::Time;
+    }
     let searched = if with_device { config.policy_with_device() } else { policy.clone() };
     config.calibrated(searched, prepared.calibration.as_ref(), with_device)
 }
@@ -163,14 +157,14 @@ fn add_objectives(
     device: Option<Runs>,
     contestants: &mut Vec<Contestant>,
 ) -> Option<StrategyWatts> {
-    let model = Policy::CostModel(Box::new(CostModel::shipped(Form::Full)));
+    let policy = Policy::CostModel(Box::new(CostModel::shipped(Form::Full)));
     let mut watts = None;
     for objective in [Objective::Energy, Objective::Edp] {
+        let contestant = Contestant { name: format!("cost-model, {objective}"), policy: policy.clone(), runs: device.unwrap_or_default() };
         // Without powers there is nothing to add.
-        let Ok(Policy::CostModel(model)) = as_configured(config, &model, prepared, objective) else { continue };
-        watts = Some(Strategy::ALL.map(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
-        let runs = device.unwrap_or_default();
-        contestants.push(Contestant { name: format!("cost-model, {objective}"), policy: Policy::CostModel(model), runs });
+        let Ok(Policy::CostModel(model)) = as_configured(config, &contestant, prepared, objective) else { continue };
+        watts = Some(strategy_watts(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
+        contestants.push(Contestant { policy: Policy::CostModel(model), ..contestant });
     }
     watts
 }

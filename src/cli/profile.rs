@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{config::Origin, error::Failure};
 use crate::{
-    board::{self, Board, BoardError, GENERIC},
+    board::{self, Board, DocumentError, GENERIC},
     policy::Policy,
 };
 
@@ -77,12 +77,12 @@ impl Profile {
 }
 
 /// A board error with its cure.
-pub(super) fn failure(error: &BoardError) -> Failure {
+pub(super) fn failure(error: &DocumentError) -> Failure {
     let failure = Failure::because("", error);
     match error {
-        BoardError::Read { .. } => failure.cure("check the path, and that it is a text file"),
-        BoardError::Version { found: None, .. } => failure.cure("write `schema = 1` as its first line"),
-        BoardError::Version { .. } => {
+        DocumentError::Read { .. } => failure.cure("check the path, and that it is a text file"),
+        DocumentError::Version { found: None, .. } => failure.cure("write `schema = 1` as its first line"),
+        DocumentError::Version { .. } => {
             failure.cure("take a socbfs that reads it, or bring the values over into what `socbfs board init` writes")
         }
         _ => failure.cure("`socbfs board init` writes one to start from; boards/README.md in the repository describes every key"),

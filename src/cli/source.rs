@@ -14,7 +14,8 @@ use clap::{
 
 use super::{error::Failure, progress::Progress};
 use crate::{
-    graph::{BuildOptions, EdgeList, Layout},
+    bench::{RootSource, roots},
+    graph::{BuildOptions, EdgeList, Layout, Vertex},
     input::{self, Format, ReadOptions, generate::Generator},
 };
 
@@ -112,6 +113,18 @@ impl Source {
 pub(super) fn build(name: &str, edges: &EdgeList, options: &BuildOptions) -> Result<Layout, Failure> {
     let _progress = Progress::start("Building", 0);
     Layout::build(edges, options).map_err(|error| Failure::because(name, &error))
+}
+
+/// Draws `count` roots (fewer where there are fewer vertices with an edge) of the graph `name`, by the rule of Graph500.
+///
+/// # Errors
+/// Where there is none.
+pub(super) fn draw_roots(name: &str, layout: &Layout, count: usize, seeds: RootSource) -> Result<Vec<Vertex>, Failure> {
+    let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), count, seeds);
+    if drawn.is_empty() {
+        return Err(Failure::new(format!("{name} has no edge between two vertices: there is nothing to search")));
+    }
+    Ok(drawn)
 }
 
 /// Checks the parameters of a generator before anything else is done.

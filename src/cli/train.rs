@@ -10,6 +10,7 @@ use clap::{ArgMatches, Args};
 use serde::Serialize;
 
 use super::{
+    calibration::{self, CalibrationChoice, Found},
     config::{LayoutArgs, SearchArgs, SearchConfig},
     error::Failure,
     output::{Output, print},
@@ -20,7 +21,7 @@ use super::{
 use crate::{
     bench::Environment,
     bfs::{GpuKernel, Strategy},
-    calibrate::Turns,
+    calibrate::{Trained, Turns},
     policy::{Mlp, Policy, mlp::Form},
     search::Search,
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, mean, score},
@@ -29,14 +30,21 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   socbfs train --collect-only                  measure generated graphs; stop it whenever you like
-  socbfs train road.gr web.mtx --held-out social.txt --mlp mlp.toml
-  socbfs bench kronecker:20 --policy mlp:mlp.toml";
+  socbfs train road.gr web.mtx --held-out social.txt
+  socbfs bench kronecker:20 --policy mlp       decides by what was learned
+  socbfs train --mlp mlp.toml                  weights in a file of their own
+  socbfs bench kronecker:20 --policy mlp:mlp.toml
+
+Without --surf and --mlp the weights go into the calibration of this machine, which
+`socbfs calibrate` makes; --calibration FILE names another one, --calibration off
+only judges.";
 
 /// Train the networks of the policies surf and mlp on this machine
 ///
 /// Searches many graphs, every level in both directions, and keeps what each took in a file of records, to which an interrupted run
 /// adds when it is started again. The networks learn from these records to tell the faster direction; they are judged on
-/// graphs they did not learn from. The same records and seed give the same weights.
+/// graphs they did not learn from. The same records and seed give the same weights. They go into the calibration of this machine, by which
+/// the policies surf and mlp then decide; whether auto takes mlp the next `socbfs calibrate` finds out.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct TrainArgs {
@@ -84,11 +92,11 @@ pub(super) struct TrainArgs {
     #[arg(long)]
     judge_only: bool,
 
-    /// Write SURF's network (policy surf) as TOML
+    /// Write SURF's network (policy surf) as TOML, and nothing into the calibration
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     surf: Option<PathBuf>,
 
-    /// Write our network (policy mlp) as TOML
+    /// Write our network (policy mlp) as TOML, and nothing into the calibration
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     mlp: Option<PathBuf>,
 
@@ -96,7 +104,7 @@ pub(super) struct TrainArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 
-    /// Steps of each of four attempts
+    /// Steps of each of four networks, of which SURF's is the best and ours the mean
     #[arg(long, value_name = "N", default_value_t = 3000)]
     steps: usize,
 
@@ -119,6 +127,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     let mut config = arguments.search.resolve(matches)?;
+    // What is measured is no choice of a policy's.
+    config.policy.value = if arguments.gpu { Policy::Gpu(GpuKernel::Tg) } else { Policy::Tc };
     config.apply()?;
     let generated = train::generated(arguments.generated, arguments.seed, arguments.largest_scale);
     let named = |paths: &[PathBuf]| paths.iter().map(|path| (path.display().to_string(), path.clone())).collect::<Vec<_>>();
@@ -134,8 +144,12 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let surf = arguments.surf.as_deref().map(Output::open).transpose()?;
     let mlp = arguments.mlp.as_deref().map(Output::open).transpose()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let records =
-        if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &mut config, &graphs, quiet)? };
+    let for_calibration = arguments.for_calibration(&config);
+    if for_calibration {
+        // Better now than after hours.
+        target(&config)?;
+    }
+    let records = if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &config, &graphs, quiet)? };
     if arguments.collect_only {
         return Ok(());
     }
@@ -161,10 +175,70 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
             output.finish(|out| out.write_all(text.as_bytes()))?;
         }
     }
+    if for_calibration {
+        let trained: Vec<(Form, Trained)> =
+            networks.iter().filter_map(|network| Some((network.form(), trained(network, arguments.gpu, &learn, &judged)?))).collect();
+        let file = write_into(target(&config)?, trained)?;
+        say(&format!("weights of surf and mlp are in {}; `socbfs calibrate` finds out whether auto should decide by them", file.display()));
+    }
     if let Some(json) = json {
         json.finish(|out| serde_json::to_writer_pretty(out, &judged).map_err(std::io::Error::from))?;
     }
     print(&table(&judged))
+}
+
+impl TrainArgs {
+    /// Whether the weights go into the calibration.
+    fn for_calibration(&self, config: &SearchConfig) -> bool {
+        let elsewhere = self.surf.is_some() || self.mlp.is_some() || config.calibration.value == CalibrationChoice::Off;
+        !elsewhere && !self.collect_only && !self.judge_only && cfg!(feature = "train")
+    }
+}
+
+/// The calibration of the searches that are measured.
+fn target(config: &SearchConfig) -> Result<Found, Failure> {
+    let device = config.chosen()?;
+    config.calibration(device.first().map(|info| (info, config.way_asked(info))))?.ok_or_else(|| {
+        Failure::new("there is no calibration of this machine and these settings to put the weights into")
+            .cure("`socbfs calibrate` makes one; --mlp FILE writes weights to a file of their own, --calibration off only judges")
+    })
+}
+
+/// Puts networks into a calibration, whose other tables stay, and returns its file.
+fn write_into(found: Found, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Failure> {
+    let Found { mut calibration, file } = found;
+    for (form, trained) in trained {
+        calibration.set_trained(form, trained);
+    }
+    let text = calibration::text(&calibration, &file)?;
+    Output::open(&file)?.finish(|out| out.write_all(text.as_bytes()))?;
+    Ok(file)
+}
+
+/// What a calibration says of a network. (`None`: nobody judged it.)
+fn trained(network: &Mlp, on_device: bool, learn: &[&SearchSample], judged: &[Judgement]) -> Option<Trained> {
+    let mean = judged.iter().find(|judgement| judgement.policy == network.form().name())?.mean;
+    let environment = Environment::read(Path::new("/"));
+    Some(Trained {
+        version: environment.build.version.to_owned(),
+        commit: environment.build.commit.to_owned(),
+        date: environment.time,
+        command: environment.command,
+        on_device,
+        graphs: names(learn).len(),
+        held_out: mean.graphs,
+        accuracy: mean.accuracy,
+        reduced_time: mean.reduced_time,
+        network: network.weights(),
+    })
+}
+
+/// The graphs of these searches, each once.
+fn names<'s>(searches: &[&'s SearchSample]) -> Vec<&'s str> {
+    let mut names: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// The graphs to judge by.
@@ -172,17 +246,14 @@ fn held_out(arguments: &TrainArgs, searches: &[&SearchSample]) -> Vec<String> {
     if !arguments.held_out.is_empty() {
         return arguments.held_out.iter().map(|path| path.display().to_string()).collect();
     }
-    let mut names: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    train::every_fifth(&names, arguments.seed).into_iter().map(str::to_owned).collect()
+    train::every_fifth(&names(searches), arguments.seed).into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(feature = "train")]
 fn learn_all(searches: &[&SearchSample], seed: u64, steps: usize) -> Result<Vec<Mlp>, Failure> {
-    let options = train::FitOptions { seed, steps, ..train::FitOptions::default() };
+    let options = train::FitOptions { seed, steps };
     let learn = |form: Form| {
-        let progress = Progress::start(&format!("Training {}", form.name()), (options.attempts * options.steps) as u64);
+        let progress = Progress::start(&format!("Training {}", form.name()), (train::NETWORKS * options.steps) as u64);
         train::fit(form, searches, &options, &|done| progress.add(done))
             .map_err(|error| Failure::because(&format!("can't train {}", form.name()), &error))
     };
@@ -259,9 +330,6 @@ fn written(network: &Mlp, records: &RecordsFile, learn: &[&SearchSample], judged
     let environment = Environment::read(Path::new("/"));
     let name = network.form().name();
     let levels = |searches: &[&SearchSample]| searches.iter().map(|search| search.levels.len().saturating_sub(1)).sum::<usize>();
-    let mut graphs: Vec<&str> = learn.iter().map(|search| search.graph.as_str()).collect();
-    graphs.sort_unstable();
-    graphs.dedup();
     let mut text = format!(
         "# Weights of the policy {name}, trained by socbfs {} ({}):\n#   {}\n# Measured on {}.\n# Learned from {} levels of {} searches of {} graphs.\n",
         environment.build.version,
@@ -270,7 +338,7 @@ fn written(network: &Mlp, records: &RecordsFile, learn: &[&SearchSample], judged
         records.machine(),
         levels(learn),
         learn.len(),
-        graphs.len(),
+        names(learn).len(),
     );
     if let Some(judgement) = judged.iter().find(|judgement| judgement.policy == name) {
         let Mean { graphs, accuracy, reduced_time } = judgement.mean;
@@ -293,12 +361,7 @@ fn base_name(word: &str) -> &str {
 }
 
 /// Measures what the records file does not hold yet.
-fn measure(arguments: &TrainArgs, config: &mut SearchConfig, graphs: &[(String, PathBuf)], quiet: bool) -> Result<RecordsFile, Failure> {
-    if arguments.gpu {
-        config.policy.value = Policy::Gpu(GpuKernel::Tg);
-    } else {
-        config.policy.value = Policy::Tc;
-    }
+fn measure(arguments: &TrainArgs, config: &SearchConfig, graphs: &[(String, PathBuf)], quiet: bool) -> Result<RecordsFile, Failure> {
     let rules = Rules {
         roots: usize::from(arguments.roots),
         least_vertices: LEAST_VERTICES,

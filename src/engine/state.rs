@@ -58,7 +58,8 @@ pub(crate) struct SearchState {
     pub(crate) level: u32,
     /// Arcs that leave the frontier, as last told to the policy.
     pub(crate) frontier_edges: u64,
-    /// The same, exact, where the device that made the frontier has counted them.
+    /// The same, where who made the frontier has counted them: a device, exactly; a bottom-up level of the CPU, by degrees of
+    /// neighbours in the order.
     pub(crate) counted_edges: Option<u64>,
     /// The same of the frontier that a level has just made.
     pub(crate) next_edges: Option<u64>,
@@ -143,7 +144,6 @@ impl SearchState {
             unvisited_vertices: searched.saturating_sub(self.visited_count),
             unvisited_edges: arcs.saturating_sub(self.expanded_edges + edges),
             previous_frontier_vertices: self.previous_frontier,
-            previous_frontier_edges: self.previous_edges,
             previous_direction: self.previous_direction,
             previous_placement: self.previous_placement,
             previous_cpu_ns: self.previous_cpu_ns,

@@ -343,27 +343,30 @@ impl CostModel {
         (best.0, best.2)
     }
 
-    /// Whether the number of probes decides: the best case and the worst, in which everybody looks at the whole list, lead to
-    /// different strategies.
+    /// What is known without a sample.
+    fn bounds(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> Bounds {
+        let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
+        let (few, many) = (self.best(runs, stats, 1.0, spent).0, self.best(runs, stats, most, spent).0);
+        let beyond = |right: Strategy, wrong: Strategy, probes| {
+            self.level_ns(wrong, stats, probes).unwrap_or(0.0) - self.level_ns(right, stats, probes).unwrap_or(0.0)
+        };
+        Bounds { most, is_open: few != many, many_for_few_ns: beyond(few, many, 1.0), few_for_many_ns: beyond(many, few, most) }
+    }
+
+    /// Whether the number of probes decides: the best case and the worst lead to different strategies, and either mistake costs more
+    /// than a sample.
     pub(super) fn wants_sample(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> bool {
         if self.form == Form::Zhang {
             return false;
         }
-        let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
-        let (few, many) = (self.best(runs, stats, 1.0, spent).0, self.best(runs, stats, most, spent).0);
-        // At stake is what the one costs beyond the other where it is the wrong one.
-        let beyond = |right: Strategy, wrong: Strategy, probes| {
-            self.level_ns(wrong, stats, probes).unwrap_or(0.0) - self.level_ns(right, stats, probes).unwrap_or(0.0)
-        };
-        few != many && beyond(few, many, 1.0) > SAMPLE_NS && beyond(many, few, most) > SAMPLE_NS
+        let bounds = self.bounds(runs, stats, spent);
+        bounds.is_open && bounds.many_for_few_ns > SAMPLE_NS && bounds.few_for_many_ns > SAMPLE_NS
     }
 
     /// The probes to reckon with where there is no sample: as few as can be, unless taking them for that many is the safer mistake.
     fn without_sample(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> f64 {
-        let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
-        let (few, many) = (self.best(runs, stats, 1.0, spent).0, self.best(runs, stats, most, spent).0);
-        let cost = |strategy, probes| self.level_ns(strategy, stats, probes).unwrap_or(0.0);
-        if cost(many, 1.0) - cost(few, 1.0) <= cost(few, most) - cost(many, most) { most } else { 1.0 }
+        let bounds = self.bounds(runs, stats, spent);
+        if bounds.many_for_few_ns <= bounds.few_for_many_ns { bounds.most } else { 1.0 }
     }
 
     /// Decides, and counts what the level should cost.
@@ -375,6 +378,18 @@ impl CostModel {
         spent.joules += ns / 1e9 * watts;
         strategy
     }
+}
+
+/// How much hangs on the number of neighbours that an unvisited vertex looks at: in the best case one, in the worst its whole list.
+struct Bounds {
+    /// Neighbours in the worst case.
+    most: f64,
+    /// The two cases lead to different strategies.
+    is_open: bool,
+    /// What the strategy for the worst case costs beyond the right one in the best case, in nanoseconds.
+    many_for_few_ns: f64,
+    /// The other way round.
+    few_for_many_ns: f64,
 }
 
 #[cfg(test)]

@@ -21,9 +21,13 @@ pub const SURF_INPUTS: usize = 6;
 /// SURF's hidden units.
 pub const SURF_HIDDEN: usize = 6;
 /// Inputs of our network.
-pub const LOG_INPUTS: usize = 10;
+pub const LOG_INPUTS: usize = 11;
 /// Hidden units of our network.
-pub const LOG_HIDDEN: usize = 16;
+pub const LOG_HIDDEN: usize = 32;
+
+/// The costs by which a network knows of bottom-up levels. The weights were trained with these: should `sampled` get better ones, these
+/// stay.
+const COSTS: SampledCosts = SampledCosts { word: 0.5, vertex: 0.25, probe: 0.35 };
 
 /// The schema of weights that this version reads and writes.
 const SCHEMA: u32 = 1;
@@ -37,7 +41,7 @@ static SHIPPED_LOG: LazyLock<Result<Mlp, WeightsError>> = LazyLock::new(|| Mlp::
 pub enum Form {
     /// As published: [`surf_inputs`], 6 hidden units.
     Surf,
-    /// Ours: [`log_inputs`], 16 hidden units.
+    /// Ours: [`log_inputs`], 32 hidden units.
     Mlp,
 }
 
@@ -335,13 +339,15 @@ pub fn surf_inputs(stats: &LevelStats, growth_before: i64) -> [f32; SURF_INPUTS]
 
 /// The inputs of our network, each but the ninth as [`log2`]: vertices, arcs, frontier vertices, frontier edges, unvisited
 /// vertices, unvisited edges, vertices in the frontier before, neighbours that a bottom-up level would look at (sampled, or
-/// estimated where no sample was taken), the share of hubs, and the arcs of the frontier once more where they are few.
+/// estimated where no sample was taken), the share of hubs, words of the bitmap and unvisited vertices together, and what a bottom-up
+/// level costs in arcs top-down by the constants of `sampled`, which a network can't make of logarithms: it is a sum.
 #[inline]
 pub fn log_inputs(stats: &LevelStats) -> [f32; LOG_INPUTS] {
     let probes = match stats.sampled_probes {
         Some(probes) if wants_sample(stats) => f64::from(probes),
         _ => estimated_probes(stats),
     };
+    let bottom_up = COSTS.word * (stats.vertices as f64 / 64.0) + (COSTS.vertex + COSTS.probe * probes) * stats.unvisited_vertices as f64;
     [
         log2(stats.vertices),
         log2(stats.arcs),
@@ -353,6 +359,7 @@ pub fn log_inputs(stats: &LevelStats) -> [f32; LOG_INPUTS] {
         log2((probes * stats.unvisited_vertices as f64) as u64),
         stats.hub_share,
         log2(stats.vertices / 64 + stats.unvisited_vertices),
+        log2(bottom_up as u64),
     ]
 }
 
@@ -365,11 +372,11 @@ fn estimated_probes(stats: &LevelStats) -> f64 {
 }
 
 /// Whether a sample is worth its few microseconds to our network: top-down costs at least half of what the best bottom-up level
-/// could, by the costs of [`SampledCosts`].
+/// could, by [`COSTS`].
 #[inline]
 pub fn wants_sample(stats: &LevelStats) -> bool {
     let doubled = LevelStats { frontier_edges: stats.frontier_edges.saturating_mul(2), ..*stats };
-    SampledCosts::default().wants_sample(&doubled)
+    COSTS.wants_sample(&doubled)
 }
 
 /// log2(count + 1), by lines between the powers of two: at most 0.09 too small, and the same bits on every machine.
@@ -534,6 +541,8 @@ mod tests {
         assert_eq!(sampled(cheap), log_inputs(&cheap));
         // 64,900 unvisited vertices look at 3 neighbours each; without the sample at 80,000 / 30,000.
         assert_eq!((sampled(dear)[7], log_inputs(&dear)[7]), (log2(194_700), log2(173_066)));
+        // Half of 1562.5 words, and 64,900 times 0.25 and 3 times 0.35.
+        assert_eq!(sampled(dear)[10], log2(781 + 16_225 + 68_145));
         let surf = Mlp::shipped(Form::Surf).unwrap();
         assert!(!surf.wants_sample(&dear));
         assert!(Mlp::shipped(Form::Mlp).unwrap().wants_sample(&dear));
@@ -575,7 +584,7 @@ mod tests {
         let good = surf([0.0; 6], [0.0; 6], [0.0; 2], 0.0).to_toml();
         for (text, reason) in [
             (good.replace("schema = 1", "schema = 2"), "schema 2"),
-            (good.replace("\"surf\"", "\"mlp\""), "16 hidden units, not 6"),
+            (good.replace("\"surf\"", "\"mlp\""), "32 hidden units, not 6"),
             (good.replace("\"surf\"", "\"perceptron\""), "perceptron"),
             (good.replace("bias = 0.0\n", "bias = nan\n"), "the output has a value"),
             (good.replacen("bias = 0.5", "bias = inf", 1), "hidden unit 0 has a value"),

@@ -8,7 +8,7 @@ use super::{
     numbers::{counted, mteps, seconds},
     policies::aligned,
 };
-use crate::calibrate::{Calibration, Gain, StrategyNumbers};
+use crate::calibrate::{Calibration, Candidate, StrategyNumbers};
 
 /// Everything that `socbfs calibrate` found out.
 #[derive(Debug, Serialize)]
@@ -17,8 +17,6 @@ pub struct CalibrationReport {
     pub file: String,
     /// Its content.
     pub calibration: Calibration,
-    /// What the model is worth on graphs held out of the fit (`None`: there were too few graphs).
-    pub gain: Option<Gain>,
 }
 
 const COLUMNS: [&str; 8] = ["strategy", "mean speed", "quartiles, MTEPS", "levels", "fastest at", "residual", "by Zhang", "power"];
@@ -41,6 +39,10 @@ fn cells(numbers: &StrategyNumbers, levels: usize) -> Vec<String> {
         percent(numbers.residual_zhang),
         numbers.watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W")),
     ]
+}
+
+fn contest_cells(candidate: &Candidate) -> Vec<String> {
+    vec![candidate.policy.to_string(), percent(candidate.regret), percent(candidate.worst_regret)]
 }
 
 /// The summary table.
@@ -70,16 +72,14 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
         let idle = power.idle_watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W"));
         writeln!(out, "power: {} by {}; idle {idle}", power.scope, power.sensors.join(" + "))?;
     }
-    match &report.gain {
-        Some(gain) => writeln!(
-            out,
-            "on graphs held out of the fit: {} beyond the per-level oracle (worst {}); by Zhang's form {} (worst {})",
-            percent(gain.regret),
-            percent(gain.worst_regret),
-            percent(gain.regret_zhang),
-            percent(gain.worst_regret_zhang)
-        )?,
-        None => writeln!(out, "too few graphs to hold some out of the fit")?,
+    match &report.calibration.auto {
+        Some(contest) => {
+            writeln!(out, "on {} held out of the fit, beyond the per-level oracle:", counted(contest.graphs as u64, "graph", "graphs"))?;
+            let rows: Vec<Vec<String>> = contest.candidates.iter().map(contest_cells).collect();
+            aligned(out, &["policy", "mean regret", "worst"], &rows)?;
+            writeln!(out, "auto decides by {}", contest.policy)?;
+        }
+        None => writeln!(out, "too few graphs to hold some out of the fit: auto decides by {}", report.calibration.decider())?,
     }
     writeln!(out, "written to {}", report.file)
 }

@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::numbers::{counted, general, seconds};
 use crate::{
     bfs::Strategy,
-    calibrate::{Directions, Evaluation, Judged, RootEvaluation, StrategyWatts},
+    board::StrategyWatts,
+    calibrate::{Directions, Evaluation, Judged, RootEvaluation},
     graph::LayoutStats,
 };
 

@@ -15,17 +15,15 @@ use crate::{
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitOptions {
-    /// Of the first weights, and of which graphs choose among the attempts.
+    /// Of the first weights, and of which graphs choose among SURF's attempts.
     pub seed: u64,
-    /// Networks begun from different weights; the best one is kept.
-    pub attempts: usize,
-    /// Steps of each, all examples at every step.
+    /// Steps of each of the [`NETWORKS`], all examples at every step.
     pub steps: usize,
 }
 
 impl Default for FitOptions {
     fn default() -> Self {
-        Self { seed: 1, attempts: 4, steps: 3000 }
+        Self { seed: 1, steps: 3000 }
     }
 }
 
@@ -44,6 +42,10 @@ pub enum FitError {
     Weights(#[from] WeightsError),
 }
 
+/// Networks begun from different weights. Of SURF's the best one is kept; of ours each has its share of the hidden units, and together they
+/// are one network that is their mean, which depends less on chance.
+pub const NETWORKS: usize = 4;
+
 /// The learning rate falls from this along a cosine.
 const RATE: f64 = 0.02;
 /// Pulls weights that decide nothing to zero.
@@ -51,30 +53,35 @@ const DECAY: f64 = 0.1;
 /// Steps between looks at the graphs that choose.
 const LOOK: usize = 50;
 
-/// Trains a network on `searches`, of which every fifth graph is not learned from, but chooses among attempts and steps. `progress`
-/// is told the steps done since its last call, of `attempts` times `steps`. The same searches and options give the same bits on one
-/// machine.
+/// Trains a network on `searches`: of form [`Form::Surf`] the best of [`NETWORKS`], at the best of its steps, by every fifth graph, which
+/// is not learned from; of form [`Form::Mlp`] their mean after all steps, of all graphs. `progress` is told the steps done since its last
+/// call, of [`NETWORKS`] times `steps`. The same searches and options give the same bits on one machine.
 ///
 /// # Errors
 /// [`FitError`].
 pub fn fit(form: Form, searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Mlp, FitError> {
-    let (learn, choose) = split(searches, options.seed);
-    let graphs = count(searches);
-    if graphs < 5 || learn.is_empty() || choose.is_empty() {
+    let graphs = names(searches).len();
+    if graphs < 5 {
         return Err(FitError::TooFewGraphs(graphs));
     }
+    let weights = match form {
+        Form::Surf => best(searches, options, progress)?,
+        Form::Mlp => mean(searches, options, progress)?,
+    };
+    Ok(Mlp::new(&weights)?)
+}
+
+/// SURF's network: the best of several.
+fn best(searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
+    let form = Form::Surf;
+    let (learn, choose) = split(searches, options.seed);
     let learn = examples(form, &learn);
     let scale = Scale::of(&learn);
     let (learn, choose) = (Batch::new(&learn, &scale)?, Batch::new(&examples(form, &choose), &scale)?);
     let mut best: Option<(f64, Weights)> = None;
-    for attempt in 0..options.attempts.max(1) {
-        let net = Net::new(form, options.seed, attempt as u64)?;
-        let parameters = ParamsAdamW { lr: RATE, weight_decay: DECAY, ..ParamsAdamW::default() };
-        let mut optimizer = AdamW::new(net.vars(), parameters)?;
-        for step in 0..options.steps {
-            let done = step as f64 / options.steps as f64;
-            optimizer.set_learning_rate(RATE * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()));
-            optimizer.backward_step(&learn.loss(&net)?)?;
+    for attempt in 0..NETWORKS {
+        let net = Net::new(form.sizes(), options.seed, attempt as u64)?;
+        net.learn(&learn, options.steps, &mut |step| {
             if step % LOOK == LOOK - 1 {
                 let loss = choose.loss(&net)?.to_scalar::<f64>()?;
                 if loss.is_finite() && best.as_ref().is_none_or(|(least, _)| loss < *least) {
@@ -82,14 +89,32 @@ pub fn fit(form: Form, searches: &[&SearchSample], options: &FitOptions, progres
                 }
                 progress(LOOK as u64);
             }
-        }
+            Ok(())
+        })?;
     }
-    let Some((_, weights)) = best else { return Err(WeightsError::NotFinite("the loss".to_owned()).into()) };
-    Ok(Mlp::new(&weights)?)
+    best.map(|(_, weights)| weights).ok_or_else(|| WeightsError::NotFinite("the loss".to_owned()).into())
 }
 
-fn count(searches: &[&SearchSample]) -> usize {
-    names(searches).len()
+/// Our network: the mean of several, which as the output is a sum over hidden units is a network of all their units.
+fn mean(searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
+    let form = Form::Mlp;
+    let (inputs, hidden) = form.sizes();
+    let learn = examples(form, searches);
+    let scale = Scale::of(&learn);
+    let learn = Batch::new(&learn, &scale)?;
+    let mut all = Weights { schema: 1, policy: form, bias: 0.0, hidden: Vec::with_capacity(hidden) };
+    for attempt in 0..NETWORKS {
+        let net = Net::new((inputs, hidden / NETWORKS), options.seed, attempt as u64)?;
+        net.learn(&learn, options.steps, &mut |_| {
+            progress(1);
+            Ok(())
+        })?;
+        let one = net.weights(form, &scale)?;
+        let share = |value: f32| value / NETWORKS as f32;
+        all.bias += share(one.bias);
+        all.hidden.extend(one.hidden.into_iter().map(|unit| Unit { output: share(unit.output), ..unit }));
+    }
+    Ok(all)
 }
 
 fn names<'s>(searches: &[&'s SearchSample]) -> Vec<&'s str> {
@@ -165,8 +190,7 @@ struct Net {
 
 impl Net {
     /// First weights by He et al. 2015: uniform, of variance 2 / inputs.
-    fn new(form: Form, seed: u64, attempt: u64) -> CandleResult<Self> {
-        let (inputs, hidden) = form.sizes();
+    fn new((inputs, hidden): (usize, usize), seed: u64, attempt: u64) -> CandleResult<Self> {
         let mut numbers = Seeded::new(seed).item(attempt);
         let mut uniform = |count: usize, fan: usize| -> Vec<f64> {
             let limit = (6.0 / fan as f64).sqrt();
@@ -186,6 +210,19 @@ impl Net {
         vec![self.weights.clone(), self.biases.clone(), self.outputs.clone(), self.bias.clone()]
     }
 
+    /// Takes `steps` steps; `done` is called after each with its number.
+    fn learn(&self, batch: &Batch, steps: usize, done: &mut dyn FnMut(usize) -> CandleResult<()>) -> CandleResult<()> {
+        let parameters = ParamsAdamW { lr: RATE, weight_decay: DECAY, ..ParamsAdamW::default() };
+        let mut optimizer = AdamW::new(self.vars(), parameters)?;
+        for step in 0..steps {
+            let passed = step as f64 / steps as f64;
+            optimizer.set_learning_rate(RATE * 0.5 * (1.0 + (std::f64::consts::PI * passed).cos()));
+            optimizer.backward_step(&batch.loss(self)?)?;
+            done(step)?;
+        }
+        Ok(())
+    }
+
     fn logits(&self, inputs: &Tensor) -> CandleResult<Tensor> {
         let hidden = inputs.matmul(&self.weights)?.broadcast_add(&self.biases)?.relu()?;
         hidden.matmul(&self.outputs)?.broadcast_add(&self.bias)?.squeeze(1)
@@ -195,7 +232,7 @@ impl Net {
     fn weights(&self, form: Form, scale: &Scale) -> CandleResult<Weights> {
         let weights = self.weights.to_vec2::<f64>()?;
         let (biases, outputs) = (self.biases.to_vec2::<f64>()?, self.outputs.to_vec2::<f64>()?);
-        let hidden = (0..form.sizes().1)
+        let hidden = (0..outputs.len())
             .map(|h| {
                 let of_input: Vec<f64> = weights.iter().zip(&scale.deviation).map(|(row, deviation)| row[h] / deviation).collect();
                 let shift: f64 = of_input.iter().zip(&scale.mean).map(|(weight, mean)| weight * mean).sum();

@@ -2,8 +2,7 @@
 //! only ever added, each at once, so that an interruption costs no more than the search it fell into.
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bfs::{Direction, LevelStats},
+    calibrate::{JsonLines, complete_lines},
     graph::Vertex,
 };
 
@@ -194,8 +194,8 @@ impl std::fmt::Display for Machine {
 /// A file of records, read, and open for more where it was opened so.
 #[derive(Debug)]
 pub struct RecordsFile {
-    path: PathBuf,
-    file: Option<File>,
+    /// Where searches are added to (`None`: nowhere, it was opened to be read).
+    lines: Option<JsonLines>,
     machine: Machine,
     searches: Vec<SearchSample>,
 }
@@ -208,20 +208,20 @@ impl RecordsFile {
     /// [`RecordsError`] where the file can't be read or written, holds something else, or was measured on another machine.
     pub fn open(path: &Path, machine: Machine) -> Result<Self, RecordsError> {
         let failed = |source| RecordsError::Io { path: path.to_owned(), source };
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
-        let text = read(path, &mut file)?;
+        let text = match fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(failed)?,
+        };
         let (found, searches, complete) = parse(path, &text)?;
-        file.set_len(complete as u64).and_then(|()| file.seek(SeekFrom::End(0)).map(drop)).map_err(failed)?;
-        let mut records = Self { path: path.to_owned(), file: Some(file), machine, searches };
-        match found {
-            None => records.append(&Header { socbfs_training: SCHEMA, machine: records.machine.clone() })?,
-            Some(found) if found != records.machine => {
-                let here = records.machine.to_string();
-                return Err(RecordsError::OtherMachine { path: records.path, found: found.to_string(), here });
-            }
-            Some(_) => {}
+        if let Some(found) = found.as_ref().filter(|found| **found != machine) {
+            let (found, here) = (found.to_string(), machine.to_string());
+            return Err(RecordsError::OtherMachine { path: path.to_owned(), found, here });
         }
-        Ok(records)
+        let mut lines = JsonLines::open(path, complete as u64).map_err(failed)?;
+        if found.is_none() {
+            lines.add(&Header { socbfs_training: SCHEMA, machine: machine.clone() }).map_err(failed)?;
+        }
+        Ok(Self { lines: Some(lines), machine, searches })
     }
 
     /// Reads a file, measured on any machine.
@@ -229,11 +229,10 @@ impl RecordsFile {
     /// # Errors
     /// [`RecordsError`] where it can't be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, RecordsError> {
-        let mut file = File::open(path).map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
-        let text = read(path, &mut file)?;
+        let text = fs::read(path).map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
         let (machine, searches, _) = parse(path, &text)?;
         let empty = || RecordsError::Line { path: path.to_owned(), line: 1, reason: "the file is empty".to_owned() };
-        Ok(Self { path: path.to_owned(), file: None, machine: machine.ok_or_else(empty)?, searches })
+        Ok(Self { lines: None, machine: machine.ok_or_else(empty)?, searches })
     }
 
     /// Where the searches were measured.
@@ -261,45 +260,29 @@ impl RecordsFile {
     /// # Errors
     /// [`RecordsError::Io`].
     pub fn push(&mut self, search: SearchSample) -> Result<(), RecordsError> {
-        self.append(&search)?;
+        if let Some(lines) = &mut self.lines {
+            lines.add(&search).map_err(|source| RecordsError::Io { path: lines.path().to_owned(), source })?;
+        }
         self.searches.push(search);
         Ok(())
     }
-
-    fn append(&mut self, line: &impl Serialize) -> Result<(), RecordsError> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        serde_json::to_string(line)
-            .map_err(io::Error::other)
-            .and_then(|mut line| {
-                line.push('\n');
-                file.write_all(line.as_bytes())
-            })
-            .map_err(|source| RecordsError::Io { path: self.path.clone(), source })
-    }
-}
-
-fn read(path: &Path, file: &mut File) -> Result<Vec<u8>, RecordsError> {
-    let mut text = Vec::new();
-    io::Read::read_to_end(file, &mut text).map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
-    Ok(text)
 }
 
 /// The machine (`None` of an empty file), the searches, and how many bytes are complete lines.
 fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>, usize), RecordsError> {
-    let complete = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let (mut machine, mut searches) = (None, Vec::new());
-    for (index, line) in BufReader::new(&text[..complete]).split(b'\n').enumerate() {
+    let (mut machine, mut searches, mut complete) = (None, Vec::new(), 0);
+    for (index, line) in complete_lines(text).enumerate() {
         let wrong = |reason: String| RecordsError::Line { path: path.to_owned(), line: index + 1, reason };
-        let line = line.map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
+        complete += line.len();
         if index == 0 {
             let header: Header =
-                serde_json::from_slice(&line).map_err(|error| wrong(format!("this is no file of `socbfs train`: {error}")))?;
+                serde_json::from_slice(line).map_err(|error| wrong(format!("this is no file of `socbfs train`: {error}")))?;
             if header.socbfs_training != SCHEMA {
                 return Err(wrong(format!("schema {}, but this version knows {SCHEMA} only", header.socbfs_training)));
             }
             machine = Some(header.machine);
         } else {
-            searches.push(serde_json::from_slice(&line).map_err(|error| wrong(error.to_string()))?);
+            searches.push(serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?);
         }
     }
     if machine.is_none() && !text.is_empty() {
@@ -338,8 +321,8 @@ mod tests {
         let mut records = RecordsFile::open(&path, machine(2)).unwrap();
         records.push(search(7)).unwrap();
         drop(records);
-        let whole = std::fs::read(&path).unwrap();
-        std::fs::write(&path, [&whole[..], b"{\"graph\":\"gr"].concat()).unwrap();
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, [&whole[..], b"{\"graph\":\"gr"].concat()).unwrap();
         let mut records = RecordsFile::open(&path, machine(2)).unwrap();
         assert_eq!(records.searches(), [search(7)]);
         records.push(search(8)).unwrap();
@@ -354,17 +337,17 @@ mod tests {
         drop(RecordsFile::open(&path, machine(2)).unwrap());
         let error = RecordsFile::open(&path, machine(3)).unwrap_err().to_string();
         assert!(error.contains("2 threads") && error.contains("3 threads"), "{error}");
-        let header = std::fs::read_to_string(&path).unwrap();
+        let header = fs::read_to_string(&path).unwrap();
         for (text, reason) in [
             ("hello\n".to_owned(), "line 1"),
             ("no line".to_owned(), "line 1"),
             (header.replace(":1,", ":2,"), "schema 2"),
             (format!("{header}{{\"graph\":3}}\n"), "line 2"),
         ] {
-            std::fs::write(&path, &text).unwrap();
+            fs::write(&path, &text).unwrap();
             let error = RecordsFile::open(&path, machine(2)).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "left as it was");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text, "left as it was");
         }
     }
 

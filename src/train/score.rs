@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use super::records::SearchSample;
 use crate::{
-    bfs::{LevelPlan, Planner},
-    calibrate::Directions,
+    calibrate::{Directions, plans},
     policy::{Policy, PolicyPlanner, Runs},
 };
 
@@ -56,30 +55,9 @@ pub fn score<'s>(policy: &Policy, searches: impl IntoIterator<Item = &'s SearchS
 
 fn directions(planner: &mut PolicyPlanner, search: &SearchSample) -> Directions {
     let mut all = Directions::default();
-    let mut previous: Option<LevelPlan> = None;
-    planner.begin();
-    for (level, sample) in search.levels.iter().enumerate() {
-        let mut stats = search.stats(level, previous.map(|plan| plan.direction));
-        stats.previous_placement = previous.map(|plan| plan.placement);
-        let (probes, hubs) = (stats.sampled_probes.take(), stats.sampled_hubs.take());
-        if planner.wants_sample(&stats) {
-            stats.sampled_probes = probes;
-        }
-        if planner.wants_hubs(&stats) {
-            stats.sampled_hubs = hubs;
-        }
-        let plan = planner.plan(&stats);
-        previous = Some(plan);
-        if level == 0 {
-            continue;
-        }
-        let stake = sample.stake_ns() as f64;
-        all.levels += 1;
-        all.saveable_ns += stake;
-        if plan.direction == sample.faster() {
-            all.right += 1;
-            all.saved_ns += stake;
-        }
+    let plans = plans(planner, (0..search.levels.len()).map(|level| search.stats(level, None)));
+    for (level, plan) in search.levels.iter().zip(plans).skip(1) {
+        all.count(plan.direction, level.top_down_ns as f64, level.bottom_up_ns as f64);
     }
     all
 }

@@ -16,7 +16,7 @@ use std::{
 pub use simd::{Simd, SimdError};
 
 use self::{
-    bottom_up::BottomUp,
+    bottom_up::{BottomUp, Found},
     prefetch::prefetch,
     simd::{Kernels, MapBack, Visited},
     top_down::TopDown,
@@ -33,12 +33,20 @@ use crate::{
 
 /// Words of the bitmap that a thread takes at a time in a bottom-up level: 4096 vertices.
 const WORDS: usize = 64;
-/// Original vertices that a thread maps back at a time.
-const MAPPED: usize = 16 << 10;
+/// Original vertices that a thread maps back at a time, at least and at most (a quarter of its share between: fewer pieces than that
+/// leave threads idle, more move the output's cache lines about; measured, two threads on Kronecker 20: a fifth less time by 64 Ki than by
+/// 16 Ki).
+const MAPPED: Range<usize> = 16 << 10..64 << 10;
+/// Parents that a thread resets at a time.
+const RESET: usize = 256 << 10;
+/// Fewer parents than this are reset by the caller alone.
+const SHARED_RESET: usize = 64 << 10;
+/// The same where the graph has rows of neighbours: the caller, which searches such a graph almost alone, has them in its cache then.
+const SHARED_ROW_RESET: usize = 256 << 10;
 /// Frontiers of up to this many vertices have their edges counted exactly.
 const COUNTED: usize = 96;
-/// Vertices of highest degree whose arcs are always counted exactly.
-const HUBS: usize = 1024;
+/// Words of the bitmap that hold the vertices of highest degree, whose arcs are never left to a sample.
+const HUB_WORDS: usize = 16;
 /// Vertices whose degrees are looked at where a frontier's edges are estimated.
 const DEGREES_SAMPLED: usize = 64;
 /// Unvisited vertices looked at to estimate a bottom-up level.
@@ -90,11 +98,11 @@ pub struct CpuEngine<'g> {
     next_claims: Slab<Vertex>,
     /// Per thread, vertices that found no frontier neighbour in the columns.
     left: Vec<Slab<Vertex>>,
-    /// Degrees of the first vertices, where they are ordered by descending degree (else empty); how many of them had been visited,
-    /// and their arcs, when the frontier was last counted.
-    hubs: Vec<u32>,
-    hubs_visited: u64,
-    hub_edges: u64,
+    /// Mean degree of the vertices of each word of the bitmap, where they are ordered by degree (else empty): neighbours in that order
+    /// are alike.
+    degrees: Slab<u32>,
+    /// The first words of the visited bitmap (at most [`HUB_WORDS`], none without `degrees`) when the frontier was last counted.
+    hubs: Vec<u64>,
     /// Small levels are run one at a time: somebody wants to know who was found at which.
     pub(super) single_levels: bool,
 }
@@ -127,8 +135,13 @@ impl<'g> CpuEngine<'g> {
             left.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
         }
         let claims = if team.size() == 1 { 0 } else { state.queue.len() };
-        let hubs = if layout.order() == Order::Degree { vertices.min(HUBS) / 64 * 64 } else { 0 };
-        let hubs = (0..hubs as Vertex).map(|v| layout.csr().degree(v)).collect();
+        let by_degree = if layout.order() == Order::Degree { words } else { 0 };
+        let mut degrees = Slab::zeroed(by_degree, "bitmaps")?;
+        for (word, mean) in degrees.iter_mut().enumerate() {
+            let range = word * 64..(word * 64 + 64).min(vertices);
+            let arcs: u64 = range.clone().map(|v| u64::from(layout.csr().degree(v as Vertex))).sum();
+            *mean = (arcs as f64 / range.len().max(1) as f64).round() as u32;
+        }
         Ok(Self {
             layout,
             simd,
@@ -139,9 +152,8 @@ impl<'g> CpuEngine<'g> {
             claims: Slab::zeroed(claims, "frontier queue")?,
             next_claims: Slab::zeroed(claims, "frontier queue")?,
             left,
-            hubs,
-            hubs_visited: 0,
-            hub_edges: 0,
+            degrees,
+            hubs: vec![0; by_degree.min(HUB_WORDS)],
             single_levels: false,
             team,
         })
@@ -170,7 +182,8 @@ impl<'g> CpuEngine<'g> {
         }
         let work = MapBack { place, parent: &self.state.parent, out: Shared::new(&mut self.state.mapped) };
         let kernel = self.kernels.map_back;
-        share(&self.team, place.len(), MAPPED, place.len() < SHARED_WORDS * 64, &|_, vertices| {
+        let grain = (place.len() / (4 * self.team.size())).clamp(MAPPED.start, MAPPED.end);
+        share(&self.team, place.len(), grain, place.len() < SHARED_WORDS * 64, &|_, vertices| {
             // SAFETY: places are checked by the layout (all below `padded + 2`), ranges are handed out once, and the
             // kernel was chosen for this CPU.
             unsafe { kernel(&work, vertices) };
@@ -194,61 +207,87 @@ impl<'g> CpuEngine<'g> {
         self.layout.padded() as u64 - self.closed_count
     }
 
-    /// The arcs that leave the frontier: exact up to [`COUNTED`] vertices; above, those of hubs are exact and those of
-    /// the others are estimated from a sample. (A sample alone is worth little where a few vertices have most arcs.)
+    /// The arcs that leave the frontier: exact up to [`COUNTED`] vertices of a queue; above, hubs are all counted and the others
+    /// are estimated from a sample. (A sample alone is worth little where a few vertices have most arcs.)
     fn count_frontier_edges(&mut self) -> u64 {
         if let Frontier::Queue { len, .. } = self.state.frontier {
             if len <= COUNTED {
                 return self.count_queue_edges(len);
             }
         }
-        let csr = self.layout.csr();
-        let is_hub = |v: Vertex| (v as usize) < self.hubs.len();
-        // Once all hubs have been visited, nothing about them changes.
-        let all = self.hubs_visited == self.hubs.len() as u64;
-        let (hubs, hub_edges) = if all { (self.hubs_visited, self.hub_edges) } else { self.visited_hubs() };
-        // Hubs that have a parent now and had none when the frontier before was counted are in this one.
-        let others = self.state.frontier.len().saturating_sub(hubs - self.hubs_visited.min(hubs));
-        let exact = hub_edges - self.hub_edges.min(hub_edges);
-        (self.hubs_visited, self.hub_edges) = (hubs, hub_edges);
+        let (mut hub_edges, mut hubs) = (0, 0);
+        let visited = self.visited_hubs();
+        for (word, &visited) in visited.iter().enumerate().take(self.hubs.len()) {
+            // Hubs visited now that had not been when the frontier before was counted are in this one.
+            let new = visited & !self.hubs[word];
+            hub_edges += self.edges_of(word, new);
+            hubs += u64::from(new.count_ones());
+            self.hubs[word] = visited;
+        }
+        let others = self.state.frontier.len().saturating_sub(hubs);
+        let first = (self.hubs.len() * 64) as Vertex;
         let (mut sum, mut count) = (0, 0);
-        match self.state.frontier {
+        self.look_at_frontier(self.hubs.len(), |v, weight| {
+            // No branch: which are hubs can't be foretold.
+            let weight = weight * u64::from(v >= first);
+            sum += weight * self.degree_like(v);
+            count += weight;
+        });
+        hub_edges + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
+    }
+
+    /// Shows `look` about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, each with the number of vertices that it speaks
+    /// for. A bitmap is looked at from word `first` on; one vertex speaks for its word there: neighbours in the order are alike in degree.
+    #[inline(always)]
+    fn look_at_frontier(&self, first: usize, mut look: impl FnMut(Vertex, u64)) {
+        let state = &self.state;
+        match state.frontier {
             Frontier::Queue { len, .. } => {
-                for i in 0..DEGREES_SAMPLED {
-                    let v = self.state.queue[i * (len / DEGREES_SAMPLED)];
-                    if !is_hub(v) {
-                        sum += u64::from(csr.degree(v));
-                        count += 1;
-                    }
+                let step = (len / DEGREES_SAMPLED).max(1);
+                for i in 0..DEGREES_SAMPLED.min(len) {
+                    look(state.queue[i * step], 1);
                 }
             }
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
-                let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
-                let words = self.hubs.len() / 64..self.closed.len();
+                let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
+                let words = first..self.closed.len();
                 let stride = (words.len() / DEGREES_SAMPLED).max(1);
                 for word in words.step_by(stride) {
-                    // One vertex speaks for its word: neighbours in the order are alike in degree.
                     let bits = now[word] & !before[word];
                     if bits != 0 {
-                        let weight = u64::from(bits.count_ones());
-                        sum += weight * u64::from(csr.degree((word * 64) as Vertex + bits.trailing_zeros()));
-                        count += weight;
+                        look((word * 64) as Vertex + bits.trailing_zeros(), bits.count_ones().into());
                     }
                 }
             }
         }
-        exact + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
+    }
+
+    /// The degree of `v`, or the mean of its word where that is as good and less far away.
+    fn degree_like(&self, v: Vertex) -> u64 {
+        u64::from(self.degrees.get(v as usize / 64).copied().unwrap_or_else(|| self.layout.csr().degree(v)))
+    }
+
+    /// The arcs of the vertices `bits` of `word`, in a layout ordered by degree: exact in the first word, whose degrees differ most,
+    /// and by the mean elsewhere.
+    fn edges_of(&self, word: usize, mut bits: u64) -> u64 {
+        if word > 0 {
+            return u64::from(bits.count_ones()) * u64::from(self.degrees[word]);
+        }
+        let mut edges = 0;
+        while bits != 0 {
+            edges += u64::from(self.layout.csr().degree(bits.trailing_zeros()));
+            bits &= bits - 1;
+        }
+        edges
     }
 
     /// The arcs that leave the first `len` vertices of the queue, which is the frontier.
     fn count_queue_edges(&mut self, len: usize) -> u64 {
         let mut sum = 0;
         for &u in &self.state.queue[..len] {
-            let degree = u64::from(self.layout.csr().degree(u));
-            sum += degree;
-            if (u as usize) < self.hubs.len() {
-                self.hubs_visited += 1;
-                self.hub_edges += degree;
+            sum += u64::from(self.layout.csr().degree(u));
+            if let Some(word) = self.hubs.get_mut(u as usize / 64) {
+                *word |= 1 << (u % 64);
             }
         }
         sum
@@ -298,24 +337,20 @@ impl<'g> CpuEngine<'g> {
         if self.state.bitmap_is_current { 0 } else { self.bring_bitmap_up_to_date() }
     }
 
-    /// How many hubs have a parent, and their arcs.
-    fn visited_hubs(&self) -> (u64, u64) {
-        let (mut count, mut edges) = (0, 0);
-        // Without branches, so that the compiler makes vector instructions of it.
-        for (parents, degrees) in self.state.parent[..self.hubs.len()].chunks_exact(64).zip(self.hubs.chunks_exact(64)) {
-            let mut found = 0;
-            for (&parent, &degree) in parents.iter().zip(degrees) {
-                found += u32::from(parent != NONE);
-                edges += if parent != NONE { u64::from(degree) } else { 0 };
-            }
-            count += u64::from(found);
-        }
-        (count, edges)
+    /// The first words of the visited bitmap, as far as there are [`hubs`](Self::hubs), from the parents.
+    fn visited_hubs(&self) -> [u64; HUB_WORDS] {
+        let mut words = [0; HUB_WORDS];
+        let work = Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut words) };
+        // SAFETY: parents and `closed` cover all words, of which there are no fewer than of hubs; `words` has room for these and
+        // nobody else has it; the kernel was chosen for this CPU.
+        unsafe { (self.kernels.visited)(&work, 0..self.hubs.len()) };
+        words
     }
 
     /// Takes note of the hubs that were visited while another engine had the state.
     pub(super) fn recount_hubs(&mut self) {
-        (self.hubs_visited, self.hub_edges) = self.visited_hubs();
+        let (visited, hubs) = (self.visited_hubs(), self.hubs.len());
+        self.hubs.copy_from_slice(&visited[..hubs]);
     }
 
     /// The state, for engines beside this one.
@@ -475,8 +510,17 @@ impl<'g> CpuEngine<'g> {
             repeats_before = self.bring_bitmap_up_to_date();
             conversion_ns = begin.elapsed().as_nanos() as u64;
         }
-        let (found, threads) = self.bottom_up_over(0..self.closed.len());
+        let (Found { vertices: found, edges }, threads) = self.bottom_up_over(0..self.closed.len());
         self.state.current = 1 - self.state.current;
+        if !self.degrees.is_empty() {
+            let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
+            let new = now[0] & !before[0];
+            // The kernel takes the mean of every word.
+            let edges = edges + self.edges_of(0, new) - u64::from(new.count_ones()) * u64::from(self.degrees[0]);
+            let hubs = self.hubs.len();
+            self.hubs.copy_from_slice(&now[..hubs]);
+            self.state.next_edges = Some(edges.min(self.layout.csr().arcs() as u64));
+        }
         self.state.bitmap_is_current = true;
         self.state.previous_frontier = frontier - repeats_before.min(frontier);
         self.state.frontier = Frontier::Bitmap { len: found };
@@ -484,9 +528,9 @@ impl<'g> CpuEngine<'g> {
     }
 
     /// A bottom-up level for the vertices of `words` of the bitmap; what is visited then is in `visited[1 - current]`. Returns
-    /// how many were found, and by how many threads.
-    fn bottom_up_over(&mut self, words: Range<usize>) -> (u64, u32) {
-        let (total, arrived) = (AtomicU64::new(0), AtomicU32::new(0));
+    /// what was found, and by how many threads.
+    fn bottom_up_over(&mut self, words: Range<usize>) -> (Found, u32) {
+        let (total, total_edges, arrived) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU32::new(0));
         let unvisited = self.searched().saturating_sub(self.state.visited_count);
         let [first, second] = &mut self.state.visited;
         let (now, next) = if self.state.current == 0 { (first, second) } else { (second, first) };
@@ -499,6 +543,7 @@ impl<'g> CpuEngine<'g> {
             originals: self.layout.column_originals(),
             offsets: &lists.offsets,
             targets: &lists.targets,
+            degrees: &self.degrees,
             to_original: self.layout.original_numbers(),
             none: self.layout.padded() as Vertex,
         };
@@ -513,9 +558,11 @@ impl<'g> CpuEngine<'g> {
             let range = words.start + range.start..words.start + range.end;
             // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` asks for (see `new`); the
             // kernel was chosen for this CPU; buffer `thread` is this thread's own.
-            total.fetch_add(unsafe { kernel(&level, range, left.of(thread)) }, Relaxed);
+            let found = unsafe { kernel(&level, range, left.of(thread)) };
+            total.fetch_add(found.vertices, Relaxed);
+            total_edges.fetch_add(found.edges, Relaxed);
         });
-        (total.into_inner(), arrived.into_inner().count_ones())
+        (Found { vertices: total.into_inner(), edges: total_edges.into_inner() }, arrived.into_inner().count_ones())
     }
 }
 
@@ -523,16 +570,20 @@ impl Engine for CpuEngine<'_> {
     type Error = Infallible;
 
     fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
+        // Looked at right after the parents are reset.
+        prefetch(&raw const self.layout.csr().offsets[root as usize]);
         let padded = self.layout.padded();
         let parent = Shared::new(&mut self.state.parent);
-        share(&self.team, padded, 16 * MAPPED, padded < 4 * MAPPED, &|_, range| {
+        let shared = if self.layout.rows().is_empty() { SHARED_RESET } else { SHARED_ROW_RESET };
+        share(&self.team, padded, RESET, padded < shared, &|_, range| {
             // SAFETY: ranges are handed out once and lie inside the slab.
             unsafe { std::slice::from_raw_parts_mut(parent.get().add(range.start), range.len()) }.fill(NONE);
         });
         self.state.parent[root as usize] = self.layout.to_original(root);
         self.state.queue[0] = root;
         self.state.restart();
-        (self.hubs_visited, self.hub_edges) = (0, 0);
+        let hubs = self.hubs.len();
+        self.hubs.copy_from_slice(&self.closed[..hubs]);
         Ok(0)
     }
 
@@ -590,29 +641,11 @@ impl Engine for CpuEngine<'_> {
 
     fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
         let (csr, state) = (self.layout.csr(), &self.state);
-        let is_hub = |v: Vertex| csr.degree(v) > state.hub_arcs;
         let (mut sum, mut count) = (0, 0);
-        match state.frontier {
-            Frontier::Queue { len, .. } => {
-                let queue = &state.queue[..len];
-                for &v in queue.iter().step_by((len / DEGREES_SAMPLED).max(1)) {
-                    sum += u64::from(is_hub(v));
-                    count += 1;
-                }
-            }
-            Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
-                let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
-                for word in (0..self.closed.len()).step_by((self.closed.len() / DEGREES_SAMPLED).max(1)) {
-                    // One vertex speaks for its word, as above.
-                    let bits = now[word] & !before[word];
-                    if bits != 0 {
-                        let weight = u64::from(bits.count_ones());
-                        sum += weight * u64::from(is_hub((word * 64) as Vertex + bits.trailing_zeros()));
-                        count += weight;
-                    }
-                }
-            }
-        }
+        self.look_at_frontier(0, |v, weight| {
+            sum += weight * u64::from(csr.degree(v) > state.hub_arcs);
+            count += weight;
+        });
         let in_frontier = state.frontier.len() as f64 * sum as f64 / count.max(1) as f64;
         Ok((state.hubs > 0).then(|| (in_frontier / state.hubs as f64).min(1.0) as f32))
     }

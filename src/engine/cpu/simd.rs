@@ -6,7 +6,7 @@
 
 use std::{fmt, ops::Range, str::FromStr};
 
-use super::bottom_up::BottomUp;
+use super::bottom_up::{BottomUp, Found};
 use crate::{graph::Vertex, memory::Shared};
 
 #[cfg(target_arch = "x86_64")]
@@ -114,9 +114,9 @@ impl FromStr for Simd {
 /// [`BottomUp`], [`Visited`] and [`MapBack`] say.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernels {
-    /// Runs a bottom-up level over a range of words; returns the number of vertices found. The last argument has room
-    /// for every vertex of the range.
-    pub(super) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> u64,
+    /// Runs a bottom-up level over a range of words; counts what it finds. The last argument has room for every
+    /// vertex of the range.
+    pub(super) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> Found,
     /// Builds words of the visited bitmap; returns the number of bits set.
     pub(super) visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64,
     /// Maps parents back; returns the number of vertices reached in the range of original vertices.

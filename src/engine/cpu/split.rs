@@ -107,7 +107,8 @@ impl CpuEngine<'_> {
 
     /// Runs the CPU's part of a bottom-up level: the vertices of `words`. [`CpuEngine::merge_words`] ends the level.
     pub(in crate::engine) fn bottom_up_part(&mut self, words: Range<usize>) -> (u64, u32) {
-        self.bottom_up_over(words)
+        let (found, threads) = self.bottom_up_over(words);
+        (found.vertices, threads)
     }
 
     /// Adds what a device found to the next frontier: vertices `found`, none twice, with `parents` (by vertex). Those that

@@ -4,7 +4,7 @@
 use std::{arch::x86_64::*, ops::Range};
 
 use super::{
-    super::bottom_up::{BottomUp, Probe, bottom_up},
+    super::bottom_up::{BottomUp, Found, Probe, bottom_up},
     Kernels, MapBack, Visited, scalar,
 };
 use crate::graph::Vertex;
@@ -71,7 +71,7 @@ impl Probe for Avx512 {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> u64 {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
     // SAFETY: the caller's promise, passed on.
     unsafe { bottom_up::<Avx512>(level, words, left) }
 }

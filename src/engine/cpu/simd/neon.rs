@@ -4,7 +4,7 @@
 use std::{arch::aarch64::*, ops::Range};
 
 use super::{
-    super::bottom_up::{BottomUp, Probe, bottom_up},
+    super::bottom_up::{BottomUp, Found, Probe, bottom_up},
     Kernels, MapBack, Visited, scalar,
 };
 use crate::graph::Vertex;
@@ -92,7 +92,7 @@ impl Probe for Neon {
 }
 
 #[target_feature(enable = "neon")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> u64 {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
     // SAFETY: the caller's promise, passed on.
     unsafe { bottom_up::<Neon>(level, words, left) }
 }

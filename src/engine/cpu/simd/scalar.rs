@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    super::bottom_up::{BottomUp, Probe, bottom_up},
+    super::bottom_up::{BottomUp, Found, Probe, bottom_up},
     Kernels, MapBack, Visited,
 };
 use crate::graph::{NONE, Vertex};
@@ -42,7 +42,7 @@ impl Probe for Scalar {
     }
 }
 
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> u64 {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
     // SAFETY: the caller's promise, passed on; plain code runs everywhere.
     unsafe { bottom_up::<Scalar>(level, words, left) }
 }

@@ -12,7 +12,10 @@ use std::{
 use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use proptest::prelude::*;
 
-use super::{super::bottom_up::BottomUp, Kernels, MapBack, Simd, Visited};
+use super::{
+    super::bottom_up::{BottomUp, Found},
+    Kernels, MapBack, Simd, Visited,
+};
 use crate::{
     graph::{NONE, Vertex},
     memory::{Plain, Shared, Slab},
@@ -103,12 +106,13 @@ struct State {
     offsets: Guarded<u32>,
     targets: Guarded<Vertex>,
     to_original: Guarded<Vertex>,
+    degrees: Guarded<u32>,
 }
 
 /// What a bottom-up level leaves behind.
 #[derive(Debug, PartialEq)]
 struct Level {
-    found: u64,
+    found: Found,
     parent: Vec<Vertex>,
     next: Vec<u64>,
 }
@@ -149,6 +153,10 @@ impl State {
             offsets: Guarded::new(&offsets),
             targets: Guarded::new(&lists.concat()),
             to_original: Guarded::new(to_original),
+            // Of no list's length, so that they can't be mistaken for it; sometimes nobody wants to know.
+            degrees: Guarded::new(
+                &(0..padded as u32 / 64).map(|word| 1000 + 7 * word).take(if columns == 1 { 0 } else { padded }).collect::<Vec<_>>(),
+            ),
         }
     }
 
@@ -157,7 +165,7 @@ impl State {
     }
 
     fn before(&self) -> Level {
-        Level { found: 0, parent: self.parent.to_vec(), next: vec![u64::from(UNTOUCHED); self.words()] }
+        Level { found: Found::default(), parent: self.parent.to_vec(), next: vec![u64::from(UNTOUCHED); self.words()] }
     }
 
     /// One level as its definition says it.
@@ -170,7 +178,8 @@ impl State {
                 if let Some(&hit) = list.iter().find(|&&w| self.visited[w as usize / 64] >> (w % 64) & 1 == 1) {
                     level.parent[v] = self.to_original.get(hit as usize).copied().unwrap_or(hit);
                     level.next[word] |= 1 << (v % 64);
-                    level.found += 1;
+                    level.found.vertices += 1;
+                    level.found.edges += u64::from(self.degrees.get(word).copied().unwrap_or(0));
                 }
             }
         }
@@ -188,6 +197,7 @@ impl State {
             originals: &self.originals,
             offsets: &self.offsets,
             targets: &self.targets,
+            degrees: &self.degrees,
             to_original: &self.to_original,
             none: (64 * self.words()) as Vertex,
         };
@@ -251,7 +261,7 @@ fn bottom_up_where_nobody_or_everybody_was_visited() {
     for columns in 0..5 {
         for (is_visited, next) in [(false, [0, 0, 0, !0 << 8]), (true, [!0; 4])] {
             let state = State::new(&lists, &vec![is_visited; vertices as usize], columns, &[]);
-            let wanted = Level { found: 0, parent: state.parent.to_vec(), next: next.to_vec() };
+            let wanted = Level { found: Found::default(), parent: state.parent.to_vec(), next: next.to_vec() };
             each_kind(|simd, kernels| assert_eq!(state.run(kernels, 0..4), wanted, "{simd}, all visited: {is_visited}"));
         }
     }

@@ -1,0 +1,70 @@
+//! TOML files that say which version of their schema they are of: board profiles, calibrations.
+
+use std::{fs, path::Path};
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::{DocumentError, Entry, Violation, document::Document};
+
+/// A kind of such files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// What it is called where nothing around says it.
+    pub name: &'static str,
+    /// What it is called after that.
+    pub short: &'static str,
+    /// The version that this build reads.
+    pub schema: u32,
+}
+
+impl Kind {
+    /// The text of the file at `path`.
+    ///
+    /// # Errors
+    /// [`DocumentError::Read`].
+    pub fn read(self, path: &Path) -> Result<String, DocumentError> {
+        fs::read_to_string(path).map_err(|source| DocumentError::Read { kind: self, file: path.display().to_string(), source })
+    }
+
+    /// Reads `text`, and lets `check` look at the values; `file` names it in errors.
+    ///
+    /// # Errors
+    /// [`DocumentError`] with the file, the line, the key and what would be right.
+    pub(crate) fn parse<T: DeserializeOwned>(
+        self,
+        text: &str,
+        file: &str,
+        check: impl FnOnce(&T, &Document<'_>) -> Result<(), Violation>,
+    ) -> Result<T, DocumentError> {
+        /// The only key that every version has.
+        #[derive(Deserialize)]
+        struct Version {
+            schema: Option<i64>,
+        }
+        let refused = |error| DocumentError::parse(text, file, &error);
+        let document = Document::parse(text).map_err(refused)?;
+        // Before the keys: those of another version may be other ones.
+        let Version { schema } = toml::from_str(text).map_err(refused)?;
+        if schema != Some(i64::from(self.schema)) {
+            return Err(DocumentError::Version { kind: self, file: file.to_owned(), line: document.line("schema"), found: schema });
+        }
+        let value: T = toml::from_str(text).map_err(refused)?;
+        check(&value, &document).map_err(|Violation { key, reason }| DocumentError::Check {
+            file: file.to_owned(),
+            line: document.line(&key),
+            key,
+            reason,
+        })?;
+        Ok(value)
+    }
+}
+
+/// Every key in `text` that has a value, in the order of the file, but those that speak of the file itself; `estimates` names those that
+/// nobody measured, and `file` the text in errors.
+///
+/// # Errors
+/// [`DocumentError::Parse`] where it is no TOML.
+pub(crate) fn entries(text: &str, file: &str, estimates: &[String]) -> Result<Vec<Entry>, DocumentError> {
+    let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error))?;
+    Ok(document.entries(estimates))
+}
