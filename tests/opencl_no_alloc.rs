@@ -80,7 +80,7 @@ fn allocates_nothing(search: &mut Search<'_>, roots: &[u32], what: &dyn std::fmt
 fn search(name: &str, device: &Arc<Device>) {
     let mut combinations = 0;
     // What is left has every launch and hand-over.
-    let few = is_slow(device) || searches::emulated();
+    let few = is_slow(device);
     if searches::emulated() {
         skipped(
             "opencl_no_alloc",

@@ -50,17 +50,20 @@ pub fn devices(test: &str, limits: Limits) -> Devices {
     if all.is_empty() && !found.is_empty() {
         skipped(test, "no usable OpenCL device");
     }
+    if emulated() && !all.is_empty() {
+        skipped(test, "in part: smaller graphs and fewer combinations, for this processor is emulated");
+    }
     Devices { all, _turn }
 }
 
-/// Oclgrind interprets kernels, thousands of times slower than a device runs them.
-pub fn is_slow(device: &Device) -> bool {
-    device.info().platform.to_lowercase().contains("oclgrind")
-}
-
-/// Whether the processor is emulated, and all of a test 10 to 50 times slower (`tests/arm/run`).
+/// Whether the processor is emulated, and all that a test does 10 to 50 times slower (`tests/arm/run`).
 pub fn emulated() -> bool {
     std::env::var_os("SOCBFS_TEST_EMULATED").is_some()
+}
+
+/// Oclgrind interprets kernels, thousands of times slower than a device runs them; under an emulator all devices are slow.
+pub fn is_slow(device: &Device) -> bool {
+    emulated() || device.info().platform.to_lowercase().contains("oclgrind")
 }
 
 /// rusticl compiles for the processor at every launch of a new kind, and is fast only then.
