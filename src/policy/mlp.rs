@@ -347,7 +347,6 @@ pub fn log_inputs(stats: &LevelStats) -> [f32; LOG_INPUTS] {
         Some(probes) if wants_sample(stats) => f64::from(probes),
         _ => estimated_probes(stats),
     };
-    let bottom_up = COSTS.word * (stats.vertices as f64 / 64.0) + (COSTS.vertex + COSTS.probe * probes) * stats.unvisited_vertices as f64;
     [
         log2(stats.vertices),
         log2(stats.arcs),
@@ -359,7 +358,7 @@ pub fn log_inputs(stats: &LevelStats) -> [f32; LOG_INPUTS] {
         log2((probes * stats.unvisited_vertices as f64) as u64),
         stats.hub_share,
         log2(stats.vertices / 64 + stats.unvisited_vertices),
-        log2(bottom_up as u64),
+        log2(COSTS.bottom_up(stats, probes) as u64),
     ]
 }
 

@@ -31,7 +31,7 @@ const SAMPLE: f64 = 1024.0;
 
 impl SampledCosts {
     /// A bottom-up level in which every unvisited vertex looks at `probes` neighbours on average.
-    fn bottom_up(&self, stats: &LevelStats, probes: f64) -> f64 {
+    pub(super) fn bottom_up(&self, stats: &LevelStats, probes: f64) -> f64 {
         let words = stats.vertices as f64 / 64.0;
         self.word * words + (self.vertex + self.probe * probes) * stats.unvisited_vertices as f64
     }
