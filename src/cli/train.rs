@@ -225,7 +225,7 @@ fn trained(network: &Mlp, on_device: bool, learn: &[&SearchSample], judged: &[Ju
         date: environment.time,
         command: environment.command,
         on_device,
-        graphs: names(learn).len(),
+        graphs: train::names(learn).len(),
         held_out: mean.graphs,
         accuracy: mean.accuracy,
         reduced_time: mean.reduced_time,
@@ -233,20 +233,12 @@ fn trained(network: &Mlp, on_device: bool, learn: &[&SearchSample], judged: &[Ju
     })
 }
 
-/// The graphs of these searches, each once.
-fn names<'s>(searches: &[&'s SearchSample]) -> Vec<&'s str> {
-    let mut names: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
 /// The graphs to judge by.
 fn held_out(arguments: &TrainArgs, searches: &[&SearchSample]) -> Vec<String> {
     if !arguments.held_out.is_empty() {
         return arguments.held_out.iter().map(|path| path.display().to_string()).collect();
     }
-    train::every_fifth(&names(searches), arguments.seed).into_iter().map(str::to_owned).collect()
+    train::every_fifth(&train::names(searches), arguments.seed).into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(feature = "train")]
@@ -338,7 +330,7 @@ fn written(network: &Mlp, records: &RecordsFile, learn: &[&SearchSample], judged
         records.machine(),
         levels(learn),
         learn.len(),
-        names(learn).len(),
+        train::names(learn).len(),
     );
     if let Some(judgement) = judged.iter().find(|judgement| judgement.policy == name) {
         let Mean { graphs, accuracy, reduced_time } = judgement.mean;

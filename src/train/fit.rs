@@ -60,7 +60,7 @@ const LOOK: usize = 50;
 /// # Errors
 /// [`FitError`].
 pub fn fit(form: Form, searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Mlp, FitError> {
-    let graphs = names(searches).len();
+    let graphs = super::names(searches).len();
     if graphs < 5 {
         return Err(FitError::TooFewGraphs(graphs));
     }
@@ -117,16 +117,9 @@ fn mean(searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)
     Ok(all)
 }
 
-fn names<'s>(searches: &[&'s SearchSample]) -> Vec<&'s str> {
-    let mut names: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
 /// Searches to learn from, and those of every fifth graph, drawn by `seed`.
 fn split<'s>(searches: &[&'s SearchSample], seed: u64) -> (Vec<&'s SearchSample>, Vec<&'s SearchSample>) {
-    let chosen = super::every_fifth(&names(searches), seed);
+    let chosen = super::every_fifth(&super::names(searches), seed);
     searches.iter().partition(|search| !chosen.contains(&search.graph.as_str()))
 }
 

@@ -291,6 +291,14 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>
     Ok((machine, searches, complete))
 }
 
+/// The graphs of these searches, each once, by name.
+pub fn names<'s>(searches: &[&'s SearchSample]) -> Vec<&'s str> {
+    let mut names: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
