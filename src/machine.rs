@@ -52,18 +52,30 @@ pub(crate) fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The bytes of a field of /proc/meminfo below `root`, such as "MemTotal".
-pub(crate) fn memory(root: &Path, field: &str) -> Option<u64> {
-    let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
-    let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
-    value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+/// A file of lines `field: value`, read once.
+pub(crate) struct Fields(String);
+
+impl Fields {
+    /// The first value of a field. An empty one is none.
+    pub(crate) fn get(&self, field: &str) -> Option<&str> {
+        let (_, value) = self.0.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == field)?;
+        Some(value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// The bytes of a field that is given in kB.
+    pub(crate) fn bytes(&self, field: &str) -> Option<u64> {
+        self.get(field)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    }
 }
 
-/// The first value of a field of /proc/cpuinfo below `root`, such as "model name". An empty one is none.
-pub(crate) fn processor(root: &Path, field: &str) -> Option<String> {
-    let text = fs::read_to_string(root.join("proc/cpuinfo")).ok()?;
-    let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == field)?;
-    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+/// /proc/meminfo below `root`, with fields such as "MemTotal".
+pub(crate) fn memory(root: &Path) -> Fields {
+    Fields(fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default())
+}
+
+/// /proc/cpuinfo below `root`, with fields such as "model name". (Its values are those of the first CPU that has them.)
+pub(crate) fn processor(root: &Path) -> Fields {
+    Fields(fs::read_to_string(root.join("proc/cpuinfo")).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -109,13 +121,14 @@ mod tests {
     #[test]
     fn fields_of_memory_and_processor() {
         let root = tempfile::tempdir().unwrap();
-        assert_eq!((memory(root.path(), "MemTotal"), processor(root.path(), "model name")), (None, None));
+        assert_eq!((memory(root.path()).bytes("MemTotal"), processor(root.path()).get("model name")), (None, None));
         fs::create_dir(root.path().join("proc")).unwrap();
         fs::write(root.path().join("proc/meminfo"), "MemTotalX: 1 kB\nMemTotal:    2048 kB\nHugePages_Total:  3\nMemFree: x kB\n").unwrap();
         fs::write(root.path().join("proc/cpuinfo"), "processor\t: 0\nmodel name\t: A: B \nmodel name\t: C\nHardware\t:\n").unwrap();
-        let bytes = |field| memory(root.path(), field);
+        let (memory, processor) = (memory(root.path()), processor(root.path()));
+        let bytes = |field| memory.bytes(field);
         assert_eq!((bytes("MemTotal"), bytes("HugePages_Total"), bytes("MemFree"), bytes("Mem")), (Some(2 << 20), None, None, None));
-        let field = |name| processor(root.path(), name);
-        assert_eq!((field("model name").as_deref(), field("Hardware"), field("model")), (Some("A: B"), None, None));
+        let field = |name| processor.get(name);
+        assert_eq!((field("model name"), field("Hardware"), field("model")), (Some("A: B"), None, None));
     }
 }

@@ -127,7 +127,7 @@ impl Environment {
             command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             build: Build::THIS,
             cpu: cpu(root),
-            memory_bytes: machine::memory(root, "MemTotal"),
+            memory_bytes: machine::memory(root).bytes("MemTotal"),
             system: system(root),
             load: line(&root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse().ok()),
             temperatures: temperatures(root),
@@ -169,7 +169,8 @@ fn cpu(root: &Path) -> Cpu {
 
 /// x86 and newer ARM kernels name the model; boards name themselves in the device tree.
 fn model(root: &Path) -> Option<String> {
-    let field = |name: &str| processor(root, name);
+    let processor = processor(root);
+    let field = |name: &str| processor.get(name).map(str::to_owned);
     let board = line(&root.join("proc/device-tree/model")).or_else(|| field("Hardware"));
     let part = || Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
     match (field("model name").or_else(part), board) {

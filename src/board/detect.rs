@@ -96,7 +96,7 @@ impl Evidence {
             dmi_vendor: dmi("sys_vendor"),
             dmi_product: dmi("product_name"),
             dmi_board: dmi("board_name"),
-            cpu_model: processor(root, "model name"),
+            cpu_model: processor(root).get("model name").map(str::to_owned),
         }
     }
 

@@ -112,7 +112,7 @@ fn board(text: &mut String, root: &Path, detection: &Detection, rest: Option<&Re
             set(text, key, quoted(value), source);
         }
     }
-    if let Some(bytes) = machine::memory(root, "MemTotal").filter(|&bytes| bytes > 0) {
+    if let Some(bytes) = machine::memory(root).bytes("MemTotal").filter(|&bytes| bytes > 0) {
         set(text, "memory_bytes", bytes, "MemTotal of /proc/meminfo: what the kernel has, less than what is fitted");
     }
 }

@@ -28,7 +28,7 @@ const WHO: &str = "top -b -n 1 | head -20    # shows the programs to end";
 
 fn free(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "memory";
-    let (Some(free), Some(total)) = (available_bytes_below(subject.root), machine::memory(subject.root, "MemTotal")) else {
+    let (Some(free), Some(total)) = (available_bytes_below(subject.root), machine::memory(subject.root).bytes("MemTotal")) else {
         return Finding::unknown(CHECK, "the system does not say how much is free (no MemAvailable in proc/meminfo)");
     };
     let shown = format!("{} of {} are free", bytes(free), bytes(total));
@@ -45,7 +45,8 @@ fn free(subject: &Subject<'_>) -> Finding {
 
 fn swap(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "swap";
-    let field = |name: &str| machine::memory(subject.root, name);
+    let memory = machine::memory(subject.root);
+    let field = |name: &str| memory.bytes(name);
     let (Some(total), Some(free), Some(memory)) = (field("SwapTotal"), field("SwapFree"), field("MemTotal")) else {
         return Finding::unknown(CHECK, "the system does not say (no SwapTotal in proc/meminfo)");
     };

@@ -12,7 +12,7 @@ pub fn available_bytes() -> Option<u64> {
 
 /// As [`available_bytes`], of the machine whose files are below `root`.
 pub fn available_bytes_below(root: &Path) -> Option<u64> {
-    let system = machine::memory(root, "MemAvailable")?;
+    let system = machine::memory(root).bytes("MemAvailable")?;
     let live_32_bit = cfg!(target_pointer_width = "32") && root == Path::new("/");
     let addresses = if live_32_bit { addresses_left() } else { u64::MAX };
     Some(group_bytes(root).map_or(system, |group| group.min(system)).min(addresses))
