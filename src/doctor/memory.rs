@@ -3,8 +3,8 @@
 use super::{Finding, Subject};
 use crate::{
     bench::kronecker_bytes,
-    machine::{self, chosen},
-    memory::available_bytes_below,
+    machine::{self, Fields, chosen},
+    memory::available_of,
     report::numbers::bytes,
 };
 
@@ -21,15 +21,19 @@ const LEAST: u64 = 24 << 20;
 const EDGE_FACTOR: u64 = 16;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    vec![free(subject), swap(subject), huge_pages(subject)]
+    let memory = machine::memory(subject.root);
+    vec![free(subject, &memory), swap(&memory), huge_pages(subject)]
 }
 
 const WHO: &str = "top -b -n 1 | head -20    # shows the programs to end";
 
-fn free(subject: &Subject<'_>) -> Finding {
+fn free(subject: &Subject<'_>, memory: &Fields) -> Finding {
     const CHECK: &str = "memory";
-    let (Some(free), Some(total)) = (available_bytes_below(subject.root), machine::memory(subject.root).bytes("MemTotal")) else {
-        return Finding::unknown(CHECK, "the system does not say how much is free (no MemAvailable in proc/meminfo)");
+    let (Some(free), Some(total)) = (available_of(memory, subject.root), memory.bytes("MemTotal")) else {
+        return Finding::unknown(
+            CHECK,
+            "the system does not say how much is free (no MemTotal, or neither MemAvailable nor MemFree, in proc/meminfo)",
+        );
     };
     let shown = format!("{} of {} are free", bytes(free), bytes(total));
     if free < LEAST {
@@ -43,9 +47,8 @@ fn free(subject: &Subject<'_>) -> Finding {
     Finding::ok(CHECK, shown)
 }
 
-fn swap(subject: &Subject<'_>) -> Finding {
+fn swap(memory: &Fields) -> Finding {
     const CHECK: &str = "swap";
-    let memory = machine::memory(subject.root);
     let field = |name: &str| memory.bytes(name);
     let (Some(total), Some(free), Some(memory)) = (field("SwapTotal"), field("SwapFree"), field("MemTotal")) else {
         return Finding::unknown(CHECK, "the system does not say (no SwapTotal in proc/meminfo)");
@@ -97,6 +100,16 @@ mod tests {
         let findings = found(20_000, 1_000_000);
         assert_eq!(of(&findings, "memory").verdict, Verdict::Problem);
         assert!(of(&findings, "memory").cure.is_some());
+    }
+
+    #[test]
+    fn an_old_kernel_says_what_fits_as_well() {
+        let text = "MemTotal: 2000000 kB\nMemFree: 500000 kB\nBuffers: 100000 kB\nCached: 900000 kB\n";
+        let findings = Machine::new(&[("proc/meminfo", text)]).check(check, |_| ());
+        assert_eq!(of(&findings, "memory").reason, "1.4 GiB of 1.9 GiB are free: Kronecker graphs up to scale 21 fit");
+        let findings = Machine::new(&[("proc/meminfo", "MemTotal: 2000000 kB\n")]).check(check, |_| ());
+        let finding = of(&findings, "memory");
+        assert!(finding.verdict == Verdict::Unknown && finding.reason.contains("MemFree"), "{finding:?}");
     }
 
     #[test]

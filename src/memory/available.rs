@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use crate::machine::{self, number};
+use crate::machine::{self, Fields, number};
 
-/// Memory the system could give this process without swapping, in bytes (`None` where it does not say): not more than its control group
+/// Memory the system could give this process without swapping, in bytes (`None` where nothing says it): not more than its control group
 /// may still take, and of a 32-bit process not more than it has addresses left.
 pub fn available_bytes() -> Option<u64> {
     available_bytes_below(Path::new("/"))
@@ -12,10 +12,29 @@ pub fn available_bytes() -> Option<u64> {
 
 /// As [`available_bytes`], of the machine whose files are below `root`.
 pub fn available_bytes_below(root: &Path) -> Option<u64> {
-    let system = machine::memory(root).bytes("MemAvailable")?;
+    available_of(&machine::memory(root), root)
+}
+
+/// As [`available_bytes_below`], where /proc/meminfo below `root` has been read already.
+pub(crate) fn available_of(memory: &Fields, root: &Path) -> Option<u64> {
     let live_32_bit = cfg!(target_pointer_width = "32") && root == Path::new("/");
-    let addresses = if live_32_bit { addresses_left() } else { u64::MAX };
-    Some(group_bytes(root).map_or(system, |group| group.min(system)).min(addresses))
+    least([system_bytes(memory), group_bytes(root), live_32_bit.then(addresses_left)])
+}
+
+/// The tightest of the bounds that are known.
+fn least(bounds: [Option<u64>; 3]) -> Option<u64> {
+    bounds.into_iter().flatten().min()
+}
+
+/// What the system has for all programs, without swapping. Linux says it since 3.14; before, it is what is free, and what holds copies of
+/// files, as `free` counted it. Shared memory is counted among those copies, but only swapping frees it.
+fn system_bytes(memory: &Fields) -> Option<u64> {
+    let of_older_kernels = || {
+        let cached = |field| memory.bytes(field).unwrap_or(0);
+        let copies = cached("Buffers").saturating_add(cached("Cached")).saturating_sub(cached("Shmem"));
+        Some(memory.bytes("MemFree")?.saturating_add(copies))
+    };
+    memory.bytes("MemAvailable").or_else(of_older_kernels)
 }
 
 /// Of 32-bit addresses: those of processes, which most 32-bit kernels give 3 GiB, less those in use.
@@ -112,6 +131,29 @@ mod tests {
         assert_eq!(available_bytes_below(machine(&[MEMINFO]).path()), Some(1 << 20));
         assert_eq!(available_bytes_below(machine(&[]).path()), None);
         assert!(available_bytes().is_some_and(|bytes| bytes > 0));
+    }
+
+    /// Of an Odroid-XU3 with Linux 3.10.
+    const OLD_MEMINFO: (&str, &str) =
+        ("proc/meminfo", "MemTotal: 2041344 kB\nMemFree: 1024 kB\nBuffers: 512 kB\nCached: 2048 kB\nSwapCached: 9 kB\nShmem: 1536 kB\n");
+
+    #[test]
+    fn a_kernel_that_does_not_sum_it_up_is_summed_up_for() {
+        assert_eq!(available_bytes_below(machine(&[OLD_MEMINFO]).path()), Some(2 << 20));
+        let of = |text: &str| available_bytes_below(machine(&[("proc/meminfo", text)]).path());
+        assert_eq!(of("MemFree: 7 kB\n"), Some(7 << 10));
+        assert_eq!(of("MemFree: 7 kB\nCached: 1 kB\nShmem: 2 kB\n"), Some(7 << 10));
+        assert_eq!(of("MemTotal: 7 kB\nCached: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn a_bound_counts_whatever_else_is_known() {
+        let group = [("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "500000\n"), ("sys/fs/cgroup/memory.current", "0\n")];
+        assert_eq!(available_bytes_below(machine(&group).path()), Some(500_000));
+        assert_eq!(available_bytes_below(machine(&[&[OLD_MEMINFO][..], &group].concat()).path()), Some(500_000));
+        assert_eq!(least([None, None, Some(3)]), Some(3));
+        assert_eq!(least([Some(1), None, Some(3)]), Some(1));
+        assert_eq!(least([None; 3]), None);
     }
 
     #[test]
