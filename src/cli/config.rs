@@ -45,8 +45,9 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "KIND", env = "SOCBFS_SIMD", hide_env_values = true)]
     simd: Option<Simd>,
 
-    /// OpenCL device: auto (a GPU, if there is one and the policy can use it), cpu (none), gpu, a part of a device's or platform's
-    /// name, or two such parts between a comma [default: auto]
+    /// OpenCL device: auto (a GPU, if there is one and the policy can use it), cpu (none), gpu, a name or a part of a device's or
+    /// platform's (of several the largest; NAME#2: the second in the list of `socbfs devices`), or two such with a comma between
+    /// [default: auto]
     #[arg(long, value_name = "DEVICE", env = "SOCBFS_DEVICE", hide_env_values = true)]
     device: Option<DeviceChoice>,
 

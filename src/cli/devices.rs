@@ -14,8 +14,9 @@ Examples:
   socbfs devices
   socbfs devices --quick --json | jq '.platforms[].devices[].name'
 
-A device is chosen by a part of its name or of its platform's. No OpenCL is no
-error: searches run on the CPU then.";
+--device NAME chooses one by its name, or by a part of it or of its platform's; of
+several it takes the largest, and NAME#2 the second in this list. No OpenCL is
+no error: searches run on the CPU then.";
 
 /// Show the OpenCL devices, and what it costs to hand memory to them and back
 #[derive(Debug, Args)]

@@ -25,6 +25,7 @@ use super::{
 use crate::{
     board,
     doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine},
+    opencl::exact_choices,
 };
 
 const EXAMPLES: &str = "\
@@ -144,13 +145,20 @@ fn opencl() -> OpenClProbe {
         Some(problem) => return OpenClProbe::Nothing(problem),
         None => {}
     }
+    tried_all(listed.platforms, search_on)
+}
+
+/// Tries every device that can be used with `search`, which is given what `--device` takes for it.
+fn tried_all(platforms: Vec<ListedPlatform>, search: impl Fn(&str) -> Option<String>) -> OpenClProbe {
+    let names: Vec<&str> = platforms.iter().flat_map(|platform| &platform.devices).map(|device| &*device.name).collect();
+    let mut choices = exact_choices(&names).into_iter();
     let mut problems = Vec::new();
     let mut devices = Vec::new();
-    for platform in listed.platforms {
+    for platform in platforms {
         problems.extend(platform.problem.map(|problem| format!("{}: {problem}", platform.name)));
-        for device in platform.devices {
-            let problem = device.unusable.or(device.problem).or_else(|| search_on(&device.name));
-            devices.push(DeviceProbe { name: device.name, platform: platform.name.clone(), gpu: device.kind == "gpu", problem });
+        for (device, name) in platform.devices.into_iter().zip(&mut choices) {
+            let problem = device.unusable.or(device.problem).or_else(|| search(&name));
+            devices.push(DeviceProbe { name, platform: platform.name.clone(), gpu: device.kind == "gpu", problem });
         }
     }
     if devices.is_empty() {
@@ -246,6 +254,8 @@ fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -255,5 +265,30 @@ mod tests {
         assert_eq!(ending(exit(1), "abort\nlast words\n"), "last words");
         assert_eq!(ending(exit(3), ""), "exit code 3");
         assert_eq!(ending(ExitStatus::from_raw(11), "error: x\n"), "killed by signal 11");
+    }
+
+    #[test]
+    fn of_two_devices_of_one_name_each_is_tried() {
+        // As an Odroid-XU4 shows its GPU; the third can't be used, and is not tried.
+        let listed = r#"{"problem": null, "platforms": [
+            {"name": "Other", "problem": null, "devices": [{"name": "Mali-T628 MP6", "kind": "gpu", "unusable": null, "problem": null}]},
+            {"name": "ARM Platform", "problem": null, "devices": [
+                {"name": "Mali-T628", "kind": "gpu", "unusable": null, "problem": null},
+                {"name": "Mali-T628", "kind": "gpu", "unusable": null, "problem": null},
+                {"name": "Mali-T628", "kind": "gpu", "unusable": "no compiler", "problem": null}]}]}"#;
+        let listed: Listed = serde_json::from_str(listed).unwrap();
+        let tried = RefCell::new(Vec::new());
+        let probe = tried_all(listed.platforms, |device| {
+            tried.borrow_mut().push(device.to_owned());
+            (device == "Mali-T628#2").then(|| "it hangs".to_owned())
+        });
+        assert_eq!(tried.into_inner(), ["Mali-T628 MP6", "Mali-T628#1", "Mali-T628#2"]);
+        let OpenClProbe::Devices(devices) = probe else { panic!("{probe:?}") };
+        let problems: Vec<(&str, Option<&str>)> = devices.iter().map(|device| (&*device.name, device.problem.as_deref())).collect();
+        assert_eq!(
+            problems,
+            [("Mali-T628 MP6", None), ("Mali-T628#1", None), ("Mali-T628#2", Some("it hangs")), ("Mali-T628#3", Some("no compiler"))]
+        );
+        assert!(devices.iter().all(|device| device.gpu) && devices[0].platform == "Other" && devices[3].platform == "ARM Platform");
     }
 }

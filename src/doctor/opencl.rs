@@ -36,7 +36,7 @@ pub enum OpenClProbe {
 /// An OpenCL device that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceProbe {
-    /// Its name.
+    /// What `--device` takes for it and for no other: its name, and its number where others have the same.
     pub name: String,
     /// Its platform.
     pub platform: String,

@@ -17,7 +17,9 @@ pub enum DeviceChoice {
     Cpu,
     /// The GPU with the most compute units, else any OpenCL device.
     Gpu,
-    /// For each name one device: a part of its name, else of its platform's, in any case. A name that stands twice means two devices.
+    /// For each name one device: its name, else a part of it, else of its platform's, in any case; of several the one with the most
+    /// compute units. A name that stands twice means two devices. `NAME#2` is the second that NAME fits, in the order of
+    /// [`devices`](super::devices), where a name that fits in full leaves out those it is only a part of; `#2` is the second of all.
     Named(Vec<String>),
 }
 
@@ -30,7 +32,7 @@ impl FromStr for DeviceChoice {
             "auto" | "" => Self::Auto,
             "cpu" => Self::Cpu,
             "gpu" => Self::Gpu,
-            _ => Self::Named(text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()),
+            _ => Self::Named(pieces(text).map(str::to_owned).collect()),
         })
     }
 }
@@ -63,8 +65,13 @@ pub fn choose(devices: &[DeviceInfo], choice: &DeviceChoice) -> Result<Vec<Devic
         DeviceChoice::Named(names) if names.is_empty() => return Err(nothing_fits(devices, ",")),
         DeviceChoice::Named(names) => {
             let mut chosen = Vec::with_capacity(names.len());
-            for name in names {
-                chosen.push(named(devices, name, &chosen)?);
+            let mut rest = &names[..];
+            while !rest.is_empty() {
+                // A device's own name may have commas in it, as Mesa's do: "llvmpipe (LLVM 15.0.6, 256 bits)".
+                let pieces = (2..=rest.len()).rev().find(|&pieces| is_whole_name(devices, &rest[..pieces].join(","))).unwrap_or(1);
+                let (name, others) = rest.split_at(pieces);
+                chosen.push(named(devices, &name.join(","), &chosen)?);
+                rest = others;
             }
             chosen
         }
@@ -77,25 +84,90 @@ fn largest<'a>(devices: impl Iterator<Item = (usize, &'a DeviceInfo)>) -> Option
     devices.max_by_key(|&(index, device)| (device.compute_units, usize::MAX - index)).map(|(index, _)| index)
 }
 
-fn named(devices: &[DeviceInfo], name: &str, taken: &[usize]) -> Result<usize, OpenClError> {
-    let wanted = name.to_lowercase();
-    let free = || devices.iter().enumerate().filter(|(index, _)| !taken.contains(index));
-    // A platform's name is second choice: "pocl" may stand in the one, "Portable Computing Language" in the other.
-    let by_device = |device: &DeviceInfo| device.name.to_lowercase().contains(&wanted);
-    let by_platform =
-        |device: &DeviceInfo| [&device.platform, &device.platform_version].into_iter().any(|text| text.to_lowercase().contains(&wanted));
-    let good = |device: &DeviceInfo| device.unusable.is_none();
-    let fits = largest(free().filter(|(_, device)| good(device) && by_device(device)))
-        .or_else(|| largest(free().filter(|(_, device)| good(device) && by_platform(device))));
-    match fits {
-        Some(index) => Ok(index),
-        None => match free().find(|(_, device)| by_device(device) || by_platform(device)) {
-            Some((_, device)) => {
-                Err(OpenClError::Unusable { device: device.name.clone(), reason: device.unusable.clone().unwrap_or_default() })
-            }
-            None => Err(nothing_fits(devices, name)),
-        },
+/// Whether a device fits a name (in the form that [`normal`] gives it).
+type Fits = fn(&DeviceInfo, &str) -> bool;
+
+fn in_full(device: &DeviceInfo, name: &str) -> bool {
+    normal(&device.name) == name
+}
+
+fn by_device(device: &DeviceInfo, part: &str) -> bool {
+    normal(&device.name).contains(part)
+}
+
+/// Second choice: "pocl" may stand in the device's name, "Portable Computing Language" in the platform's.
+fn by_platform(device: &DeviceInfo, part: &str) -> bool {
+    [&device.platform, &device.platform_version].into_iter().any(|text| normal(text).contains(part))
+}
+
+/// A name as it is compared: in small letters, and as what stands between commas is read.
+fn normal(name: &str) -> String {
+    pieces(name).collect::<Vec<_>>().join(",").to_lowercase()
+}
+
+/// What stands between commas.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|piece| !piece.is_empty())
+}
+
+/// NAME and N - 1 of `NAME#N`.
+fn numbered(text: &str) -> Option<(&str, usize)> {
+    let (name, number) = text.rsplit_once('#')?;
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
     }
+    Some((name.trim_end(), number.parse::<usize>().ok()?.checked_sub(1)?))
+}
+
+fn is_whole_name(devices: &[DeviceInfo], text: &str) -> bool {
+    let text = normal(text);
+    let names = [Some(&*text), numbered(&text).map(|(name, _)| name)];
+    names.into_iter().flatten().any(|name| devices.iter().any(|device| in_full(device, name)))
+}
+
+/// How [`DeviceChoice`] names each of the devices of these `names` (all there are, in the order of [`devices`](super::devices)), so that it
+/// means this one and no other: by its name, and its number among those of the same name.
+pub fn exact_choices(names: &[&str]) -> Vec<String> {
+    let normal: Vec<String> = names.iter().map(|name| normal(name)).collect();
+    let exact = |(index, name): (usize, &&str)| {
+        let same = |among: &[String]| among.iter().filter(|other| **other == normal[index]).count();
+        // A name that is a word of its own here, or ends as a number does, is read as a name where a number follows it.
+        let Ok(read) = name.parse::<DeviceChoice>();
+        let plain = matches!(read, DeviceChoice::Named(pieces) if !pieces.is_empty()) && numbered(&normal[index]).is_none();
+        if plain && same(&normal) == 1 { (*name).to_owned() } else { format!("{name}#{}", same(&normal[..=index])) }
+    };
+    names.iter().enumerate().map(exact).collect()
+}
+
+fn named(devices: &[DeviceInfo], text: &str, taken: &[usize]) -> Result<usize, OpenClError> {
+    let wanted = normal(text);
+    let all = |fits: Fits, name: &str| -> Vec<usize> {
+        devices.iter().enumerate().filter(|(_, device)| fits(device, name)).map(|(index, _)| index).collect()
+    };
+    let unusable = |index: usize| {
+        let DeviceInfo { name, unusable, .. } = &devices[index];
+        OpenClError::Unusable { device: name.clone(), reason: unusable.clone().unwrap_or_default() }
+    };
+    let by_number = numbered(&wanted).and_then(|(name, number)| {
+        let fitting = [in_full, by_device, by_platform].map(|fits: Fits| all(fits, name)).into_iter().find(|found| !found.is_empty());
+        fitting?.get(number).copied()
+    });
+    match by_number {
+        Some(index) if taken.contains(&index) => return Err(nothing_fits(devices, text)),
+        Some(index) if devices[index].unusable.is_some() => return Err(unusable(index)),
+        Some(index) => return Ok(index),
+        // The number may be a part of a name.
+        None => {}
+    }
+    let free = |fits: Fits| -> Vec<usize> { all(fits, &wanted).into_iter().filter(|index| !taken.contains(index)).collect() };
+    let whole = free(in_full);
+    let fitting = if whole.is_empty() { vec![free(by_device), free(by_platform)] } else { vec![whole] };
+    let good =
+        |found: &Vec<usize>| largest(found.iter().map(|&index| (index, &devices[index])).filter(|(_, device)| device.unusable.is_none()));
+    fitting.iter().find_map(good).ok_or_else(|| match fitting.iter().flatten().next() {
+        Some(&index) => unusable(index),
+        None => nothing_fits(devices, text),
+    })
 }
 
 fn nothing_fits(devices: &[DeviceInfo], wanted: &str) -> OpenClError {
@@ -151,8 +223,69 @@ mod tests {
     }
 
     #[test]
+    fn a_number_chooses_among_devices_of_one_name_or_platform() {
+        assert_eq!(units(&board(), "Mali-T628"), [4]);
+        assert_eq!(units(&board(), "Mali-T628#1"), [2]);
+        assert_eq!(units(&board(), "mali#2"), [4]);
+        assert_eq!(units(&board(), "mali#2, mali#1"), [4, 2]);
+        assert_eq!(units(&board(), "arm platform#1"), [2]);
+        assert_eq!(units(&board(), "mali#1,mali"), [2, 4]);
+        assert_eq!(units(&board(), "#1,#3"), [8, 4]);
+        for nobody in ["mali#3", "mali#0", "mali#", "mali#+1", "mali#2,mali#2", "#9", "adreno#1"] {
+            let error = choose(&board(), &nobody.parse().unwrap()).unwrap_err();
+            assert!(matches!(error, OpenClError::NoMatch { .. }), "{nobody}: {error}");
+        }
+        let error = choose(&board(), &"#4".parse().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("no compiler"), "{error}");
+    }
+
+    #[test]
+    fn a_name_in_full_wins_over_a_part_of_a_longer_one() {
+        let gpu = |name: &str, units| invented("Platform", name, DeviceKind::Gpu, units);
+        let devices = [gpu("Mali-G52 r1", 6), gpu("Mali-G52", 2), gpu("Mali-G52 MC2", 4)];
+        assert_eq!(units(&devices, "mali-g52"), [2]);
+        assert_eq!(units(&devices, "mali-g52,mali-g52"), [2, 6]);
+        assert_eq!(units(&devices, "mali"), [6]);
+        assert_eq!(units(&devices, "mali#3"), [4]);
+        // It is the one that is meant, even where it can't be used.
+        let broken = [gpu("Mali-G52 r1", 6), DeviceInfo { unusable: Some("no compiler".into()), ..gpu("Mali-G52", 2) }];
+        assert!(matches!(choose(&broken, &"Mali-G52".parse().unwrap()), Err(OpenClError::Unusable { .. })));
+    }
+
+    #[test]
+    fn every_device_can_be_named_so_that_no_other_is_meant() {
+        let names = [
+            "Mali-T628",
+            "Mali-T628",
+            "MALI-T628",
+            "Mali-T628 MP6",
+            "Mali",
+            "llvmpipe (LLVM 15.0.6, 256 bits)",
+            "llvmpipe (LLVM 15.0.6",
+            "256 bits)",
+            "GPU",
+            "cpu",
+            "card#1",
+            "card",
+            "card",
+            "",
+            ",",
+        ];
+        let devices: Vec<DeviceInfo> = (1..).zip(names).map(|(units, name)| invented("Platform", name, DeviceKind::Gpu, units)).collect();
+        let choices = exact_choices(&names);
+        for (index, choice) in choices.iter().enumerate() {
+            assert_eq!(units(&devices, choice), [index as u32 + 1], "{choice:?} of {choices:?}");
+        }
+        assert_eq!(
+            choices[..6],
+            ["Mali-T628#1", "Mali-T628#2", "MALI-T628#3", "Mali-T628 MP6", "Mali", "llvmpipe (LLVM 15.0.6, 256 bits)"]
+        );
+        assert_eq!(units(&devices, "card,llvmpipe (llvm 15.0.6,256 bits),mali"), [13, 6, 5]);
+    }
+
+    #[test]
     fn choices_are_written_as_they_are_read() {
-        for text in ["auto", "cpu", "gpu", "mali", "Mali,pthread"] {
+        for text in ["auto", "cpu", "gpu", "mali", "Mali,pthread", "mali#2,mali#1"] {
             assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
         }
     }

@@ -23,7 +23,7 @@ mod plain;
 mod program;
 
 pub use buffer::{Buffer, HostBuffer};
-pub use choice::{DeviceChoice, choose};
+pub use choice::{DeviceChoice, choose, exact_choices};
 pub use device::{Device, Limits};
 pub use error::{
     ARGUMENT_FREED, DeviceError, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE, OUT_OF_RANGE, OpenClError,
