@@ -1,6 +1,9 @@
 //! Why a sensor can't be used, with what cures it.
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::channel::Lost;
 
@@ -99,8 +102,14 @@ impl Unusable {
     }
 }
 
-/// Where the udev rule of this crate goes.
-pub(crate) const UDEV_RULE: &str = "/etc/udev/rules.d/99-socbfs-power.rules";
+/// The udev rule of this crate.
+const UDEV_RULE: &str = include_str!("../99-socbfs-power.rules");
+
+/// Its name.
+const UDEV_NAME: &str = "99-socbfs-power.rules";
+
+/// Where udev looks for rules, below the root; the first is the administrator's own.
+const UDEV_FOLDERS: [&str; 3] = ["etc/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d"];
 
 /// The commands that let others than root read `path`.
 fn permission_cure(path: &Path) -> String {
@@ -109,13 +118,41 @@ fn permission_cure(path: &Path) -> String {
     if text.starts_with("/dev/tty") {
         return "sudo usermod -a -G dialout $USER, then log in again".to_owned();
     }
-    let lasting = format!(
-        "`sudo cp power/99-socbfs-power.rules {UDEV_RULE} && sudo udevadm control --reload && sudo udevadm trigger --action=add` lasts"
-    );
-    if text.starts_with("/dev/") {
-        return format!("`sudo chmod a+rw {text}` until it is plugged in again; {lasting}");
+    let at_once = if text.starts_with("/dev/") {
+        format!("`sudo chmod a+rw {text}` until it is plugged in again")
+    } else {
+        format!("`sudo chmod a+r {text}` until the next boot")
+    };
+    match root_and_subsystem(path) {
+        Some((root, subsystem)) => format!("{at_once}; `{}` lasts", lasting_cure(&root, subsystem)),
+        None => at_once,
     }
-    format!("`sudo chmod a+r {text}` until the next boot; {lasting}")
+}
+
+/// The root of the tree that `path` is in, and the subsystem by which udev knows it; `None` where the rule does not concern it.
+fn root_and_subsystem(path: &Path) -> Option<(PathBuf, &'static str)> {
+    let names: Vec<_> = path.components().collect();
+    let last = |wanted: &str| names.iter().rposition(|name| name.as_os_str() == wanted);
+    let usbtmc = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("usbtmc"));
+    let (end, subsystem) = match (last("sys"), last("dev")) {
+        (Some(sys), _) if last("powercap").is_some_and(|powercap| powercap > sys) => (sys, "powercap"),
+        (_, Some(dev)) if usbtmc => (dev, "usbmisc"),
+        _ => return None,
+    };
+    Some((names[..end].iter().collect(), subsystem))
+}
+
+/// The commands after which udev opens the files of `subsystem` at every boot. Where the rule is there already, as a package brings it,
+/// it only has not been applied since.
+fn lasting_cure(root: &Path, subsystem: &str) -> String {
+    let trigger = format!("sudo udevadm trigger --action=add --subsystem-match={subsystem}");
+    if UDEV_FOLDERS.iter().any(|folder| root.join(folder).join(UDEV_NAME).exists()) {
+        return trigger;
+    }
+    // Whoever has the program alone has no file to copy.
+    let lines = UDEV_RULE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let lines = lines.map(|line| format!(" '{line}'")).collect::<String>();
+    format!("printf '%s\\n'{lines} | sudo tee /{}/{UDEV_NAME} && sudo udevadm control --reload && {trigger}", UDEV_FOLDERS[0])
 }
 
 #[cfg(test)]
@@ -131,6 +168,46 @@ mod tests {
         assert!(error.to_string().contains("may not be read"), "{error}");
         assert!(Unusable::io(Path::new("/dev/ttyUSB0"), &io::ErrorKind::PermissionDenied.into()).cure().unwrap().contains("dialout"));
         assert!(Unusable::io(Path::new("/dev/usbtmc0"), &io::ErrorKind::PermissionDenied.into()).cure().unwrap().contains("a+rw"));
+    }
+
+    #[test]
+    fn the_cure_that_lasts_names_no_file_that_is_not_there() {
+        let root = tempfile::tempdir().unwrap();
+        let denied = io::Error::from_raw_os_error(nix::libc::EACCES);
+        let cure = |path: &str| Unusable::io(&root.path().join(path), &denied).cure().unwrap();
+        let written = cure("sys/class/powercap/intel-rapl:0/energy_uj");
+        // All of the rule in one line, as a shell reads it.
+        assert!(
+            written.contains(
+                r#"; `printf '%s\n' 'SUBSYSTEM=="powercap", ACTION=="add", RUN+="/bin/chmod -f a+r /sys%p/energy_uj"' 'SUBSYSTEM=="usbmisc", "#
+            ),
+            "{written}"
+        );
+        assert!(written.contains("' | sudo tee /etc/udev/rules.d/99-socbfs-power.rules && sudo udevadm control --reload && "), "{written}");
+        assert!(written.ends_with("sudo udevadm trigger --action=add --subsystem-match=powercap` lasts"), "{written}");
+        assert!(!written.contains("sudo cp") && !written.contains(['#', '\n']) && written.matches('\'').count() == 6, "{written}");
+        assert!(cure("dev/usbtmc0").ends_with("--subsystem-match=usbmisc` lasts"));
+        // No rule opens these.
+        assert!(!cure("sys/class/hwmon/hwmon0/power1_input").contains("udevadm"));
+        for folder in ["usr/lib/udev/rules.d", "lib/udev/rules.d", "etc/udev/rules.d"] {
+            let rule = root.path().join(folder).join("99-socbfs-power.rules");
+            std::fs::create_dir_all(rule.parent().unwrap()).unwrap();
+            std::fs::write(&rule, "").unwrap();
+            let triggered = cure("sys/class/powercap/intel-rapl:0/energy_uj");
+            assert!(triggered.ends_with("; `sudo udevadm trigger --action=add --subsystem-match=powercap` lasts"), "{triggered}");
+            std::fs::remove_file(&rule).unwrap();
+        }
+        assert_eq!(cure("sys/class/powercap/intel-rapl:0/energy_uj"), written);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_shell_writes_the_rule_as_it_is() {
+        let cure = lasting_cure(Path::new("/nonexistent"), "powercap");
+        let (print, _) = cure.split_once(" | sudo tee ").unwrap();
+        let output = std::process::Command::new("sh").args(["-c", print]).output().unwrap();
+        let rules: String = UDEV_RULE.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+        assert_eq!((String::from_utf8(output.stdout).unwrap(), rules.lines().count()), (rules, 2));
     }
 
     #[test]
