@@ -4,7 +4,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
@@ -215,16 +215,24 @@ fn the_doctor_tells_the_ills_of_a_hot_board_with_their_cures() {
     assert!(said.lines().all(|line| line.starts_with("warning ") || line.starts_with("    ")), "{said}");
 }
 
+/// A driver with this `code`, for `OPENCL_DYLIB_PATH`; says SKIPPED where there is no compiler for it.
+fn driver(folder: &Path, code: &str) -> Option<PathBuf> {
+    let (source, library) = (folder.join("driver.c"), folder.join("libdriver.so"));
+    fs::write(&source, code).unwrap();
+    match Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status() {
+        Ok(status) if status.success() => Some(library),
+        other => {
+            eprintln!("SKIPPED: no C compiler for a driver: {other:?}");
+            None
+        }
+    }
+}
+
 #[test]
 fn a_driver_that_takes_its_program_with_it_is_a_problem_and_the_doctor_survives() {
     let folder = tempfile::tempdir().unwrap();
-    let (source, library) = (folder.path().join("crashes.c"), folder.path().join("libcrashes.so"));
     let code = "__attribute__((constructor)) static void crash(void) { *(volatile int *)0 = 1; }\n";
-    fs::write(&source, code).unwrap();
-    match Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status() {
-        Ok(status) if status.success() => {}
-        other => return eprintln!("SKIPPED: no C compiler for a driver that crashes: {other:?}"),
-    }
+    let Some(library) = driver(folder.path(), code) else { return };
     let output = socbfs(&["doctor", "--json"]).env("OPENCL_DYLIB_PATH", &library).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     let diagnosis = findings(&output.stdout);
@@ -233,6 +241,78 @@ fn a_driver_that_takes_its_program_with_it_is_a_problem_and_the_doctor_survives(
     assert!(finding["reason"].as_str().unwrap().contains("killed by signal 11") && finding["cure"].is_string(), "{finding}");
     // The CPU needs no driver.
     assert_eq!(of(&diagnosis, "search")["verdict"], "ok");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_doctor_that_is_ended_leaves_nobody_in_a_driver_that_hangs() {
+    use std::{
+        thread::sleep,
+        time::{Duration, Instant},
+    };
+
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    let folder = tempfile::tempdir().unwrap();
+    // Whoever opens it leaves its number and stays.
+    let code = r#"
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        __attribute__((constructor)) static void hang(void) {
+            const char *name = getenv("SOCBFS_TEST_HANGING");
+            char half[4096];
+            snprintf(half, sizeof half, "%s.half", name);
+            FILE *file = fopen(half, "w");
+            fprintf(file, "%d", (int)getpid());
+            fclose(file);
+            rename(half, name);
+            for (;;) pause();
+        }
+    "#;
+    let Some(library) = driver(folder.path(), code) else { return };
+    // What has ended and was not waited for by whoever inherited it is a zombie.
+    let lives = |pid: &str| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    };
+    let limit = Duration::from_secs(120);
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        let note = folder.path().join(signal.as_str());
+        let mut command = socbfs(&["doctor", "--json"]);
+        command.env("OPENCL_DYLIB_PATH", &library).env("SOCBFS_TEST_HANGING", &note).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut doctor = command.spawn().unwrap();
+        let begin = Instant::now();
+        while !note.exists() {
+            assert!(begin.elapsed() < limit && doctor.try_wait().unwrap().is_none(), "nobody opened the driver");
+            sleep(Duration::from_millis(10));
+        }
+        let hanging = fs::read_to_string(&note).unwrap();
+        assert!(lives(&hanging) && hanging != doctor.id().to_string(), "{hanging} hangs");
+        kill(Pid::from_raw(doctor.id().try_into().unwrap()), signal).unwrap();
+        let code = doctor.wait().unwrap().code();
+        assert_eq!(code, (signal == Signal::SIGTERM).then_some(130));
+        let begin = Instant::now();
+        while lives(&hanging) {
+            if begin.elapsed() > Duration::from_secs(10) {
+                kill(Pid::from_raw(hanging.parse().unwrap()), Signal::SIGKILL).unwrap();
+                panic!("after {signal} the doctor's child lives on");
+            }
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_was_to_end_with_a_program_that_has_ended_does_nothing() {
+    let output = socbfs(&["devices", "--json"]).env("SOCBFS_CHILD_OF", i32::MAX.to_string()).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""));
+    assert!(text(&output.stderr).contains("the program that started this one has ended"), "{}", text(&output.stderr));
+    let output = socbfs(&["devices", "--quick", "--json"]).env("SOCBFS_CHILD_OF", std::process::id().to_string()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use socbfs_power::{Tree, discover};
 
 use super::{
+    child,
     energy::profile_at,
     error::Failure,
     output::print,
@@ -185,6 +186,7 @@ fn tried(arguments: &[&str]) -> Result<String, String> {
     for name in ["THREADS", "CPUS", "POLICY", "SIMD", "DEVICE", "MEMORY_WAY", "WORK_GROUP", "PARTS", "LOG"] {
         command.env_remove(format!("SOCBFS_{name}"));
     }
+    child::ends_with_us(&mut command);
     let mut child = command.spawn().map_err(|error| format!("it can't be started ({error})"))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let reader = |from: Option<Box<dyn Read + Send>>| {

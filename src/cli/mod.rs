@@ -8,6 +8,7 @@ mod board;
 mod board_report;
 mod calibrate;
 mod calibration;
+mod child;
 mod compare;
 mod completions;
 mod config;
@@ -124,7 +125,7 @@ pub fn main() -> ExitCode {
     if cli.quiet {
         progress::disable();
     }
-    match interrupt::watch().and_then(|()| dispatch(&cli, &matches)) {
+    match child::end_with_parent().and_then(|()| interrupt::watch()).and_then(|()| dispatch(&cli, &matches)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure);
