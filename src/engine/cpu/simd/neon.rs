@@ -1,11 +1,12 @@
-//! Kernels for NEON: 4 vertices at a time. NEON can't gather, so the bitmap words are loaded one by one; the tests,
-//! the choice of parents and the stores are vectors.
+//! Kernels for NEON: 16 vertices at a time, four vectors of four. NEON can't gather, so the bitmap words are loaded one by one; the
+//! tests, the choice of parents and the stores are vectors, and the masks of 16 vertices become bits together.
 
 use std::{arch::aarch64::*, ops::Range};
 
 use super::{
     super::bottom_up::{BottomUp, Found, Probe, bottom_up},
-    Kernels, MapBack, Visited, scalar,
+    Kernels, MapBack, Visited,
+    scalar::{self, Scalar},
 };
 use crate::graph::Vertex;
 
@@ -13,63 +14,97 @@ pub(super) const KERNELS: Kernels = Kernels { bottom_up: level, visited, map_bac
 
 struct Neon;
 
-/// Weights that turn a mask of four lanes into four bits.
-const WEIGHTS: [u32; 4] = [1, 2, 4, 8];
+/// The bit of every lane among 16, by vectors of four.
+const LANES: [u32; 16] = [1, 2, 4, 8, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15];
 
-/// All-ones in the lanes whose bit is set in `lanes`.
+/// Weights that turn the bytes of a mask of 16 lanes into bits, eight at a time.
+const WEIGHTS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+
+/// As many vertices of 16 or fewer are asked one by one: a vector asks all 16 in some 120 instructions, and that takes about 20 for each.
+const FEW: u32 = 4;
+
+/// One mask of 16 bytes out of four of four words, weighted.
 #[inline(always)]
-unsafe fn spread(lanes: u32) -> uint32x4_t {
-    // SAFETY: the CPU has NEON (caller).
-    unsafe { vtstq_u32(vdupq_n_u32(lanes), vld1q_u32(WEIGHTS.as_ptr())) }
+unsafe fn weighted(masks: [uint32x4_t; 4]) -> uint8x16_t {
+    // SAFETY: the CPU has NEON (caller). All bits of a lane are the same: any part of it stands for it.
+    unsafe {
+        let low = vuzp1q_u16(vreinterpretq_u16_u32(masks[0]), vreinterpretq_u16_u32(masks[1]));
+        let high = vuzp1q_u16(vreinterpretq_u16_u32(masks[2]), vreinterpretq_u16_u32(masks[3]));
+        let bytes = vuzp1q_u8(vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high));
+        vandq_u8(bytes, vld1q_u8(WEIGHTS.as_ptr()))
+    }
 }
 
-/// The lanes of a mask as bits.
+/// Two masks of 16 lanes as bits: those of the first, and from bit 16 on those of the second.
 #[inline(always)]
-unsafe fn lanes_of(mask: uint32x4_t) -> u64 {
+unsafe fn bits_of(first: [uint32x4_t; 4], second: [uint32x4_t; 4]) -> u32 {
     // SAFETY: the CPU has NEON (caller).
-    unsafe { u64::from(vaddvq_u32(vandq_u32(mask, vld1q_u32(WEIGHTS.as_ptr())))) }
+    unsafe {
+        let pairs = vpaddq_u8(weighted(first), weighted(second));
+        let fours = vpaddq_u8(pairs, pairs);
+        let eights = vpaddq_u8(fours, fours);
+        vgetq_lane_u32::<0>(vreinterpretq_u32_u8(eights))
+    }
 }
 
-/// All-ones in the lanes whose vertex in `of` was visited when the level began.
+/// All-ones in the lanes whose vertex of the four at `of` was visited when the level began.
 #[inline(always)]
-unsafe fn visited_lanes(level: &BottomUp<'_>, of: uint32x4_t) -> uint32x4_t {
+unsafe fn visited_lanes(level: &BottomUp<'_>, of: *const Vertex) -> uint32x4_t {
     // SAFETY: the bitmap covers all vertices and `none`; every lane holds one of those (caller). Halves of a 64-bit
     // word lie in order on this little-endian machine.
     unsafe {
         let halves = level.visited.as_ptr().cast::<u32>();
-        let places = vshrq_n_u32::<5>(of);
-        let words = [
-            *halves.add(vgetq_lane_u32::<0>(places) as usize),
-            *halves.add(vgetq_lane_u32::<1>(places) as usize),
-            *halves.add(vgetq_lane_u32::<2>(places) as usize),
-            *halves.add(vgetq_lane_u32::<3>(places) as usize),
-        ];
-        let bits = vshlq_u32(vdupq_n_u32(1), vreinterpretq_s32_u32(vandq_u32(of, vdupq_n_u32(31))));
-        vtstq_u32(vld1q_u32(words.as_ptr()), bits)
+        let zero = vdupq_n_u32(0);
+        // The places come from memory and not out of a vector's lanes, which takes several cycles each.
+        let word = |lane: usize| vld1q_lane_u32::<0>(halves.add((*of.add(lane) >> 5) as usize), zero);
+        let words = vzip1q_u64(
+            vreinterpretq_u64_u32(vzip1q_u32(word(0), word(1))), //
+            vreinterpretq_u64_u32(vzip1q_u32(word(2), word(3))),
+        );
+        let bits = vshlq_u32(vdupq_n_u32(1), vreinterpretq_s32_u32(vandq_u32(vld1q_u32(of), vdupq_n_u32(31))));
+        vtstq_u32(vreinterpretq_u32_u64(words), bits)
     }
 }
 
 impl Probe for Neon {
     #[inline(always)]
     unsafe fn column(level: &BottomUp<'_>, k: usize, word: usize, asking: u64) -> (u64, u64) {
-        let (mut hits, mut exhausted) = (0u64, 0u64);
+        if asking.count_ones() <= 2 * FEW {
+            // SAFETY: the caller's promise, passed on.
+            return unsafe { Scalar::column(level, k, word, asking) };
+        }
+        let (mut hits, mut exhausted, mut few) = (0u64, 0u64, 0u64);
         // SAFETY: columns, originals and parents cover all words, and this thread owns the word.
         unsafe {
             let column = level.columns.get_unchecked(k).as_ptr().add(word * 64);
             let originals = level.originals.get_unchecked(k).as_ptr().add(word * 64);
             let parent = level.parent.get().add(word * 64);
             let none = vdupq_n_u32(level.none);
-            for block in 0..16 {
-                let lanes = (asking >> (4 * block)) as u32 & 0xf;
-                if lanes == 0 {
+            for block in 0..4 {
+                let asking = (asking >> (16 * block)) as u32 & 0xffff;
+                if asking.count_ones() <= FEW {
+                    few |= u64::from(asking) << (16 * block);
                     continue;
                 }
-                let neighbours = vld1q_u32(column.add(4 * block));
-                let hit = vandq_u32(visited_lanes(level, neighbours), spread(lanes));
-                let place = parent.add(4 * block);
-                vst1q_u32(place, vbslq_u32(hit, vld1q_u32(originals.add(4 * block)), vld1q_u32(place)));
-                hits |= lanes_of(hit) << (4 * block);
-                exhausted |= lanes_of(vceqq_u32(neighbours, none)) << (4 * block);
+                let all = vdupq_n_u32(asking);
+                let (mut hit, mut end) = ([none; 4], [none; 4]);
+                for four in 0..4 {
+                    let first = 16 * block + 4 * four;
+                    let neighbours = column.add(first);
+                    let lanes = vtstq_u32(all, vld1q_u32(LANES.as_ptr().add(4 * four)));
+                    hit[four] = vandq_u32(visited_lanes(level, neighbours), lanes);
+                    end[four] = vceqq_u32(vld1q_u32(neighbours), none);
+                    let place = parent.add(first);
+                    vst1q_u32(place, vbslq_u32(hit[four], vld1q_u32(originals.add(first)), vld1q_u32(place)));
+                }
+                let bits = bits_of(hit, end);
+                hits |= u64::from(bits & 0xffff) << (16 * block);
+                exhausted |= u64::from(bits >> 16) << (16 * block);
+            }
+            if few != 0 {
+                let (hit, end) = Scalar::column(level, k, word, few);
+                hits |= hit;
+                exhausted |= end;
             }
         }
         (hits, exhausted)
@@ -77,17 +112,8 @@ impl Probe for Neon {
 
     #[inline(always)]
     unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex> {
-        let mut rest = list;
-        while rest.len() >= 4 {
-            // SAFETY: four vertices are left.
-            let hit = unsafe { lanes_of(visited_lanes(level, vld1q_u32(rest.as_ptr()))) };
-            if hit != 0 {
-                return rest.get(hit.trailing_zeros() as usize).copied();
-            }
-            rest = &rest[4..];
-        }
-        // SAFETY: lists hold vertices.
-        rest.iter().copied().find(|&neighbour| unsafe { level.is_visited(neighbour) })
+        // SAFETY: the caller's promise, passed on. (Most lists end at their first or second vertex.)
+        unsafe { Scalar::list(level, list) }
     }
 }
 
@@ -106,8 +132,12 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
         // SAFETY: 64 parents were sliced; this thread owns the word (caller).
         unsafe {
             let none = vdupq_n_u32(u32::MAX);
-            for block in 0..16 {
-                open |= lanes_of(vceqq_u32(vld1q_u32(parents.as_ptr().add(4 * block)), none)) << (4 * block);
+            let open_lanes = |first: usize| {
+                let lanes = |four: usize| vceqq_u32(vld1q_u32(parents.as_ptr().add(first + 4 * four)), none);
+                [lanes(0), lanes(1), lanes(2), lanes(3)]
+            };
+            for half in 0..2 {
+                open |= u64::from(bits_of(open_lanes(32 * half), open_lanes(32 * half + 16))) << (32 * half);
             }
             let bits = !open | work.closed[word];
             *work.words.get().add(word) = bits;

@@ -10,7 +10,7 @@ use crate::graph::{NONE, Vertex};
 
 pub(super) const KERNELS: Kernels = Kernels { bottom_up: level, visited, map_back };
 
-struct Scalar;
+pub(super) struct Scalar;
 
 impl Probe for Scalar {
     #[inline(always)]
