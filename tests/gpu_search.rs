@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use reference::Reference;
 use searches::{Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow, together, two_hubs};
 use socbfs::{
-    bfs::Strategy,
+    bfs::{Placement, Strategy},
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::Way,
@@ -178,6 +178,39 @@ fn a_policy_for_a_device_needs_one() {
         let options = SearchOptions { policy: policy.parse().unwrap(), ..SearchOptions::default() };
         let error = Search::new(&layout, &options).unwrap_err();
         assert!(matches!(&error, SearchError::NoDevice { policy: named } if named == policy), "{error}");
+    }
+}
+
+/// The CPU finds 200 vertices, one of which has more neighbours than a work-group expands by itself; its sample of their degrees misses
+/// that one. The device must expand it all the same.
+#[test]
+fn a_heavy_vertex_that_the_estimate_misses_is_expanded() {
+    // Lists begin with the vertex of most arcs. So the heavy one is the first that vertex 2 finds, after the 130 that vertex 1 has found;
+    // of 200 every third is looked at.
+    let (first, leaves, n) = (3, 300, 3000);
+    let mut edges = vec![[0, 1], [0, 2]];
+    edges.extend((0..200).map(|i| [if i < 130 { 1 } else { 2 }, first + i]));
+    edges.extend((0..200).map(|i| [first + i, leaves + i]));
+    edges.extend((leaves + 200..n).map(|leaf| [first + 150, leaf]));
+    let list = EdgeList::new(n as usize, edges, Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions { directed: true, order: Order::Original }).unwrap();
+    for device in &devices("a_heavy_vertex_that_the_estimate_misses_is_expanded", Limits::default()).all {
+        for strategy in [Strategy::Tg, Strategy::Tgm] {
+            let policy = Policy::Replay(Replay::new(&[Strategy::Tc.plan(), Strategy::Tc.plan(), strategy.plan()]));
+            let options = GpuOptions { group: Some(32), run_arcs: Some(0), ..GpuOptions::default() };
+            let setup = GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options };
+            let mut search =
+                Search::new(&layout, &SearchOptions { policy, threads: 1, devices: vec![setup], ..SearchOptions::default() }).unwrap();
+            // Else the CPU does these few levels in one go.
+            search.set_single_levels(true);
+            search.run(0).unwrap();
+            let placements: Vec<Placement> = search.records().iter().map(|record| record.plan.placement).collect();
+            assert_eq!(placements[..3], [Placement::Cpu, Placement::Cpu, strategy.plan().placement]);
+            assert!(search.records()[2].stats.frontier_edges < 1024, "{:?}", search.records()[2].stats);
+            let levels = search.result(0).level;
+            let lost = (leaves..n).filter(|&leaf| levels[leaf as usize] != 3).count();
+            assert_eq!(lost, 0, "{strategy:?} on {} lost so many leaves", device.info().name);
+        }
     }
 }
 

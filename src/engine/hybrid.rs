@@ -371,7 +371,7 @@ impl<'g> HybridEngine<'g> {
     fn split_top_down(&mut self, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
         let begin = Instant::now();
         let (len, repeats_before) = self.cpu.settle_as_queue();
-        let (cut, edges, mut edges_left) = self.cpu.cut_queue(len, gpu_permille);
+        let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
         let converted = Instant::now();
         let mut handover_ns = 0;
         let mut first = cut;
@@ -390,10 +390,10 @@ impl<'g> HybridEngine<'g> {
             own.parent.to_device(0..0)?;
             own.next.to_device(0..0)?;
             handover_ns += ready.elapsed().as_nanos() as u64;
-            helper.gpu.launch_top_down(own, piece, edges_left)?;
+            // Which of them leave the pieces of several devices nobody has counted.
+            helper.gpu.launch_top_down(own, piece, (count == 1).then_some(edges_left))?;
             helper.gpu.device().flush()?;
             first += piece;
-            edges_left = edges_left.saturating_sub(edges_left * helper.weight / 1000);
         }
         let (work, times) = together(self.pair.as_ref(), &mut self.cpu, &self.helpers, |cpu| cpu.top_down_part(cut, edges))?;
         let mut found = work.found;
@@ -533,7 +533,9 @@ impl<'g> HybridEngine<'g> {
         let near = Mutex::new((&mut self.cpu, &mut mine[..]));
         let outcome = Mutex::new((Ok(()), 0, 0, 0));
         let search_far = || {
-            let Some((gpu, own)) = locked(&far).take() else { return };
+            // Held to the end: whoever comes second sleeps until then.
+            let mut far = locked(&far);
+            let Some((gpu, own)) = far.take() else { return };
             let begin = Instant::now();
             let result = search_on_device(gpu, own, layout, searched, costs);
             let mut outcome = locked(&outcome);

@@ -154,6 +154,11 @@ impl SearchState {
         }
     }
 
+    /// Whether `frontier_edges` is no estimate: at the beginning, and where a device made the frontier.
+    pub(crate) fn edges_are_exact(&self) -> bool {
+        matches!(self.previous_placement, None | Some(Placement::Gpu(_)))
+    }
+
     /// Counts a level that was run as planned.
     pub(crate) fn done(&mut self, plan: LevelPlan, work: &LevelWork) {
         self.expanded_edges += self.frontier_edges;

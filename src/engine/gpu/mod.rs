@@ -581,15 +581,16 @@ impl<'g> GpuEngine<'g> {
     /// TG, one level.
     fn run_queue(&mut self, state: &mut SearchState) -> Result<LevelWork, DeviceError> {
         let len = self.make_queue(state)?;
-        self.launch_top_down(state, len, state.frontier_edges)?;
+        self.launch_top_down(state, len, state.edges_are_exact().then_some(state.frontier_edges))?;
         let counted = self.read_slot()?;
         std::mem::swap(&mut state.queue, &mut state.next);
         let frontier = Frontier::Queue { len: counted[TAIL] as usize, claims: false };
         Ok(self.found(state, frontier, len as u64, counted[EDGES]))
     }
 
-    /// Starts TG over the first `len` entries of the queue, which `edges` leave. What it finds is in the next queue.
-    pub(crate) fn launch_top_down(&mut self, state: &SearchState, len: usize, edges: u64) -> Result<(), DeviceError> {
+    /// Starts TG over the first `len` entries of the queue. `edges` leave them, if that is known and no estimate: then heavy vertices
+    /// can be ruled out. What it finds is in the next queue.
+    pub(crate) fn launch_top_down(&mut self, state: &SearchState, len: usize, edges: Option<u64>) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = &self.kernels.tg;
         kernel.set_buffer(0, &state.queue)?;
@@ -602,7 +603,7 @@ impl<'g> GpuEngine<'g> {
         let groups = if self.group == 1 { self.groups.min(len.max(1)) } else { self.groups_for(len) };
         kernel.launch(groups, self.group)?;
         if let (Some([heavy, _]), Some(arcs)) = (&self.kernels.heavy, self.heavy) {
-            if edges >= arcs {
+            if edges.is_none_or(|edges| edges >= arcs) {
                 heavy.set_buffer(3, &state.visited[state.current])?;
                 heavy.set_buffer(4, &state.parent)?;
                 heavy.set_buffer(5, &state.next)?;
@@ -657,7 +658,7 @@ impl<'g> GpuEngine<'g> {
         let items = if self.group == 1 { self.layout.padded().div_ceil(1024) } else { self.layout.padded() };
         kernel.launch(self.groups_for(items), self.group)?;
         if let (Some([_, heavy]), Some(arcs)) = (&self.kernels.heavy, self.heavy) {
-            if state.frontier_edges >= arcs {
+            if !state.edges_are_exact() || state.frontier_edges >= arcs {
                 heavy.set_buffer(3, &state.visited[state.current])?;
                 heavy.set_buffer(4, &state.parent)?;
                 heavy.set_buffer(5, &self.masks[1])?;
