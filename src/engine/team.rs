@@ -23,6 +23,12 @@ use std::{
 
 /// How long a thread without work spins before it sleeps: longer than the serial part between two levels.
 const SPIN: Duration = Duration::from_micros(100);
+/// After so many turns of the loop that waits for the last helper the core is offered to others.
+const SPINS_PER_YIELD: u32 = 4096;
+/// After so many, about a millisecond, the caller sleeps between its looks.
+const YIELDS_UNTIL: u32 = 64 * SPINS_PER_YIELD;
+/// How long.
+const NAP: Duration = Duration::from_micros(50);
 /// Set in [`Room::state`] while helpers may join; the lower bits count those inside.
 const OPEN: u32 = 1 << 31;
 
@@ -150,9 +156,13 @@ impl Drop for Closing<'_> {
         self.0.state.fetch_and(!OPEN, AcqRel);
         let mut spins = 0u32;
         while self.0.state.load(Acquire) != 0 {
-            spins = spins.wrapping_add(1);
-            // A helper that lost its core needs ours to finish.
-            if spins % 4096 == 0 { thread::yield_now() } else { hint::spin_loop() }
+            spins = spins.saturating_add(1);
+            // A helper that lost its core needs ours to finish; one of a lower scheduling class gets it only while we sleep.
+            match spins {
+                YIELDS_UNTIL.. => thread::sleep(NAP),
+                _ if spins % SPINS_PER_YIELD == 0 => thread::yield_now(),
+                _ => hint::spin_loop(),
+            }
         }
     }
 }
