@@ -150,8 +150,8 @@ impl Naming<'_> {
     }
 }
 
-/// Buckets of rows: where each begins, in rows and in arcs.
-struct Buckets {
+/// Rows in buckets: where each begins, in rows and in arcs.
+struct RowBuckets {
     /// Row to bucket, by `row >> shift`.
     table: Vec<u16>,
     shift: u32,
@@ -161,7 +161,7 @@ struct Buckets {
     arcs: Vec<usize>,
 }
 
-impl Buckets {
+impl RowBuckets {
     fn new(degree: &[u32]) -> Self {
         let rows = degree.len();
         let mut shift = 0;
@@ -198,7 +198,7 @@ impl Buckets {
 /// # Errors
 /// [`GraphError::OutOfMemory`].
 pub(super) fn adjacency(edges: &EdgeList, arcs: Arcs, degree: &[u32], naming: Naming<'_>) -> Result<Csr, GraphError> {
-    let buckets = Buckets::new(degree);
+    let buckets = RowBuckets::new(degree);
     let total = buckets.arcs[buckets.len()];
     let mut pairs: Slab<[u32; 2]> = Slab::zeroed(total, "arcs of the graph")?;
     distribute(edges, arcs, naming, &buckets, &mut pairs);
@@ -230,7 +230,7 @@ pub(super) fn adjacency(edges: &EdgeList, arcs: Arcs, degree: &[u32], naming: Na
 }
 
 /// Writes every arc, as (row, key), to the bucket of its row.
-fn distribute(edges: &EdgeList, arcs: Arcs, naming: Naming<'_>, buckets: &Buckets, pairs: &mut [[u32; 2]]) {
+fn distribute(edges: &EdgeList, arcs: Arcs, naming: Naming<'_>, buckets: &RowBuckets, pairs: &mut [[u32; 2]]) {
     let cursors: Vec<AtomicUsize> = buckets.arcs.iter().map(|&first| AtomicUsize::new(first)).collect();
     let out = Shared::new(pairs);
     let total = pairs.len();
@@ -273,7 +273,7 @@ fn distribute(edges: &EdgeList, arcs: Arcs, naming: Naming<'_>, buckets: &Bucket
 
 /// Sorts the lists of every bucket and removes repeats; the lists end up at the front of their bucket, one after the
 /// other, and `unique` receives their lengths.
-fn sort_buckets(buckets: &Buckets, degree: &[u32], pairs: &mut [[u32; 2]], unique: &mut [u32]) {
+fn sort_buckets(buckets: &RowBuckets, degree: &[u32], pairs: &mut [[u32; 2]], unique: &mut [u32]) {
     let pairs = Shared::new(pairs);
     let unique = Shared::new(unique);
     (0..buckets.len()).into_par_iter().with_max_len(1).for_each_init(
