@@ -117,6 +117,7 @@ impl<'g> HybridEngine<'g> {
     pub fn new(layout: &'g Layout, team: Team, simd: Simd, setups: &[GpuSetup], uses: HybridUse) -> Result<Self, HybridError> {
         let of = |setup: &GpuSetup| setup.device.info().name.clone();
         let capacity = queue_capacity(layout, team.size());
+        let pair = if uses.together { Some(Team::beside(&team).map_err(CpuEngineError::Threads)?) } else { None };
         let cpu = match setups.first() {
             Some(setup) if uses.alone => {
                 let allocate = OnDevice { device: &setup.device, way: setup.way };
@@ -149,7 +150,7 @@ impl<'g> HybridEngine<'g> {
             helpers,
             uses,
             on_device: false,
-            pair: if uses.together { Some(Team::new(2, &[]).map_err(CpuEngineError::Threads)?) } else { None },
+            pair,
             levels: [Slab::zeroed(levels, "levels")?, Slab::zeroed(levels, "levels")?],
             costs: SampledCosts::default(),
         };

@@ -66,6 +66,8 @@ pub struct Team {
     room: Arc<Room>,
     helpers: Vec<JoinHandle<()>>,
     threads: Vec<Thread>,
+    /// What the team may run on; empty: anything.
+    cpus: Vec<usize>,
     /// There is one job at a time: a team may move to another thread, but two must not share it.
     one_caller: PhantomData<Cell<()>>,
 }
@@ -77,9 +79,20 @@ impl Team {
     /// # Errors
     /// A sentence that names what the system refused.
     pub fn new(size: usize, cpus: &[usize]) -> Result<Self, String> {
-        if let Some(&cpu) = cpus.first() {
-            bind(cpu)?;
-        }
+        bind(&cpus[..cpus.len().min(1)])?;
+        Self::start(size, cpus, |index| if cpus.is_empty() { Vec::new() } else { vec![cpus[index % cpus.len()]] })
+    }
+
+    /// The caller of `team` and one more thread, which may run on any of the CPUs of `team`: it mostly waits for something else, and
+    /// where the caller is bound it must not wait for the caller's CPU.
+    ///
+    /// # Errors
+    /// As for [`Team::new`].
+    pub(crate) fn beside(team: &Self) -> Result<Self, String> {
+        Self::start(2, &team.cpus, |_| team.cpus.clone())
+    }
+
+    fn start(size: usize, cpus: &[usize], of_helper: impl Fn(usize) -> Vec<usize>) -> Result<Self, String> {
         let room = Arc::new(Room {
             calls: AtomicU32::new(0),
             state: AtomicU32::new(0),
@@ -88,15 +101,15 @@ impl Team {
             leave: AtomicBool::new(false),
             panicked: AtomicBool::new(false),
         });
-        let mut team = Self { room, helpers: Vec::new(), threads: Vec::new(), one_caller: PhantomData };
+        let mut team = Self { room, helpers: Vec::new(), threads: Vec::new(), cpus: cpus.to_vec(), one_caller: PhantomData };
         for index in 1..size.max(1) {
             let room = Arc::clone(&team.room);
-            let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+            let own = of_helper(index);
             let (report, bound) = std::sync::mpsc::sync_channel(1);
             let helper = thread::Builder::new()
                 .name(format!("socbfs-{index}"))
                 .spawn(move || {
-                    let result = cpu.map_or(Ok(()), bind);
+                    let result = bind(&own);
                     let go_on = result.is_ok();
                     let _ = report.send(result);
                     if go_on {
@@ -228,15 +241,23 @@ fn wait(room: &Room, seen: u32) -> u32 {
     calls
 }
 
-/// Binds the calling thread to one CPU.
-fn bind(cpu: usize) -> Result<(), String> {
+/// Binds the calling thread to these CPUs, if any are named.
+fn bind(cpus: &[usize]) -> Result<(), String> {
     use nix::{
         sched::{CpuSet, sched_setaffinity},
         unistd::Pid,
     };
+    if cpus.is_empty() {
+        return Ok(());
+    }
     let mut set = CpuSet::new();
-    set.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).map_err(|errno| {
-        format!("can't bind a thread to CPU {cpu}: {}; the CPUs at hand are listed by `nproc` and `taskset -p $$`", errno.desc())
+    cpus.iter().try_for_each(|&cpu| set.set(cpu)).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).map_err(|errno| {
+        let named: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        format!(
+            "can't bind a thread to CPU {}: {}; the CPUs at hand are listed by `nproc` and `taskset -p $$`",
+            named.join(" or "),
+            errno.desc()
+        )
     })
 }
 
@@ -306,6 +327,34 @@ mod tests {
             team.run(&|_| ran.store(true, Relaxed));
             assert!(ran.into_inner(), "the team is as good as before");
         });
+    }
+
+    /// The CPUs that the calling thread may run on.
+    fn allowed() -> Vec<usize> {
+        let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap();
+        (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap()).collect()
+    }
+
+    #[test]
+    fn whoever_is_beside_a_bound_caller_is_not_bound_to_its_cpu() {
+        let all = allowed();
+        // In a thread of its own: binding outlasts the team.
+        let bound = thread::spawn(move || {
+            let team = Team::new(1, &all).unwrap();
+            assert_eq!(allowed(), all[..1]);
+            let pair = Team::beside(&team).unwrap();
+            let seen = std::sync::Mutex::new(None);
+            pair.run(&|index| {
+                if index == 1 {
+                    *seen.lock().unwrap() = Some(allowed());
+                }
+                while seen.lock().unwrap().is_none() {
+                    thread::yield_now();
+                }
+            });
+            assert_eq!(seen.into_inner().unwrap(), Some(all));
+        });
+        bound.join().unwrap();
     }
 
     #[test]
