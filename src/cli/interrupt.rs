@@ -23,7 +23,9 @@ pub(super) fn watch() -> Result<(), Failure> {
             speak();
         }
         input::remove_temporaries();
-        std::process::exit(INTERRUPTED);
+        // SAFETY: ends the process. (Not by `exit`: that runs what OpenCL drivers have left to be done at the end, while the command's
+        // threads are still in the midst of them, and some crash or hang over it.)
+        unsafe { nix::libc::_exit(INTERRUPTED) };
     };
     ctrlc::set_handler(handler).map_err(|error| Failure::because("can't watch for Ctrl-C", &error))
 }

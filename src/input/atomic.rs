@@ -15,12 +15,15 @@ fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner) // a set of paths is never half-changed
 }
 
-/// Removes every temporary that an [`AtomicFile`] of this process has beside its target. For the handler of Ctrl-C, right
-/// before it ends the process: what is being written then is lost, as if it had never been begun.
+/// Removes every temporary that an [`AtomicFile`] of this process has beside its target, and lets nobody make another. For the handler
+/// of Ctrl-C, right before it ends the process: what is being written then is lost, as if it had never been begun.
 pub fn remove_temporaries() {
-    for path in std::mem::take(&mut *temporaries()) {
+    let mut registered = temporaries();
+    for path in std::mem::take(&mut *registered) {
         let _ = fs::remove_file(path); // gone already, or the folder is: nothing more can be done
     }
+    // Whoever wants one from now on waits for the end.
+    std::mem::forget(registered);
 }
 
 /// A file that appears under its name, in place of what had that name before, only when it is complete: it is written to a
