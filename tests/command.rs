@@ -305,7 +305,11 @@ fn the_energy_of_a_command_is_told_beside_its_own_output() {
     assert!(stderr(&output).contains("sum of the counted: soc-rails") && stderr(&output).contains("over 2 runs"), "{}", stderr(&output));
     let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     for run in record["runs"].as_array().unwrap() {
-        assert!((run["watts"].as_f64().unwrap() - 4.0).abs() < 1e-6 && run["seconds"].as_f64().unwrap() >= 0.4, "{run}");
+        // A machine that is too busy to sample in time says how much of the window it has seen, and no power beyond that.
+        let coverage = run["rails"].as_array().unwrap().iter().map(|rail| rail["coverage"].as_f64().unwrap()).fold(1.0, f64::min);
+        let watts = run["watts"].as_f64().unwrap();
+        assert!(coverage > 0.9 && (4.0 * coverage - 1e-6..4.0 + 1e-6).contains(&watts), "{run}");
+        assert!(run["seconds"].as_f64().unwrap() >= 0.4, "{run}");
     }
     // The command's exit code, and the command itself, come through even where nothing can be measured.
     let output = energy("off", &["--", "sh", "-c", "echo out; exit 7"]);
