@@ -139,9 +139,13 @@ fn intel_rapl_ina_chips_and_battery() {
 
     // Counters within 2 %, across their wrap.
     let record = guest.good("bench-rapl");
-    let window = &record["energy"]["measured"]["windows"][0];
-    assert_programmed(&window["energy"], &guest.log("bench-rapl"), 0.0, 0.02);
-    assert_eq!(window["energy"]["rails"][0]["wraps"], 1, "the counter was to wrap in the window");
+    let windows = record["energy"]["measured"]["windows"].as_array().unwrap();
+    for window in windows {
+        assert_programmed(&window["energy"], &guest.log("bench-rapl"), 0.0, 0.02);
+    }
+    let wraps: f64 = windows.iter().map(|window| number(&window["energy"]["rails"][0]["wraps"])).sum();
+    assert_eq!((windows.len(), wraps), (3, 1.0), "the counter was to wrap in one of the windows");
+    let window = &windows[0];
     assert_eq!((&record["valid"], &record["energy"]["measured"]["scope"]), (&Value::from(true), &Value::from("cpu-package")));
     assert!(number(&record["energy"]["measured"]["summary"]["mteps_per_watt"]["mean"]) > 0.0);
     assert!(number(&window["search_seconds"]) > 0.5 * number(&window["energy"]["seconds"]), "{window}");
