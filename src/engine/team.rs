@@ -25,7 +25,7 @@ use std::{
 const SPIN: Duration = Duration::from_micros(100);
 /// After so many turns of the loop that waits for the last helper the core is offered to others.
 const SPINS_PER_YIELD: u32 = 4096;
-/// After so many, about a millisecond, the caller sleeps between its looks.
+/// After so many, some milliseconds, the caller sleeps between its looks.
 const YIELDS_UNTIL: u32 = 64 * SPINS_PER_YIELD;
 /// How long.
 const NAP: Duration = Duration::from_micros(50);
