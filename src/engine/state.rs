@@ -154,9 +154,9 @@ impl SearchState {
         }
     }
 
-    /// Whether `frontier_edges` is no estimate: at the beginning, and where a device made the frontier.
-    pub(crate) fn edges_are_exact(&self) -> bool {
-        matches!(self.previous_placement, None | Some(Placement::Gpu(_)))
+    /// `frontier_edges` where it is no estimate: at the beginning, and where a device made the frontier.
+    pub(crate) fn exact_edges(&self) -> Option<u64> {
+        matches!(self.previous_placement, None | Some(Placement::Gpu(_))).then_some(self.frontier_edges)
     }
 
     /// Counts a level that was run as planned.

@@ -581,7 +581,7 @@ impl<'g> GpuEngine<'g> {
     /// TG, one level.
     fn run_queue(&mut self, state: &mut SearchState) -> Result<LevelWork, DeviceError> {
         let len = self.make_queue(state)?;
-        self.launch_top_down(state, len, state.edges_are_exact().then_some(state.frontier_edges))?;
+        self.launch_top_down(state, len, state.exact_edges())?;
         let counted = self.read_slot()?;
         std::mem::swap(&mut state.queue, &mut state.next);
         let frontier = Frontier::Queue { len: counted[TAIL] as usize, claims: false };
@@ -602,16 +602,26 @@ impl<'g> GpuEngine<'g> {
         // An item of its own takes work as it comes.
         let groups = if self.group == 1 { self.groups.min(len.max(1)) } else { self.groups_for(len) };
         kernel.launch(groups, self.group)?;
-        if let (Some([heavy, _]), Some(arcs)) = (&self.kernels.heavy, self.heavy) {
-            if edges.is_none_or(|edges| edges >= arcs) {
-                heavy.set_buffer(3, &state.visited[state.current])?;
-                heavy.set_buffer(4, &state.parent)?;
-                heavy.set_buffer(5, &state.next)?;
-                heavy.set(7, slot)?;
-                heavy.launch(self.groups, self.group)?;
-            }
+        if let Some(heavy) = self.heavy_kernel(0, edges) {
+            heavy.set_buffer(5, &state.next)?;
+            self.launch_heavy(heavy, state, slot)?;
         }
         Ok(())
+    }
+
+    /// The kernel for the heavy vertices that TG (`which` is 0) or TGM (1) has put aside, unless `edges`, the exact number of arcs that
+    /// leave the frontier, rules out that there are any.
+    fn heavy_kernel(&self, which: usize, edges: Option<u64>) -> Option<&Kernel> {
+        let (kernels, arcs) = (self.kernels.heavy.as_ref()?, self.heavy?);
+        edges.is_none_or(|edges| edges >= arcs).then_some(&kernels[which])
+    }
+
+    /// Launches it; its output is set already.
+    fn launch_heavy(&self, heavy: &Kernel, state: &SearchState, slot: u32) -> Result<(), DeviceError> {
+        heavy.set_buffer(3, &state.visited[state.current])?;
+        heavy.set_buffer(4, &state.parent)?;
+        heavy.set(7, slot)?;
+        heavy.launch(self.groups, self.group)
     }
 
     /// How many vertices TG found, and how many arcs leave them. Waits for it.
@@ -657,14 +667,9 @@ impl<'g> GpuEngine<'g> {
         kernel.set(9, slot)?;
         let items = if self.group == 1 { self.layout.padded().div_ceil(1024) } else { self.layout.padded() };
         kernel.launch(self.groups_for(items), self.group)?;
-        if let (Some([_, heavy]), Some(arcs)) = (&self.kernels.heavy, self.heavy) {
-            if !state.edges_are_exact() || state.frontier_edges >= arcs {
-                heavy.set_buffer(3, &state.visited[state.current])?;
-                heavy.set_buffer(4, &state.parent)?;
-                heavy.set_buffer(5, &self.masks[1])?;
-                heavy.set(7, slot)?;
-                heavy.launch(self.groups, self.group)?;
-            }
+        if let Some(heavy) = self.heavy_kernel(1, state.exact_edges()) {
+            heavy.set_buffer(5, &self.masks[1])?;
+            self.launch_heavy(heavy, state, slot)?;
         }
         let counted = self.read_slot()?;
         self.masks.swap(0, 1);
