@@ -1,0 +1,182 @@
+//! Searches that part and meet at the end (Remis 2016, section 3.3).
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use super::{HybridEngine, locked};
+use crate::{
+    bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelWork, Placement},
+    engine::{
+        CpuEngine,
+        gpu::GpuEngine,
+        state::{Frontier, SearchState},
+    },
+    graph::Layout,
+    opencl::DeviceError,
+    policy::SampledCosts,
+};
+
+impl HybridEngine<'_> {
+    /// Both search to the end, each on a state of its own.
+    pub(super) fn run_apart(&mut self, plan: LevelPlan, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
+        let mut handover_ns = self.give_to_cpu()?;
+        let begin = Instant::now();
+        let (len, repeats_before) = self.cpu.settle_as_queue();
+        let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
+        let (Some(helper), Some(pair)) = (self.helpers.first_mut(), self.pair.as_ref()) else { return Err(DeviceError::NONE) };
+        let Some(own) = helper.own.as_mut() else { return Err(DeviceError::NONE) };
+        let padded = self.layout.padded();
+        let visited_before = self.cpu.state().visited_count;
+        let since = self.cpu.state().level;
+        // Two states: either has its half of the frontier, and takes the other half for unvisited.
+        {
+            let cpu = &self.cpu;
+            cpu.copy(&cpu.state_ref().parent[..padded], &mut own.parent);
+        }
+        let state = self.cpu.state();
+        own.current = 0;
+        own.visited[0].copy_from_slice(&state.visited[state.current]);
+        own.queue[..len - cut].copy_from_slice(&state.queue[cut..len]);
+        for &v in &state.queue[..cut] {
+            own.parent[v as usize] = crate::graph::NONE;
+            own.visited[0][v as usize / 64] &= !(1 << (v % 64));
+        }
+        for &v in &state.queue[cut..len] {
+            state.parent[v as usize] = crate::graph::NONE;
+        }
+        own.restart();
+        own.bitmap_is_current = true;
+        own.level = since;
+        own.expanded_edges = state.expanded_edges;
+        own.visited_count = visited_before - cut as u64;
+        own.frontier = Frontier::Queue { len: len - cut, claims: false };
+        own.counted_edges = Some(edges_left);
+        state.frontier = Frontier::Queue { len: cut, claims: false };
+        state.bitmap_is_current = false;
+        state.visited_count = visited_before - (len - cut) as u64;
+        state.counted_edges = Some(edges);
+        self.cpu.recount_hubs();
+        let [mine, theirs] = &mut self.levels;
+        mine.fill(0);
+        let parted = Instant::now();
+        helper.gpu.acquire(own)?;
+        handover_ns += parted.elapsed().as_nanos() as u64;
+
+        let searched = self.cpu.searched();
+        let (layout, costs) = (self.layout, self.costs);
+        // Whoever comes first takes what it needs out.
+        let far = Mutex::new(Some((&mut helper.gpu, own)));
+        let near = Mutex::new((&mut self.cpu, &mut mine[..]));
+        let outcome = Mutex::new((Ok(()), 0, 0, 0));
+        let search_far = || {
+            // Held to the end: whoever comes second sleeps until then.
+            let mut far = locked(&far);
+            let Some((gpu, own)) = far.take() else { return };
+            let begin = Instant::now();
+            let result = search_on_device(gpu, own, layout, searched, costs);
+            let mut outcome = locked(&outcome);
+            outcome.0 = result;
+            outcome.2 = begin.elapsed().as_nanos() as u64;
+        };
+        pair.run(&|index| {
+            if index == 0 {
+                let begin = Instant::now();
+                let mut near = locked(&near);
+                let (cpu, levels) = &mut *near;
+                let threads = search_on_cpu(cpu, levels, costs);
+                drop(near);
+                let elapsed = begin.elapsed().as_nanos() as u64;
+                {
+                    let mut outcome = locked(&outcome);
+                    (outcome.1, outcome.3) = (elapsed, threads);
+                }
+                // Where the other thread has not come by now, this one does its part.
+                search_far();
+            } else {
+                search_far();
+            }
+        });
+        let (result, cpu_ns, gpu_ns, threads) = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result?;
+
+        let ended = Instant::now();
+        let Some(own) = helper.own.as_mut() else { return Err(DeviceError::NONE) };
+        helper.gpu.release(own)?;
+        helper.gpu.read_levels(theirs)?;
+        handover_ns += ended.elapsed().as_nanos() as u64;
+        let merged = self.cpu.merge_apart(&own.parent, mine, theirs);
+        log::debug!("asynchronous: both found {} of {} vertices", merged.repeated, merged.reached);
+        let state = self.cpu.state();
+        state.visited_count = visited_before;
+        state.frontier = Frontier::Queue { len: 0, claims: false };
+        state.level = since;
+        let work = LevelWork {
+            levels: merged.deepest.max(since) - since + 1,
+            found: merged.reached - visited_before,
+            finished: true,
+            repeats_before,
+            conversion_ns: (parted - begin).as_nanos() as u64,
+            handover_ns,
+            cpu_ns,
+            gpu_ns,
+            threads,
+        };
+        state.done(plan, &work);
+        Ok(work)
+    }
+}
+
+/// Searches from the state's frontier to the end on the CPU. Returns how many threads took part.
+fn search_on_cpu(cpu: &mut CpuEngine<'_>, levels: &mut [u32], costs: SampledCosts) -> u32 {
+    let single = std::mem::replace(&mut cpu.single_levels, true);
+    let mut threads = 1;
+    cpu.stamp(levels, cpu.state_ref().level);
+    loop {
+        if cpu.state_ref().frontier.len() == 0 {
+            break;
+        }
+        let mut stats = cpu.stats();
+        let Ok(work) = {
+            if costs.wants_sample(&stats) {
+                let Ok(sampled) = cpu.sample();
+                stats.sampled_probes = sampled;
+            }
+            let direction = if costs.is_bottom_up(&stats) { Direction::BottomUp } else { Direction::TopDown };
+            cpu.run(LevelPlan { direction, placement: Placement::Cpu })
+        };
+        threads = threads.max(work.threads);
+        cpu.stamp(levels, cpu.state_ref().level);
+        if work.finished {
+            break;
+        }
+    }
+    cpu.single_levels = single;
+    threads
+}
+
+/// The same on a device.
+fn search_on_device(
+    gpu: &mut GpuEngine<'_>,
+    own: &mut SearchState,
+    layout: &Layout,
+    searched: u64,
+    costs: SampledCosts,
+) -> Result<(), DeviceError> {
+    gpu.clear_levels()?;
+    gpu.stamp(own, own.level)?;
+    while own.frontier.len() > 0 {
+        let edges = own.counted_edges.unwrap_or(0);
+        let mut stats = own.stats(edges, searched, layout);
+        if costs.wants_sample(&stats) {
+            stats.sampled_probes = gpu.sample(own)?;
+        }
+        let (direction, kernel) =
+            if costs.is_bottom_up(&stats) { (Direction::BottomUp, GpuKernel::Bg) } else { (Direction::TopDown, GpuKernel::Tg) };
+        let work = gpu.run_one(own, kernel)?;
+        own.done(LevelPlan { direction, placement: Placement::Gpu(kernel) }, &work);
+        gpu.stamp(own, own.level)?;
+    }
+    Ok(())
+}

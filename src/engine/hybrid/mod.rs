@@ -1,0 +1,324 @@
+//! CPU and GPU together: every level runs where its plan says, and memory is handed over where the owner changes.
+//!
+//! - *Selective* (Remis 2016, section 3.1): one device at a time, over one state that they hand to each other.
+//! - *Concurrent* (3.2): the CPU keeps the state; a device gets its part of the frontier (or of the unvisited vertices) and the
+//!   visited bitmap in memory of its own, both work at the same time, and what the device found is merged.
+//! - *Asynchronous* (3.3): the device gets half of the frontier and a copy of the state, both search to the end, and every
+//!   vertex keeps the smaller of its two levels. Either side takes the other's half of the frontier for unvisited, so that a
+//!   bottom-up level may find these vertices again, one level too deep; nothing that comes of it is less deep than the
+//!   truth, and what the true half finds is, so the smaller level is the right one.
+
+mod asynchronous;
+mod concurrent;
+mod selective;
+mod self_check;
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use super::{
+    CpuEngine, CpuEngineError, GpuOptions, Simd, Team,
+    cpu::queue_capacity,
+    gpu::{GpuEngine, GpuEngineError, OnDevice},
+    state::SearchState,
+};
+use crate::{
+    bfs::{Engine, LevelPlan, LevelStats, LevelWork, Placement},
+    graph::{Layout, Vertex},
+    memory::{OutOfMemory, Slab, Way},
+    opencl::{Device, DeviceError},
+    policy::SampledCosts,
+};
+
+/// What a search wants of its devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HybridUse {
+    /// Levels run on the first device alone: the state lies in memory that it shares.
+    pub alone: bool,
+    /// Searches begin on the device and stay there.
+    pub at_home_on_gpu: bool,
+    /// Levels are split, or the searches part: devices have a state of their own.
+    pub together: bool,
+}
+
+impl HybridUse {
+    /// Whether an engine set up for this can do what `other` asks.
+    pub fn covers(self, other: Self) -> bool {
+        (self.alone || !other.alone) && (self.together || !other.together)
+    }
+}
+
+/// A device to search on.
+#[derive(Debug, Clone)]
+pub struct GpuSetup {
+    /// The device.
+    pub device: Arc<Device>,
+    /// How memory is shared with it.
+    pub way: Way,
+    /// How its kernels are built.
+    pub options: GpuOptions,
+}
+
+/// Why a hybrid engine can't be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HybridError {
+    /// The CPU's side.
+    #[error(transparent)]
+    Cpu(#[from] CpuEngineError),
+    /// A GPU's side.
+    #[error("{device}: {source}")]
+    Gpu {
+        /// The device.
+        device: String,
+        /// Why.
+        #[source]
+        source: GpuEngineError,
+    },
+}
+
+impl From<OutOfMemory> for HybridError {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Cpu(error.into())
+    }
+}
+
+#[derive(Debug)]
+struct Helper<'g> {
+    gpu: GpuEngine<'g>,
+    /// The device's own state, where it works beside the CPU.
+    own: Option<SearchState>,
+    /// Its share of what the devices do together, in thousandths.
+    weight: u64,
+}
+
+/// The CPU engine with any number of OpenCL devices beside it.
+#[derive(Debug)]
+pub struct HybridEngine<'g> {
+    layout: &'g Layout,
+    cpu: CpuEngine<'g>,
+    helpers: Vec<Helper<'g>>,
+    uses: HybridUse,
+    /// The device owns the state.
+    on_device: bool,
+    /// A thread that waits for devices while the caller searches.
+    pair: Option<Team>,
+    /// Levels by internal vertex of searches that part: the CPU's, and the device's.
+    levels: [Slab<u32>; 2],
+    /// Direction of levels after the searches have parted, where no policy is asked.
+    costs: SampledCosts,
+}
+
+impl<'g> HybridEngine<'g> {
+    /// A CPU engine and `setups` beside it.
+    ///
+    /// # Errors
+    /// [`HybridError`] where memory, kernels or vector instructions are not to be had.
+    pub fn new(layout: &'g Layout, team: Team, simd: Simd, setups: &[GpuSetup], uses: HybridUse) -> Result<Self, HybridError> {
+        let of = |setup: &GpuSetup| setup.device.info().name.clone();
+        let capacity = queue_capacity(layout, team.size());
+        let pair = if uses.together { Some(Team::beside(&team).map_err(CpuEngineError::Threads)?) } else { None };
+        let cpu = match setups.first() {
+            Some(setup) if uses.alone => {
+                let allocate = OnDevice { device: &setup.device, way: setup.way };
+                let state = SearchState::new(layout, capacity, &allocate)
+                    .map_err(|error| HybridError::Gpu { device: of(setup), source: error.into() })?;
+                CpuEngine::with_state(layout, team, simd, state)?
+            }
+            _ => CpuEngine::new(layout, team, simd)?,
+        };
+        let units = |setup: &GpuSetup| u64::from(setup.device.info().compute_units.max(1));
+        let all: u64 = setups.iter().map(units).sum();
+        let mut helpers = Vec::new();
+        for setup in setups {
+            let failed = |source| HybridError::Gpu { device: of(setup), source };
+            let mut gpu = GpuEngine::new(layout, &setup.device, cpu.closed(), setup.options).map_err(failed)?;
+            let own = if uses.together {
+                gpu.remember_levels().map_err(|error| failed(error.into()))?;
+                let allocate = OnDevice { device: &setup.device, way: setup.way };
+                let room = queue_capacity(layout, 1);
+                Some(SearchState::new(layout, room, &allocate).map_err(|error| failed(error.into()))?)
+            } else {
+                None
+            };
+            helpers.push(Helper { gpu, own, weight: 1000 * units(setup) / all.max(1) });
+        }
+        let levels = if uses.together { layout.padded() } else { 0 };
+        let mut engine = Self {
+            layout,
+            cpu,
+            helpers,
+            uses,
+            on_device: false,
+            pair,
+            levels: [Slab::zeroed(levels, "levels")?, Slab::zeroed(levels, "levels")?],
+            costs: SampledCosts::default(),
+        };
+        engine.check_devices(setups)?;
+        Ok(engine)
+    }
+
+    /// Whether searches begin on the device and stay there, from the next one on.
+    pub fn set_home(&mut self, at_home_on_gpu: bool) {
+        self.uses.at_home_on_gpu = at_home_on_gpu;
+    }
+
+    /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
+    /// in one go).
+    pub fn set_single_levels(&mut self, single_levels: bool) {
+        self.cpu.single_levels = single_levels;
+    }
+
+    /// What the engine was set up for.
+    pub fn uses(&self) -> HybridUse {
+        self.uses
+    }
+
+    /// Threads of the CPU.
+    pub fn threads(&self) -> usize {
+        self.cpu.threads()
+    }
+
+    /// Vector instructions in use.
+    pub fn simd(&self) -> Simd {
+        self.cpu.simd()
+    }
+
+    /// What each device was given: name, items in a work-group, parts of the adjacency, and whether it reads the host's own
+    /// arrays.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceUse> + '_ {
+        self.helpers.iter().map(|helper| DeviceUse {
+            name: helper.gpu.device().info().name.clone(),
+            platform: helper.gpu.device().info().platform.clone(),
+            driver: helper.gpu.device().info().driver.clone(),
+            group: helper.gpu.group(),
+            parts: helper.gpu.parts(),
+            zero_copy: helper.gpu.is_zero_copy(),
+        })
+    }
+
+    /// Parents by original vertex, after [`HybridEngine::finish`].
+    pub fn parents(&self) -> &[Vertex] {
+        self.cpu.parents()
+    }
+
+    /// Ends a search: parents come into the order of the original vertices, and to the host. Returns the nanoseconds spent
+    /// handing over where the device did it.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn finish(&mut self) -> Result<(), DeviceError> {
+        match self.helpers.first_mut() {
+            Some(helper) if self.on_device => helper.gpu.map_back(self.cpu.state()),
+            _ => {
+                self.cpu.map_back();
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins and ends the search from a root that the layout dropped because it has no edge: nobody is reached.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn begin_dropped(&mut self) -> Result<(), DeviceError> {
+        self.take_back_empty()?;
+        self.cpu.begin_dropped();
+        Ok(())
+    }
+
+    /// Enters a dropped root, an original number, as its own parent, after [`HybridEngine::finish`].
+    pub fn adopt_dropped(&mut self, root: Vertex) {
+        self.cpu.adopt_dropped(root);
+    }
+}
+
+/// What a device was given.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DeviceUse {
+    /// Name of the device.
+    pub name: String,
+    /// Name of its platform.
+    pub platform: String,
+    /// Version of its driver.
+    pub driver: String,
+    /// Items in a work-group.
+    pub group: usize,
+    /// Buffers over which the neighbours are spread.
+    pub parts: usize,
+    /// Whether it reads the host's own arrays of neighbours.
+    pub zero_copy: bool,
+}
+
+impl Engine for HybridEngine<'_> {
+    type Error = DeviceError;
+
+    fn begin(&mut self, root: Vertex) -> Result<u64, DeviceError> {
+        let begin = Instant::now();
+        if self.uses.at_home_on_gpu {
+            if let Some(helper) = self.helpers.first_mut() {
+                let state = self.cpu.state();
+                helper.gpu.acquire_empty(state)?;
+                self.on_device = true;
+                let handover_ns = begin.elapsed().as_nanos() as u64;
+                helper.gpu.begin(state, root)?;
+                return Ok(handover_ns);
+            }
+        }
+        self.take_back_empty()?;
+        let handover_ns = if self.helpers.is_empty() { 0 } else { begin.elapsed().as_nanos() as u64 };
+        let Ok(_) = self.cpu.begin(root);
+        Ok(handover_ns)
+    }
+
+    fn stats(&mut self) -> LevelStats {
+        if !self.on_device {
+            return self.cpu.stats();
+        }
+        let searched = self.cpu.searched();
+        let state = self.cpu.state();
+        let edges = state.counted_edges.unwrap_or(0);
+        state.stats(edges, searched, self.layout)
+    }
+
+    fn sample(&mut self) -> Result<Option<f32>, DeviceError> {
+        match self.helpers.first_mut() {
+            Some(helper) if self.on_device => helper.gpu.sample(self.cpu.state()),
+            _ => {
+                let Ok(sampled) = self.cpu.sample();
+                Ok(sampled)
+            }
+        }
+    }
+
+    fn sample_hubs(&mut self) -> Result<Option<f32>, DeviceError> {
+        match self.helpers.first_mut() {
+            Some(helper) if self.on_device => helper.gpu.sample_hubs(self.cpu.state()),
+            _ => {
+                let Ok(sampled) = self.cpu.sample_hubs();
+                Ok(sampled)
+            }
+        }
+    }
+
+    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, DeviceError> {
+        match plan.placement {
+            Placement::Gpu(kernel) if !self.helpers.is_empty() => self.run_gpu(plan, kernel),
+            Placement::Split { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_split(plan, gpu_permille),
+            Placement::Apart { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_apart(plan, gpu_permille),
+            // Without a device everything runs on the CPU; the plan in the record says so.
+            _ => {
+                let handover_ns = self.give_to_cpu()?;
+                let plan = LevelPlan { placement: Placement::Cpu, ..plan };
+                let Ok(work) = self.cpu.run(plan);
+                Ok(LevelWork { handover_ns, ..work })
+            }
+        }
+    }
+}
+
+fn locked<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,64 @@
+//! One device at a time, over one state that they hand to each other (Remis 2016, section 3.1).
+
+use std::time::Instant;
+
+use super::HybridEngine;
+use crate::{
+    bfs::{GpuKernel, LevelPlan, LevelWork},
+    opencl::DeviceError,
+};
+
+#[derive(Debug, Default)]
+struct Moved {
+    repeats: u64,
+    conversion_ns: u64,
+    handover_ns: u64,
+}
+
+impl HybridEngine<'_> {
+    pub(super) fn take_back_empty(&mut self) -> Result<(), DeviceError> {
+        if let (true, Some(helper)) = (self.on_device, self.helpers.first()) {
+            helper.gpu.release_empty(self.cpu.state())?;
+        }
+        self.on_device = false;
+        Ok(())
+    }
+
+    /// Makes the CPU the owner of the state; returns the nanoseconds that took.
+    pub(super) fn give_to_cpu(&mut self) -> Result<u64, DeviceError> {
+        let (true, Some(helper)) = (self.on_device, self.helpers.first_mut()) else { return Ok(0) };
+        let begin = Instant::now();
+        helper.gpu.release(self.cpu.state())?;
+        let nanoseconds = begin.elapsed().as_nanos() as u64;
+        self.on_device = false;
+        self.cpu.recount_hubs();
+        Ok(nanoseconds)
+    }
+
+    /// Makes the first device the owner of the state.
+    fn give_to_gpu(&mut self) -> Result<Moved, DeviceError> {
+        if self.on_device {
+            return Ok(Moved::default());
+        }
+        let begin = Instant::now();
+        let repeats = self.cpu.settle();
+        let settled = Instant::now();
+        if let Some(helper) = self.helpers.first() {
+            helper.gpu.acquire(self.cpu.state())?;
+        }
+        self.on_device = true;
+        Ok(Moved { repeats, conversion_ns: (settled - begin).as_nanos() as u64, handover_ns: settled.elapsed().as_nanos() as u64 })
+    }
+
+    pub(super) fn run_gpu(&mut self, plan: LevelPlan, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
+        let moved = self.give_to_gpu()?;
+        // The policy was told of repeats as if they were vertices.
+        let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
+        let single = self.cpu.single_levels;
+        let state = self.cpu.state();
+        let work = if single { helper.gpu.run_one(state, kernel) } else { helper.gpu.run(state, kernel) }?;
+        let work = LevelWork { repeats_before: moved.repeats, conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
+        state.done(plan, &work);
+        Ok(work)
+    }
+}

@@ -1,0 +1,96 @@
+//! Devices are checked before the first search.
+
+use super::{GpuSetup, HybridEngine, HybridError};
+use crate::{
+    bfs::{Direction, Engine, GpuKernel, LevelPlan, Placement},
+    engine::{
+        GpuOptions,
+        gpu::{GpuEngine, GpuEngineError},
+    },
+    graph::Vertex,
+    opencl::DeviceError,
+};
+
+/// Levels of a search by which devices are checked.
+const LEVELS_CHECKED: usize = 4;
+
+impl HybridEngine<'_> {
+    /// Compares the first levels of one search, by every kernel, with what the CPU finds: drivers of boards have bugs, and a
+    /// wrong answer must not wait for a validation to be found. Where the kernels of one kind of work-group are wrong, those of
+    /// the other kind may be right.
+    pub(super) fn check_devices(&mut self, setups: &[GpuSetup]) -> Result<(), HybridError> {
+        let csr = self.layout.csr();
+        let Some(root) = (0..csr.vertices() as Vertex).max_by_key(|&v| csr.degree(v)) else { return Ok(()) };
+        if setups.is_empty() || csr.degree(root) == 0 {
+            return Ok(());
+        }
+        let wanted = self.first_levels(root);
+        for (index, setup) in setups.iter().enumerate() {
+            let failed = |source| HybridError::Gpu { device: setup.device.info().name.clone(), source };
+            let wrong = self.wrong_kernel(index, root, &wanted).map_err(|error| failed(error.into()))?;
+            let Some(kernel) = wrong else { continue };
+            let helper = &mut self.helpers[index];
+            let before = helper.gpu.group();
+            let options = GpuOptions { group: Some(if before == 1 { 32 } else { 1 }), ..setup.options };
+            log::warn!(
+                "{}: kernel {kernel:?} with {before} items in a work-group finds wrong levels (a bug of driver {}); trying the other kind",
+                setup.device.info().name,
+                setup.device.info().driver,
+            );
+            helper.gpu = GpuEngine::new(self.layout, &setup.device, self.cpu.closed(), options).map_err(failed)?;
+            if self.uses.together {
+                helper.gpu.remember_levels().map_err(|error| failed(error.into()))?;
+            }
+            if let Some(kernel) = self.wrong_kernel(index, root, &wanted).map_err(|error| failed(error.into()))? {
+                return Err(failed(GpuEngineError::Wrong { kernel, driver: setup.device.info().driver.clone() }));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many vertices the CPU finds at the first levels.
+    fn first_levels(&mut self, root: Vertex) -> [u64; LEVELS_CHECKED] {
+        let mut found = [0; LEVELS_CHECKED];
+        let single = std::mem::replace(&mut self.cpu.single_levels, true);
+        let Ok(_) = self.cpu.begin(root);
+        for found in &mut found {
+            let _ = self.cpu.stats();
+            let Ok(work) = self.cpu.run(LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu });
+            // Exact where several threads may have found a vertex at once.
+            *found = work.found - self.cpu.settle();
+            if *found == 0 {
+                break;
+            }
+        }
+        self.cpu.single_levels = single;
+        found
+    }
+
+    /// The first kernel of a device whose levels are not as wanted.
+    fn wrong_kernel(&mut self, index: usize, root: Vertex, wanted: &[u64; LEVELS_CHECKED]) -> Result<Option<GpuKernel>, DeviceError> {
+        let helper = &mut self.helpers[index];
+        let state = match &mut helper.own {
+            Some(own) => own,
+            None => self.cpu.state(),
+        };
+        let mut wrong = None;
+        helper.gpu.acquire_empty(state)?;
+        for kernel in [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc] {
+            helper.gpu.begin(state, root)?;
+            for &found in wanted {
+                state.frontier_edges = state.counted_edges.unwrap_or(0);
+                let work = helper.gpu.run_one(state, kernel)?;
+                state.done(LevelPlan { direction: kernel.direction(), placement: Placement::Gpu(kernel) }, &work);
+                if work.found != found {
+                    wrong = wrong.or(Some(kernel));
+                }
+                if found == 0 || wrong.is_some() {
+                    break;
+                }
+            }
+            helper.gpu.clear_masks()?;
+        }
+        helper.gpu.release_empty(state)?;
+        Ok(wrong)
+    }
+}
