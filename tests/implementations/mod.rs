@@ -70,14 +70,20 @@ pub fn inside(test: &str, variables: &[(&str, &str)]) -> bool {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     // "1 passed": a name that fits no test would pass as well.
     assert!(output.status.success() && out.contains("1 passed"), "{test} with {variables:?}: {}\n{out}\n{err}", output.status);
+    print!("{out}");
     false
 }
 
 /// An OpenCL library, for `OPENCL_DYLIB_PATH`, that passes everything on until `SOCBFS_TEST_LOSE_AFTER` commands are enqueued, and loses
 /// the device then; or as the file `SOCBFS_TEST_LOSE_FILE` says (see there). `None` where there is no C compiler or no OpenCL library.
 pub fn losing_library(folder: &Path) -> Option<PathBuf> {
-    let library = folder.join("libloses.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/implementations/loses.c");
+    library(folder, "loses")
+}
+
+/// Builds `NAME.c` of this folder, a layer over the system's OpenCL library.
+fn library(folder: &Path, name: &str) -> Option<PathBuf> {
+    let library = folder.join(format!("lib{name}.so"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/implementations/{name}.c"));
     let built = Command::new("cc")
         .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
         .arg(&library)
@@ -87,5 +93,77 @@ pub fn losing_library(folder: &Path) -> Option<PathBuf> {
     match built {
         Ok(output) if output.status.success() => Some(library),
         _ => None,
+    }
+}
+
+/// What `counts.c` has counted, of all devices and threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Kernels.
+    pub launches: u64,
+    /// Fills of buffers and of shared virtual memory.
+    pub fills: u64,
+    /// Calls that wait: clFinish, clWaitForEvents, blocking reads, writes and maps.
+    pub waits: u64,
+    pub maps: u64,
+    pub unmaps: u64,
+    pub reads: u64,
+    pub writes: u64,
+    /// Bytes that a device with memory of its own sends to the host, in maps and reads.
+    pub to_host: u64,
+    /// Bytes that such a device is sent, in unmaps and writes.
+    pub to_device: u64,
+    pub flushes: u64,
+}
+
+impl Counts {
+    /// Up to now. Only inside of [`counting`].
+    pub fn now() -> Self {
+        let bytes = std::fs::read(std::env::var_os(COUNTS).unwrap()).unwrap();
+        let numbers: Vec<u64> = bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap())).collect();
+        let [launches, fills, waits, maps, unmaps, reads, writes, to_host, to_device, flushes] = numbers.try_into().unwrap();
+        Self { launches, fills, waits, maps, unmaps, reads, writes, to_host, to_device, flushes }
+    }
+
+    /// From `before` until now.
+    pub fn since(before: &Self) -> Self {
+        let now = Self::now();
+        Self {
+            launches: now.launches - before.launches,
+            fills: now.fills - before.fills,
+            waits: now.waits - before.waits,
+            maps: now.maps - before.maps,
+            unmaps: now.unmaps - before.unmaps,
+            reads: now.reads - before.reads,
+            writes: now.writes - before.writes,
+            to_host: now.to_host - before.to_host,
+            to_device: now.to_device - before.to_device,
+            flushes: now.flushes - before.flushes,
+        }
+    }
+
+    /// Bytes of all hand-overs, in both directions.
+    pub fn moved(&self) -> u64 {
+        self.to_host + self.to_device
+    }
+}
+
+/// Tells `counts.c` the file that it counts in.
+const COUNTS: &str = "SOCBFS_TEST_COUNTS";
+
+/// Runs `body` of the test `test` in a process of its own on PoCL, where [`Counts`] are counted. Says SKIPPED where that can't be.
+pub fn counting(test: &str, body: impl FnOnce(&DeviceInfo)) {
+    const POCL: &str = "Portable Computing Language";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = library(folder.path(), "counts") else {
+        return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
+    };
+    let Some(info) = device(POCL) else {
+        return skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
+    };
+    let file = folder.path().join("counts");
+    let variables = [("OPENCL_DYLIB_PATH", library.to_str().unwrap()), (COUNTS, file.to_str().unwrap()), ("SOCBFS_TEST_DEVICE", POCL)];
+    if inside(test, &variables) {
+        body(&info);
     }
 }

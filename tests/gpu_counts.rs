@@ -1,0 +1,91 @@
+//! What searches on a device cost in launches, waits, hand-overs and bytes, counted by a layer between program and driver: numbers
+//! that no load of the machine changes.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod implementations;
+mod reference;
+mod searches;
+
+use implementations::{Counts, counting};
+use searches::{devices, edges};
+use socbfs::{
+    bfs::GpuKernel,
+    engine::{GpuOptions, GpuSetup},
+    graph::{BuildOptions, EdgeList, Layout, Listing},
+    memory::{SharedSlice, Way},
+    opencl::{Buffer, Device, Limits},
+    policy::{NEVER, Policy, Runs, Splitting, Threshold, Thresholds},
+    search::{Search, SearchOptions},
+};
+
+#[test]
+fn calls_are_counted() {
+    counting("calls_are_counted", |info| {
+        let device = Device::open(info, Limits::default()).unwrap();
+        let counted = |what: &str, wanted: Counts, body: &mut dyn FnMut()| {
+            let before = Counts::now();
+            body();
+            assert_eq!(Counts::since(&before), wanted, "{what}");
+        };
+        let none = Counts::default();
+        let kernel = device.program("kernel void f(global uint *a) { a[0] = 1; }", "").unwrap().kernel("f").unwrap();
+        let buffer = Buffer::<u32>::new(&device, 100, "a test").unwrap();
+        kernel.set_buffer(0, &buffer).unwrap();
+        counted("launch", Counts { launches: 1, ..none }, &mut || kernel.launch(1, 1).unwrap());
+        counted("finish", Counts { waits: 1, ..none }, &mut || device.finish().unwrap());
+        counted("fill", Counts { fills: 1, ..none }, &mut || buffer.fill(1).unwrap());
+        let mut values = [0; 7];
+        counted("read", Counts { reads: 1, waits: 1, to_host: 28, ..none }, &mut || buffer.read(1..8, &mut values).unwrap());
+        counted("write", Counts { writes: 1, waits: 1, to_device: 28, ..none }, &mut || buffer.write(1..8, &values).unwrap());
+        // What fails before OpenCL is asked, or in it, is not counted.
+        counted("nothing", none, &mut || assert!(buffer.read(0..101, &mut [0; 101]).is_err() && kernel.launch(1, 1 << 20).is_err()));
+        for way in [Way::AllocHostPtr, Way::SvmCoarse].into_iter().filter(|way| way.offered(info)) {
+            let mut slice = SharedSlice::<u32>::on(&device, way, 1000, "a test").unwrap();
+            let before = Counts::now();
+            slice.to_device(0..1000).unwrap();
+            slice.to_host(0..1000).unwrap();
+            let counts = Counts::since(&before);
+            assert_eq!((counts.maps, counts.unmaps), (1, 1), "{way}: {counts:?}");
+            assert_eq!((counts.to_host, counts.to_device), (4000, 4000), "{way}: {counts:?}");
+        }
+    });
+}
+
+/// Every policy's counts per search, as a table (`--nocapture`), and none without a launch.
+#[test]
+fn searches_are_counted() {
+    const TEST: &str = "searches_are_counted";
+    counting(TEST, |_| {
+        let devices = devices(TEST, Limits::default());
+        let list = EdgeList::new(5000, edges(5000, 40_000, 5, 1), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        let on_gpu = Runs::Gpu(GpuKernel::Bg);
+        let policies: [(Policy, Runs); 7] = [
+            ("tg".parse().unwrap(), Runs::Cpu),
+            ("tgm".parse().unwrap(), Runs::Cpu),
+            ("bg".parse().unwrap(), Runs::Cpu),
+            ("alpha-beta".parse().unwrap(), on_gpu),
+            ("sampled".parse().unwrap(), on_gpu),
+            (Policy::Selective(Some(Thresholds { top_down: Threshold { go: 10, stay: NEVER }, bottom_up: Threshold::at(0) })), Runs::Cpu),
+            (Policy::Concurrent(Splitting { top_down_from_edges: 0, bottom_up_from_vertices: 0, gpu_permille: 500 }), Runs::Cpu),
+        ];
+        println!("{:<14} levels launches fills waits  maps unmaps reads writes   to host to device", "per search");
+        for (policy, runs) in policies {
+            let setup = GpuSetup { device: devices.all[0].clone(), way: Way::AllocHostPtr, options: GpuOptions::default() };
+            let options = SearchOptions { policy: policy.clone(), runs, threads: 2, devices: vec![setup], ..SearchOptions::default() };
+            let mut search = Search::new(&layout, &options).unwrap();
+            search.run(3).unwrap();
+            let before = Counts::now();
+            let outcome = search.run(3).unwrap();
+            let Counts { launches, fills, waits, maps, unmaps, reads, writes, to_host, to_device, .. } = Counts::since(&before);
+            let name: String = policy.to_string().chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+            println!(
+                "{name:<14} {:>6} {launches:>8} {fills:>5} {waits:>5} {maps:>5} {unmaps:>6} {reads:>5} {writes:>6} {to_host:>9} {to_device:>9}",
+                outcome.levels
+            );
+            assert!(launches > 0 && waits > 0, "{policy}");
+            // The tree comes back, and memory that was mapped is unmapped again.
+            assert!(to_host >= 4 * 5000 && maps == unmaps, "{policy}");
+        }
+    });
+}
