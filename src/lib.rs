@@ -22,3 +22,8 @@ pub mod search;
 pub mod stats;
 pub mod train;
 pub mod validate;
+
+/// The README's example is compiled and run as a test of documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -177,3 +177,66 @@ fn what_is_allowed_is_not_found() {
         assert_eq!(violations(room, text), Vec::<String>::new(), "{text}");
     }
 }
+
+#[test]
+fn the_architecture_page_lists_the_rooms_in_their_order() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let table = page.split("<!-- rooms: begin -->").nth(1).unwrap().split("<!-- rooms: end -->").next().unwrap();
+    let listed: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let exists = |room: &&str| ["", ".rs"].iter().any(|end| root.join(format!("src/{room}{end}")).exists());
+    let built: Vec<&str> = ROOMS.iter().copied().filter(|room| *room != "main").filter(exists).collect();
+    assert_eq!(listed, built);
+}
+
+/// Markdown pages of the repository.
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() && !name.starts_with('.') && name != "target" && name != "src" {
+            pages(&path, found);
+        } else if name.ends_with(".md") {
+            found.push(path);
+        }
+    }
+}
+
+/// The anchor that a heading gets: lower case, spaces to hyphens, no punctuation, links by their text.
+fn anchor(heading: &str) -> String {
+    let mut text = heading.trim().to_lowercase();
+    while let (Some(open), Some(middle)) = (text.find('['), text.find("](")) {
+        let end = middle + text[middle..].find(')').unwrap();
+        text = format!("{}{}{}", &text[..open], &text[open + 1..middle], &text[end + 1..]);
+    }
+    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    pages(root, &mut all);
+    assert!(all.len() > 10, "{all:?}");
+    let (mut broken, mut count) = (Vec::new(), 0);
+    for page in &all {
+        let text = fs::read_to_string(page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            count += 1;
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            let leads = fs::read_to_string(&target).is_ok_and(|text| {
+                heading.is_empty()
+                    || text.lines().filter(|line| line.starts_with('#')).any(|line| anchor(line.trim_start_matches('#')) == heading)
+            });
+            if !leads && !(heading.is_empty() && target.exists()) {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(count > 20, "only {count} links were found");
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
