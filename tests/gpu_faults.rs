@@ -5,7 +5,15 @@ mod implementations;
 mod reference;
 mod searches;
 
-use std::{error::Error, fs, sync::Arc};
+use std::{
+    error::Error,
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use implementations::{inside, losing_library, skipped};
 use reference::Reference;
@@ -14,7 +22,7 @@ use socbfs::{
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing},
     memory::Way,
-    opencl::{Device, Limits},
+    opencl::{Device, Limits, kept_bytes},
     policy::{NEVER, Parting, Policy, Runs, Splitting, Threshold, Thresholds},
     search::{Search, SearchError, SearchOptions},
 };
@@ -22,6 +30,11 @@ use socbfs::{
 /// Runs `body` with a PoCL device that is lost so many commands after the file with their number is written, and back when it is
 /// removed. `body` gets the path of the file.
 fn with_a_device_to_lose(test: &str, body: impl Fn(&Arc<Device>, &str)) {
+    with_a_device_that_goes_on(test, None, body);
+}
+
+/// The same; the device begins with what it was given so many milliseconds after its loss was reported.
+fn with_a_device_that_goes_on(test: &str, delay_ms: Option<u64>, body: impl Fn(&Arc<Device>, &str)) {
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = losing_library(folder.path()) else {
         return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
@@ -30,7 +43,11 @@ fn with_a_device_to_lose(test: &str, body: impl Fn(&Arc<Device>, &str)) {
         return skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
     }
     let file = folder.path().join("after");
+    let report = folder.path().join("report");
+    let delay = delay_ms.unwrap_or(0).to_string();
     let variables = [
+        ("SOCBFS_TEST_LOSE_DELAY_MS", delay.as_str()),
+        ("SOCBFS_TEST_LOSE_REPORT", report.to_str().unwrap()),
         ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
         ("SOCBFS_TEST_LOSE_FILE", file.to_str().unwrap()),
         ("SOCBFS_TEST_DEVICE", "Portable Computing Language"),
@@ -158,5 +175,80 @@ fn a_device_lost_while_setting_up_is_an_error() {
             lost += 1;
         }
         assert!(lost >= 12, "lost at {lost} points only");
+    });
+}
+
+/// Milliseconds for which a device goes on after its loss.
+const GOES_ON: u64 = 15;
+
+/// Loses the device in the middle of searches, gives up everything that they used while its kernels still wait to run, and uses the
+/// memory again. The kernels run on what they were given then: freed or unmapped, they would write into what others have now, or
+/// fault. `rounds` points of every policy and way of sharing.
+fn goes_on_with_what_it_was_given(test: &str, rounds: usize) {
+    with_a_device_that_goes_on(test, Some(GOES_ON), |device, file| {
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = || Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3]);
+        let report = std::env::var("SOCBFS_TEST_LOSE_REPORT").unwrap();
+        let mut lost = 0;
+        for (policy, runs) in policies() {
+            for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+                for after in points().take(rounds) {
+                    // A device of its own each time: nothing else keeps its context and queue.
+                    let device = Device::open(device.info(), Limits::default()).unwrap();
+                    let ours = layout();
+                    let mut search = Search::new(&ours, &options(&device, way, policy.clone(), runs, false)).unwrap();
+                    fs::write(file, after.to_string()).unwrap();
+                    let before = kept_bytes();
+                    let failed = search.run(3).is_err();
+                    drop(search);
+                    drop(device);
+                    drop(ours);
+                    // What was freed is taken anew, and written.
+                    let again = layout();
+                    let alone = SearchOptions { threads: 1, ..SearchOptions::default() };
+                    for _ in 0..3 {
+                        reference.compare(&again, &alone);
+                    }
+                    if failed {
+                        std::thread::sleep(Duration::from_millis(2 * GOES_ON));
+                    }
+                    reference.compare(&again, &alone);
+                    fs::remove_file(file).unwrap();
+                    let said = fs::read_to_string(&report).unwrap_or_default();
+                    assert!(said.is_empty(), "{policy} {way} after {after}:\n{said}");
+                    assert!(!failed || kept_bytes() > before, "{policy} {way} after {after}: nothing was kept");
+                    lost += usize::from(failed);
+                }
+            }
+        }
+        assert!(lost >= 3 * policies().len(), "lost only {lost} times");
+    });
+}
+
+#[test]
+fn what_a_lost_device_may_still_touch_is_kept() {
+    goes_on_with_what_it_was_given("what_a_lost_device_may_still_touch_is_kept", 6);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn what_a_lost_device_may_still_touch_is_kept_beside_a_load() {
+    const TEST: &str = "what_a_lost_device_may_still_touch_is_kept_beside_a_load";
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let busy = || {
+            while !stop.load(Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        let load: Vec<_> = (0..std::thread::available_parallelism().map_or(2, usize::from)).map(|_| scope.spawn(busy)).collect();
+        // 8 policies, at least 3 ways, 9 points: more than 200.
+        let outcome = std::panic::catch_unwind(|| goes_on_with_what_it_was_given(TEST, 9));
+        stop.store(true, Relaxed);
+        drop(load);
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
     });
 }

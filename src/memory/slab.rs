@@ -15,6 +15,7 @@ use std::{
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use super::{OutOfMemory, Plain, Shared};
+use crate::opencl::is_kept;
 
 /// A huge page on x86-64 and on ARM with 4 KiB base pages.
 const HUGE_PAGE: usize = 2 << 20;
@@ -89,7 +90,9 @@ impl<T: Plain> Slab<T> {
 
 impl<T: Plain> Drop for Slab<T> {
     fn drop(&mut self) {
-        if let Some((base, length)) = self.mapping {
+        let Some((base, length)) = self.mapping else { return };
+        // What a device that failed may still touch stays.
+        if !is_kept(base.as_ptr() as usize, length) {
             // SAFETY: the mapping was made by `zeroed` with this length and nothing refers to it any more.
             let _ = unsafe { munmap(base, length) };
         }

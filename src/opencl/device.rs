@@ -5,7 +5,10 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
 };
 
@@ -21,6 +24,7 @@ use super::{
     cache::Cache,
     error::{Called, DeviceError, OpenClError},
     info::DeviceInfo,
+    kept,
     kernel::Kernel,
     program::Program,
 };
@@ -63,6 +67,9 @@ pub struct Device {
     /// The limit on all buffers together, where one was set.
     budget: Option<u64>,
     used: AtomicU64,
+    /// Calls that failed, and how many of them had failed when everything launched was last known to have ended.
+    failures: AtomicU64,
+    settled: AtomicU64,
     context: Handle,
     queue: Handle,
     /// Programs built so far, by source and options: handles only, for a [`Program`] holds the device.
@@ -104,7 +111,17 @@ impl Device {
             }
         };
         let (budget, limits) = (limits.global_bytes, limits.within(info));
-        Ok(Arc::new(Self { info: info.clone(), limits, budget, used: AtomicU64::new(0), context, queue, built: Mutex::default() }))
+        Ok(Arc::new(Self {
+            info: info.clone(),
+            limits,
+            budget,
+            used: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            context,
+            queue,
+            built: Mutex::default(),
+        }))
     }
 
     /// What the device says of itself.
@@ -147,7 +164,26 @@ impl Device {
     /// # Errors
     /// What went wrong meanwhile: a device that was lost shows itself here.
     pub fn finish(&self) -> Result<(), DeviceError> {
-        finish(self.queue).called("clFinish")
+        let failures = self.failures.load(SeqCst);
+        self.noted(finish(self.queue).called("clFinish"))?;
+        // The queue is in order: whatever was enqueued before a call that had failed by then has ended too.
+        self.settled.fetch_max(failures, SeqCst);
+        Ok(())
+    }
+
+    /// Takes note of a call that failed: from then on nobody knows what still runs, until [`finish`](Self::finish) succeeds.
+    #[inline]
+    pub(super) fn noted<T>(&self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
+        if result.is_err() {
+            self.failures.fetch_add(1, SeqCst);
+        }
+        result
+    }
+
+    /// Whether what is given back is given back as OpenCL intends: no call has failed since everything launched was last known to
+    /// have ended. Where one has, it is asked again. `false`: the device may still touch everything that it knows.
+    pub(super) fn is_sound(&self) -> bool {
+        self.failures.load(SeqCst) == self.settled.load(SeqCst) || self.finish().is_ok()
     }
 
     /// Lets the device begin with what was launched, without waiting.
@@ -155,7 +191,7 @@ impl Device {
     /// # Errors
     /// What the driver says.
     pub fn flush(&self) -> Result<(), DeviceError> {
-        flush(self.queue).called("clFlush")
+        self.noted(flush(self.queue).called("clFlush"))
     }
 
     /// Builds `source` with `options`, unless this device has done so before, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`,
@@ -223,8 +259,9 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // Errors of the last moment help nobody.
-        let _ = finish(self.queue);
+        if self.finish().is_err() {
+            return kept::count(0, &self.info.name);
+        }
         let built = self.built.get_mut().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: made by `open` and `program`; programs, kernels and memory hold the device, so none of them is left.
         unsafe {

@@ -210,7 +210,7 @@ impl Kernel {
                 std::ptr::null(),
             )
         };
-        release(event.called(CALL)?);
+        release(self.device.noted(event.called(CALL))?);
         Ok(())
     }
 
@@ -226,8 +226,10 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        // SAFETY: made by `new`. What still runs holds its own reference.
-        let _ = unsafe { release_kernel(self.kernel) };
+        if self.device.is_sound() {
+            // SAFETY: made by `new`. What still runs holds its own reference.
+            let _ = unsafe { release_kernel(self.kernel) };
+        }
     }
 }
 

@@ -9,6 +9,8 @@
 //! buffers does what a bad pointer does. What can be checked from outside is: sizes, ownership and lifetime of what a kernel is
 //! given, and the size of its work-groups.
 //!
+//! What a device that failed may still touch is neither freed nor unmapped: it is kept until the process ends ([`kept_bytes`]).
+//!
 //! Source: The OpenCL Specification 1.2, Khronos Group; shared virtual memory as in 2.0.
 
 mod buffer;
@@ -17,6 +19,7 @@ mod choice;
 mod device;
 mod error;
 mod info;
+mod kept;
 mod kernel;
 mod object;
 mod plain;
@@ -29,8 +32,10 @@ pub use error::{
     ARGUMENT_FREED, DeviceError, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE, OUT_OF_RANGE, OpenClError,
 };
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
+pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
 pub use program::Program;
 
+pub(crate) use kept::is_kept;
 pub(crate) use object::{Hold, Mapped, Memory, MemoryKind, PAGE, Pages};
 pub(crate) use plain::Plain;

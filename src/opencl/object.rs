@@ -27,6 +27,7 @@ use cl3::{
 use super::{
     device::{Device, release},
     error::{ARGUMENT_FREED, Called, DeviceError, HOST_OWNS_ARGUMENT, OUT_OF_RANGE, OpenClError},
+    kept,
     plain::Plain,
 };
 
@@ -87,6 +88,7 @@ pub(crate) unsafe trait Pages: Any + Send + Sync {
 /// A piece of memory that a device knows. Kernels that were given it keep it alive.
 pub struct Memory {
     device: Arc<Device>,
+    kind: MemoryKind,
     handle: Handle,
     bytes: usize,
     hold: AtomicU8,
@@ -159,6 +161,7 @@ impl Memory {
         match handle {
             Ok(handle) => Ok(Self {
                 device: Arc::clone(device),
+                kind,
                 handle,
                 bytes,
                 hold: AtomicU8::new(Hold::Device as u8),
@@ -194,8 +197,9 @@ impl Memory {
     /// Ends the use of memory whose kernels may still keep it: waits for what runs, and no later launch takes it.
     pub(crate) fn retire(&self) {
         self.freed.store(true, Relaxed);
-        // A device that was lost runs nothing any more.
-        let _ = self.device.finish();
+        if let (Err(_), MemoryKind::OverHost { start, .. }) = (self.device.finish(), self.kind) {
+            kept::keep_range(start.as_ptr() as usize, self.bytes);
+        }
     }
 
     /// Why a kernel that was given this memory must not start.
@@ -217,16 +221,14 @@ impl Memory {
             Handle::Buffer(buffer) => {
                 let mut start = std::ptr::null_mut();
                 // SAFETY: queue and buffer are valid and of one context; the range is the whole buffer.
-                let event = unsafe { enqueue_map_buffer(queue, buffer, CL_TRUE, flags, 0, self.bytes, &mut start, 0, std::ptr::null()) }
-                    .called("clEnqueueMapBuffer")?;
-                release(event);
+                let event = unsafe { enqueue_map_buffer(queue, buffer, CL_TRUE, flags, 0, self.bytes, &mut start, 0, std::ptr::null()) };
+                release(self.device.noted(event.called("clEnqueueMapBuffer"))?);
                 NonNull::new(start).ok_or(DeviceError { call: "clEnqueueMapBuffer", code: CL_MAP_FAILURE })
             }
             Handle::Svm(start) => {
                 // SAFETY: `start` is an allocation of `bytes` bytes of the queue's context.
-                let event = unsafe { enqueue_svm_map(queue, CL_TRUE, flags, start.as_ptr(), self.bytes, 0, std::ptr::null()) }
-                    .called("clEnqueueSVMMap")?;
-                release(event);
+                let event = unsafe { enqueue_svm_map(queue, CL_TRUE, flags, start.as_ptr(), self.bytes, 0, std::ptr::null()) };
+                release(self.device.noted(event.called("clEnqueueSVMMap"))?);
                 Ok(start)
             }
         }
@@ -247,7 +249,7 @@ impl Memory {
             // SAFETY: the caller's promise.
             Handle::Svm(start) => ("clEnqueueSVMUnmap", unsafe { enqueue_svm_unmap(queue, start.as_ptr(), 0, std::ptr::null()) }),
         };
-        release(event.called(call)?);
+        release(self.device.noted(event.called(call))?);
         Ok(())
     }
 
@@ -267,8 +269,7 @@ impl Memory {
         let Some(buffer) = self.range(offset, bytes, "clEnqueueReadBuffer")? else { return Ok(()) };
         // SAFETY: the range lies inside the buffer, and the call blocks until `into` is written.
         let event = unsafe { enqueue_read_buffer(self.device.queue(), buffer, CL_TRUE, offset, bytes, into, 0, std::ptr::null()) };
-        release(event.called("clEnqueueReadBuffer")?);
-        Ok(())
+        self.transferred(event.called("clEnqueueReadBuffer"), into as usize, bytes)
     }
 
     /// Copies `bytes` bytes at `from` to `offset`, and waits for it.
@@ -279,8 +280,7 @@ impl Memory {
         let Some(buffer) = self.range(offset, bytes, "clEnqueueWriteBuffer")? else { return Ok(()) };
         // SAFETY: the range lies inside the buffer, and the call blocks until `from` is read.
         let event = unsafe { enqueue_write_buffer(self.device.queue(), buffer, CL_TRUE, offset, bytes, from, 0, std::ptr::null()) };
-        release(event.called("clEnqueueWriteBuffer")?);
-        Ok(())
+        self.transferred(event.called("clEnqueueWriteBuffer"), from as usize, bytes)
     }
 
     /// Lets the device write `pattern` over and over into `bytes` bytes from `offset`. Does not wait.
@@ -306,7 +306,16 @@ impl Memory {
                 (CALL, unsafe { enqueue_svm_mem_fill(queue, memory.as_ptr().byte_add(offset), start, size, bytes, 0, std::ptr::null()) })
             }
         };
-        release(event.called(call)?);
+        release(self.device.noted(event.called(call))?);
+        Ok(())
+    }
+
+    /// Ends a transfer of `bytes` at `host`. One that failed may still be under way, so that the host's memory must stay.
+    fn transferred(&self, event: Result<*mut c_void, DeviceError>, host: usize, bytes: usize) -> Result<(), DeviceError> {
+        if event.is_err() {
+            kept::keep_range(host, bytes);
+        }
+        release(self.device.noted(event)?);
         Ok(())
     }
 
@@ -325,19 +334,21 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if self.under.is_some() {
-            // The release below waits for nobody, and what runs still uses the pages.
-            let _ = self.device.finish();
+        // Releasing a buffer waits for nobody, and need not: what runs holds its own reference. But it knows nothing of pages of the
+        // host that are freed below it, and freeing shared virtual memory waits for nobody either.
+        let waits = self.under.is_some() || matches!(self.handle, Handle::Svm(_));
+        let ended = if waits { self.device.finish().is_ok() } else { self.device.is_sound() };
+        if !ended {
+            kept::count(self.bytes as u64, &self.device.info().name);
+            // With them the context and the queue stay.
+            std::mem::forget((self.under.take(), Arc::clone(&self.device)));
+            return;
         }
         match self.handle {
             // SAFETY: the reference made by `new`. What still runs holds its own.
             Handle::Buffer(buffer) => drop(unsafe { release_mem_object(buffer) }),
-            Handle::Svm(start) => {
-                // Freeing waits for nobody.
-                let _ = self.device.finish();
-                // SAFETY: allocated by `new`, and nothing runs any more.
-                let _ = unsafe { svm_free(self.device.context(), start.as_ptr()) };
-            }
+            // SAFETY: allocated by `new`, and nothing runs any more.
+            Handle::Svm(start) => drop(unsafe { svm_free(self.device.context(), start.as_ptr()) }),
         }
         self.device.give(self.bytes as u64);
     }

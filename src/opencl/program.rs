@@ -138,8 +138,10 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: the reference made when it was created; its kernels hold their own.
-        let _ = unsafe { release_program(self.handle) };
+        if self.device.is_sound() {
+            // SAFETY: the reference made when it was created; its kernels hold their own.
+            let _ = unsafe { release_program(self.handle) };
+        }
     }
 }
 

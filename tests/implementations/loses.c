@@ -1,75 +1,258 @@
 /* An OpenCL library for tests: everything goes to the system's own, until SOCBFS_TEST_LOSE_AFTER commands have been enqueued.
- * From then on every command fails as after the loss of the device (a kernel that hung, a driver that was reset).
+ * From then on every command fails as after the loss of the device (a kernel that hung, a driver that was reset), and every release too.
  * SOCBFS_TEST_LOSE_FILE names a file that holds the number instead: commands are counted while it is there, and when it is gone, the
  * device is back.
+ *
+ * With SOCBFS_TEST_LOSE_DELAY_MS kernels begin only when somebody waits for them, and where the device is lost before, so many
+ * milliseconds after the loss was reported: as on a device that goes on with what it was given. A transfer that the loss makes fail is
+ * carried out then, too. What was given to them and is taken away before is written to the file SOCBFS_TEST_LOSE_REPORT, one line each.
+ *
  * Functions that are not here are found in libOpenCL.so.1, which this library is linked to. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define LOST (-5) /* CL_OUT_OF_RESOURCES, which drivers give for it */
+#define PAGE 4096
 
-static int lost(void) {
-    static long commands;
+typedef const void *const *events;
+
+static void *real(const char *name) {
+    return dlsym(RTLD_NEXT, name);
+}
+
+/* ---- The loss ---- */
+
+static long commands;
+
+/* Whether the device is lost, `more` commands later. */
+static int is_lost(long more) {
     const char *limit = getenv("SOCBFS_TEST_LOSE_AFTER"), *path = getenv("SOCBFS_TEST_LOSE_FILE");
+    long most = 0;
     if (path) {
         FILE *file = fopen(path, "r");
-        long most = 0;
         if (!file) {
             __atomic_store_n(&commands, 0, __ATOMIC_RELAXED);
             return 0;
         }
         int numbers = fscanf(file, "%ld", &most);
         fclose(file);
-        return numbers == 1 && __atomic_add_fetch(&commands, 1, __ATOMIC_RELAXED) > most;
+        if (numbers != 1) return 0;
+    } else if (limit) {
+        most = atol(limit);
+    } else {
+        return 0;
     }
-    return limit && __atomic_add_fetch(&commands, 1, __ATOMIC_RELAXED) > atol(limit);
+    return __atomic_add_fetch(&commands, more, __ATOMIC_RELAXED) + !more > most;
 }
 
-#define COMMAND(name, parameters, arguments)                                                                                 \
+/* ---- What still runs ---- */
+
+/* Kernels wait for this user event of OpenCL, where there is one. */
+static void *gate, *gate_context;
+/* The loss was reported while kernels waited. */
+static int reported;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+/* The host's memory that buffers lie over. */
+static struct {
+    void *buffer, *start;
+    size_t size;
+} over[4096];
+
+static long delay(void) {
+    const char *delay = getenv("SOCBFS_TEST_LOSE_DELAY_MS");
+    return delay ? atol(delay) : 0;
+}
+
+static void report(const char *what) {
+    const char *path = getenv("SOCBFS_TEST_LOSE_REPORT");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return;
+    fprintf(file, "%s\n", what);
+    fclose(file);
+}
+
+/* Lets the kernels begin. */
+static void open_gate(void) {
+    int32_t (*set)(void *, int32_t) = real("clSetUserEventStatus"), (*release)(void *) = real("clReleaseEvent");
+    pthread_mutex_lock(&guard);
+    void *event = gate;
+    int late = reported;
+    gate = NULL;
+    reported = 0;
+    if (event && late)
+        for (size_t i = 0; i < sizeof over / sizeof *over; i++) {
+            char *start = over[i].start;
+            for (size_t at = 0; over[i].buffer && at < over[i].size; at += PAGE) {
+                unsigned char there;
+                if (!mincore(start + at, 1, &there)) continue;
+                report("memory of the host below a buffer was unmapped");
+                break;
+            }
+        }
+    pthread_mutex_unlock(&guard);
+    if (!event) return;
+    set(event, 0);
+    release(event);
+}
+
+static void *open_later(void *unused) {
+    usleep(1000 * delay());
+    open_gate();
+    return unused;
+}
+
+/* A command: whether the device is lost. */
+static int lost(void) {
+    if (!is_lost(1)) return 0;
+    pthread_mutex_lock(&guard);
+    int first = gate && !reported;
+    reported |= first;
+    pthread_mutex_unlock(&guard);
+    pthread_t thread;
+    if (first && !pthread_create(&thread, NULL, open_later, NULL)) pthread_detach(thread);
+    return 1;
+}
+
+/* The same for a command that the caller waits for. */
+static int lost_waiting(void) {
+    if (lost()) return 1;
+    open_gate();
+    return 0;
+}
+
+/* Whether kernels still wait although the caller was told of the loss. */
+static int goes_on(void) {
+    pthread_mutex_lock(&guard);
+    int on = gate && reported;
+    pthread_mutex_unlock(&guard);
+    return on;
+}
+
+/* ---- Commands ---- */
+
+#define COMMAND(name, is_lost, parameters, arguments)                                                                        \
     int32_t name parameters {                                                                                                \
-        int32_t(*real) parameters = dlsym(RTLD_NEXT, #name);                                                                 \
-        return lost() ? LOST : real arguments;                                                                               \
+        int32_t(*next) parameters = real(#name);                                                                             \
+        return (is_lost) ? LOST : next arguments;                                                                              \
     }
 
-typedef const void *const *events;
-
-COMMAND(clFinish, (void *queue), (queue))
-COMMAND(clEnqueueNDRangeKernel,
-        (void *queue, void *kernel, uint32_t dimensions, const size_t *offset, const size_t *global, const size_t *local,
-         uint32_t count, events wait, void **event),
-        (queue, kernel, dimensions, offset, global, local, count, wait, event))
-COMMAND(clEnqueueReadBuffer,
-        (void *queue, void *buffer, uint32_t blocking, size_t offset, size_t size, void *into, uint32_t count, events wait, void **event),
-        (queue, buffer, blocking, offset, size, into, count, wait, event))
-COMMAND(clEnqueueWriteBuffer,
-        (void *queue, void *buffer, uint32_t blocking, size_t offset, size_t size, const void *from, uint32_t count, events wait,
-         void **event),
-        (queue, buffer, blocking, offset, size, from, count, wait, event))
-COMMAND(clEnqueueFillBuffer,
+COMMAND(clFinish, lost_waiting(), (void *queue), (queue))
+COMMAND(clFlush, is_lost(0), (void *queue), (queue))
+COMMAND(clEnqueueFillBuffer, lost(),
         (void *queue, void *buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size, uint32_t count, events wait,
          void **event),
         (queue, buffer, pattern, pattern_size, offset, size, count, wait, event))
-COMMAND(clEnqueueUnmapMemObject, (void *queue, void *buffer, void *mapped, uint32_t count, events wait, void **event),
+COMMAND(clEnqueueUnmapMemObject, lost(), (void *queue, void *buffer, void *mapped, uint32_t count, events wait, void **event),
         (queue, buffer, mapped, count, wait, event))
-COMMAND(clEnqueueSVMMap,
+COMMAND(clEnqueueSVMMap, blocking ? lost_waiting() : lost(),
         (void *queue, uint32_t blocking, uint64_t flags, void *start, size_t size, uint32_t count, events wait, void **event),
         (queue, blocking, flags, start, size, count, wait, event))
-COMMAND(clEnqueueSVMUnmap, (void *queue, void *start, uint32_t count, events wait, void **event), (queue, start, count, wait, event))
-COMMAND(clEnqueueSVMMemFill,
+COMMAND(clEnqueueSVMUnmap, lost(), (void *queue, void *start, uint32_t count, events wait, void **event), (queue, start, count, wait, event))
+COMMAND(clEnqueueSVMMemFill, lost(),
         (void *queue, void *start, const void *pattern, size_t pattern_size, size_t size, uint32_t count, events wait, void **event),
         (queue, start, pattern, pattern_size, size, count, wait, event))
 
+int32_t clEnqueueReadBuffer(void *queue, void *buffer, uint32_t blocking, size_t offset, size_t size, void *into, uint32_t count,
+                            events wait, void **event) {
+    int32_t (*next)(void *, void *, uint32_t, size_t, size_t, void *, uint32_t, events, void **) = real("clEnqueueReadBuffer");
+    if (!(blocking ? lost_waiting() : lost())) return next(queue, buffer, blocking, offset, size, into, count, wait, event);
+    if (goes_on()) next(queue, buffer, 0, offset, size, into, 0, NULL, NULL);
+    return LOST;
+}
+
+int32_t clEnqueueWriteBuffer(void *queue, void *buffer, uint32_t blocking, size_t offset, size_t size, const void *from, uint32_t count,
+                             events wait, void **event) {
+    int32_t (*next)(void *, void *, uint32_t, size_t, size_t, const void *, uint32_t, events, void **) = real("clEnqueueWriteBuffer");
+    if (!(blocking ? lost_waiting() : lost())) return next(queue, buffer, blocking, offset, size, from, count, wait, event);
+    if (goes_on()) next(queue, buffer, 0, offset, size, from, 0, NULL, NULL);
+    return LOST;
+}
+
 void *clEnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking, uint64_t flags, size_t offset, size_t size, uint32_t count,
                          events wait, void **event, int32_t *status) {
-    void *(*real)(void *, void *, uint32_t, uint64_t, size_t, size_t, uint32_t, events, void **, int32_t *) =
-        dlsym(RTLD_NEXT, "clEnqueueMapBuffer");
-    if (lost()) {
-        if (status) *status = LOST;
-        return NULL;
+    void *(*next)(void *, void *, uint32_t, uint64_t, size_t, size_t, uint32_t, events, void **, int32_t *) = real("clEnqueueMapBuffer");
+    if (!(blocking ? lost_waiting() : lost())) return next(queue, buffer, blocking, flags, offset, size, count, wait, event, status);
+    if (status) *status = LOST;
+    return NULL;
+}
+
+int32_t clEnqueueNDRangeKernel(void *queue, void *kernel, uint32_t dimensions, const size_t *offset, const size_t *global,
+                               const size_t *local, uint32_t count, events wait, void **event) {
+    int32_t (*next)(void *, void *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, events, void **) =
+        real("clEnqueueNDRangeKernel");
+    int32_t (*info)(void *, uint32_t, size_t, void *, size_t *) = real("clGetCommandQueueInfo");
+    void *(*user_event)(void *, int32_t *) = real("clCreateUserEvent");
+    void *context = NULL;
+    if (lost()) return LOST;
+    if (delay() == 0 || count > 0 || info(queue, 0x1090 /* CL_QUEUE_CONTEXT */, sizeof context, &context, NULL))
+        return next(queue, kernel, dimensions, offset, global, local, count, wait, event);
+    if (gate && gate_context != context) open_gate();
+    pthread_mutex_lock(&guard);
+    if (!gate) {
+        gate = user_event(context, NULL);
+        gate_context = context;
     }
-    return real(queue, buffer, blocking, flags, offset, size, count, wait, event, status);
+    const void *gates[] = {gate};
+    int32_t status = next(queue, kernel, dimensions, offset, global, local, gate ? 1 : 0, gate ? gates : NULL, event);
+    pthread_mutex_unlock(&guard);
+    return status;
+}
+
+/* ---- Memory, and what is given back ---- */
+
+void *clCreateBuffer(void *context, uint64_t flags, size_t size, void *host, int32_t *status) {
+    void *(*next)(void *, uint64_t, size_t, void *, int32_t *) = real("clCreateBuffer");
+    void *buffer = next(context, flags, size, host, status);
+    pthread_mutex_lock(&guard);
+    for (size_t i = 0; buffer && flags & 8 /* CL_MEM_USE_HOST_PTR */ && i < sizeof over / sizeof *over; i++)
+        if (!over[i].buffer) {
+            over[i].buffer = buffer;
+            over[i].start = host;
+            over[i].size = size;
+            break;
+        }
+    pthread_mutex_unlock(&guard);
+    return buffer;
+}
+
+/* A release of a lost device fails, and releases nothing. */
+#define RELEASE(name)                                                                                                        \
+    int32_t name(void *object) {                                                                                             \
+        int32_t (*next)(void *) = real(#name);                                                                               \
+        if (goes_on()) report(#name);                                                                                        \
+        return is_lost(0) ? LOST : next(object);                                                                             \
+    }
+
+RELEASE(clReleaseKernel)
+RELEASE(clReleaseProgram)
+RELEASE(clReleaseCommandQueue)
+RELEASE(clReleaseContext)
+
+int32_t clReleaseEvent(void *event) {
+    int32_t (*next)(void *) = real("clReleaseEvent");
+    return is_lost(0) ? LOST : next(event);
+}
+
+int32_t clReleaseMemObject(void *buffer) {
+    int32_t (*next)(void *) = real("clReleaseMemObject");
+    if (goes_on()) report("clReleaseMemObject");
+    if (is_lost(0)) return LOST;
+    pthread_mutex_lock(&guard);
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+        if (over[i].buffer == buffer) over[i].buffer = NULL;
+    pthread_mutex_unlock(&guard);
+    return next(buffer);
+}
+
+void clSVMFree(void *context, void *start) {
+    void (*next)(void *, void *) = real("clSVMFree");
+    if (goes_on()) report("clSVMFree");
+    next(context, start);
 }

@@ -114,7 +114,7 @@ impl GpuEngine<'_> {
     }
 
     /// How many vertices TG found, and how many arcs leave them. Waits for it.
-    pub(crate) fn top_down_result(&self) -> Result<(usize, u64), DeviceError> {
+    pub(crate) fn top_down_result(&mut self) -> Result<(usize, u64), DeviceError> {
         let counted = self.read_slot()?;
         Ok((counted[TAIL] as usize, u64::from(counted[EDGES])))
     }
@@ -139,7 +139,7 @@ impl GpuEngine<'_> {
     }
 
     /// How many vertices BG found, and how many arcs leave them. Waits for it.
-    pub(crate) fn bottom_up_result(&self) -> Result<(u64, u64), DeviceError> {
+    pub(crate) fn bottom_up_result(&mut self) -> Result<(u64, u64), DeviceError> {
         let counted = self.read_slot()?;
         Ok((u64::from(counted[FOUND]), u64::from(counted[EDGES])))
     }

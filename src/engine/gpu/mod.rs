@@ -16,7 +16,7 @@ use super::state::Allocate;
 use crate::{
     bfs::GpuKernel,
     graph::Layout,
-    memory::{ShareError, SharedSlice, Way},
+    memory::{OutOfMemory, ShareError, SharedSlice, Slab, Way},
     opencl::{Buffer, Device, DeviceError, OpenClError},
 };
 
@@ -56,6 +56,9 @@ pub enum GpuEngineError {
     /// Memory can't be shared.
     #[error(transparent)]
     Share(#[from] ShareError),
+    /// The host has no memory.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
     /// A call failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -94,6 +97,8 @@ pub(crate) struct GpuEngine<'g> {
     graph: DeviceGraph<'g>,
     kernels: Kernels,
     counters: Buffer<u32>,
+    /// Where they are read to: memory that outlives a read which fails and goes on all the same, as the stack would not.
+    arrived: Slab<u32>,
     /// The slot of the last launch.
     slot: u32,
     /// The frontier as bytes, and the next one: always zero outside of TGM levels.
@@ -137,10 +142,12 @@ impl GpuEngine<'_> {
         self.slot
     }
 
-    fn read_slot(&self) -> Result<[u32; SLOT], DeviceError> {
-        let mut values = [0; SLOT];
+    /// The counters of the last launch. Waits for it.
+    fn read_slot(&mut self) -> Result<[u32; SLOT], DeviceError> {
         let at = self.slot as usize * SLOT;
-        self.counters.read(at..at + SLOT, &mut values)?;
+        self.counters.read(at..at + SLOT, &mut self.arrived)?;
+        let mut values = [0; SLOT];
+        values.copy_from_slice(&self.arrived);
         Ok(values)
     }
 

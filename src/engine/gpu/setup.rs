@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     graph::{Layout, Vertex},
+    memory::Slab,
     opencl::{Buffer, Device, DeviceKind, Kernel, OpenClError, Program},
 };
 
@@ -139,6 +140,7 @@ impl<'g> GpuEngine<'g> {
         let free_local = (device.local_bytes().saturating_sub(kernels.bgc.local_bytes()) / 4) as usize;
         let engine = Self {
             counters: Buffer::new(device, SLOT * SLOTS as usize, "counters")?,
+            arrived: Slab::zeroed(SLOT, "counters")?,
             slot: 0,
             masks: [Buffer::new(device, padded, "frontier mask")?, Buffer::new(device, padded, "frontier mask")?],
             closed: Buffer::from_host(device, closed, "bitmaps")?,

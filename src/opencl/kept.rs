@@ -1,0 +1,67 @@
+//! What is never given back, because a device may still touch it.
+//!
+//! A device that failed may go on with what was enqueued before: a driver reports a loss while its kernels still run. What they
+//! were given must outlive them, and nobody can tell any more when they end. So it stays until the process does: handles are not
+//! released, shared virtual memory is not freed, and memory of the host that a device knows is not unmapped.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+};
+
+/// Bytes that were kept so far.
+static BYTES: AtomicU64 = AtomicU64::new(0);
+/// Whether `RANGES` holds anything: asked at every free, which is to cost nothing.
+static ANY: AtomicBool = AtomicBool::new(false);
+/// Addresses of the host's memory, begin and end, that some device may still touch.
+static RANGES: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+
+/// Bytes of memory that this process keeps to its end because a device that failed may still use them (0 as long as none has
+/// failed).
+pub fn kept_bytes() -> u64 {
+    BYTES.load(Relaxed)
+}
+
+/// Counts `bytes` of an object that is not given back, and says so.
+pub(super) fn count(bytes: u64, device: &str) {
+    let before = BYTES.fetch_add(bytes, Relaxed);
+    if before == 0 {
+        log::warn!("{device} failed and may still use its memory, which is kept until the process ends");
+    }
+    log::debug!("{bytes} bytes more that {device} may still use are kept, {} in all", before + bytes);
+}
+
+/// From now on the host's memory at `start` is not to be unmapped: a device may still read or write it.
+pub(super) fn keep_range(start: usize, bytes: usize) {
+    let range = (start, start.saturating_add(bytes));
+    let mut ranges = RANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    if bytes > 0 && !ranges.contains(&range) {
+        ranges.push(range);
+        ANY.store(true, Relaxed);
+    }
+}
+
+/// Whether a device may still touch some of the host's memory at `start`, so that it must not be unmapped.
+pub(crate) fn is_kept(start: usize, bytes: usize) -> bool {
+    // Who frees memory has the last reference to it, and took it after the range was entered.
+    ANY.load(Relaxed)
+        && RANGES
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .any(|&(begin, end)| begin < start.saturating_add(bytes) && start < end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_overlap_are_kept() {
+        // Addresses that no mapping of a test has.
+        keep_range(64, 16);
+        for (start, bytes, kept) in [(0, 64, false), (0, 65, true), (70, 1, true), (79, 100, true), (80, 100, false), (70, 0, true)] {
+            assert_eq!(is_kept(start, bytes), kept, "{bytes} from {start}");
+        }
+    }
+}
