@@ -18,6 +18,7 @@ pub mod memory;
 pub mod opencl;
 pub mod policy;
 pub mod report;
+pub mod runtime;
 pub mod search;
 pub mod stats;
 pub mod train;

@@ -6,13 +6,11 @@ use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
 use super::{
     board_report::{self, Scales},
-    calibration::Found,
-    config::{LayoutArgs, SearchArgs, SearchConfig},
-    device::Prepared,
+    config::{LayoutArgs, SearchArgs},
     energy::EnergyArgs,
     error::Failure,
     output::{Output, print},
-    progress::Progress,
+    progress::{self, Progress},
     say,
     source::{self, FormatParser, Source, with_graph_help},
 };
@@ -24,6 +22,7 @@ use crate::{
     graph::Layout,
     input::{Format, generate::Generator},
     report,
+    runtime::{Found, Prepared, Runtime},
 };
 
 const EXAMPLES: &str = "\
@@ -135,12 +134,12 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
 
 impl BenchArgs {
     /// Loads the graph, searches it from every root, validates every tree, measures the energy. The process is set up already.
-    pub(super) fn measure(&self, config: &SearchConfig, environment: Environment, source: &Source) -> Result<Record, Failure> {
+    pub(super) fn measure(&self, config: &Runtime, environment: Environment, source: &Source) -> Result<Record, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = source::draw_roots(&source.name(), &layout, self.roots, seeds)?;
-        let Prepared { mut search, devices, measured, options, calibration } = config.prepare(&layout)?;
+        let Prepared { mut search, devices, measured, options, calibration } = config.search_telling(&layout, &progress::steps())?;
         config.check_roots(&drawn)?;
         let (threads, simd) = (search.threads(), search.simd());
         let progress = Progress::still("Searching", drawn.len() as u64);

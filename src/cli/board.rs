@@ -9,11 +9,9 @@ use clap::{ArgMatches, Args, Subcommand};
 use serde_json::json;
 
 use super::{
-    calibration::{self, Found},
-    config::{SearchArgs, SearchConfig, Setting},
+    config::{RootArgs, SearchArgs},
     error::Failure,
     output::{Output, print},
-    profile::{self, RootArgs},
     say,
 };
 use crate::{
@@ -21,6 +19,7 @@ use crate::{
     calibrate::Calibration,
     engine::Simd,
     policy::Policy,
+    runtime::{Found, Runtime, RuntimeError, Setting},
 };
 
 const EXAMPLES: &str = "\
@@ -120,15 +119,14 @@ pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches) -> Result<(), Fai
 }
 
 fn detect(root: &Path) -> Result<Detection, Failure> {
-    board::detect(root).map_err(|error| profile::failure(&error))
+    board::detect(root).map_err(|error| RuntimeError::Profile(error).into())
 }
 
 fn list(root: &Path, json: bool) -> Result<(), Failure> {
     let detection = detect(root)?;
     let mut rows = Vec::new();
     for name in board::shipped() {
-        let board =
-            Board::<Policy>::parse(board::shipped_text(name).unwrap_or_default(), name).map_err(|error| profile::failure(&error))?;
+        let board = Board::<Policy>::parse(board::shipped_text(name).unwrap_or_default(), name).map_err(RuntimeError::Profile)?;
         rows.push((name, board.board.vendor.unwrap_or_default(), board.board.soc.unwrap_or_default(), name == detection.name));
     }
     if json {
@@ -168,8 +166,8 @@ fn detected(detection: &Detection) -> String {
 fn init(file: &Path, root: &Path) -> Result<(), Failure> {
     let detection = detect(root)?;
     let output = Output::open(file)?;
-    let text = board::init(root, &detection).map_err(|error| profile::failure(&error))?;
-    Board::<Policy>::parse(&text, &file.display().to_string()).map_err(|error| profile::failure(&error))?;
+    let text = board::init(root, &detection).map_err(RuntimeError::Profile)?;
+    Board::<Policy>::parse(&text, &file.display().to_string()).map_err(RuntimeError::Profile)?;
     output.finish(|out| out.write_all(text.as_bytes()))
 }
 
@@ -182,7 +180,7 @@ fn validate(files: &[PathBuf]) -> Result<(), Failure> {
                 // Writing to a String can't fail.
                 let _ = writeln!(good, "{}: a good profile, named {}", file.display(), board.board.name);
             }
-            Err(error) => bad.push(profile::failure(&error)),
+            Err(error) => bad.push(Failure::from(RuntimeError::Profile(error))),
         }
     }
     print(&good)?;
@@ -202,10 +200,10 @@ impl ShowArgs {
             None => self.search.resolve(matches)?,
         };
         let profile = &config.profile;
-        let entries = Board::<Policy>::entries(&profile.text, &profile.place).map_err(|error| profile::failure(&error))?;
+        let entries = Board::<Policy>::entries(&profile.text, &profile.place).map_err(RuntimeError::Profile)?;
         let found = config.calibration_in_force()?;
         let calibrated = match &found {
-            Some(found) => Calibration::entries(&found.file).map_err(|error| calibration::failure(&error))?,
+            Some(found) => Calibration::entries(&found.file).map_err(RuntimeError::Calibration)?,
             None => Vec::new(),
         };
         if !self.json {
@@ -235,7 +233,7 @@ impl ShowArgs {
 }
 
 /// Name, value and origin of the settings of a search.
-fn settings(config: &SearchConfig, found: Option<&Found>) -> Vec<(&'static str, String, String)> {
+fn settings(config: &Runtime, found: Option<&Found>) -> Vec<(&'static str, String, String)> {
     fn row<T>(name: &'static str, setting: &Setting<T>, value: String) -> (&'static str, String, String) {
         (name, value, setting.origin.to_string())
     }
@@ -258,7 +256,7 @@ fn settings(config: &SearchConfig, found: Option<&Found>) -> Vec<(&'static str, 
     .collect()
 }
 
-fn settings_text(config: &SearchConfig, found: Option<&Found>) -> String {
+fn settings_text(config: &Runtime, found: Option<&Found>) -> String {
     let board = format!("{:<12}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
     let rows = settings(config, found).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<23} {origin}\n"));
     std::iter::once(board).chain(rows).collect()

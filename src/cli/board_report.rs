@@ -10,7 +10,6 @@ use clap::ArgMatches;
 
 use super::{
     bench::{BenchArgs, ROOT, verdict},
-    config::SearchConfig,
     error::Failure,
     interrupt,
     output::{Output, print},
@@ -24,6 +23,7 @@ use crate::{
     board::Evidence,
     opencl::{self, DeviceChoice, OpenClError},
     report::{self, numbers},
+    runtime::Runtime,
 };
 
 /// Share of the free memory that a graph may take: the rest is for the driver's copies and for whatever else runs.
@@ -107,7 +107,7 @@ fn finish(made: &mut Progress, failed: Option<Failure>) -> Result<(), Failure> {
 /// Ends with the first scale that failed validation or could not run.
 fn each(
     arguments: &BenchArgs,
-    config: &SearchConfig,
+    config: &Runtime,
     environment: &Environment,
     scales: &[u32],
     shared: &Shared,
@@ -185,7 +185,7 @@ fn fitting(arguments: &BenchArgs, record: &mut BoardRecord) -> Result<Vec<u32>, 
     Ok(scales)
 }
 
-fn identity(config: &SearchConfig) -> BoardIdentity {
+fn identity(config: &Runtime) -> BoardIdentity {
     let evidence = Evidence::read(Path::new(ROOT));
     let dmi = || Some(format!("{} {}", evidence.dmi_vendor.as_ref()?, evidence.dmi_product.as_ref()?));
     BoardIdentity {

@@ -9,9 +9,7 @@ use std::{
 use clap::{ArgMatches, Args, parser::ValueSource};
 
 use super::{
-    calibration::{self, CalibrationChoice},
     config::SearchArgs,
-    device::Machine,
     energy::{SensorArgs, converted},
     error::Failure,
     interrupt,
@@ -32,6 +30,7 @@ use crate::{
     input::generate::Generator,
     policy::{Objective, Policy, Runs, mlp::Form},
     report::{self, CalibrationReport},
+    runtime::{self, CalibrationChoice, Machine},
     search::Search,
     stats::Summary,
 };
@@ -233,7 +232,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
         surf,
         mlp,
     };
-    let text = calibration::text(&calibration, &file)?;
+    let text = runtime::text(&calibration, &file)?;
     output.finish(|out| out.write_all(text.as_bytes()))?;
     partial.remove();
     drop(last_words);
@@ -278,7 +277,7 @@ impl CalibrateArgs {
             }
             return Ok(file.clone());
         }
-        let folder = calibration::folder()
+        let folder = runtime::folder()
             .ok_or_else(|| Failure::new("there is no folder for calibrations: HOME is not set").cure("name a file with --output"))?;
         fs::create_dir_all(&folder)
             .map_err(|error| Failure::because(&format!("can't make {}", folder.display()), &error).cure("name a file with --output"))?;

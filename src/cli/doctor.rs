@@ -16,10 +16,10 @@ use socbfs_power::{Tree, discover};
 
 use super::{
     child,
+    config::RootArgs,
     energy::profile_at,
     error::Failure,
     output::print,
-    profile::{self, RootArgs},
     progress::Progress,
     sensors::{automatic, started},
 };
@@ -27,6 +27,7 @@ use crate::{
     board,
     doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine},
     opencl::exact_choices,
+    runtime::RuntimeError,
 };
 
 const EXAMPLES: &str = "\
@@ -68,7 +69,7 @@ const GRAPH: &str = "grid:32x32,deletion=0";
 
 pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
     let root = &*arguments.root.sysfs_root;
-    let board = board::detect(root).map_err(|error| profile::failure(&error))?;
+    let board = board::detect(root).map_err(RuntimeError::Profile)?;
     let live = root == Path::new("/");
     let probe = if live { probe(root, arguments.board.as_deref())? } else { Probe::default() };
     let subject = Subject {

@@ -13,12 +13,13 @@ use clap::Args;
 use serde::Serialize;
 use socbfs_power::{Energy, Meter, Profile, Rail, RailEnergy, SelectError, Selection, Skipped, Source, Tree, discover};
 
-use super::{error::Failure, output::Output, profile, progress::Progress, say};
+use super::{error::Failure, output::Output, progress::Progress, say};
 use crate::{
     bench::{EnergyOptions, EnergyRecord, RootRecord, measure_energy},
     board::{self, Power},
     graph::Layout,
     report::numbers::seconds,
+    runtime,
     search::{Search, SearchOptions},
     stats,
 };
@@ -123,7 +124,7 @@ fn select_failure(error: &SelectError) -> Failure {
 
 /// What the profile at `path` says of power sensors, or that of the board this is found to be.
 pub(super) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure> {
-    let found = path.map_or_else(profile::Profile::detected, profile::Profile::named)?;
+    let found = path.map_or_else(runtime::Profile::detected, runtime::Profile::named)?;
     converted(&found.board.power)
 }
 
@@ -152,7 +153,7 @@ fn same_name<T: serde::de::DeserializeOwned>(value: &impl Serialize) -> Result<T
 
 impl EnergyArgs {
     /// Finds out before the work begins whether sensors that were asked for by name can be used.
-    pub(super) fn check(&self, board: &profile::Profile) -> Result<(), Failure> {
+    pub(super) fn check(&self, board: &runtime::Profile) -> Result<(), Failure> {
         if let Wish::Named(_) = self.sensors.wish()? {
             self.sensors.meter(converted(&board.board.power)?.as_ref())?.map_err(|_| Failure::new("no sensor"))?;
         }
@@ -162,7 +163,7 @@ impl EnergyArgs {
     /// Measures the energy of searches from the roots of `records`.
     pub(super) fn measure(
         &self,
-        board: &profile::Profile,
+        board: &runtime::Profile,
         layout: &Layout,
         search: Search<'_>,
         search_options: &SearchOptions,

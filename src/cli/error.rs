@@ -1,6 +1,8 @@
 //! Errors as the user sees them. Modules give typed errors; the context is added once, here, where the command knows it.
 
-use std::{error::Error, fmt::Write as _, io};
+use std::{error::Error, io};
+
+use crate::runtime::{RuntimeError, with_causes};
 
 /// Why a command ended without success.
 #[derive(Debug)]
@@ -39,19 +41,7 @@ impl Failure {
 
     /// An error and what led to it. The text of `error` stands first where `context` is empty.
     pub(super) fn because(context: &str, error: &(dyn Error + 'static)) -> Self {
-        let mut message = context.to_owned();
-        let mut cause = Some(error);
-        while let Some(error) = cause {
-            let text = error.to_string();
-            // Some errors repeat their cause in their own text.
-            if !message.ends_with(&text) {
-                let separator = if message.is_empty() { "" } else { ": " };
-                // Writing to a String can't fail.
-                let _ = write!(message, "{separator}{text}");
-            }
-            cause = error.source();
-        }
-        Self::Error { message, cure: None }
+        Self::Error { message: with_causes(context, error), cure: None }
     }
 
     /// Adds what the user can do about it.
@@ -106,14 +96,19 @@ plain!(
     crate::validate::ValidateError,
 );
 
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Self {
+        let failure = Self::because("", &error);
+        match error.cure() {
+            Some(cure) => failure.cure(cure),
+            None => failure,
+        }
+    }
+}
+
 impl From<crate::bench::ReplayError> for Failure {
     fn from(error: crate::bench::ReplayError) -> Self {
-        use crate::bench::ReplayError::{OtherGraph, UnknownRoot};
-        Self::because("", &error).cure(match error {
-            OtherGraph { .. } => "replay it on its own graph, or record this one with `socbfs bench GRAPH --json FILE`",
-            UnknownRoot { .. } => "search from its roots (`bench` draws the same ones from the same --roots and --seed)",
-            _ => "write a record with `socbfs bench GRAPH --json FILE`",
-        })
+        RuntimeError::from(error).into()
     }
 }
 

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args};
 
 use super::{
-    config::{LayoutArgs, SearchArgs, SearchConfig},
-    device::Prepared,
+    config::{LayoutArgs, SearchArgs},
     error::Failure,
     output::{Output, publish},
-    progress::Progress,
+    progress::{self, Progress},
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
@@ -20,6 +19,7 @@ use crate::{
     input::Format,
     policy::{CostModel, Form, Objective, Policy, Runs},
     report::{self, PoliciesReport, PolicyGraph},
+    runtime::{Prepared, Runtime, RuntimeError},
 };
 
 const EXAMPLES: &str = "\
@@ -111,7 +111,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
         let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
         drop(edges);
-        let mut prepared = config.prepare_for_all(&layout)?;
+        let mut prepared = config.search_for_all(&layout, &progress::steps())?;
         let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
         let selective = prepared.measured.map(|measured| Policy::Selective(Some(measured.thresholds)));
         let mut contestants = contestants(&only, on_device, selective)?;
@@ -132,7 +132,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
 }
 
 /// The policy of `contestant` as a search has it: with the calibration of this machine, where it uses one.
-fn as_configured(config: &SearchConfig, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, Failure> {
+fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, RuntimeError> {
     let policy = &contestant.policy;
     let mut config = config.clone();
     config.policy.value = policy.clone();
@@ -152,7 +152,7 @@ fn as_configured(config: &SearchConfig, contestant: &Contestant, prepared: &Prep
 
 /// Where powers are known, the cost model also minimises joules, and their product with the time. Returns the powers.
 fn add_objectives(
-    config: &SearchConfig,
+    config: &Runtime,
     prepared: &Prepared<'_>,
     device: Option<Runs>,
     contestants: &mut Vec<Contestant>,

@@ -1,6 +1,7 @@
 //! Progress of work that takes longer than a second, where standard error is a terminal.
 
 use std::{
+    cell::RefCell,
     io::{IsTerminal, stderr},
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -12,7 +13,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::input;
+use crate::{input, runtime::Step};
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -87,6 +88,16 @@ impl Progress {
         if self.visible {
             self.bar.inc(done);
         }
+    }
+}
+
+/// Shows the steps of preparing a search.
+pub(super) fn steps() -> impl Fn(Option<Step>) {
+    let shown = RefCell::new(None);
+    move |step| {
+        // The one before ends first.
+        drop(shown.take());
+        shown.replace(step.map(|step| Progress::start(&step.to_string(), 0)));
     }
 }
 

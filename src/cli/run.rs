@@ -8,7 +8,7 @@ use super::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,
     output::{Output, print},
-    say,
+    progress, say,
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
@@ -74,7 +74,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
 
     let (edges, _) = source.load()?;
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
-    let mut search = config.prepare(&layout)?.search;
+    let mut search = config.search_telling(&layout, &progress::steps())?.search;
     config.check_roots(&[arguments.root])?;
     let outcome = search.run(arguments.root)?;
     match validate(&edges, arguments.layout.directed, arguments.root, search.parents()) {

@@ -10,11 +10,10 @@ use clap::{ArgMatches, Args};
 use serde::Serialize;
 
 use super::{
-    calibration::{self, CalibrationChoice, Found},
-    config::{LayoutArgs, SearchArgs, SearchConfig},
+    config::{LayoutArgs, SearchArgs},
     error::Failure,
     output::{Output, print},
-    progress::Progress,
+    progress::{self, Progress},
     say,
     source::{self, Source, with_graph_help},
 };
@@ -23,6 +22,7 @@ use crate::{
     bfs::{GpuKernel, Strategy},
     calibrate::{Trained, Turns},
     policy::{Mlp, Policy, mlp::Form},
+    runtime::{self, CalibrationChoice, Found, Runtime},
     search::Search,
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, mean, score},
 };
@@ -189,14 +189,14 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
 
 impl TrainArgs {
     /// Whether the weights go into the calibration.
-    fn for_calibration(&self, config: &SearchConfig) -> bool {
+    fn for_calibration(&self, config: &Runtime) -> bool {
         let elsewhere = self.surf.is_some() || self.mlp.is_some() || config.calibration.value == CalibrationChoice::Off;
         !elsewhere && !self.collect_only && !self.judge_only && cfg!(feature = "train")
     }
 }
 
 /// The calibration of the searches that are measured.
-fn target(config: &SearchConfig) -> Result<Found, Failure> {
+fn target(config: &Runtime) -> Result<Found, Failure> {
     let device = config.chosen()?;
     config.calibration(device.first().map(|info| (info, config.way_asked(info))))?.ok_or_else(|| {
         Failure::new("there is no calibration of this machine and these settings to put the weights into")
@@ -210,7 +210,7 @@ fn write_into(found: Found, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Fa
     for (form, trained) in trained {
         calibration.set_trained(form, trained);
     }
-    let text = calibration::text(&calibration, &file)?;
+    let text = runtime::text(&calibration, &file)?;
     Output::open(&file)?.finish(|out| out.write_all(text.as_bytes()))?;
     Ok(file)
 }
@@ -353,7 +353,7 @@ fn base_name(word: &str) -> &str {
 }
 
 /// Measures what the records file does not hold yet.
-fn measure(arguments: &TrainArgs, config: &SearchConfig, graphs: &[(String, PathBuf)], quiet: bool) -> Result<RecordsFile, Failure> {
+fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)], quiet: bool) -> Result<RecordsFile, Failure> {
     let rules = Rules {
         roots: usize::from(arguments.roots),
         least_vertices: LEAST_VERTICES,
@@ -367,7 +367,7 @@ fn measure(arguments: &TrainArgs, config: &SearchConfig, graphs: &[(String, Path
     // What the machine is, a search knows that was set up.
     let tiny = Source::parse(Path::new("grid:2x2"), None)?.load()?.0;
     let layout = source::build("grid:2x2", &tiny, &arguments.layout.options())?;
-    let machine = machine(&config.prepare(&layout)?.search);
+    let machine = machine(&config.search_telling(&layout, &progress::steps())?.search);
     let mut records = RecordsFile::open(&arguments.records, machine)?;
     let progress = Progress::still("Measuring", graphs.len() as u64);
     for (index, (name, path)) in graphs.iter().enumerate() {
@@ -379,7 +379,7 @@ fn measure(arguments: &TrainArgs, config: &SearchConfig, graphs: &[(String, Path
         let (edges, _) = source.load()?;
         let layout = source::build(name, &edges, &arguments.layout.options())?;
         drop(edges);
-        let mut search = config.prepare(&layout)?.search;
+        let mut search = config.search_telling(&layout, &progress::steps())?.search;
         let roots = train::eligible(&mut search, &rules)?;
         if roots.is_empty() {
             log::warn!("{name} falls apart: no search reaches half its vertices and 70 % of its edges; it is passed over");

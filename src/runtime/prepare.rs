@@ -1,61 +1,117 @@
 //! Setting a search up with the OpenCL devices that were asked for.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use super::{
-    calibration::Found,
-    config::{Origin, SearchConfig},
-    error::Failure,
-    progress::Progress,
-};
+use super::{Found, Origin, Runtime, RuntimeError, error::with_causes};
 use crate::{
     bench::DeviceRecord,
     bfs::GpuKernel,
     board::{Concurrent, OpenClDevice, Selective},
     calibrate::{Measured, measure_quickly, thresholds},
     engine::{GpuOptions, GpuSetup},
-    graph::Layout,
+    graph::{Layout, Vertex},
     memory::Way,
     opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
     policy::{Policy, Runs, Splitting, Threshold, Thresholds},
-    search::{Search, SearchOptions},
+    search::{Outcome, Search, SearchOptions},
 };
 
 /// Bytes of the arrays that change hands, for the choice of the way: parents of a graph of a million vertices.
 const TYPICAL_BYTES: u64 = 4 << 20;
 
+/// What takes long enough to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The driver compiles kernels.
+    Kernels,
+    /// Thresholds between CPU and GPU are measured.
+    Thresholds,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kernels => "Building kernels",
+            Self::Thresholds => "Measuring thresholds",
+        })
+    }
+}
+
+/// Is told the step that begins, and `None` when it ends.
+pub type Progress<'a> = &'a dyn Fn(Option<Step>);
+
+fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -> T {
+    progress(Some(step));
+    let result = work();
+    progress(None);
+    result
+}
+
 /// A search ready to run, and what was found out on the way.
-pub(super) struct Prepared<'g> {
-    pub(super) search: Search<'g>,
-    pub(super) devices: Vec<DeviceRecord>,
-    pub(super) measured: Option<Measured>,
+#[derive(Debug)]
+pub struct Prepared<'g> {
+    /// The search.
+    pub search: Search<'g>,
+    /// The devices it uses beside the CPU.
+    pub devices: Vec<DeviceRecord>,
+    /// What was measured to find thresholds, if that was necessary.
+    pub measured: Option<Measured>,
     /// As the search was set up, devices included.
-    pub(super) options: SearchOptions,
+    pub options: SearchOptions,
     /// The calibration of this machine, these settings and these devices, where the policy can use one.
-    pub(super) calibration: Option<Found>,
+    pub calibration: Option<Found>,
+}
+
+impl Prepared<'_> {
+    /// Searches from `root` (an original number); the tree is that of [`Prepared::search`].
+    ///
+    /// # Errors
+    /// As [`Search::run`].
+    pub fn run(&mut self, root: Vertex) -> Result<Outcome, RuntimeError> {
+        Ok(self.search.run(root)?)
+    }
 }
 
 /// What strategies are measured with.
-pub(super) struct Machine {
+#[derive(Debug)]
+pub struct Machine {
     /// Ready for every policy.
-    pub(super) options: SearchOptions,
+    pub options: SearchOptions,
     /// The device beside the CPU and how its memory is shared.
-    pub(super) device: Option<(Arc<Device>, Way)>,
+    pub device: Option<(Arc<Device>, Way)>,
 }
 
-impl SearchConfig {
-    /// Opens devices, measures hand-overs and (for a policy that needs them) thresholds, and allocates the search.
-    pub(super) fn prepare<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, Failure> {
-        self.prepare_with(layout, false)
+impl Runtime {
+    /// A search of `layout`, ready to run: opens devices, measures hand-overs and (for a policy that needs them) thresholds, and
+    /// allocates everything.
+    ///
+    /// # Errors
+    /// [`RuntimeError`]: a device, a calibration or memory that was asked for is not there.
+    pub fn search<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, RuntimeError> {
+        self.search_telling(layout, &|_| ())
+    }
+
+    /// As [`Runtime::search`]; `progress` is told what takes long.
+    ///
+    /// # Errors
+    /// As [`Runtime::search`].
+    pub fn search_telling<'g>(&self, layout: &'g Layout, progress: Progress<'_>) -> Result<Prepared<'g>, RuntimeError> {
+        self.prepare(layout, false, progress)
     }
 
     /// The same, ready to go on with any policy, and with thresholds measured where there is a device.
-    pub(super) fn prepare_for_all<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, Failure> {
-        self.prepare_with(layout, true)
+    ///
+    /// # Errors
+    /// As [`Runtime::search`].
+    pub fn search_for_all<'g>(&self, layout: &'g Layout, progress: Progress<'_>) -> Result<Prepared<'g>, RuntimeError> {
+        self.prepare(layout, true, progress)
     }
 
     /// Opens the device for measurements of every strategy: no calibration has a say in it.
-    pub(super) fn machine(&self) -> Result<Machine, Failure> {
+    ///
+    /// # Errors
+    /// [`RuntimeError`] where the device can't be had.
+    pub fn machine(&self) -> Result<Machine, RuntimeError> {
         let mut options = SearchOptions { every_policy: true, ..self.options() };
         let found = self.chosen().or_else(|error| self.without(error))?;
         let Some(info) = found.first() else { return Ok(Machine { options, device: None }) };
@@ -66,7 +122,7 @@ impl SearchConfig {
         Ok(Machine { options, device })
     }
 
-    fn prepare_with<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, Failure> {
+    fn prepare<'g>(&self, layout: &'g Layout, every_policy: bool, progress: Progress<'_>) -> Result<Prepared<'g>, RuntimeError> {
         if let Some(recorded) = &self.recorded {
             recorded.check_graph(layout)?;
         }
@@ -89,23 +145,19 @@ impl SearchConfig {
         } else {
             log::info!("searching on {}", opened[0].setup.device.info().name);
         }
-        let progress = Progress::start("Building kernels", 0);
-        let made = Search::new(layout, &options);
-        drop(progress);
+        let made = during(Step::Kernels, progress, || Search::new(layout, &options));
         let mut search = match made {
             Ok(search) => search,
             Err(error) if self.may_do_without() => {
-                log::warn!("{}; going on with the CPU alone", Failure::from(error));
+                log::warn!("{}; going on with the CPU alone", with_causes("", &error));
                 return self.prepare_cpu(layout, every_policy);
             }
             Err(error) => return Err(error.into()),
         };
         let mut measured = None;
         if every_policy || options.policy == Policy::Selective(None) {
-            let progress = Progress::start("Measuring thresholds", 0);
-            let found = thresholds(&mut search, options.runs)?;
+            let found = during(Step::Thresholds, progress, || thresholds(&mut search, options.runs))?;
             search.set_policy(Policy::Selective(Some(found.thresholds)), options.runs)?;
-            drop(progress);
             log::info!("thresholds measured: {}", Policy::Selective(Some(found.thresholds)));
             measured = Some(found);
         }
@@ -119,7 +171,7 @@ impl SearchConfig {
     }
 
     /// The search on the CPU alone.
-    fn prepare_cpu<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, Failure> {
+    fn prepare_cpu<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, RuntimeError> {
         let mut options = SearchOptions { every_policy, ..self.options() };
         let calibration = if every_policy || self.wants_calibration() { self.calibration(None)? } else { None };
         options.policy = self.calibrated(options.policy, calibration.as_ref(), false)?;
@@ -127,11 +179,11 @@ impl SearchConfig {
     }
 
     /// No device, where it is a gain and no must, else the error.
-    fn without<T>(&self, error: Failure) -> Result<Vec<T>, Failure> {
+    fn without<T>(&self, error: RuntimeError) -> Result<Vec<T>, RuntimeError> {
         if !self.may_do_without() {
             return Err(error);
         }
-        log::warn!("{error}; going on with the CPU alone");
+        log::warn!("{}; going on with the CPU alone", with_causes("", &error));
         Ok(Vec::new())
     }
 
@@ -141,7 +193,10 @@ impl SearchConfig {
     }
 
     /// The devices that the settings mean: none where the CPU searches alone.
-    pub(super) fn chosen(&self) -> Result<Vec<DeviceInfo>, Failure> {
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoDevice`] and [`RuntimeError::Device`] where one is needed.
+    pub fn chosen(&self) -> Result<Vec<DeviceInfo>, RuntimeError> {
         let choice = &self.device.value;
         let wanted = match choice {
             DeviceChoice::Cpu => false,
@@ -154,26 +209,23 @@ impl SearchConfig {
         let found = match opencl::devices() {
             Ok(found) => found,
             Err(OpenClError::NoLibrary | OpenClError::NoPlatform) if self.may_do_without() => return Ok(Vec::new()),
-            Err(error) => return Err(Failure::because("no OpenCL device", &error)),
+            Err(error) => return Err(RuntimeError::NoDevice(error)),
         };
-        let failed = |error: OpenClError| {
-            Failure::because("the device can't be used", &error).cure("`socbfs devices` lists what there is, --device chooses")
-        };
-        let mut chosen = opencl::choose(&found, choice).map_err(failed)?;
+        let mut chosen = opencl::choose(&found, choice).map_err(RuntimeError::Device)?;
         if chosen.is_empty() && self.policy.value.needs_device() {
             // Who asks for a policy of the GPU wants it even where OpenCL has the CPU only.
-            chosen = opencl::choose(&found, &DeviceChoice::Gpu).map_err(failed)?;
+            chosen = opencl::choose(&found, &DeviceChoice::Gpu).map_err(RuntimeError::Device)?;
         }
         Ok(chosen)
     }
 
     /// Opens them; `calibration` is that of the first.
-    fn open(&self, found: &[DeviceInfo], calibration: Option<&Found>) -> Result<Vec<Opened>, Failure> {
+    fn open(&self, found: &[DeviceInfo], calibration: Option<&Found>) -> Result<Vec<Opened>, RuntimeError> {
         found.iter().enumerate().map(|(place, info)| self.open_one(info, calibration.filter(|_| place == 0))).collect()
     }
 
     /// How memory is shared with this device, where anybody says it: the flag, or the board.
-    pub(super) fn way_asked(&self, info: &DeviceInfo) -> Option<Way> {
+    pub fn way_asked(&self, info: &DeviceInfo) -> Option<Way> {
         let of_board = || self.device_profile(info)?.memory_way.filter(|way| way.offered(info));
         self.memory_way.value.or_else(of_board)
     }
@@ -182,7 +234,7 @@ impl SearchConfig {
         self.profile.board.opencl.devices.iter().find(|device| device.name.matches(&info.name))
     }
 
-    fn open_one(&self, info: &DeviceInfo, calibration: Option<&Found>) -> Result<Opened, Failure> {
+    fn open_one(&self, info: &DeviceInfo, calibration: Option<&Found>) -> Result<Opened, RuntimeError> {
         let profile = self.device_profile(info);
         let limits = profile.map_or_else(Limits::default, |profile| Limits {
             max_alloc_bytes: profile.max_alloc_bytes,
@@ -190,12 +242,12 @@ impl SearchConfig {
             local_bytes: profile.local_bytes,
             global_bytes: profile.global_bytes,
         });
-        let device = Device::open(info, limits).map_err(|error| Failure::because("the device can't be opened", &error))?;
+        let device = Device::open(info, limits).map_err(RuntimeError::Open)?;
         let handover = measure_quickly(&device);
         let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
         let way = match self.way_asked(info) {
             Some(way) if !way.offered(info) => {
-                return Err(Failure::new(format!("{} does not offer {way}", info.name)).cure(offered(info)));
+                return Err(RuntimeError::Way { device: info.name.clone(), way, offered: offered(info) });
             }
             Some(way) => way,
             None => of_calibration().unwrap_or_else(|| handover.best(TYPICAL_BYTES)),
@@ -207,7 +259,7 @@ impl SearchConfig {
     }
 
     /// The policy, with what the profile and the presence of a device add to it.
-    pub(super) fn policy_with_device(&self) -> Policy {
+    pub fn policy_with_device(&self) -> Policy {
         match &self.policy.value {
             // With a GPU that nobody asked for by name, the better device of each level; with one asked for, that one.
             Policy::Auto if self.device.value == DeviceChoice::Auto => Policy::Selective(self.profile_thresholds()),
@@ -239,7 +291,7 @@ impl SearchConfig {
     }
 
     /// What concerns devices and the cost model, for the list of settings.
-    pub(super) fn device_settings(&self, found: Option<&Found>) -> [(&'static str, Origin, String); 3] {
+    pub fn device_settings(&self, found: Option<&Found>) -> [(&'static str, Origin, String); 3] {
         let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref()).map(|device| device.memory_way);
         let (way, origin) = match (self.memory_way.value, calibrated) {
             (Some(way), _) => (way.to_string(), self.memory_way.origin),
@@ -260,7 +312,7 @@ struct Opened {
     handover: crate::calibrate::HandoverTable,
 }
 
-fn offered(info: &DeviceInfo) -> String {
-    let ways: Vec<String> = Way::ALL.into_iter().filter(|way| way.offered(info)).map(|way| way.to_string()).collect();
-    format!("it offers {}", ways.join(", "))
+/// The ways that the device offers.
+fn offered(info: &DeviceInfo) -> Vec<Way> {
+    Way::ALL.into_iter().filter(|way| way.offered(info)).collect()
 }

@@ -1,91 +1,70 @@
 //! The board profile in force: the one asked for, or the one that fits this machine.
 
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-};
+use std::{borrow::Cow, path::Path};
 
-use clap::Args;
-
-use super::{config::Origin, error::Failure};
+use super::{Origin, RuntimeError};
 use crate::{
-    board::{self, Board, DocumentError, GENERIC},
+    board::{self, Board, GENERIC},
     policy::Policy,
 };
 
 /// The live system.
 const ROOT: &str = "/";
 
-/// Where to look for what tells the board.
-#[derive(Debug, Args)]
-pub(super) struct RootArgs {
-    /// Look below this folder instead of / (a copy of another machine's proc and sys)
-    #[arg(long, value_name = "DIR", default_value = ROOT, hide_default_value = true)]
-    pub(super) sysfs_root: PathBuf,
-}
-
 /// A board profile, as it was found.
 #[derive(Debug, Clone)]
-pub(super) struct Profile {
+pub struct Profile {
     /// What it says.
-    pub(super) board: Board<Policy>,
+    pub board: Board<Policy>,
     /// Its text.
-    pub(super) text: Cow<'static, str>,
+    pub text: Cow<'static, str>,
     /// Its file, or its name where it is compiled in.
-    pub(super) place: String,
+    pub place: String,
     /// What its values are called: asked for, or detected.
-    pub(super) origin: Origin,
+    pub origin: Origin,
     /// Why it was taken, in words.
-    pub(super) reason: String,
+    pub reason: String,
 }
 
 impl Profile {
     /// The profile that is compiled in under this name, else the one in this file.
-    pub(super) fn named(name: &Path) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoProfile`], and [`RuntimeError::Profile`] with the file, the line and what would be right.
+    pub fn named(name: &Path) -> Result<Self, RuntimeError> {
         let compiled_in = name.to_str().and_then(|name| Some((name, board::shipped_text(name)?)));
         let place = name.display().to_string();
         let text = match compiled_in {
             Some((_, text)) => Cow::Borrowed(text),
             // What is spelled like a name and is no file was meant as a name.
             None if !name.exists() && name.components().count() == 1 && name.extension().is_none() => {
-                return Err(Failure::new(format!("there is no board profile {place:?}, compiled in or as a file"))
-                    .cure(format!("compiled in: {}", board::shipped().collect::<Vec<_>>().join(", "))));
+                return Err(RuntimeError::NoProfile(place));
             }
-            None => Cow::Owned(board::read(name).map_err(|error| failure(&error))?),
+            None => Cow::Owned(board::read(name).map_err(RuntimeError::Profile)?),
         };
-        let board = Board::parse(&text, &place).map_err(|error| failure(&error))?;
+        let board = Board::parse(&text, &place).map_err(RuntimeError::Profile)?;
         Ok(Self { board, text, place, origin: Origin::Board, reason: "asked for".to_owned() })
     }
 
     /// The profile that fits this machine.
-    pub(super) fn detected() -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// [`RuntimeError::Profile`] where a profile compiled in can't be read, which a test rules out.
+    pub fn detected() -> Result<Self, RuntimeError> {
         Self::detected_below(Path::new(ROOT))
     }
 
-    fn detected_below(root: &Path) -> Result<Self, Failure> {
-        let detection = board::detect(root).map_err(|error| failure(&error))?;
+    fn detected_below(root: &Path) -> Result<Self, RuntimeError> {
+        let detection = board::detect(root).map_err(RuntimeError::Profile)?;
         let text = board::shipped_text(detection.name).unwrap_or_default();
-        let board = Board::parse(text, detection.name).map_err(|error| failure(&error))?;
+        let board = Board::parse(text, detection.name).map_err(RuntimeError::Profile)?;
         let origin = if detection.name == GENERIC { Origin::BuiltIn } else { Origin::Detected };
         Ok(Self { board, text: Cow::Borrowed(text), place: detection.name.to_owned(), origin, reason: detection.reason })
     }
 
     /// Name of the board.
-    pub(super) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.board.board.name
-    }
-}
-
-/// A board error with its cure.
-pub(super) fn failure(error: &DocumentError) -> Failure {
-    let failure = Failure::because("", error);
-    match error {
-        DocumentError::Read { .. } => failure.cure("check the path, and that it is a text file"),
-        DocumentError::Version { found: None, .. } => failure.cure("write `schema = 1` as its first line"),
-        DocumentError::Version { .. } => {
-            failure.cure("take a socbfs that reads it, or bring the values over into what `socbfs board init` writes")
-        }
-        _ => failure.cure("`socbfs board init` writes one to start from; boards/README.md in the repository describes every key"),
     }
 }
 
@@ -112,7 +91,7 @@ mod tests {
         let profile = Profile::named(&file).unwrap();
         assert_eq!((profile.name(), profile.origin, Path::new(&profile.place)), ("odroid-xu3", Origin::Board, &*file));
         let unknown = Profile::named(Path::new("odroid-xu5")).unwrap_err();
-        assert!(format!("{unknown:?}").contains("odroid-xu4"), "{unknown:?}");
+        assert!(unknown.cure().unwrap().contains("odroid-xu4"), "{unknown:?}");
     }
 
     /// A detected profile is taken without being asked for, in containers too, which may allow fewer CPUs than the board has.

@@ -6,10 +6,7 @@ use std::{
     sync::Once,
 };
 
-use super::{
-    config::{Origin, SearchConfig},
-    error::Failure,
-};
+use super::{Origin, Runtime, RuntimeError};
 use crate::{
     bench::{CalibrationRecord, Environment},
     bfs::Strategy,
@@ -23,7 +20,7 @@ use crate::{
 
 /// Which calibration to take.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum CalibrationChoice {
+pub enum CalibrationChoice {
     /// The one of this machine and these settings, if there is one.
     #[default]
     Auto,
@@ -45,14 +42,16 @@ impl From<&str> for CalibrationChoice {
 
 /// A calibration that holds here.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
-    pub(super) calibration: Calibration,
-    pub(super) file: PathBuf,
+pub struct Found {
+    /// What it says.
+    pub calibration: Calibration,
+    /// Its file.
+    pub file: PathBuf,
 }
 
 impl Found {
     /// What a record says of it.
-    pub(super) fn record(&self) -> CalibrationRecord {
+    pub fn record(&self) -> CalibrationRecord {
         let made = &self.calibration.made;
         CalibrationRecord {
             file: self.file.display().to_string(),
@@ -66,7 +65,7 @@ impl Found {
 
 /// The folder of the user's calibrations: `$XDG_CONFIG_HOME/socbfs/calibration`, else `~/.config/socbfs/calibration`. `None` where
 /// neither is known.
-pub(super) fn folder() -> Option<PathBuf> {
+pub fn folder() -> Option<PathBuf> {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = match variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute()) {
         Some(base) => base,
@@ -76,19 +75,13 @@ pub(super) fn folder() -> Option<PathBuf> {
 }
 
 /// The text of a calibration that goes to `file`. What can't be read again must not be left for later searches to stumble over.
-pub(super) fn text(calibration: &Calibration, file: &Path) -> Result<String, Failure> {
-    let text = calibration.to_toml().map_err(|error| Failure::because("the calibration can't be written as TOML", &error))?;
-    Calibration::parse(&text, &file.display().to_string()).map_err(|error| Failure::because("", &error))?;
+///
+/// # Errors
+/// [`RuntimeError`]: a calibration or a policy that can't be used here.
+pub fn text(calibration: &Calibration, file: &Path) -> Result<String, RuntimeError> {
+    let text = calibration.to_toml().map_err(RuntimeError::Unwritable)?;
+    Calibration::parse(&text, &file.display().to_string()).map_err(RuntimeError::Calibration)?;
     Ok(text)
-}
-
-/// A calibration error with its cure.
-pub(super) fn failure(error: &DocumentError) -> Failure {
-    let failure = Failure::because("", error);
-    match error {
-        DocumentError::Read { .. } => failure.cure("check the path; `socbfs calibrate -o FILE` writes one"),
-        _ => failure.cure("`socbfs calibrate` makes a new one; --calibration off does without"),
-    }
 }
 
 /// The network of this form that was trained for the levels it would decide: those of the device, or those of the CPU.
@@ -98,9 +91,9 @@ fn trained(calibration: &Calibration, form: Form, on_device: bool) -> Option<Pol
     trained.network(form).ok().map(Policy::Mlp)
 }
 
-impl SearchConfig {
+impl Runtime {
     /// What a calibration has to be of to hold here, with this device used in this way beside the CPU.
-    pub(super) fn identity(&self, device: Option<(&DeviceInfo, Way)>) -> Identity {
+    pub fn identity(&self, device: Option<(&DeviceInfo, Way)>) -> Identity {
         let environment = Environment::read(Path::new("/"));
         let available = std::thread::available_parallelism().map_or(1, usize::from);
         Identity {
@@ -122,7 +115,10 @@ impl SearchConfig {
 
     /// The calibration for searches with `device` beside the CPU, which uses memory in this way if that is given (else as the calibration
     /// says).
-    pub(super) fn calibration(&self, device: Option<(&DeviceInfo, Option<Way>)>) -> Result<Option<Found>, Failure> {
+    ///
+    /// # Errors
+    /// [`RuntimeError`]: a calibration or a policy that can't be used here.
+    pub fn calibration(&self, device: Option<(&DeviceInfo, Option<Way>)>) -> Result<Option<Found>, RuntimeError> {
         let mut here = self.identity(device.map(|(info, way)| (info, way.unwrap_or(Way::Copy))));
         let file = match &self.calibration.value {
             CalibrationChoice::Off => return Ok(None),
@@ -139,7 +135,7 @@ impl SearchConfig {
             {
                 return Ok(None);
             }
-            Err(error) => return Err(failure(&error)),
+            Err(error) => return Err(RuntimeError::Calibration(error)),
         };
         // Where nobody says how memory is shared, the calibration does.
         if let (Some((info, None)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
@@ -158,12 +154,12 @@ impl SearchConfig {
     }
 
     /// Whether the policy is one that a calibration says more of.
-    pub(super) fn wants_calibration(&self) -> bool {
+    pub fn wants_calibration(&self) -> bool {
         self.wants_costs() || self.plain_network().is_some()
     }
 
     /// Whether the policy is one that may place levels on a device by calibrated costs.
-    pub(super) fn wants_costs(&self) -> bool {
+    pub fn wants_costs(&self) -> bool {
         matches!(self.policy.value, Policy::Auto | Policy::CostModel(_))
     }
 
@@ -176,7 +172,10 @@ impl SearchConfig {
     }
 
     /// `policy` with what the calibration and the objective add to it.
-    pub(super) fn calibrated(&self, policy: Policy, found: Option<&Found>, with_device: bool) -> Result<Policy, Failure> {
+    ///
+    /// # Errors
+    /// [`RuntimeError`]: a calibration or a policy that can't be used here.
+    pub fn calibrated(&self, policy: Policy, found: Option<&Found>, with_device: bool) -> Result<Policy, RuntimeError> {
         let objective = self.objective.value;
         let calibration = found.map(|found| &found.calibration);
         let model = match (&self.policy.value, calibration) {
@@ -198,8 +197,7 @@ impl SearchConfig {
             }
             _ if objective == Objective::Time => return Ok(policy),
             (other, _) => {
-                return Err(Failure::new(format!("--objective {objective} is for the cost model, and the policy is {other}"))
-                    .cure("leave --policy away, or take --policy cost-model"));
+                return Err(RuntimeError::Objective { objective, policy: other.to_string() });
             }
         };
         let mut model = CostModel { objective, ..model };
@@ -213,7 +211,7 @@ impl SearchConfig {
     }
 
     /// Sets the power of each strategy of `model`: what the calibration measured, else what the board profile says.
-    fn power_into(&self, model: &mut CostModel, found: Option<&Found>) -> Result<(), Failure> {
+    fn power_into(&self, model: &mut CostModel, found: Option<&Found>) -> Result<(), RuntimeError> {
         let board = &self.profile.board.power.watts;
         let measured = found.is_some_and(|found| found.calibration.power.is_some());
         let mut missing = Vec::new();
@@ -235,16 +233,15 @@ impl SearchConfig {
             None => format!("there is no calibration, and board profile {} does not", self.profile.place),
         };
         let tells = if found.is_some() { "tells" } else { "tell" };
-        Err(Failure::new(format!(
-            "--objective {} needs the power of every strategy: {place} {tells} that of {}",
-            self.objective.value,
-            missing.join(", ")
-        ))
-        .cure("`socbfs calibrate` measures it where `socbfs sensors` finds a sensor; else write [power.watts] into a board profile"))
+        let (objective, place) = (self.objective.value, format!("{place} {tells}"));
+        Err(RuntimeError::NoPower { objective, place, strategies: missing.join(", ") })
     }
 
     /// The calibration that a search would take, without opening a device.
-    pub(super) fn calibration_in_force(&self) -> Result<Option<Found>, Failure> {
+    ///
+    /// # Errors
+    /// [`RuntimeError`]: a calibration or a policy that can't be used here.
+    pub fn calibration_in_force(&self) -> Result<Option<Found>, RuntimeError> {
         if !self.wants_calibration() {
             return Ok(None);
         }
@@ -254,9 +251,12 @@ impl SearchConfig {
     }
 
     /// Finds out before the work begins what a search would be refused for: a calibration that can't be read, powers that are not known.
-    pub(super) fn check_calibration(&self) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// [`RuntimeError`]: a calibration or a policy that can't be used here.
+    pub fn check_calibration(&self) -> Result<(), RuntimeError> {
         if let CalibrationChoice::File(file) = &self.calibration.value {
-            Calibration::load(file).map_err(|error| failure(&error))?;
+            Calibration::load(file).map_err(RuntimeError::Calibration)?;
         }
         if self.objective.value == Objective::Time {
             return Ok(());
@@ -267,7 +267,7 @@ impl SearchConfig {
     }
 
     /// The calibration in words, with its origin.
-    pub(super) fn calibration_shown(&self, found: Option<&Found>) -> (String, Origin) {
+    pub fn calibration_shown(&self, found: Option<&Found>) -> (String, Origin) {
         match (&self.calibration.value, found) {
             (CalibrationChoice::Off, _) => ("off".to_owned(), self.calibration.origin),
             (CalibrationChoice::File(_), Some(found)) => (found.file.display().to_string(), self.calibration.origin),
@@ -278,7 +278,7 @@ impl SearchConfig {
     }
 
     /// The policy in words, with its origin, as a search with this calibration has it.
-    pub(super) fn policy_in_force(&self, found: Option<&Found>) -> (String, Origin) {
+    pub fn policy_in_force(&self, found: Option<&Found>) -> (String, Origin) {
         let calibrated = |name: &str| (name.to_owned(), Origin::Calibration);
         match (&self.policy.value, found.map(|found| &found.calibration)) {
             (Policy::Auto, Some(calibration)) if self.objective.value == Objective::Time => calibrated(calibration.decider().name()),

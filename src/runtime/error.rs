@@ -1,0 +1,162 @@
+//! Why a search can't be prepared for this machine, and what cures it.
+
+use std::{error::Error, fmt::Write as _, io};
+
+use crate::{
+    bench::ReplayError,
+    board::{self, DocumentError, MOST_THREADS},
+    memory::Way,
+    opencl::OpenClError,
+    policy::{Objective, PolicyError},
+    search::SearchError,
+};
+
+/// Why a search can't be prepared for this machine.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// The board profile can't be used.
+    #[error(transparent)]
+    Profile(DocumentError),
+    /// The calibration can't be used.
+    #[error(transparent)]
+    Calibration(DocumentError),
+    /// A calibration can't be written as TOML.
+    #[error("the calibration can't be written as TOML")]
+    Unwritable(#[source] toml::ser::Error),
+    /// There is no such profile.
+    #[error("there is no board profile {0:?}, compiled in or as a file")]
+    NoProfile(String),
+    /// OpenCL shows no device.
+    #[error("no OpenCL device")]
+    NoDevice(#[source] OpenClError),
+    /// A device that was asked for is not there, or can't be used.
+    #[error("the device can't be used")]
+    Device(#[source] OpenClError),
+    /// A device can't be opened.
+    #[error("the device can't be opened")]
+    Open(#[source] OpenClError),
+    /// The device can't share memory as asked for.
+    #[error("{device} does not offer {way}")]
+    Way {
+        /// The device.
+        device: String,
+        /// What was asked for.
+        way: Way,
+        /// What it offers.
+        offered: Vec<Way>,
+    },
+    /// Only the cost model minimises anything but time.
+    #[error("--objective {objective} is for the cost model, and the policy is {policy}")]
+    Objective {
+        /// The objective.
+        objective: Objective,
+        /// The policy.
+        policy: String,
+    },
+    /// The power of some strategies is not known.
+    #[error("--objective {objective} needs the power of every strategy: {place} that of {strategies}")]
+    NoPower {
+        /// The objective.
+        objective: Objective,
+        /// Where it was looked for, with the verb.
+        place: String,
+        /// Strategies without power.
+        strategies: String,
+    },
+    /// More threads than make sense.
+    #[error("{0} threads are more than the {MOST_THREADS} that make sense")]
+    TooManyThreads(usize),
+    /// Threads can't be started.
+    #[error("can't start {threads} threads")]
+    Threads {
+        /// How many.
+        threads: usize,
+        /// Why.
+        #[source]
+        source: rayon::ThreadPoolBuildError,
+    },
+    /// The process can't be bound to these CPUs.
+    #[error("can't run on CPUs {cpus}")]
+    Bind {
+        /// The CPUs.
+        cpus: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A CPU that is not there.
+    #[error("CPU {0} is not online, or this process may not run on it")]
+    NotOnline(usize),
+    /// This system can't bind threads.
+    #[error("can't bind threads to CPUs {0} on this system")]
+    NoBinding(String),
+    /// The record that is replayed does not fit.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The policy can't be one.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The search can't be set up, or failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+}
+
+impl RuntimeError {
+    /// What the user can do about it.
+    pub fn cure(&self) -> Option<String> {
+        Some(match self {
+            Self::Profile(DocumentError::Read { .. }) => "check the path, and that it is a text file".to_owned(),
+            Self::Profile(DocumentError::Version { found: None, .. }) => "write `schema = 1` as its first line".to_owned(),
+            Self::Profile(DocumentError::Version { .. }) => {
+                "take a socbfs that reads it, or bring the values over into what `socbfs board init` writes".to_owned()
+            }
+            Self::Profile(_) => {
+                "`socbfs board init` writes one to start from; boards/README.md in the repository describes every key".to_owned()
+            }
+            Self::Calibration(DocumentError::Read { .. }) => "check the path; `socbfs calibrate -o FILE` writes one".to_owned(),
+            Self::Calibration(_) => "`socbfs calibrate` makes a new one; --calibration off does without".to_owned(),
+            Self::NoProfile(_) => format!("compiled in: {}", board::shipped().collect::<Vec<_>>().join(", ")),
+            Self::Device(_) => "`socbfs devices` lists what there is, --device chooses".to_owned(),
+            Self::Way { offered, .. } => {
+                format!("it offers {}", offered.iter().map(Way::to_string).collect::<Vec<_>>().join(", "))
+            }
+            Self::Objective { .. } => "leave --policy away, or take --policy cost-model".to_owned(),
+            Self::NoPower { .. } => {
+                "`socbfs calibrate` measures it where `socbfs sensors` finds a sensor; else write [power.watts] into a board profile"
+                    .to_owned()
+            }
+            Self::TooManyThreads(_) => "leave --threads away: every CPU then gets one".to_owned(),
+            Self::Threads { .. } => "ask for fewer with --threads".to_owned(),
+            Self::Bind { .. } | Self::NotOnline(_) => {
+                "`cat /sys/devices/system/cpu/online` shows the CPUs there are; a container may allow fewer".to_owned()
+            }
+            Self::NoBinding(_) => "leave --cpus away".to_owned(),
+            Self::Replay(ReplayError::OtherGraph { .. }) => {
+                "replay it on its own graph, or record this one with `socbfs bench GRAPH --json FILE`".to_owned()
+            }
+            Self::Replay(ReplayError::UnknownRoot { .. }) => {
+                "search from its roots (`bench` draws the same ones from the same --roots and --seed)".to_owned()
+            }
+            Self::Replay(_) => "write a record with `socbfs bench GRAPH --json FILE`".to_owned(),
+            Self::Unwritable(_) | Self::NoDevice(_) | Self::Open(_) | Self::Policy(_) | Self::Search(_) => return None,
+        })
+    }
+}
+
+/// `context`, the error and what led to it, in one line. The text of the error stands first where `context` is empty.
+pub(crate) fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
+    let mut message = context.to_owned();
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // Some errors repeat their cause in their own text.
+        if !message.ends_with(&text) {
+            let separator = if message.is_empty() { "" } else { ": " };
+            // Writing to a String can't fail.
+            let _ = write!(message, "{separator}{text}");
+        }
+        cause = error.source();
+    }
+    message
+}

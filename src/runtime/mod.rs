@@ -1,0 +1,30 @@
+//! A search prepared for this machine, for commands and programs alike: settings with their origin, the board's profile, the
+//! calibration, the OpenCL device.
+//!
+//! ```
+//! use socbfs::{
+//!     graph::{BuildOptions, EdgeList, Layout, Listing},
+//!     runtime::Runtime,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3]], Listing::Once)?;
+//! let layout = Layout::build(&edges, &BuildOptions::default())?;
+//! let outcome = Runtime::detect()?.search(&layout)?.run(0)?;
+//! assert_eq!((outcome.reached, outcome.levels), (4, 4));
+//! # Ok(())
+//! # }
+//! ```
+
+mod calibration;
+mod error;
+mod prepare;
+mod profile;
+mod settings;
+
+pub use calibration::{CalibrationChoice, Found, folder, text};
+pub use error::RuntimeError;
+pub(crate) use error::with_causes;
+pub use prepare::{Machine, Prepared, Progress, Step};
+pub use profile::Profile;
+pub use settings::{Given, Origin, Runtime, Setting, start_threads};

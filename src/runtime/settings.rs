@@ -1,0 +1,307 @@
+//! The settings of a search, each resolved once: flag > environment variable > board profile > calibration > built-in default.
+
+use std::fmt;
+
+use super::{CalibrationChoice, Profile, RuntimeError};
+use crate::{
+    bench::RecordedPlans,
+    board::{CpuList, MOST_THREADS},
+    engine::Simd,
+    graph::Vertex,
+    memory::Way,
+    opencl::DeviceChoice,
+    policy::{Objective, Policy},
+    search::SearchOptions,
+};
+
+/// Where a value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A flag, or a call of the program.
+    Flag,
+    /// An environment variable.
+    Environment,
+    /// A profile that was asked for.
+    Board,
+    /// The profile that fits this machine.
+    Detected,
+    /// A calibration.
+    Calibration,
+    /// Nobody: the default.
+    BuiltIn,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::Board => "board file",
+            Self::Detected => "detected board",
+            Self::Calibration => "calibration",
+            Self::BuiltIn => "built-in",
+        })
+    }
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+impl<T> Setting<T> {
+    /// A value that a flag gives, or a program.
+    pub fn flag(value: T) -> Self {
+        Self { value, origin: Origin::Flag }
+    }
+}
+
+/// What was asked for before any profile has its say. Absent: not given, which is something else than given with the value of the default.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// Threads (0: one for every CPU the process may run on).
+    pub threads: Option<Setting<usize>>,
+    /// CPUs to bind to.
+    pub cpus: Option<Setting<CpuList>>,
+    /// Policy.
+    pub policy: Option<Setting<Policy>>,
+    /// Of a replay: the record.
+    pub recorded: Option<RecordedPlans>,
+    /// Vector instructions.
+    pub simd: Option<Setting<Simd>>,
+    /// OpenCL devices.
+    pub device: Option<Setting<DeviceChoice>>,
+    /// How memory is shared with them.
+    pub memory_way: Option<Setting<Way>>,
+    /// Items in a work-group.
+    pub work_group: Option<Setting<usize>>,
+    /// Buffers for the neighbours, at least.
+    pub parts: Option<Setting<usize>>,
+    /// Which calibration to take.
+    pub calibration: Option<Setting<CalibrationChoice>>,
+    /// What the cost model minimises.
+    pub objective: Option<Setting<Objective>>,
+}
+
+/// The settings of a search on this machine: what was asked for, completed by the board's profile.
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    /// The board profile.
+    pub profile: Profile,
+    /// Threads (0: one for every CPU the process may run on).
+    pub threads: Setting<usize>,
+    /// CPUs to bind to (empty: not bound).
+    pub cpus: Setting<CpuList>,
+    /// Policy.
+    pub policy: Setting<Policy>,
+    /// Of a replay: the record.
+    pub recorded: Option<RecordedPlans>,
+    /// Vector instructions (`None`: the best this CPU has).
+    pub simd: Setting<Option<Simd>>,
+    /// OpenCL devices.
+    pub device: Setting<DeviceChoice>,
+    /// How memory is shared with them (`None`: measured).
+    pub memory_way: Setting<Option<Way>>,
+    /// Items in a work-group (`None`: by the kind of device).
+    pub work_group: Setting<Option<usize>>,
+    /// Buffers for the neighbours, at least (0: as few as it takes).
+    pub parts: Setting<usize>,
+    /// Which calibration to take.
+    pub calibration: Setting<CalibrationChoice>,
+    /// What the cost model minimises.
+    pub objective: Setting<Objective>,
+}
+
+/// The first of flag or environment, board, and default that is given.
+fn pick<T: Default>(given: Option<Setting<T>>, board: Option<T>, board_origin: Origin) -> Setting<T> {
+    let of_board = || board.map(|value| Setting { value, origin: board_origin });
+    given.or_else(of_board).unwrap_or_else(|| Setting { value: T::default(), origin: Origin::BuiltIn })
+}
+
+fn optional<T>(given: Option<Setting<T>>) -> Setting<Option<T>> {
+    pick(given.map(|Setting { value, origin }| Setting { value: Some(value), origin }), None, Origin::BuiltIn)
+}
+
+impl Runtime {
+    /// The profile that fits this machine, and nothing else asked for.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Profile`] where a profile compiled in can't be read, which a test rules out.
+    pub fn detect() -> Result<Self, RuntimeError> {
+        Self::new(Profile::detected()?, Given::default())
+    }
+
+    /// What was asked for, completed by `profile`.
+    ///
+    /// # Errors
+    /// [`RuntimeError::TooManyThreads`].
+    pub fn new(profile: Profile, given: Given) -> Result<Self, RuntimeError> {
+        let (board, origin) = (&profile.board, profile.origin);
+        let cpus = pick(given.cpus, board.cpu.cpus.clone(), origin);
+        let mut threads = pick(given.threads, board.cpu.threads, origin);
+        // One thread for each CPU named, unless a number was asked for.
+        if threads.value == 0 && !cpus.value.numbers().is_empty() {
+            threads = Setting { value: cpus.value.numbers().len(), origin: cpus.origin };
+        }
+        if threads.value > MOST_THREADS {
+            return Err(RuntimeError::TooManyThreads(threads.value));
+        }
+        let policy = pick(given.policy, board.policy.clone(), origin);
+        Ok(Self {
+            profile,
+            threads,
+            cpus,
+            policy,
+            recorded: given.recorded,
+            simd: optional(given.simd),
+            device: pick(given.device, None, origin),
+            memory_way: optional(given.memory_way),
+            work_group: optional(given.work_group),
+            parts: pick(given.parts, None, origin),
+            calibration: pick(given.calibration, None, origin),
+            objective: pick(given.objective, None, origin),
+        })
+    }
+
+    /// The options of the search.
+    pub fn options(&self) -> SearchOptions {
+        SearchOptions {
+            policy: self.policy.value.clone(),
+            threads: self.threads.value,
+            cpus: self.cpus.value.numbers().to_vec(),
+            simd: self.simd.value,
+            ..SearchOptions::default()
+        }
+    }
+
+    /// The policy as on the command line.
+    pub fn policy_text(&self) -> String {
+        self.recorded.as_ref().map_or_else(|| self.policy.value.to_string(), |recorded| format!("replay:{}", recorded.name()))
+    }
+
+    /// Whether the record that is replayed, if one is, knows searches from these roots.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Replay`] with the first root that it does not know.
+    pub fn check_roots(&self, roots: &[Vertex]) -> Result<(), RuntimeError> {
+        let Some(recorded) = &self.recorded else { return Ok(()) };
+        Ok(roots.iter().try_for_each(|&root| recorded.check_root(root))?)
+    }
+
+    /// Sets the process up: bound to the CPUs asked for, with as many threads for building and validating as for searching. For a
+    /// command, once; a program that has threads of its own needs none of it to search.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] where threads can't be bound or started, or the calibration can't be used.
+    pub fn apply(&self) -> Result<(), RuntimeError> {
+        log::info!("board = {:?} ({})", self.profile.name(), self.profile.reason);
+        self.check_calibration()?;
+        bind(self.cpus.value.numbers())?;
+        for (name, origin, value) in [
+            ("threads", self.threads.origin, self.threads.value.to_string()),
+            ("cpus", self.cpus.origin, self.cpus.value.to_string()),
+            ("policy", self.policy.origin, self.policy_text()),
+        ]
+        .into_iter()
+        .chain(self.device_settings(None))
+        {
+            log::info!("{name} = {value:?} ({origin})");
+        }
+        start_threads(self.threads.value)
+    }
+}
+
+/// Starts the pool on which files are read, graphs built and trees validated (0: one thread for every usable CPU).
+///
+/// # Errors
+/// [`RuntimeError::Threads`] where the system refuses them, or the pool was started before.
+pub fn start_threads(threads: usize) -> Result<(), RuntimeError> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|source| RuntimeError::Threads { threads, source })
+}
+
+/// Restricts the process, and every thread it starts, to `cpus` (none: no restriction).
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn bind(cpus: &[usize]) -> Result<(), RuntimeError> {
+    use nix::{
+        sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+        unistd::Pid,
+    };
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let refuse = |error: nix::Error| RuntimeError::Bind { cpus: list(cpus), source: error.into() };
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu).map_err(refuse)?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set).map_err(refuse)?;
+    // The system silently leaves out CPUs that are not there.
+    let allowed = sched_getaffinity(Pid::from_raw(0)).map_err(refuse)?;
+    let absent = cpus.iter().find(|&&cpu| !allowed.is_set(cpu).unwrap_or(false));
+    absent.map_or(Ok(()), |&cpu| Err(RuntimeError::NotOnline(cpu)))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn bind(cpus: &[usize]) -> Result<(), RuntimeError> {
+    if cpus.is_empty() { Ok(()) } else { Err(RuntimeError::NoBinding(list(cpus))) }
+}
+
+fn list(cpus: &[usize]) -> String {
+    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Board;
+
+    fn profile(text: &'static str) -> Profile {
+        let board = Board::parse(text, "b.toml").unwrap();
+        Profile { board, text: text.into(), place: "b.toml".into(), origin: Origin::Board, reason: "asked for".into() }
+    }
+
+    const SETS_ALL: &str = "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 3\ncpus = '1-3'\n[policy]\nkind = 'bc'";
+    const SETS_NONE: &str = "schema = 1\n[board]\nname = 'n'";
+
+    #[test]
+    fn a_flag_wins_over_the_environment_over_the_board_over_the_default() {
+        let given = Given {
+            threads: Some(Setting::flag(7)),
+            cpus: Some(Setting::flag("0".parse().unwrap())),
+            policy: Some(Setting { value: Policy::Tc, origin: Origin::Environment }),
+            ..Given::default()
+        };
+        let all = Runtime::new(profile(SETS_ALL), given).unwrap();
+        assert_eq!(all.threads, Setting { value: 7, origin: Origin::Flag });
+        assert_eq!(all.policy, Setting { value: Policy::Tc, origin: Origin::Environment });
+        let none = Runtime::new(profile(SETS_ALL), Given::default()).unwrap();
+        assert_eq!(none.threads, Setting { value: 3, origin: Origin::Board });
+        assert_eq!(none.cpus.value.numbers(), [1, 2, 3]);
+        assert_eq!(none.policy, Setting { value: Policy::Bc, origin: Origin::Board });
+        let detected = Profile { origin: Origin::Detected, ..profile(SETS_ALL) };
+        let detected = Runtime::new(detected, Given::default()).unwrap();
+        assert_eq!(detected.policy, Setting { value: Policy::Bc, origin: Origin::Detected });
+        let bare = Runtime::new(profile(SETS_NONE), Given::default()).unwrap();
+        assert_eq!(bare.threads, Setting { value: 0, origin: Origin::BuiltIn });
+        assert_eq!(bare.policy, Setting { value: Policy::Auto, origin: Origin::BuiltIn });
+        assert_eq!(bare.profile.name(), "n");
+    }
+
+    #[test]
+    fn cpus_say_how_many_threads() {
+        let given = Given { cpus: Some(Setting::flag("4-6".parse().unwrap())), ..Given::default() };
+        let runtime = Runtime::new(profile(SETS_NONE), given).unwrap();
+        assert_eq!(runtime.threads, Setting { value: 3, origin: Origin::Flag });
+        assert_eq!(runtime.options().cpus, [4, 5, 6]);
+    }
+
+    #[test]
+    fn too_many_threads_are_refused() {
+        let given = Given { threads: Some(Setting::flag(MOST_THREADS + 1)), ..Given::default() };
+        assert!(matches!(Runtime::new(profile(SETS_NONE), given), Err(RuntimeError::TooManyThreads(_))));
+    }
+}
