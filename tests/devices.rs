@@ -1,15 +1,14 @@
 //! `socbfs devices` as a user meets it: on every implementation, without any, and with a device that is lost on the way.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
-mod implementations;
-
 use std::{
     fs,
     process::{Command, Output},
 };
 
-use implementations::{device, installed, losing_library, skipped};
 use serde_json::Value;
+
+use crate::implementations::{device, installed, losing_library, skipped};
 
 fn socbfs(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));

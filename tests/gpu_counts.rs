@@ -2,12 +2,6 @@
 //! that no load of the machine changes.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-mod implementations;
-mod reference;
-mod searches;
-
-use implementations::{Counts, counting};
-use searches::{devices, edges};
 use socbfs::{
     bfs::GpuKernel,
     engine::{GpuOptions, GpuSetup},
@@ -18,9 +12,14 @@ use socbfs::{
     search::{Search, SearchOptions},
 };
 
+use crate::{
+    implementations::{Counts, counting},
+    searches::{devices, edges},
+};
+
 #[test]
 fn calls_are_counted() {
-    counting("calls_are_counted", |info| {
+    counting(module_path!(), "calls_are_counted", |info| {
         let device = Device::open(info, Limits::default()).unwrap();
         let counted = |what: &str, wanted: Counts, body: &mut dyn FnMut()| {
             let before = Counts::now();
@@ -55,7 +54,7 @@ fn calls_are_counted() {
 #[test]
 fn searches_are_counted() {
     const TEST: &str = "searches_are_counted";
-    counting(TEST, |_| {
+    counting(module_path!(), TEST, |_| {
         let devices = devices(TEST, Limits::default());
         let list = EdgeList::new(5000, edges(5000, 40_000, 5, 1), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();

@@ -1,10 +1,6 @@
 //! A device that is lost in the middle of a search, at every point of it.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-mod implementations;
-mod reference;
-mod searches;
-
 use std::{
     error::Error,
     fs,
@@ -15,9 +11,6 @@ use std::{
     time::Duration,
 };
 
-use implementations::{inside, losing_library, skipped};
-use reference::Reference;
-use searches::{devices, edges};
 use socbfs::{
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing},
@@ -25,6 +18,12 @@ use socbfs::{
     opencl::{Device, Limits, kept_bytes},
     policy::{NEVER, Parting, Policy, Runs, Splitting, Threshold, Thresholds},
     search::{Search, SearchError, SearchOptions},
+};
+
+use crate::{
+    implementations::{self, inside, losing_library, skipped},
+    reference::Reference,
+    searches::{devices, edges},
 };
 
 /// Runs `body` with a PoCL device that is lost so many commands after the file with their number is written, and back when it is
@@ -52,7 +51,7 @@ fn with_a_device_that_goes_on(test: &str, delay_ms: Option<u64>, body: impl Fn(&
         ("SOCBFS_TEST_LOSE_FILE", file.to_str().unwrap()),
         ("SOCBFS_TEST_DEVICE", "Portable Computing Language"),
     ];
-    if inside(test, &variables) {
+    if inside(module_path!(), test, &variables) {
         let file = std::env::var("SOCBFS_TEST_LOSE_FILE").unwrap();
         let devices = devices(test, Limits::default());
         body(&devices.all[0], &file);

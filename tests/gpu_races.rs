@@ -4,15 +4,14 @@
 //! in `visit`, whose plain read stands beside an atomic on purpose.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-mod implementations;
-mod reference;
-mod searches;
-
 use std::{collections::BTreeMap, fs, path::Path};
 
-use implementations::{inside, skipped};
-use searches::{Variety, check, devices, edges, two_hubs};
 use socbfs::{graph::Order, memory::Way, opencl::Limits};
+
+use crate::{
+    implementations::{self, inside, skipped},
+    searches::{Variety, check, devices, edges, two_hubs},
+};
 
 const TEST: &str = "kernels_are_free_of_races_and_of_bad_accesses";
 
@@ -74,7 +73,7 @@ fn kernels_are_free_of_races_and_of_bad_accesses() {
         // Compiled here, with the lines of the source in them.
         ("SOCBFS_CACHE_DIR", ""),
     ];
-    if inside(TEST, &variables) {
+    if inside(module_path!(), TEST, &variables) {
         return search();
     }
     let text = fs::read_to_string(&log).unwrap();

@@ -4,16 +4,9 @@
 //! through the implementations one by one).
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-mod implementations;
-mod reference;
-mod searches;
-
 use std::sync::Arc;
 
-use implementations::skipped;
 use proptest::prelude::*;
-use reference::Reference;
-use searches::{Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow, together, two_hubs};
 use socbfs::{
     bfs::{Placement, Strategy},
     engine::{GpuOptions, GpuSetup},
@@ -22,6 +15,12 @@ use socbfs::{
     opencl::{Device, Limits},
     policy::{Policy, Replay},
     search::{Search, SearchError, SearchOptions},
+};
+
+use crate::{
+    implementations::skipped,
+    reference::Reference,
+    searches::{Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow, together, two_hubs},
 };
 
 #[test]

@@ -1,15 +1,8 @@
 //! Devices smaller than those at hand: by limits that we keep ourselves, and as far as the implementations can play them.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-mod implementations;
-mod reference;
-mod searches;
-
 use std::sync::Arc;
 
-use implementations::{inside, skipped};
-use reference::Reference;
-use searches::{Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow};
 use socbfs::{
     bfs::Placement,
     engine::{GpuOptions, GpuSetup},
@@ -17,6 +10,12 @@ use socbfs::{
     memory::Way,
     opencl::{Buffer, Device, Limits},
     search::{Search, SearchOptions},
+};
+
+use crate::{
+    implementations::{self, inside, skipped},
+    reference::Reference,
+    searches::{self, Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow},
 };
 
 const POCL: &str = "Portable Computing Language";
@@ -123,7 +122,7 @@ fn has_pocl(test: &str) -> bool {
 #[test]
 fn pocl_with_buffers_of_256_mib() {
     const TEST: &str = "pocl_with_buffers_of_256_mib";
-    if has_pocl(TEST) && inside(TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)]) {
+    if has_pocl(TEST) && inside(module_path!(), TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)]) {
         let devices = devices(TEST, Limits::default());
         let device = &devices.all[0];
         assert_eq!(device.max_alloc_bytes(), 256 << 20);
@@ -139,7 +138,7 @@ fn pocl_with_buffers_of_256_mib() {
 #[ignore = "builds a graph of 72 million arcs"]
 fn pocl_splits_a_large_graph_because_it_must() {
     const TEST: &str = "pocl_splits_a_large_graph_because_it_must";
-    if has_pocl(TEST) && inside(TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)]) {
+    if has_pocl(TEST) && inside(module_path!(), TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)]) {
         let devices = devices(TEST, Limits::default());
         let device = &devices.all[0];
         let n = 1 << 18;
@@ -160,7 +159,7 @@ fn pocl_splits_a_large_graph_because_it_must() {
 fn pocl_as_two_devices_that_work_together() {
     const TEST: &str = "pocl_as_two_devices_that_work_together";
     // As a Mali-T628 shows itself as one device of 4 cores and one of 2.
-    if has_pocl(TEST) && inside(TEST, &[("POCL_DEVICES", "basic pthread"), ("SOCBFS_TEST_DEVICE", POCL)]) {
+    if has_pocl(TEST) && inside(module_path!(), TEST, &[("POCL_DEVICES", "basic pthread"), ("SOCBFS_TEST_DEVICE", POCL)]) {
         let devices = devices(TEST, Limits::default());
         let names: Vec<_> = devices.all.iter().map(|device| device.info().name.as_str()).collect();
         assert!(names.len() == 2 && names[0].contains("basic") && names[1].contains("pthread"), "{names:?}");
@@ -204,7 +203,7 @@ fn oclgrind_with_less_of_everything() {
         ("OCLGRIND_GLOBAL_MEM_SIZE", "1048576"),
         ("SOCBFS_TEST_DEVICE", "Oclgrind"),
     ];
-    if inside(TEST, &variables) {
+    if inside(module_path!(), TEST, &variables) {
         let devices = devices(TEST, Limits::default());
         let device = &devices.all[0];
         assert!(is_slow(device));

@@ -1,11 +1,8 @@
 //! The OpenCL room on every implementation that is installed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
-mod implementations;
-
 use std::{fs, sync::Arc};
 
-use implementations::on_each;
 use socbfs::{
     calibrate::measure_quickly,
     memory::{Owner, SharedSlice, Slab, Way},
@@ -14,6 +11,8 @@ use socbfs::{
         OUT_OF_RANGE, OpenClError,
     },
 };
+
+use crate::implementations::on_each;
 
 const SOURCE: &str = "
 kernel void add(global uint *values, uint count, uint number) {

@@ -1,17 +1,16 @@
 //! `--policy replay:FILE`: the plans of a recorded run once more, on the CPU and with a device, and what is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
-mod implementations;
-
 use std::{
     collections::BTreeMap,
     fs,
     process::{Command, Output},
 };
 
-use implementations::{device, skipped};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::implementations::{device, skipped};
 
 const POCL: &str = "Portable Computing Language";
 

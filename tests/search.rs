@@ -1,8 +1,6 @@
 //! Every policy, order, direction, thread count and kind of vector instructions against a serial reference.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-mod reference;
-
 use proptest::prelude::*;
 use socbfs::{
     bfs::{LevelRecord, Strategy},
@@ -12,7 +10,7 @@ use socbfs::{
     search::{Search, SearchError, SearchOptions},
 };
 
-use reference::Reference;
+use crate::reference::Reference;
 
 fn policies() -> Vec<Policy> {
     // What decides by shares of a graph turns on small ones as on large ones; the two that are tuned turn early and late.

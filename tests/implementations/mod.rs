@@ -6,7 +6,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use socbfs::opencl::{Device, DeviceInfo, Limits, OpenClError, choose, devices};
@@ -41,13 +41,18 @@ pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
     found
 }
 
-/// Oclgrind mixes up the work-groups of contexts that run at the same time: its tests take turns.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// One test of a process has the devices at a time: Oclgrind mixes up the work-groups of contexts that run at the same time, and
+/// PoCL 3.1 has been seen to crash.
+pub fn turn() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Runs `body` on every implementation that is installed, opened with `limits`.
 pub fn on_each(test: &str, limits: Limits, body: impl Fn(&str, &Arc<Device>)) {
     for (name, info) in installed(test) {
-        let _turn = (name == "Oclgrind").then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
+        let _turn = turn();
         body(name, &Device::open(&info, limits).unwrap_or_else(|error| panic!("{name}: {error}")));
     }
 }
@@ -55,14 +60,16 @@ pub fn on_each(test: &str, limits: Limits, body: impl Fn(&str, &Arc<Device>)) {
 /// Tells a process that it was started by [`inside`], and by which test.
 const INSIDE: &str = "SOCBFS_TEST_INSIDE";
 
-/// Whether the test `test` goes on here: in a process of its own with `variables` set, since implementations read them when they are
-/// loaded. In any other process it starts that one, and fails where that fails.
-pub fn inside(test: &str, variables: &[(&str, &str)]) -> bool {
-    if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
+/// Whether the test `test` of `module` (`module_path!()`) goes on here: in a process of its own with `variables` set, since
+/// implementations read them when they are loaded. In any other process it starts that one, and fails where that fails.
+pub fn inside(module: &str, test: &str, variables: &[(&str, &str)]) -> bool {
+    // The test harness leaves the name of the crate out.
+    let test = &module.split_once("::").map_or_else(|| test.to_owned(), |(_, module)| format!("{module}::{test}"));
+    if std::env::var(INSIDE).is_ok_and(|inside| inside == *test) {
         return true;
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
+        .args([test.as_str(), "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(INSIDE, test)
         .envs(variables.iter().copied())
         .output()
@@ -152,7 +159,7 @@ impl Counts {
 const COUNTS: &str = "SOCBFS_TEST_COUNTS";
 
 /// Runs `body` of the test `test` in a process of its own on PoCL, where [`Counts`] are counted. Says SKIPPED where that can't be.
-pub fn counting(test: &str, body: impl FnOnce(&DeviceInfo)) {
+pub fn counting(module: &str, test: &str, body: impl FnOnce(&DeviceInfo)) {
     const POCL: &str = "Portable Computing Language";
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = library(folder.path(), "counts") else {
@@ -163,7 +170,7 @@ pub fn counting(test: &str, body: impl FnOnce(&DeviceInfo)) {
     };
     let file = folder.path().join("counts");
     let variables = [("OPENCL_DYLIB_PATH", library.to_str().unwrap()), (COUNTS, file.to_str().unwrap()), ("SOCBFS_TEST_DEVICE", POCL)];
-    if inside(test, &variables) {
+    if inside(module, test, &variables) {
         body(&info);
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 #![allow(dead_code, reason = "not every test needs everything")]
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use socbfs::{
     bfs::GpuKernel,
@@ -14,11 +14,10 @@ use socbfs::{
     search::{Search, SearchOptions},
 };
 
-use crate::{implementations::skipped, reference::Reference};
-
-/// One test of a process has the devices at a time: Oclgrind mixes up the work-groups of contexts that run at the same time, and
-/// PoCL 3.1 has been seen to crash.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+use crate::{
+    implementations::{skipped, turn},
+    reference::Reference,
+};
 
 /// Devices that one test has for itself.
 pub struct Devices {
@@ -30,7 +29,7 @@ pub struct Devices {
 /// without it (`tests/run` goes through the implementations one by one). Fails where the one asked for is not there, and says SKIPPED
 /// where there is none at all.
 pub fn devices(test: &str, limits: Limits) -> Devices {
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let word = std::env::var("SOCBFS_TEST_DEVICE").unwrap_or_default().to_lowercase();
     let found = match opencl::devices() {
         Ok(found) => found,

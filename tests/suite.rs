@@ -1,0 +1,49 @@
+//! All integration tests as modules of one program: every test program more takes seconds to link, and holds the library again.
+//!
+//! A new file of tests is a module here. Apart stand tests whose allocator counts (see Cargo.toml).
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+use std::{fs, path::Path};
+
+mod implementations;
+mod reference;
+mod searches;
+
+mod board_tools;
+mod calibrate;
+mod command;
+mod data;
+mod devices;
+mod gpu_counts;
+mod gpu_faults;
+mod gpu_races;
+mod gpu_search;
+mod gpu_small_devices;
+mod info;
+mod opencl;
+mod replay;
+mod rooms;
+mod search;
+mod trained;
+mod vm_energy;
+
+/// Cargo would not find a file that is named nowhere, and its tests would never run.
+#[test]
+fn every_file_of_tests_is_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let (modules, manifest) = (read("tests/suite.rs"), read("Cargo.toml"));
+    let mut modules_found = 0;
+    for entry in fs::read_dir(root.join("tests")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let is_module = modules.lines().any(|line| line == format!("mod {name};"));
+        modules_found += usize::from(is_module);
+        let is_target = manifest.contains(&format!("path = \"tests/{name}.rs\""));
+        assert!(is_module != is_target, "tests/{name}.rs is to be either a module of tests/suite.rs or a [[test]] of Cargo.toml");
+    }
+    assert!(modules_found > 10, "{modules_found} modules");
+}
