@@ -4,6 +4,7 @@ use crate::{
     bfs::{Direction, LevelPlan, LevelStats, LevelWork, Placement},
     graph::{Layout, NONE, Vertex},
     memory::{OutOfMemory, SharedSlice},
+    opencl::DeviceError,
 };
 
 /// What the frontier is held in.
@@ -125,9 +126,7 @@ impl SearchState {
             hub_arcs,
             hub_share: hubs as f32 / with_arcs as f32,
         };
-        // "No neighbour" is never new; a dropped vertex is never reached.
-        state.parent[padded] = 0;
-        state.parent[padded + 1] = NONE;
+        state.set_dummies();
         Ok(state)
     }
 
@@ -169,6 +168,33 @@ impl SearchState {
         (self.previous_cpu_ns, self.previous_gpu_ns) = (work.cpu_ns, work.gpu_ns);
         self.level += work.levels;
         self.visited_count += work.found;
+    }
+
+    /// The host's state again after a search failed, ready for another. The device must have ended what it was given.
+    ///
+    /// # Errors
+    /// What the driver says; the state is of no use then.
+    pub(crate) fn reclaim(&mut self) -> Result<(), DeviceError> {
+        for numbers in [&mut self.parent, &mut self.mapped, &mut self.queue, &mut self.next] {
+            numbers.reclaim()?;
+        }
+        for words in &mut self.visited {
+            words.reclaim()?;
+            if let Some(last) = words.last_mut() {
+                *last = 0;
+            }
+        }
+        self.set_dummies();
+        self.current = 0;
+        self.restart();
+        Ok(())
+    }
+
+    /// The entries of `parent` that no search changes: "no neighbour" is never new; a dropped vertex is never reached.
+    fn set_dummies(&mut self) {
+        if let [.., no_neighbour, dropped] = &mut self.parent[..] {
+            (*no_neighbour, *dropped) = (0, NONE);
+        }
     }
 
     /// The counters at the beginning of a search: one root, level 0.

@@ -188,7 +188,7 @@ impl<T: Plain> SharedSlice<T> {
         Ok(slice)
     }
 
-    /// The host's first turn: nothing is to be carried yet.
+    /// The host's turn without any value carried.
     fn begin(&mut self) -> Result<(), DeviceError> {
         let start = match &mut self.backing {
             Backing::Mapped { memory, mapped } => {
@@ -226,7 +226,8 @@ impl<T: Plain> SharedSlice<T> {
     /// The device's turn: kernels launched from now on may read and write. Carries the values of `valid`.
     ///
     /// # Errors
-    /// [`OUT_OF_RANGE`]; what the driver says. The turn has not changed then.
+    /// [`OUT_OF_RANGE`]; what the driver says. Where it could not be unmapped, nobody has a turn then: the slice is empty, and launches
+    /// with it are refused.
     pub fn to_device(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
         self.check(&valid)?;
         if self.owner == Owner::Device {
@@ -234,7 +235,11 @@ impl<T: Plain> SharedSlice<T> {
         }
         match &mut self.backing {
             Backing::Host(_) => return Ok(()),
-            Backing::Mapped { memory, mapped } => unmap(memory, mapped)?,
+            Backing::Mapped { memory, mapped } => {
+                // A failure leaves nothing to the host: nobody knows whether the driver has ended the mapping.
+                (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
+                unmap(memory, mapped)?;
+            }
             Backing::Fine { .. } => {}
             Backing::Copy { memory, slab } => {
                 if self.owner == Owner::Host {
@@ -312,6 +317,23 @@ impl<T: Plain> SharedSlice<T> {
         };
         self.show(start, Owner::HostReading);
         Ok(())
+    }
+
+    /// The host's turn, whatever turn it was and whatever hand-over failed, once the device has ended all that it was given. The values
+    /// are undefined.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub(crate) fn reclaim(&mut self) -> Result<(), DeviceError> {
+        if self.owner == Owner::Host {
+            return Ok(());
+        }
+        if let Backing::Mapped { memory, mapped: mapped @ Some(_) } = &mut self.backing {
+            // A mapping whose end failed, which may be there or not: where it is not, the driver says so, and that is as good.
+            let _ = unmap(memory, mapped);
+            *mapped = None;
+        }
+        self.begin()
     }
 
     /// Lets the device write `value` everywhere, after everything launched before. Does not wait.

@@ -132,6 +132,8 @@ pub const HOST_ONLY: i32 = -9005;
 pub const OTHER_DEVICE: i32 = -9006;
 /// A level for a device in a search that has none.
 pub const NO_DEVICE: i32 = -9007;
+/// A search that failed, and was not begun anew.
+pub const SEARCH_FAILED: i32 = -9008;
 /// NVIDIA's own code for a kernel that accessed memory it must not; it stands in no header.
 const NVIDIA_FAULT: i32 = -9999;
 
@@ -148,6 +150,9 @@ impl DeviceError {
     /// See [`NO_DEVICE`].
     pub(crate) const NONE: Self = Self { call: "search", code: NO_DEVICE };
 
+    /// See [`SEARCH_FAILED`].
+    pub(crate) const FAILED_BEFORE: Self = Self { call: "search", code: SEARCH_FAILED };
+
     /// The code's name in OpenCL's headers, or in this module.
     pub fn name(&self) -> &'static str {
         match self.code {
@@ -158,6 +163,7 @@ impl DeviceError {
             HOST_ONLY => "HOST_ONLY",
             OTHER_DEVICE => "OTHER_DEVICE",
             NO_DEVICE => "NO_DEVICE",
+            SEARCH_FAILED => "SEARCH_FAILED",
             NVIDIA_FAULT => "NVIDIA_FAULT",
             code => error_text(code),
         }
@@ -173,6 +179,7 @@ impl DeviceError {
             HOST_ONLY => "the memory was made without a device",
             OTHER_DEVICE => "the memory belongs to another device",
             NO_DEVICE => "the level was planned for a device, but the search was set up without one",
+            SEARCH_FAILED => "the search has failed before; begin another",
             NVIDIA_FAULT => "a kernel read or wrote outside its buffers, and the driver gave the device up",
             CL_OUT_OF_RESOURCES => {
                 "the device ran out of resources, or a kernel faulted or ran too long and the driver gave the device up (see dmesg)"

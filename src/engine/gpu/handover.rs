@@ -56,6 +56,15 @@ impl GpuEngine<'_> {
         state.next.to_host(0..0)
     }
 
+    /// Begins anew after a call failed: waits for what still runs, and clears what a search that was left in the middle has left.
+    pub(crate) fn recover(&mut self) -> Result<(), DeviceError> {
+        self.device.finish()?;
+        self.slot = 0;
+        self.counters.fill(0)?;
+        self.clear_masks()?;
+        self.device.finish()
+    }
+
     /// Makes `root` the frontier of level 0.
     pub(crate) fn begin(&mut self, state: &mut SearchState, root: Vertex) -> Result<(), DeviceError> {
         let slot = self.next_slot();

@@ -103,6 +103,8 @@ pub struct HybridEngine<'g> {
     uses: HybridUse,
     /// The device owns the state.
     on_device: bool,
+    /// A call failed in the middle of a search: who owns what, and what it holds, is put right before the next one begins.
+    failed: bool,
     /// A thread that waits for devices while the caller searches.
     pair: Option<Team>,
     /// Levels by internal vertex of searches that part: the CPU's, and the device's.
@@ -152,6 +154,7 @@ impl<'g> HybridEngine<'g> {
             helpers,
             uses,
             on_device: false,
+            failed: false,
             pair,
             levels: [Slab::zeroed(levels, "levels")?, Slab::zeroed(levels, "levels")?],
             costs: SampledCosts::default(),
@@ -199,9 +202,9 @@ impl<'g> HybridEngine<'g> {
         })
     }
 
-    /// Parents by original vertex, after [`HybridEngine::finish`].
+    /// Parents by original vertex, after [`HybridEngine::finish`]; empty after a search that failed.
     pub fn parents(&self) -> &[Vertex] {
-        self.cpu.parents()
+        if self.failed { &[] } else { self.cpu.parents() }
     }
 
     /// Ends a search: parents come into the order of the original vertices, and to the host. Returns the nanoseconds spent
@@ -210,13 +213,42 @@ impl<'g> HybridEngine<'g> {
     /// # Errors
     /// The device failed.
     pub fn finish(&mut self) -> Result<(), DeviceError> {
-        match self.helpers.first_mut() {
-            Some(helper) if self.on_device => helper.gpu.map_back(self.cpu.state()),
+        self.sound(|engine| match engine.helpers.first_mut() {
+            Some(helper) if engine.on_device => helper.gpu.map_back(engine.cpu.state()),
             _ => {
-                self.cpu.map_back();
+                engine.cpu.map_back();
                 Ok(())
             }
+        })
+    }
+
+    /// Does `step` of a search of which none has failed so far.
+    fn sound<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, DeviceError>) -> Result<T, DeviceError> {
+        if self.failed {
+            return Err(DeviceError::FAILED_BEFORE);
         }
+        let result = step(self);
+        self.failed = result.is_err();
+        result
+    }
+
+    /// Puts everything right after a search that failed: the host owns all states, and nothing is left in them.
+    ///
+    /// # Errors
+    /// A device is still lost.
+    fn recover(&mut self) -> Result<(), DeviceError> {
+        if !self.failed {
+            return Ok(());
+        }
+        for helper in &mut self.helpers {
+            helper.gpu.recover()?;
+            if let Some(own) = &mut helper.own {
+                own.reclaim()?;
+            }
+        }
+        self.cpu.state().reclaim()?;
+        (self.on_device, self.failed) = (false, false);
+        Ok(())
     }
 
     /// Begins and ends the search from a root that the layout dropped because it has no edge: nobody is reached.
@@ -224,9 +256,12 @@ impl<'g> HybridEngine<'g> {
     /// # Errors
     /// The device failed.
     pub fn begin_dropped(&mut self) -> Result<(), DeviceError> {
-        self.take_back_empty()?;
-        self.cpu.begin_dropped();
-        Ok(())
+        self.recover()?;
+        self.sound(|engine| {
+            engine.take_back_empty()?;
+            engine.cpu.begin_dropped();
+            Ok(())
+        })
     }
 
     /// Enters a dropped root, an original number, as its own parent, after [`HybridEngine::finish`].
@@ -257,26 +292,30 @@ impl Engine for HybridEngine<'_> {
 
     fn begin(&mut self, root: Vertex) -> Result<u64, DeviceError> {
         let begin = Instant::now();
-        if self.uses.at_home_on_gpu {
-            if let Some(helper) = self.helpers.first_mut() {
-                let state = self.cpu.state();
-                helper.gpu.acquire_empty(state)?;
-                self.on_device = true;
-                let handover_ns = begin.elapsed().as_nanos() as u64;
-                helper.gpu.begin(state, root)?;
-                return Ok(handover_ns);
+        self.recover()?;
+        self.sound(|engine| {
+            if engine.uses.at_home_on_gpu {
+                if let Some(helper) = engine.helpers.first_mut() {
+                    let state = engine.cpu.state();
+                    helper.gpu.acquire_empty(state)?;
+                    engine.on_device = true;
+                    let handover_ns = begin.elapsed().as_nanos() as u64;
+                    helper.gpu.begin(state, root)?;
+                    return Ok(handover_ns);
+                }
             }
-        }
-        self.take_back_empty()?;
-        let handover_ns = if self.helpers.is_empty() { 0 } else { begin.elapsed().as_nanos() as u64 };
-        let Ok(_) = self.cpu.begin(root);
-        Ok(handover_ns)
+            engine.take_back_empty()?;
+            let handover_ns = if engine.helpers.is_empty() { 0 } else { begin.elapsed().as_nanos() as u64 };
+            let Ok(_) = engine.cpu.begin(root);
+            Ok(handover_ns)
+        })
     }
 
     fn stats(&mut self) -> LevelStats {
-        if !self.on_device {
+        if !self.on_device && !self.failed {
             return self.cpu.stats();
         }
+        // What is in the arrays is the device's to know.
         let searched = self.cpu.searched();
         let state = self.cpu.state();
         let edges = state.counted_edges.unwrap_or(0);
@@ -284,38 +323,38 @@ impl Engine for HybridEngine<'_> {
     }
 
     fn sample(&mut self) -> Result<Option<f32>, DeviceError> {
-        match self.helpers.first_mut() {
-            Some(helper) if self.on_device => helper.gpu.sample(self.cpu.state()),
+        self.sound(|engine| match engine.helpers.first_mut() {
+            Some(helper) if engine.on_device => helper.gpu.sample(engine.cpu.state()),
             _ => {
-                let Ok(sampled) = self.cpu.sample();
+                let Ok(sampled) = engine.cpu.sample();
                 Ok(sampled)
             }
-        }
+        })
     }
 
     fn sample_hubs(&mut self) -> Result<Option<f32>, DeviceError> {
-        match self.helpers.first_mut() {
-            Some(helper) if self.on_device => helper.gpu.sample_hubs(self.cpu.state()),
+        self.sound(|engine| match engine.helpers.first_mut() {
+            Some(helper) if engine.on_device => helper.gpu.sample_hubs(engine.cpu.state()),
             _ => {
-                let Ok(sampled) = self.cpu.sample_hubs();
+                let Ok(sampled) = engine.cpu.sample_hubs();
                 Ok(sampled)
             }
-        }
+        })
     }
 
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, DeviceError> {
-        match plan.placement {
-            Placement::Gpu(kernel) if !self.helpers.is_empty() => self.run_gpu(plan, kernel),
-            Placement::Split { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_split(plan, gpu_permille),
-            Placement::Apart { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_apart(plan, gpu_permille),
+        self.sound(|engine| match plan.placement {
+            Placement::Gpu(kernel) if !engine.helpers.is_empty() => engine.run_gpu(plan, kernel),
+            Placement::Split { gpu_permille } if engine.uses.together && !engine.helpers.is_empty() => engine.run_split(plan, gpu_permille),
+            Placement::Apart { gpu_permille } if engine.uses.together && !engine.helpers.is_empty() => engine.run_apart(plan, gpu_permille),
             // Without a device everything runs on the CPU; the plan in the record says so.
             _ => {
-                let handover_ns = self.give_to_cpu()?;
+                let handover_ns = engine.give_to_cpu()?;
                 let plan = LevelPlan { placement: Placement::Cpu, ..plan };
-                let Ok(work) = self.cpu.run(plan);
+                let Ok(work) = engine.cpu.run(plan);
                 Ok(LevelWork { handover_ns, ..work })
             }
-        }
+        })
     }
 }
 
