@@ -9,6 +9,7 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::Way,
     opencl::{Buffer, Device, Limits},
+    policy::Runs,
     search::{Search, SearchOptions},
 };
 
@@ -80,6 +81,31 @@ fn kernels_shrink_until_local_memory_suffices() {
             assert!(groups.contains(&got), "groups of {got} with {local_bytes} bytes");
             compare_policies(&reference, &layout, on(device, GpuOptions { group: Some(got), ..GpuOptions::default() }));
         }
+    }
+}
+
+#[test]
+fn what_a_device_holds_does_not_grow_with_the_threads_of_the_cpu() {
+    const TEST: &str = "what_a_device_holds_does_not_grow_with_the_threads_of_the_cpu";
+    let n = 10_000;
+    let edges = edges(n, 20 * n as usize, 3, 0);
+    let layout = layout(n as usize, &edges);
+    let reference = Reference::new(n as usize, &edges, false, &[5]);
+    // Room for an entry per vertex and bitmaps, and for neighbours in parts, but not for an entry per vertex and thread.
+    let limits = Limits { max_alloc_bytes: Some(200_000), ..Limits::default() };
+    let devices = devices(TEST, limits);
+    for device in devices.all.iter().filter(|device| !is_slow(device)) {
+        let mut used = Vec::new();
+        for threads in [1, 8] {
+            let options = SearchOptions { threads, ..on(device, GpuOptions::default()) };
+            let mut search = Search::new(&layout, &options).unwrap();
+            used.push(device.used_bytes());
+            for policy in ["concurrent", "tg", "selective:1000,1000"] {
+                search.set_policy(policy.parse().unwrap(), Runs::Cpu).unwrap();
+                reference.compare_with(&layout, &options, &mut search);
+            }
+        }
+        assert_eq!(used[0], used[1], "bytes on {}", device.info().name);
     }
 }
 

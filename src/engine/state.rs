@@ -11,7 +11,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frontier {
     /// A queue; `claims` tells whether entries come with claims because some may be repeats (after a top-down level of
-    /// several CPU threads).
+    /// several CPU threads): these lie in a queue of the CPU engine's own, others in the state's.
     Queue { len: usize, claims: bool },
     /// The vertices visited since the last bottom-up level began: those of one visited bitmap but not the other.
     Bitmap { len: u64 },
@@ -89,12 +89,13 @@ pub(crate) struct SearchState {
 }
 
 impl SearchState {
-    /// State for `layout` with room for `capacity` entries in a queue; `allocate` makes the arrays.
+    /// State for `layout`; `allocate` makes the arrays. Queues hold every vertex once, with some room for what is written and not kept.
     ///
     /// # Errors
     /// Those of `allocate`.
-    pub(crate) fn new<E>(layout: &Layout, capacity: usize, allocate: &impl Allocate<E>) -> Result<Self, E> {
+    pub(crate) fn new<E>(layout: &Layout, allocate: &impl Allocate<E>) -> Result<Self, E> {
         let (padded, words) = (layout.padded(), layout.padded() / 64);
+        let capacity = layout.csr().vertices() + 4;
         let mapped = if layout.internal_places().is_empty() { 0 } else { layout.vertices() };
         let csr = layout.csr();
         // The mean is that of the vertices that have arcs: layouts may or may not hold the others.

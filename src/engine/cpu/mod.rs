@@ -93,7 +93,11 @@ pub struct CpuEngine<'g> {
     /// Bits of padding and of vertices without an edge.
     closed: Slab<u64>,
     closed_count: u64,
-    /// The claim of each entry of the queue (see `top_down`).
+    /// A queue whose entries come with claims, and the next one: several threads may enter a vertex, so that they have room for more
+    /// entries than there are vertices. The state's own queues, which a device may see, hold every vertex once.
+    claimed: Slab<Vertex>,
+    next_claimed: Slab<Vertex>,
+    /// The claim of each entry (see `top_down`).
     claims: Slab<Vertex>,
     next_claims: Slab<Vertex>,
     /// Per thread, vertices that found no frontier neighbour in the columns.
@@ -113,11 +117,11 @@ impl<'g> CpuEngine<'g> {
     /// # Errors
     /// [`OutOfMemory`], or [`SimdError`] where `simd` is not to be had here.
     pub fn new(layout: &'g Layout, team: Team, simd: Simd) -> Result<Self, CpuEngineError> {
-        let state = SearchState::new(layout, queue_capacity(layout, team.size()), &OnHost)?;
+        let state = SearchState::new(layout, &OnHost)?;
         Self::with_state(layout, team, simd, state)
     }
 
-    /// The same over `state`, whose queues have room for [`queue_capacity`] entries.
+    /// The same over `state`.
     pub(super) fn with_state(layout: &'g Layout, team: Team, simd: Simd, state: SearchState) -> Result<Self, CpuEngineError> {
         let kernels = simd.kernels()?;
         let (vertices, padded) = (layout.csr().vertices(), layout.padded());
@@ -134,7 +138,8 @@ impl<'g> CpuEngine<'g> {
         for _ in 0..team.size() {
             left.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
         }
-        let claims = if team.size() == 1 { 0 } else { state.queue.len() };
+        let claimed = if team.size() == 1 { 0 } else { claimed_capacity(layout, team.size()) };
+        let claimed_queue = || Slab::zeroed(claimed, "frontier queue");
         let by_degree = if layout.order() == Order::Degree { words } else { 0 };
         let mut degrees = Slab::zeroed(by_degree, "bitmaps")?;
         for (word, mean) in degrees.iter_mut().enumerate() {
@@ -149,8 +154,10 @@ impl<'g> CpuEngine<'g> {
             state,
             closed,
             closed_count,
-            claims: Slab::zeroed(claims, "frontier queue")?,
-            next_claims: Slab::zeroed(claims, "frontier queue")?,
+            claimed: claimed_queue()?,
+            next_claimed: claimed_queue()?,
+            claims: claimed_queue()?,
+            next_claims: claimed_queue()?,
             left,
             degrees,
             hubs: vec![0; by_degree.min(HUB_WORDS)],
@@ -212,7 +219,7 @@ impl<'g> CpuEngine<'g> {
     fn count_frontier_edges(&mut self) -> u64 {
         if let Frontier::Queue { len, .. } = self.state.frontier {
             if len <= COUNTED {
-                return self.count_queue_edges(len);
+                return self.count_queue_edges();
             }
         }
         let (mut hub_edges, mut hubs) = (0, 0);
@@ -243,9 +250,9 @@ impl<'g> CpuEngine<'g> {
         let state = &self.state;
         match state.frontier {
             Frontier::Queue { len, .. } => {
-                let step = (len / DEGREES_SAMPLED).max(1);
+                let (queue, step) = (self.frontier_queue(), (len / DEGREES_SAMPLED).max(1));
                 for i in 0..DEGREES_SAMPLED.min(len) {
-                    look(state.queue[i * step], 1);
+                    look(queue[i * step], 1);
                 }
             }
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
@@ -282,9 +289,14 @@ impl<'g> CpuEngine<'g> {
     }
 
     /// The arcs that leave the first `len` vertices of the queue, which is the frontier.
-    fn count_queue_edges(&mut self, len: usize) -> u64 {
+    fn count_queue_edges(&mut self) -> u64 {
         let mut sum = 0;
-        for &u in &self.state.queue[..len] {
+        let queue = match self.state.frontier {
+            Frontier::Queue { len, claims: true } => &self.claimed[..len],
+            Frontier::Queue { len, claims: false } => &self.state.queue[..len],
+            Frontier::Bitmap { .. } | Frontier::Mask { .. } => &[],
+        };
+        for &u in queue {
             sum += u64::from(self.layout.csr().degree(u));
             if let Some(word) = self.hubs.get_mut(u as usize / 64) {
                 *word |= 1 << (u % 64);
@@ -316,16 +328,24 @@ impl<'g> CpuEngine<'g> {
         repeats
     }
 
-    /// Takes out of the queue the repeats whose claims do not stand (see `top_down`).
+    /// The frontier where it is a queue, repeats included; else nothing.
+    pub(super) fn frontier_queue(&self) -> &[Vertex] {
+        match self.state.frontier {
+            Frontier::Queue { len, claims: true } => &self.claimed[..len],
+            Frontier::Queue { len, claims: false } => &self.state.queue[..len],
+            Frontier::Bitmap { .. } | Frontier::Mask { .. } => &[],
+        }
+    }
+
+    /// Makes a queue without the repeats whose claims do not stand (see `top_down`).
     fn settle_queue(&mut self) {
         let state = &mut self.state;
         let Frontier::Queue { len, claims: true } = state.frontier else { return };
-        let (parent, queue, claims) = (&state.parent[..], &mut state.queue[..len], &self.claims[..len]);
+        let (parent, queue) = (&state.parent[..], &mut state.queue[..]);
         let mut kept = 0;
-        for i in 0..len {
-            let v = queue[i];
+        for (&v, &claim) in self.claimed[..len].iter().zip(&self.claims[..len]) {
             queue[kept] = v;
-            kept += usize::from(parent[v as usize] == claims[i]);
+            kept += usize::from(parent[v as usize] == claim);
         }
         state.frontier = Frontier::Queue { len: kept, claims: false };
     }
@@ -424,17 +444,17 @@ impl<'g> CpuEngine<'g> {
             total += found as u64;
             self.state.previous_frontier = len as u64;
             len = found;
+            self.state.frontier = Frontier::Queue { len, claims: false };
             if len == 0 || self.state.level + levels < DEEP || len as u64 > enough {
                 break;
             }
             // `stats` counts the arcs of the first level only. Rows hold no degrees, and their graphs hardly differ in them.
             self.state.expanded_edges += if layout.rows().is_empty() {
-                self.count_queue_edges(len)
+                self.count_queue_edges()
             } else {
                 len as u64 * layout.csr().arcs() as u64 / self.searched().max(1)
             };
         }
-        self.state.frontier = Frontier::Queue { len, claims: false };
         (levels, total)
     }
 
@@ -465,14 +485,16 @@ impl<'g> CpuEngine<'g> {
         let (tail, piece, repeats) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
         let arrived = AtomicU32::new(0);
         let store_all = edges < FEW_MEETINGS * self.searched() && OFTEN_FOUND * len as u64 >= self.state.previous_edges;
+        let together = edges >= enough;
+        let next = if together { &mut self.next_claimed[..] } else { &mut self.state.next[..] };
         let level = TopDown {
             csr: self.layout.csr(),
             to_original: self.layout.original_numbers(),
             parent: as_atomics(&mut self.state.parent),
-            queue: &self.state.queue[..len],
+            queue: if claims { &self.claimed[..len] } else { &self.state.queue[..len] },
             claims: if claims { &self.claims[..len] } else { &[] },
-            capacity: self.state.next.len(),
-            next: Shared::new(&mut self.state.next),
+            capacity: next.len(),
+            next: Shared::new(next),
             next_claims: Shared::new(&mut self.next_claims),
             tail: &tail,
             piece: &piece,
@@ -480,22 +502,23 @@ impl<'g> CpuEngine<'g> {
             grain: (len / (8 * self.team.size())).clamp(16, 1024),
             store_all,
         };
-        if edges < enough {
-            arrived.store(1, Relaxed);
-            level.work();
-        } else {
+        if together {
             self.team.run(&|_| {
                 arrived.fetch_add(1, Relaxed);
                 level.work();
             });
+            std::mem::swap(&mut self.claimed, &mut self.next_claimed);
+            std::mem::swap(&mut self.claims, &mut self.next_claims);
+        } else {
+            arrived.store(1, Relaxed);
+            level.work();
+            std::mem::swap(&mut self.state.queue, &mut self.state.next);
         }
-        std::mem::swap(&mut self.state.queue, &mut self.state.next);
-        std::mem::swap(&mut self.claims, &mut self.next_claims);
         let found = tail.into_inner();
         // A helper that comes late may enter twice.
         let threads = arrived.into_inner().min(self.team.size() as u32);
         self.state.previous_frontier = len as u64;
-        self.state.frontier = Frontier::Queue { len: found, claims: threads > 1 };
+        self.state.frontier = Frontier::Queue { len: found, claims: together };
         let repeats_before = repeats.into_inner();
         self.state.visited_count -= repeats_before;
         let (found, finished) = (found as u64, found == 0);
@@ -660,11 +683,11 @@ impl Engine for CpuEngine<'_> {
     }
 }
 
-/// Entries that the queues of `threads` threads need: each may enter a vertex once, and no more can be found than there are
+/// Entries that `threads` threads need in a queue with claims: each may enter a vertex once, and no more can be found than there are
 /// arcs.
-pub(super) fn queue_capacity(layout: &Layout, threads: usize) -> usize {
+fn claimed_capacity(layout: &Layout, threads: usize) -> usize {
     let (vertices, arcs) = (layout.csr().vertices(), layout.csr().arcs());
-    if threads == 1 { vertices + 4 } else { vertices.saturating_mul(threads).min(arcs.max(vertices)) + 4 }
+    vertices.saturating_mul(threads).min(arcs.max(vertices)) + 4
 }
 
 /// One buffer per thread.

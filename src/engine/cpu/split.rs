@@ -115,9 +115,10 @@ impl CpuEngine<'_> {
     /// have a parent already were found by others too. Returns how many were new.
     pub(in crate::engine) fn merge_queue(&mut self, found: &[Vertex], parents: &[Vertex]) -> u64 {
         let Frontier::Queue { len, claims } = self.state.frontier else { return 0 };
-        let capacity = self.state.queue.len();
+        let queue = if claims { &mut self.claimed[..] } else { &mut self.state.queue[..] };
+        let capacity = queue.len();
         let tail = AtomicUsize::new(len);
-        let (parent, queue) = (Shared::new(&mut self.state.parent), Shared::new(&mut self.state.queue));
+        let (parent, queue) = (Shared::new(&mut self.state.parent), Shared::new(queue));
         let claimed = claims.then(|| Shared::new(&mut self.claims));
         share(&self.team, found.len(), GRAIN, found.len() < GRAIN, &|_, range| {
             let found = &found[range];
@@ -176,8 +177,8 @@ impl CpuEngine<'_> {
     /// Has every vertex of the frontier remember in `level_of` that it is at `level`.
     pub(in crate::engine) fn stamp(&self, level_of: &mut [u32], level: u32) {
         match self.state.frontier {
-            Frontier::Queue { len, .. } => {
-                for &v in &self.state.queue[..len] {
+            Frontier::Queue { .. } => {
+                for &v in self.frontier_queue() {
                     level_of[v as usize] = level;
                 }
             }

@@ -20,7 +20,6 @@ use std::{
 
 use super::{
     CpuEngine, CpuEngineError, GpuOptions, Simd, Team,
-    cpu::queue_capacity,
     gpu::{GpuEngine, GpuEngineError, OnDevice},
     state::SearchState,
 };
@@ -120,13 +119,12 @@ impl<'g> HybridEngine<'g> {
     /// [`HybridError`] where memory, kernels or vector instructions are not to be had.
     pub fn new(layout: &'g Layout, team: Team, simd: Simd, setups: &[GpuSetup], uses: HybridUse) -> Result<Self, HybridError> {
         let of = |setup: &GpuSetup| setup.device.info().name.clone();
-        let capacity = queue_capacity(layout, team.size());
         let pair = if uses.together { Some(Team::beside(&team).map_err(CpuEngineError::Threads)?) } else { None };
         let cpu = match setups.first() {
             Some(setup) if uses.alone => {
                 let allocate = OnDevice { device: &setup.device, way: setup.way };
-                let state = SearchState::new(layout, capacity, &allocate)
-                    .map_err(|error| HybridError::Gpu { device: of(setup), source: error.into() })?;
+                let state =
+                    SearchState::new(layout, &allocate).map_err(|error| HybridError::Gpu { device: of(setup), source: error.into() })?;
                 CpuEngine::with_state(layout, team, simd, state)?
             }
             _ => CpuEngine::new(layout, team, simd)?,
@@ -140,8 +138,7 @@ impl<'g> HybridEngine<'g> {
             let own = if uses.together {
                 gpu.remember_levels().map_err(|error| failed(error.into()))?;
                 let allocate = OnDevice { device: &setup.device, way: setup.way };
-                let room = queue_capacity(layout, 1);
-                Some(SearchState::new(layout, room, &allocate).map_err(|error| failed(error.into()))?)
+                Some(SearchState::new(layout, &allocate).map_err(|error| failed(error.into()))?)
             } else {
                 None
             };
