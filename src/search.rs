@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    bfs::{BfsResult, LevelPlan, LevelRecord, Placement, Records, level_loop},
+    bfs::{BfsResult, LevelRecord, Records, level_loop},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, Simd, Team},
     graph::{Layout, NONE, Vertex},
     opencl::DeviceError,
-    policy::{Policy, PolicyPlanner, Runs},
+    policy::{Policy, PolicyPlanner, Runs, Uses},
 };
 
 /// When the parts of a search ended.
@@ -112,30 +112,10 @@ pub struct Search<'g> {
     fallen_back: Option<String>,
 }
 
-/// What `policy` asks of the devices.
+/// What `policy` asks of the engine.
 fn uses(policy: &Policy, runs: Runs) -> HybridUse {
-    match policy {
-        Policy::Gpu(_) => HybridUse { alone: true, at_home_on_gpu: true, together: false },
-        Policy::Selective(_) | Policy::Daga { .. } | Policy::RemisSelective { .. } => {
-            HybridUse { alone: true, at_home_on_gpu: false, together: false }
-        }
-        Policy::Concurrent(_) | Policy::Asynchronous(_) | Policy::RemisConcurrent { .. } => {
-            HybridUse { alone: false, at_home_on_gpu: false, together: true }
-        }
-        policy if policy.decides_directions_only() && runs != Runs::Cpu => HybridUse { alone: true, at_home_on_gpu: true, together: false },
-        Policy::CostModel(model) if model.has_gpu() && runs != Runs::Cpu => {
-            HybridUse { alone: true, at_home_on_gpu: false, together: false }
-        }
-        Policy::Replay(replay) => {
-            let both = |plan: &LevelPlan| matches!(plan.placement, Placement::Split { .. } | Placement::Apart { .. });
-            HybridUse {
-                alone: replay.plans().iter().any(|plan| matches!(plan.placement, Placement::Gpu(_))),
-                at_home_on_gpu: replay.plans().iter().all(|plan| matches!(plan.placement, Placement::Gpu(_))),
-                together: replay.plans().iter().any(both),
-            }
-        }
-        _ => HybridUse::default(),
-    }
+    let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
+    HybridUse { alone, at_home_on_gpu, together }
 }
 
 impl<'g> Search<'g> {

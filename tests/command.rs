@@ -453,7 +453,7 @@ fn help_and_completions_name_the_formats() {
 fn help_and_completions_name_the_policies() {
     let help = stdout(&good(&["bench", "--help"])).to_owned();
     let completions = stdout(&good(&["completions", "bash"])).to_owned();
-    for known in socbfs::policy::KNOWN {
+    for known in socbfs::policy::known() {
         assert!(help.contains(&format!("- {}:", known.kind)) && help.contains(known.parameters), "{known:?} in {help}");
         assert!(completions.split([' ', '"', '\n']).any(|word| word == known.kind), "{known:?}");
     }

@@ -8,7 +8,7 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing},
     memory::{SharedSlice, Way},
     opencl::{Buffer, Device, Limits},
-    policy::{NEVER, Policy, Runs, Splitting, Threshold, Thresholds},
+    policy::{Policy, Runs},
     search::{Search, SearchOptions},
 };
 
@@ -65,8 +65,8 @@ fn searches_are_counted() {
             ("bg".parse().unwrap(), Runs::Cpu),
             ("alpha-beta".parse().unwrap(), on_gpu),
             ("sampled".parse().unwrap(), on_gpu),
-            (Policy::Selective(Some(Thresholds { top_down: Threshold { go: 10, stay: NEVER }, bottom_up: Threshold::at(0) })), Runs::Cpu),
-            (Policy::Concurrent(Splitting { top_down_from_edges: 0, bottom_up_from_vertices: 0, gpu_permille: 500 }), Runs::Cpu),
+            ("selective:10,0".parse().unwrap(), Runs::Cpu),
+            ("concurrent:0,0,500".parse().unwrap(), Runs::Cpu),
         ];
         println!("{:<14} levels launches fills waits  maps unmaps reads writes   to host to device", "per search");
         for (policy, runs) in policies {

@@ -16,7 +16,7 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing},
     memory::Way,
     opencl::{Device, Limits, kept_bytes},
-    policy::{NEVER, Parting, Policy, Runs, Splitting, Threshold, Thresholds},
+    policy::{Parting, Policy, Runs},
     search::{Search, SearchError, SearchOptions},
 };
 
@@ -67,8 +67,9 @@ fn policies() -> Vec<(Policy, Runs)> {
         ("bg".parse().unwrap(), Runs::Cpu),
         ("alpha-beta".parse().unwrap(), bgc),
         ("sampled".parse().unwrap(), bgc),
-        (Policy::Selective(Some(Thresholds { top_down: Threshold { go: 10, stay: NEVER }, bottom_up: Threshold::at(0) })), Runs::Cpu),
-        (Policy::Concurrent(Splitting { top_down_from_edges: 0, bottom_up_from_vertices: 0, gpu_permille: 500 }), Runs::Cpu),
+        ("selective:10,0".parse().unwrap(), Runs::Cpu),
+        ("concurrent:0,0,500".parse().unwrap(), Runs::Cpu),
+        ("adaptive:5,60,never,300,0,500,never,700".parse().unwrap(), Runs::Cpu),
         (Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 500 }), Runs::Cpu),
     ]
 }

@@ -11,7 +11,7 @@ use socbfs::{
     bfs::{LevelRecord, Strategy},
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    policy::{Policy, Replay, SampledCosts},
+    policy::{Policy, Replay},
     search::{Search, SearchOptions},
 };
 
@@ -78,17 +78,11 @@ fn main() {
                 let (there, back) =
                     ([record(Strategy::Tc, 2), record(Strategy::Bc, 1), record(Strategy::Tc, 1)], [record(Strategy::Tc, 1)]);
                 let replay = Replay::of_roots([(0, &there[..]), (17, &back[..]), (19_999, &there[..])]).observing();
-                let own = [
-                    Policy::Auto,
-                    Policy::Tc,
-                    Policy::Bc,
-                    Policy::AlphaBeta { alpha: 15.0, beta: 18.0 },
-                    Policy::Sampled(SampledCosts::default()),
-                    Policy::Replay(replay),
-                ];
-                let published = ["gunrock", "enterprise", "enterprise-released", "xbfs", "yasui"].map(|text| text.parse().unwrap());
-                for policy in own.into_iter().chain(published) {
-                    if policy == Policy::Bc && kind == "path" {
+                // Every policy that there is a name for, and needs no device.
+                let named = socbfs::policy::known().map(|known| known.kind.parse::<Policy>().unwrap());
+                let named = named.filter(|policy| !policy.needs_device()).chain(["cost-model:zhang".parse().unwrap()]);
+                for policy in named.chain([Policy::Replay(replay)]) {
+                    if policy == Policy::Fixed(Strategy::Bc) && kind == "path" {
                         continue; // 20,000 bottom-up levels over 20,000 vertices prove nothing more
                     }
                     for threads in [1, 2, 3] {

@@ -6,7 +6,7 @@ use socbfs::{
     bfs::{LevelRecord, Strategy},
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    policy::{Policy, Replay, SampledCosts},
+    policy::{AlphaBeta, Policy, Replay, SampledCosts},
     search::{Search, SearchError, SearchOptions},
 };
 
@@ -28,10 +28,10 @@ fn policies() -> Vec<Policy> {
     ];
     let own = [
         Policy::Auto,
-        Policy::Tc,
-        Policy::Bc,
-        Policy::AlphaBeta { alpha: 15.0, beta: 18.0 },
-        Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 },
+        Policy::Fixed(Strategy::Tc),
+        Policy::Fixed(Strategy::Bc),
+        Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0 }),
+        Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0 }),
         Policy::Sampled(SampledCosts::default()),
     ];
     own.into_iter().chain(published.map(|text| text.parse().unwrap())).collect()
@@ -145,7 +145,8 @@ fn levels_run_in_one_go_count_their_edges() {
     let list = EdgeList::new(11_000, edges, Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions { directed: false, order: Order::Original }).unwrap();
     for threads in [1, 2] {
-        let mut search = Search::new(&layout, &SearchOptions { policy: Policy::Tc, threads, ..Default::default() }).unwrap();
+        let mut search =
+            Search::new(&layout, &SearchOptions { policy: Policy::Fixed(Strategy::Tc), threads, ..Default::default() }).unwrap();
         search.run(0).unwrap();
         let records = search.records();
         let wide = records.iter().find(|record| record.stats.frontier_vertices == 5000).unwrap();

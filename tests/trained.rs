@@ -77,7 +77,7 @@ fn our_network_decides_well_on_levels_measured_now() {
             continue;
         }
         let layout = Layout::build(&read(&path, &ReadOptions::default()).unwrap(), &BuildOptions::default()).unwrap();
-        let mut search = Search::new(&layout, &SearchOptions { policy: Policy::Tc, ..SearchOptions::default() }).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { policy: Policy::Fixed(Strategy::Tc), ..SearchOptions::default() }).unwrap();
         let roots = eligible(&mut search, &rules).unwrap();
         assert!(!roots.is_empty(), "{name}");
         for root in roots {

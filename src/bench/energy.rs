@@ -235,9 +235,9 @@ fn strategy(plan: LevelPlan) -> Strategy {
 /// A policy under which every level has this strategy.
 fn policy_of(strategy: Strategy) -> Option<Policy> {
     match strategy {
-        (Direction::TopDown, "cpu") => Some(Policy::Tc),
-        (Direction::BottomUp, "cpu") => Some(Policy::Bc),
-        (_, kernel) => GpuKernel::ALL.into_iter().find(|known| known.name() == kernel).map(Policy::Gpu),
+        (Direction::TopDown, "cpu") => Some(Policy::Fixed(crate::bfs::Strategy::Tc)),
+        (Direction::BottomUp, "cpu") => Some(Policy::Fixed(crate::bfs::Strategy::Bc)),
+        (_, kernel) => GpuKernel::ALL.into_iter().find(|known| known.name() == kernel).map(|kernel| Policy::Fixed(kernel.into())),
     }
 }
 

@@ -124,6 +124,17 @@ impl Strategy {
     }
 }
 
+impl From<GpuKernel> for Strategy {
+    fn from(kernel: GpuKernel) -> Self {
+        match kernel {
+            GpuKernel::Tg => Self::Tg,
+            GpuKernel::Tgm => Self::Tgm,
+            GpuKernel::Bg => Self::Bg,
+            GpuKernel::Bgc => Self::Bgc,
+        }
+    }
+}
+
 /// Where a level runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -7,7 +7,7 @@ use super::{
     fit::{fit, fit_zhang},
     plan::table_regret,
 };
-use crate::policy::{CostModel, Policy, SampledCosts, Threshold, Thresholds};
+use crate::policy::{Adaptive, Bands, CostModel, Policy, SampledCosts, Selective};
 
 /// Parts into which the graphs are divided: each is judged by a model fitted to all others.
 const PARTS: usize = 5;
@@ -42,7 +42,7 @@ impl Decider {
     /// [`Decider::Sampled`] as a policy; with a device beside the CPU in the form that leaves it idle.
     pub fn sampled(with_device: bool) -> Policy {
         if with_device {
-            Policy::Selective(Some(Thresholds { top_down: Threshold::NEVER, bottom_up: Threshold::NEVER }))
+            Policy::Selective(Box::new(Selective::new(Adaptive::of(Bands::CPU))))
         } else {
             Policy::Sampled(SampledCosts::default())
         }

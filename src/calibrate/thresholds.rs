@@ -3,7 +3,7 @@
 use crate::{
     bfs::{Direction, LevelRecord, Placement},
     graph::{NONE, Vertex},
-    policy::{Line, Policy, Runs, SampledCosts, Threshold, Thresholds},
+    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, NEVER, Policy, Runs, SampledCosts, Selective},
     search::{Search, SearchError},
 };
 
@@ -18,8 +18,8 @@ const GAIN: f64 = 0.97;
 /// What was measured to find thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Measured {
-    /// The thresholds of [`Policy::Selective`].
-    pub thresholds: Thresholds,
+    /// From how much work on the GPU runs levels of either direction.
+    pub bands: Bands,
     /// TC: nanoseconds over arcs of the frontier (`None`: no such level occurred).
     pub tc: Option<Line>,
     /// TG.
@@ -36,6 +36,39 @@ pub struct Measured {
     pub gpu_ns: u64,
 }
 
+impl Measured {
+    /// The policy that knows all of it.
+    pub fn adaptive(&self) -> Adaptive {
+        // One hand-over is measured, whatever its direction.
+        let handover = ChangeCost { fixed_ns: self.handover_ns, ..ChangeCost::default() };
+        let model = CostModel { to_gpu: handover, to_cpu: handover, ..SampledCosts::default().into() };
+        Adaptive { bands: self.bands, model }
+    }
+}
+
+/// How long a level takes: a fixed time and a time for every unit of work.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
+pub struct Line {
+    /// Nanoseconds of a level without work.
+    pub fixed_ns: f64,
+    /// Nanoseconds per unit: an arc of the frontier (top-down), an unvisited vertex (bottom-up).
+    pub ns_per_unit: f64,
+}
+
+impl Line {
+    /// From how much work on `gpu` is the faster one.
+    fn crossing(self, gpu: Self) -> u64 {
+        let (gain, cost) = (self.ns_per_unit - gpu.ns_per_unit, gpu.fixed_ns - self.fixed_ns);
+        if cost <= 0.0 && gain >= 0.0 {
+            0
+        } else if gain <= 0.0 {
+            NEVER
+        } else {
+            (cost / gain).min(u64::MAX as f64) as u64
+        }
+    }
+}
+
 /// Searches with either device alone and with both in turn, and compares what their levels cost. `runs` says by which kernels
 /// the GPU searches. The search's policy is left changed.
 ///
@@ -47,7 +80,7 @@ pub fn thresholds(search: &mut Search<'_>, runs: Runs) -> Result<Measured, Searc
     // The first search of each kind warms up: pages, caches, kernels that a driver finishes at their first launch.
     let cpu = records(search, sampled.clone(), Runs::Cpu, &roots)?;
     let gpu = records(search, sampled, runs, &roots)?;
-    let in_turn = Policy::Selective(Some(Thresholds { top_down: Threshold::at(0), bottom_up: Threshold::NEVER }));
+    let in_turn = selective(Adaptive::of(Bands { top_down: Band::gpu_from(0), bottom_up: Band::CPU }));
     let both = records(search, in_turn, runs, &roots)?;
     let mut moved: Vec<u64> = both
         .levels
@@ -65,21 +98,27 @@ pub fn thresholds(search: &mut Search<'_>, runs: Runs) -> Result<Measured, Searc
     let (tc, tg) = (line(&cpu, Direction::TopDown), line(&gpu, Direction::TopDown));
     let (bc, bg) = (line(&cpu, Direction::BottomUp), line(&gpu, Direction::BottomUp));
     let between = |cpu: Option<Line>, gpu: Option<Line>| match (cpu, gpu) {
-        (Some(cpu), Some(gpu)) => Threshold::between(cpu, gpu, handover_ns),
-        _ => Threshold::NEVER,
+        (Some(cpu), Some(gpu)) => Band::gpu_from(cpu.crossing(gpu)),
+        _ => Band::CPU,
     };
-    let lines = Thresholds { top_down: between(tc, tg), bottom_up: between(bc, bg) };
+    let lines = Bands { top_down: between(tc, tg), bottom_up: between(bc, bg) };
     // Lines are a simple model. Whole searches have the last word, and the simplest of equals.
-    let never = Thresholds { top_down: Threshold::NEVER, bottom_up: Threshold::NEVER };
-    let always = Thresholds { top_down: Threshold::at(0), bottom_up: Threshold::at(0) };
-    let (mut thresholds, least) = if cpu_ns <= gpu_ns { (never, cpu_ns) } else { (always, gpu_ns) };
-    if lines != never && lines != always {
-        let by_lines = records(search, Policy::Selective(Some(lines)), runs, &roots)?;
-        if (by_lines.elapsed_ns as f64) < GAIN * least as f64 {
-            thresholds = lines;
+    let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
+    let (simplest, least) = if cpu_ns <= gpu_ns { (Bands::CPU, cpu_ns) } else { (always, gpu_ns) };
+    let mut measured = Measured { bands: lines, tc, tg, bc, bg, handover_ns, cpu_ns, gpu_ns };
+    if lines == Bands::CPU || lines == always {
+        measured.bands = simplest;
+    } else {
+        let by_lines = records(search, selective(measured.adaptive()), runs, &roots)?;
+        if by_lines.elapsed_ns as f64 >= GAIN * least as f64 {
+            measured.bands = simplest;
         }
     }
-    Ok(Measured { thresholds, tc, tg, bc, bg, handover_ns, cpu_ns, gpu_ns })
+    Ok(measured)
+}
+
+fn selective(adaptive: Adaptive) -> Policy {
+    Policy::Selective(Box::new(Selective::new(adaptive)))
 }
 
 /// The vertex with most edges, and some others that have any.
@@ -174,6 +213,15 @@ mod tests {
             gpu_ns: 0,
             threads: 1,
         }
+    }
+
+    #[test]
+    fn lines_cross_where_the_gpu_gets_faster() {
+        let (cpu, gpu) = (Line { fixed_ns: 1000.0, ns_per_unit: 2.0 }, Line { fixed_ns: 21_000.0, ns_per_unit: 1.0 });
+        assert_eq!(cpu.crossing(gpu), 20_000);
+        // A GPU that is slower at everything, and one that is faster at everything.
+        assert_eq!(gpu.crossing(Line { fixed_ns: 30_000.0, ns_per_unit: 1.5 }), NEVER);
+        assert_eq!(gpu.crossing(Line { fixed_ns: 0.0, ns_per_unit: 0.5 }), 0);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::{
     graph::{BuildOptions, Order},
     memory::Way,
     opencl::DeviceChoice,
-    policy::{KNOWN, Mlp, Objective, Policy, PolicyError, mlp::Form},
+    policy::{self, Mlp, Objective, Policy, PolicyError, mlp::Form},
     runtime::{CalibrationChoice, Given, Origin, Profile, Runtime, Setting},
 };
 
@@ -110,7 +110,7 @@ impl FromStr for PolicyArg {
             Some(file) if !file.is_empty() => Ok(Self::Replay(file.into())),
             Some(_) => Err(PolicyError::BadParameters {
                 kind: "replay",
-                wanted: "a record of `socbfs bench --json`, as in replay:r.json",
+                wanted: "a record of `socbfs bench --json`, as in replay:r.json".into(),
                 given: String::new(),
             }),
             None => text.parse().map(Self::Named),
@@ -130,7 +130,7 @@ impl TypedValueParser for PolicyParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let named = KNOWN.iter().map(|known| {
+        let named = policy::known().map(|known| {
             let parameters = if known.parameters.is_empty() { String::new() } else { format!(" [:{}]", known.parameters) };
             PossibleValue::new(known.kind).help(format!("{}{parameters}", known.summary))
         });

@@ -17,7 +17,7 @@ use crate::{
     board::StrategyWatts,
     calibrate::{Contestant, Turns, evaluate, strategy_watts},
     input::Format,
-    policy::{CostModel, Form, Objective, Policy, Runs},
+    policy::{CostModel, Form, Objective, Policy, Runs, Selective},
     report::{self, PoliciesReport, PolicyGraph},
     runtime::{Prepared, Runtime, RuntimeError},
 };
@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         drop(edges);
         let mut prepared = config.search_for_all(&layout, &progress::steps())?;
         let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
-        let selective = prepared.measured.map(|measured| Policy::Selective(Some(measured.thresholds)));
+        let selective = prepared.measured.map(|measured| Policy::Selective(Box::new(Selective::new(measured.adaptive()))));
         let mut contestants = contestants(&only, on_device, selective)?;
         for contestant in &mut contestants {
             contestant.policy = as_configured(&config, contestant, &prepared, config.objective.value)?;
@@ -201,7 +201,7 @@ fn contestants(only: &[Policy], device: Option<Runs>, selective: Option<Policy>)
     if let Some(runs) = device {
         for policy in ON_DEVICE.iter().map(parse).collect::<Result<Vec<_>, _>>()? {
             let name = policy.to_string();
-            let policy = if let (Policy::Selective(None), Some(measured)) = (&policy, &selective) { measured.clone() } else { policy };
+            let policy = if let (Policy::Selective(_), Some(measured)) = (&policy, &selective) { measured.clone() } else { policy };
             all.push(Contestant { name, policy, runs });
         }
         for policy in DIRECTIONS.iter().map(parse).collect::<Result<Vec<_>, _>>()? {

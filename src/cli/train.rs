@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     bench::Environment,
-    bfs::{GpuKernel, Strategy},
+    bfs::Strategy,
     calibrate::{Trained, Turns},
     policy::{Mlp, Policy, mlp::Form},
     runtime::{self, CalibrationChoice, Found, Runtime},
@@ -128,7 +128,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     let mut config = arguments.search.resolve(matches)?;
     // What is measured is no choice of a policy's.
-    config.policy.value = if arguments.gpu { Policy::Gpu(GpuKernel::Tg) } else { Policy::Tc };
+    config.policy.value = if arguments.gpu { Policy::Fixed(Strategy::Tg) } else { Policy::Fixed(Strategy::Tc) };
     config.apply()?;
     let generated = train::generated(arguments.generated, arguments.seed, arguments.largest_scale);
     let named = |paths: &[PathBuf]| paths.iter().map(|path| (path.display().to_string(), path.clone())).collect::<Vec<_>>();

@@ -1,12 +1,20 @@
 //! Asynchronous: from one level on both devices search to the end, each by itself (Remis 2016, section 3.3).
 
-use serde::{Deserialize, Serialize};
+use super::{
+    Policy, SampledCosts,
+    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+};
+use crate::bfs::{Direction, LevelStats, Placement};
 
-use crate::bfs::LevelStats;
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "asynchronous",
+    parameters: "EDGES,PERMILLE",
+    summary: "CPU and device search to the end by themselves",
+    default: || Ok(Policy::Asynchronous(Parting::default())),
+}];
 
 /// When the searches part, and how the frontier is divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parting {
     /// At the first level whose frontier has at least this many arcs.
     pub from_edges: u64,
@@ -22,9 +30,33 @@ impl Default for Parting {
     }
 }
 
-impl Parting {
-    /// Whether the searches part at this level.
-    pub(super) fn is_now(&self, stats: &LevelStats) -> bool {
-        stats.frontier_edges >= self.from_edges && stats.frontier_vertices > 1
+impl Rule for Parting {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![Value::Count(&mut self.from_edges).named("from_edges"), Value::Permille(&mut self.gpu_permille).named("gpu_permille")]
+    }
+
+    fn shows_defaults(&self) -> bool {
+        false
+    }
+
+    fn uses(&self, _runs: Runs) -> Uses {
+        Uses::TOGETHER
+    }
+
+    fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+        SampledCosts::default().wants_sample(stats)
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
+        SampledCosts::default().is_bottom_up(stats)
+    }
+
+    fn placement(&self, _direction: Direction, stats: &LevelStats, _runs: Runs) -> Placement {
+        let is_now = stats.frontier_edges >= self.from_edges && stats.frontier_vertices > 1;
+        if is_now { Placement::Apart { gpu_permille: self.gpu_permille } } else { Placement::Cpu }
     }
 }

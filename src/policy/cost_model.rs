@@ -8,8 +8,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Runs;
-use crate::bfs::{Direction, LevelStats, Placement, Strategy};
+use super::{
+    Policy, PolicyError, SampledCosts,
+    rule::{Known, Memory, Parameter, Rule, Runs, Special, Uses, Value},
+};
+use crate::bfs::{Direction, LevelPlan, LevelStats, Placement, Strategy};
+
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "cost-model",
+    parameters: "FORM",
+    summary: "the strategy that should take least, by measured costs; zhang: by the paper's speeds alone",
+    default: || Ok(Policy::CostModel(Box::new(CostModel::shipped(Form::Full)))),
+}];
 
 /// Which terms a model has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -180,6 +190,12 @@ pub struct CostModel {
     pub to_gpu: ChangeCost,
     /// From the GPU to the CPU.
     pub to_cpu: ChangeCost,
+    /// What a top-down level that both run takes beyond the longer of the two parts: copies, merging (`None`: not measured).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_down_split: Option<ChangeCost>,
+    /// The same bottom-up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bottom_up_split: Option<ChangeCost>,
 }
 
 /// A model with a value that can't be one.
@@ -312,12 +328,29 @@ impl CostModel {
             (true, false) => self.to_cpu.ns(stats),
             _ => 0.0,
         };
-        let turned = match (stats.previous_direction, strategy.direction()) {
+        moved + self.turn_ns(strategy.direction(), stats)
+    }
+
+    /// The conversion before a level of this direction.
+    pub(super) fn turn_ns(&self, direction: Direction, stats: &LevelStats) -> f64 {
+        match (stats.previous_direction, direction) {
             (Some(Direction::TopDown), Direction::BottomUp) => self.to_bottom_up.ns(stats),
             (Some(Direction::BottomUp), Direction::TopDown) => self.to_top_down.ns(stats),
             _ => 0.0,
+        }
+    }
+
+    /// A level of this direction that both run, the GPU with this share in thousandths (`None`: not measured).
+    pub(super) fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<f64> {
+        let (beside, cpu, gpus) = match direction {
+            Direction::TopDown => (self.top_down_split?, self.tc?, [self.tg, self.tgm]),
+            Direction::BottomUp => (self.bottom_up_split?, self.bc?, [self.bg, self.bgc]),
         };
-        moved + turned
+        let share = f64::from(gpu_permille) / 1000.0;
+        // What a level costs whatever its size either device pays whatever its share.
+        let part = |cost: StrategyCost, share: f64| cost.fixed_ns + share * (cost.level_ns(stats, probes) - cost.fixed_ns);
+        let gpu = gpus.into_iter().flatten().map(|cost| part(cost, share)).min_by(f64::total_cmp)?;
+        Some(beside.ns(stats) + part(cpu, 1.0 - share).max(gpu))
     }
 
     /// The best strategy where every unvisited vertex looks at `probes` neighbours, and what it costs in nanoseconds.
@@ -345,33 +378,19 @@ impl CostModel {
 
     /// What is known without a sample.
     fn bounds(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> Bounds {
-        let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
-        let (few, many) = (self.best(runs, stats, 1.0, spent).0, self.best(runs, stats, most, spent).0);
-        let beyond = |right: Strategy, wrong: Strategy, probes| {
-            self.level_ns(wrong, stats, probes).unwrap_or(0.0) - self.level_ns(right, stats, probes).unwrap_or(0.0)
-        };
-        Bounds { most, is_open: few != many, many_for_few_ns: beyond(few, many, 1.0), few_for_many_ns: beyond(many, few, most) }
+        let ns = |strategy, probes| self.level_ns(strategy, stats, probes).unwrap_or(0.0);
+        Bounds::of(stats, |probes| self.best(runs, stats, probes, spent).0, ns)
     }
 
     /// Whether the number of probes decides: the best case and the worst lead to different strategies, and either mistake costs more
     /// than a sample.
     pub(super) fn wants_sample(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> bool {
-        if self.form == Form::Zhang {
-            return false;
-        }
-        let bounds = self.bounds(runs, stats, spent);
-        bounds.is_open && bounds.many_for_few_ns > SAMPLE_NS && bounds.few_for_many_ns > SAMPLE_NS
-    }
-
-    /// The probes to reckon with where there is no sample: as few as can be, unless taking them for that many is the safer mistake.
-    fn without_sample(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> f64 {
-        let bounds = self.bounds(runs, stats, spent);
-        if bounds.many_for_few_ns <= bounds.few_for_many_ns { bounds.most } else { 1.0 }
+        self.form != Form::Zhang && self.bounds(runs, stats, spent).wants_sample()
     }
 
     /// Decides, and counts what the level should cost.
     pub(super) fn plan(&self, runs: Runs, stats: &LevelStats, spent: &mut Spent) -> Strategy {
-        let probes = stats.sampled_probes.map_or_else(|| self.without_sample(runs, stats, *spent), f64::from);
+        let probes = stats.sampled_probes.map_or_else(|| self.bounds(runs, stats, *spent).without_sample(), f64::from);
         let (strategy, ns) = self.best(runs, stats, probes, *spent);
         let watts = self.of(strategy).and_then(|cost| cost.watts).unwrap_or(0.0);
         spent.seconds += ns / 1e9;
@@ -380,16 +399,104 @@ impl CostModel {
     }
 }
 
+impl Rule for CostModel {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![Value::Special(self).named("form")]
+    }
+
+    fn validate(&self) -> Result<(), PolicyError> {
+        CostModel::validate(self).map_err(PolicyError::CostModel)
+    }
+
+    fn uses(&self, runs: Runs) -> Uses {
+        if self.has_gpu() && runs != Runs::Cpu { Uses::EITHER } else { Uses::CPU }
+    }
+
+    fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
+        CostModel::wants_sample(self, runs, stats, memory.spent)
+    }
+
+    fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
+        CostModel::plan(self, runs, stats, &mut memory.spent).plan()
+    }
+}
+
+/// The form, which stands for the model that is shipped in it.
+impl Special for CostModel {
+    fn text(&self) -> Option<String> {
+        (self.form == Form::Zhang).then(|| "zhang".to_owned())
+    }
+
+    fn set_text(&mut self, text: &str) -> Option<()> {
+        *self = Self::shipped(match text {
+            "full" => Form::Full,
+            "zhang" => Form::Zhang,
+            _ => return None,
+        });
+        Some(())
+    }
+
+    fn toml(&self) -> Option<toml::Value> {
+        toml::Value::try_from(self.form).ok()
+    }
+
+    fn set_toml(&mut self, value: &toml::Value) -> Result<(), PolicyError> {
+        let bad =
+            || PolicyError::BadParameters { kind: KNOWN[0].kind, wanted: "form = \"full\" or \"zhang\"".into(), given: value.to_string() };
+        *self = Self::shipped(value.clone().try_into().map_err(|_| bad())?);
+        Ok(())
+    }
+}
+
+impl From<SampledCosts> for CostModel {
+    /// The CPU's costs as `sampled` has them, an arc top-down in the time of [`CostModel::shipped`].
+    fn from(costs: SampledCosts) -> Self {
+        const ARC_NS: f64 = 1.5;
+        let tc = StrategyCost { frontier_edge_ns: ARC_NS, ..StrategyCost::default() };
+        let bc = StrategyCost {
+            word_ns: ARC_NS * costs.word,
+            unvisited_vertex_ns: ARC_NS * costs.vertex,
+            probe_ns: ARC_NS * costs.probe,
+            ..StrategyCost::default()
+        };
+        Self { tc: Some(tc), bc: Some(bc), ..Self::default() }
+    }
+}
+
 /// How much hangs on the number of neighbours that an unvisited vertex looks at: in the best case one, in the worst its whole list.
-struct Bounds {
+pub(super) struct Bounds {
     /// Neighbours in the worst case.
     most: f64,
-    /// The two cases lead to different strategies.
+    /// The two cases lead to different choices.
     is_open: bool,
-    /// What the strategy for the worst case costs beyond the right one in the best case, in nanoseconds.
+    /// What the choice for the worst case costs beyond the right one in the best case, in nanoseconds.
     many_for_few_ns: f64,
     /// The other way round.
     few_for_many_ns: f64,
+}
+
+impl Bounds {
+    /// Where `best` is the choice for a number of neighbours, and `ns` what a choice costs with them.
+    pub(super) fn of<C: PartialEq + Copy>(stats: &LevelStats, best: impl Fn(f64) -> C, ns: impl Fn(C, f64) -> f64) -> Self {
+        let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
+        let (few, many) = (best(1.0), best(most));
+        let beyond = |right, wrong, probes| ns(wrong, probes) - ns(right, probes);
+        Self { most, is_open: few != many, many_for_few_ns: beyond(few, many, 1.0), few_for_many_ns: beyond(many, few, most) }
+    }
+
+    /// Whether the number decides, and either mistake costs more than a sample.
+    pub(super) fn wants_sample(&self) -> bool {
+        self.is_open && self.many_for_few_ns > SAMPLE_NS && self.few_for_many_ns > SAMPLE_NS
+    }
+
+    /// The number to reckon with where there is no sample: as few as can be, unless taking them for that many is the safer mistake.
+    pub(super) fn without_sample(&self) -> f64 {
+        if self.many_for_few_ns <= self.few_for_many_ns { self.most } else { 1.0 }
+    }
 }
 
 #[cfg(test)]

@@ -5,18 +5,44 @@
 //! Top-down is TC; bottom-up is BG, for hubs in local memory came with Zhang. What hybrid++ adds for graphs whose degrees hardly differ
 //! (a search of these never turns bottom-up) is no part of Zhang's description, and none here.
 
-use crate::bfs::{Direction, Strategy};
+use super::{
+    AlphaBeta, Policy,
+    rule::{Known, Memory, Parameter, Rule, Runs, Uses},
+};
+use crate::bfs::{Direction, LevelStats, Placement, Strategy};
 
-/// Alpha of Beamer et al. 2012, of which hybrid++ is a placement.
-pub const DEFAULT_ALPHA: f64 = 14.0;
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "daga",
+    parameters: "ALPHA,BETA",
+    summary: "Daga's: top-down on the CPU, bottom-up on the device, with 14,24",
+    default: || Ok(Policy::Daga(Daga(AlphaBeta::PAPER))),
+}];
 
-/// Beta of Beamer et al. 2012.
-pub const DEFAULT_BETA: f64 = 24.0;
+/// The rule for the direction; the direction says where a level runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Daga(pub AlphaBeta);
 
-/// How levels of a direction run.
-pub(super) fn strategy(direction: Direction) -> Strategy {
-    match direction {
-        Direction::TopDown => Strategy::Tc,
-        Direction::BottomUp => Strategy::Bg,
+impl Rule for Daga {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        self.0.parameters()
+    }
+
+    fn uses(&self, _runs: Runs) -> Uses {
+        Uses::EITHER
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+        self.0.is_bottom_up(stats, memory)
+    }
+
+    fn placement(&self, direction: Direction, _stats: &LevelStats, _runs: Runs) -> Placement {
+        match direction {
+            Direction::TopDown => Strategy::Tc.placement(),
+            Direction::BottomUp => Strategy::Bg.placement(),
+        }
     }
 }

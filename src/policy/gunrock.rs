@@ -5,15 +5,22 @@
 //! is always a push. A search pushes until the push would cost more than `do_a` times the pull, pulls while it costs more than `do_b`
 //! times the pull, and never pulls again after that.
 
-use serde::{Deserialize, Serialize};
-
-use super::planner::Memory;
+use super::{
+    Policy,
+    rule::{Known, Memory, Parameter, Rule, Value},
+};
 use crate::bfs::LevelStats;
+
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "gunrock",
+    parameters: "DO_A,DO_B",
+    summary: "direction as in Gunrock 1.2, with its 0.001,0.2",
+    default: || Ok(Policy::Gunrock(Gunrock::default())),
+}];
 
 /// The two factors. The release's defaults are 0.001 and 0.2; its published runs set the first between 0.00005 and 100 per graph, and
 /// the second to -1 where a pull is to be final.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gunrock {
     /// From push to pull: where the push costs more than this many pulls.
     pub do_a: f64,
@@ -27,8 +34,17 @@ impl Default for Gunrock {
     }
 }
 
-impl Gunrock {
-    pub(super) fn is_bottom_up(self, memory: Memory, stats: &LevelStats) -> bool {
+impl Rule for Gunrock {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    /// Factors of 0 and less are the release's way to say "always".
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![Value::Finite(&mut self.do_a).named("do_a"), Value::Finite(&mut self.do_b).named("do_b")]
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
         let (n, m) = (stats.vertices as f64, stats.arcs as f64);
         let unvisited = stats.unvisited_vertices as f64;
         let push = stats.frontier_vertices as f64 * m / n;
@@ -47,40 +63,46 @@ mod tests {
         LevelStats { level, vertices: 1000, arcs: 10_000, frontier_vertices, unvisited_vertices, ..LevelStats::default() }
     }
 
-    const PUSHED: Memory = Memory { was_bottom_up: false, been_bottom_up: false };
-    const PULLED: Memory = Memory { was_bottom_up: true, been_bottom_up: true };
-    const BACK: Memory = Memory { was_bottom_up: false, been_bottom_up: true };
+    fn pushed() -> Memory {
+        Memory { was_bottom_up: false, been_bottom_up: false, ..Memory::default() }
+    }
+    fn pulled() -> Memory {
+        Memory { was_bottom_up: true, been_bottom_up: true, ..Memory::default() }
+    }
+    fn back() -> Memory {
+        Memory { was_bottom_up: false, been_bottom_up: true, ..Memory::default() }
+    }
 
     #[test]
     fn a_push_turns_into_a_pull_above_do_a() {
         // F 30: a push of 300. U 900, V 100: a pull of 900 * 1000 / 100 = 9000. 300 / 9000 = 1 / 30.
-        let at = |do_a| Gunrock { do_a, do_b: 1.0 }.is_bottom_up(PUSHED, &stats(2, 30, 900));
+        let at = |do_a| Gunrock { do_a, do_b: 1.0 }.is_bottom_up(&stats(2, 30, 900), &pushed());
         assert!(at(0.033) && !at(0.034));
         // By the defaults: F 9, U 990: 90 > 0.001 * 990 * 1000 / 10 = 99 is not so; F 10 is 100.
         let rule = Gunrock::default();
-        assert!(!rule.is_bottom_up(PUSHED, &stats(1, 9, 990)) && rule.is_bottom_up(PUSHED, &stats(1, 10, 990)));
+        assert!(!rule.is_bottom_up(&stats(1, 9, 990), &pushed()) && rule.is_bottom_up(&stats(1, 10, 990), &pushed()));
     }
 
     #[test]
     fn a_pull_goes_on_above_do_b() {
         // U 500, V 500: a pull of 1000. By 0.2 a push must cost more than 200: more than 20 vertices.
         let rule = Gunrock::default();
-        assert!(!rule.is_bottom_up(PULLED, &stats(4, 20, 500)) && rule.is_bottom_up(PULLED, &stats(4, 21, 500)));
+        assert!(!rule.is_bottom_up(&stats(4, 20, 500), &pulled()) && rule.is_bottom_up(&stats(4, 21, 500), &pulled()));
         // -1, as in the release's scripts: for ever.
-        assert!(Gunrock { do_a: 0.1, do_b: -1.0 }.is_bottom_up(PULLED, &stats(9, 1, 500)));
+        assert!(Gunrock { do_a: 0.1, do_b: -1.0 }.is_bottom_up(&stats(9, 1, 500), &pulled()));
     }
 
     #[test]
     fn it_never_pulls_twice_and_never_at_level_0() {
         let rule = Gunrock::default();
-        assert!(rule.is_bottom_up(PUSHED, &stats(4, 300, 500)) && !rule.is_bottom_up(BACK, &stats(4, 300, 500)));
+        assert!(rule.is_bottom_up(&stats(4, 300, 500), &pushed()) && !rule.is_bottom_up(&stats(4, 300, 500), &back()));
         // F 1, U 1, V 1 of two vertices with one arc each: a push of 1, a pull of 2.
         let two = |level| LevelStats { level, vertices: 2, arcs: 2, frontier_vertices: 1, unvisited_vertices: 1, ..LevelStats::default() };
-        assert!(!rule.is_bottom_up(PUSHED, &two(0)) && rule.is_bottom_up(PUSHED, &two(1)));
+        assert!(!rule.is_bottom_up(&two(0), &pushed()) && rule.is_bottom_up(&two(1), &pushed()));
     }
 
     #[test]
     fn when_everybody_is_visited_a_pull_costs_nothing() {
-        assert!(Gunrock::default().is_bottom_up(PUSHED, &stats(5, 1, 0)));
+        assert!(Gunrock::default().is_bottom_up(&stats(5, 1, 0), &pushed()));
     }
 }

@@ -13,8 +13,32 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::SampledCosts;
+use super::{
+    Policy, PolicyError, SampledCosts,
+    rule::{Known, Memory, Parameter, Rule, Runs, Special, Value},
+};
 use crate::bfs::LevelStats;
+
+/// In the order of [`Form::ALL`].
+pub(super) const KNOWN: &[Known] = &[
+    Known {
+        kind: "surf",
+        parameters: "",
+        summary: "direction by SURF's neural network, with weights trained here, else ours for the CPU; surf:FILE has others",
+        default: || network(Form::Surf),
+    },
+    Known {
+        kind: "mlp",
+        parameters: "",
+        summary: "direction by a neural network of ours, with weights trained here, else ours for the CPU; mlp:FILE has others",
+        default: || network(Form::Mlp),
+    },
+];
+
+/// A network with the shipped weights.
+fn network(form: Form) -> Result<Policy, PolicyError> {
+    Mlp::shipped(form).map(Policy::Mlp).map_err(|reason| PolicyError::Weights { policy: form.name(), reason })
+}
 
 /// SURF's inputs.
 pub const SURF_INPUTS: usize = 6;
@@ -309,6 +333,50 @@ impl Mlp {
             Network::Surf(layers) => layers.logit(&surf_inputs(stats, growth_before)),
             Network::Mlp(layers) => layers.logit(&log_inputs(stats)),
         }
+    }
+}
+
+impl Rule for Mlp {
+    fn known(&self) -> &'static Known {
+        &KNOWN[self.form() as usize]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![Value::Special(self).named("network")]
+    }
+
+    fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+        Mlp::wants_sample(self, stats)
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+        Mlp::is_bottom_up(self, stats, memory.frontiers.growth_before())
+    }
+}
+
+/// The weights: as text the file that they were read from, as TOML themselves.
+impl Special for Mlp {
+    fn text(&self) -> Option<String> {
+        self.origin().map(str::to_owned)
+    }
+
+    /// Files are the command line's business.
+    fn set_text(&mut self, _text: &str) -> Option<()> {
+        None
+    }
+
+    fn toml(&self) -> Option<toml::Value> {
+        if self.is_shipped() { None } else { toml::Value::try_from(self.weights()).ok() }
+    }
+
+    fn set_toml(&mut self, value: &toml::Value) -> Result<(), PolicyError> {
+        let refused = |reason| PolicyError::Weights { policy: self.form().name(), reason };
+        let weights: Weights = value
+            .clone()
+            .try_into()
+            .map_err(|error: toml::de::Error| refused(WeightsError::Toml(error.to_string().trim_end().to_owned())))?;
+        *self = Self::of(self.form(), &weights).map_err(refused)?;
+        Ok(())
     }
 }
 

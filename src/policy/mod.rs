@@ -1,126 +1,148 @@
-//! Who decides the direction of each level. Policies are pure: no clock, no device (design rule 3).
+//! Who decides where each level runs, and in which direction. Policies are pure: no clock, no device (design rule 3).
+//!
+//! Everything about a policy stands in its file: what it is called and its help (`KNOWN`), its parameters with their defaults and ranges,
+//! from which text and TOML are read and written, what it asks of devices, and its rule. The list below names the policies. A new one is a
+//! file, and here a module and a line of the list.
 
+mod adaptive;
 mod alpha_beta;
 mod asynchronous;
+mod auto;
 mod concurrent;
 mod cost_model;
 mod daga;
 mod enterprise;
+mod enterprise_released;
+mod fixed;
 mod gunrock;
-mod known;
 pub mod mlp;
 mod planner;
-mod remis;
+mod remis_concurrent;
+mod remis_selective;
 mod replay;
+mod rule;
 mod sampled;
 mod selective;
 mod text;
 mod xbfs;
 mod yasui;
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
+pub use adaptive::{Adaptive, Band, Bands, NEVER};
+pub use alpha_beta::AlphaBeta;
 pub use asynchronous::Parting;
-pub use concurrent::Splitting;
+pub use concurrent::Concurrent;
 pub use cost_model::{ChangeCost, CostModel, CostModelError, Form, Objective, StrategyCost};
+pub use daga::Daga;
+pub use enterprise::Enterprise;
+pub use enterprise_released::EnterpriseReleased;
 pub use gunrock::Gunrock;
-pub use known::{KNOWN, Known};
 pub use mlp::Mlp;
-pub use planner::{PolicyPlanner, Runs};
+pub use planner::PolicyPlanner;
+pub use remis_concurrent::RemisConcurrent;
+pub use remis_selective::RemisSelective;
 pub use replay::Replay;
+use rule::Rule;
+pub use rule::{Known, Runs, Uses};
 pub use sampled::SampledCosts;
-pub use selective::{Line, NEVER, Threshold, Thresholds};
-use text::PolicyTable;
+pub use selective::Selective;
+pub use xbfs::Xbfs;
+pub use yasui::Yasui;
 
-use crate::bfs::{GpuKernel, Placement};
+use crate::bfs::Strategy;
 
-/// Beamer's alpha as the GAP benchmark ships it: a starting point, not an optimum.
-pub const DEFAULT_ALPHA: f64 = 15.0;
+/// Makes [`Policy`] of the list: variants, and the way to the file of each.
+macro_rules! policies {
+    ($($(#[$doc:meta])* $module:ident: $name:ident($type:ty),)*) => {
+        /// A policy, as named on the command line and tagged in TOML.
+        ///
+        /// On the command line a name, with parameters behind a colon ([`known`] lists them). In TOML a table with the key `kind` and
+        /// optional keys for the parameters, which `boards/README.md` lists.
+        #[derive(Debug, Clone, PartialEq, Default)]
+        #[non_exhaustive]
+        pub enum Policy {
+            /// The best for the graph and the devices at hand.
+            #[default]
+            Auto,
+            $($(#[$doc])* $name($type),)*
+            /// The plans of earlier searches. (Made from records; it has no text or TOML to be made from.)
+            Replay(Replay),
+        }
 
-/// Beamer's beta as the GAP benchmark ships it.
-pub const DEFAULT_BETA: f64 = 18.0;
+        /// What each file calls its policies: those of the CPU first.
+        const FILES: &[&[Known]] = &[auto::KNOWN, $($module::KNOWN),*];
 
-/// A policy, as named on the command line and tagged in TOML.
-///
-/// On the command line a name, with parameters behind a colon ([`KNOWN`] lists them). In TOML a table with the key
-/// `kind` and optional keys for the parameters, which `boards/README.md` lists.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(try_from = "PolicyTable", into = "PolicyTable")]
-#[non_exhaustive]
-pub enum Policy {
-    /// The best for the graph and the devices at hand.
-    #[default]
-    Auto,
-    /// Always top-down on the CPU.
-    Tc,
-    /// Always bottom-up on the CPU.
-    Bc,
-    /// Always the same kernel on the GPU: `tg`, `tgm`, `bg` or `bgc`.
-    Gpu(GpuKernel),
-    /// Beamer's alpha and beta.
-    AlphaBeta {
-        /// Bottom-up when frontier edges exceed unvisited edges / alpha.
-        alpha: f64,
-        /// Top-down again when the frontier shrinks and is below vertices / beta.
-        beta: f64,
-    },
+        impl Policy {
+            fn rule(&self) -> &dyn Rule {
+                match self {
+                    Self::Auto => &auto::Auto,
+                    $(Self::$name(rule) => rule.as_rule(),)*
+                    Self::Replay(replay) => replay,
+                }
+            }
+
+            fn rule_mut(&mut self) -> &mut dyn Rule {
+                match self {
+                    // A value without size: nothing is allocated, and nothing is lost.
+                    Self::Auto => Box::leak(Box::new(auto::Auto)),
+                    $(Self::$name(rule) => rule.as_rule_mut(),)*
+                    Self::Replay(replay) => replay,
+                }
+            }
+        }
+    };
+}
+
+policies! {
+    /// Always the same strategy: `tc`, `bc`, `tg`, `tgm`, `bg` or `bgc`.
+    fixed: Fixed(Strategy),
     /// Costs compared on a sample of unvisited vertices.
-    Sampled(SampledCosts),
-    /// CPU or GPU, level by level. `None`: by thresholds that are yet to be measured; until then everything runs on the CPU.
-    Selective(Option<Thresholds>),
-    /// Both at the same time, level by level.
-    Concurrent(Splitting),
-    /// Both from one level on to the end.
-    Asynchronous(Parting),
-    /// Gunrock's rule for the direction.
-    Gunrock(Gunrock),
-    /// The rule for the direction in the paper of Enterprise.
-    Enterprise {
-        /// Bottom-up where the frontier holds more than this share of all hubs.
-        gamma: f64,
-    },
-    /// The rule for the direction in the released code of Enterprise.
-    EnterpriseReleased {
-        /// Bottom-up from the first frontier on that at least this share of all arcs leaves.
-        edge_share: f64,
-    },
-    /// XBFS's rule for the direction.
-    Xbfs {
-        /// Bottom-up where at least this share of all arcs leaves the frontier.
-        ratio: f64,
-    },
-    /// Daga's: top-down on the CPU, bottom-up on the GPU.
-    Daga {
-        /// As in [`Policy::AlphaBeta`].
-        alpha: f64,
-        /// As in [`Policy::AlphaBeta`].
-        beta: f64,
-    },
-    /// Yasui's: the CPU alone.
-    Yasui {
-        /// As in [`Policy::AlphaBeta`].
-        alpha: f64,
-        /// As in [`Policy::AlphaBeta`].
-        beta: f64,
-    },
-    /// Remis' Selective with its one threshold.
-    RemisSelective {
-        /// The GPU runs levels whose frontier has at least so many vertices.
-        vertices: u32,
-    },
-    /// Remis' Concurrent with its one threshold and a share that stays as it is.
-    RemisConcurrent {
-        /// Levels whose frontier has at least so many vertices are split.
-        vertices: u32,
-        /// The GPU's share, in thousandths.
-        gpu_permille: u16,
-    },
-    /// A neural network decides the direction: `surf` or `mlp`.
-    Mlp(Mlp),
+    sampled: Sampled(SampledCosts),
     /// The strategy that should take least, by a model of their costs.
-    CostModel(Box<CostModel>),
-    /// The plans of earlier searches. (Made from records; it has no text or TOML to be made from.)
-    Replay(Replay),
+    cost_model: CostModel(Box<CostModel>),
+    /// Beamer's alpha and beta.
+    alpha_beta: AlphaBeta(AlphaBeta),
+    /// Gunrock's rule for the direction.
+    gunrock: Gunrock(Gunrock),
+    /// The rule for the direction in the paper of Enterprise.
+    enterprise: Enterprise(Enterprise),
+    /// The rule for the direction in the released code of Enterprise.
+    enterprise_released: EnterpriseReleased(EnterpriseReleased),
+    /// XBFS's rule for the direction.
+    xbfs: Xbfs(Xbfs),
+    /// Yasui's: the CPU alone.
+    yasui: Yasui(Yasui),
+    /// A neural network decides the direction: `surf` or `mlp`.
+    mlp: Mlp(Mlp),
+    /// CPU, GPU or both, level by level, by bands of work.
+    adaptive: Adaptive(Box<Adaptive>),
+    /// CPU or GPU, level by level.
+    selective: Selective(Box<Selective>),
+    /// Both at the same time, level by level.
+    concurrent: Concurrent(Box<Concurrent>),
+    /// Both from one level on to the end.
+    asynchronous: Asynchronous(Parting),
+    /// Daga's: top-down on the CPU, bottom-up on the GPU.
+    daga: Daga(Daga),
+    /// Remis' Selective with its one threshold.
+    remis_selective: RemisSelective(RemisSelective),
+    /// Remis' Concurrent with its one threshold and a share that stays as it is.
+    remis_concurrent: RemisConcurrent(RemisConcurrent),
+}
+
+/// All that have a name.
+pub fn known() -> impl Iterator<Item = &'static Known> {
+    FILES.iter().copied().flatten()
+}
+
+/// The names with their parameters, for a message.
+fn names() -> String {
+    let name = |known: &Known| match known.parameters {
+        "" => known.kind.to_owned(),
+        parameters => format!("{}[:{parameters}]", known.kind),
+    };
+    known().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// A policy that could not be understood.
@@ -128,7 +150,7 @@ pub enum Policy {
 #[non_exhaustive]
 pub enum PolicyError {
     /// The name is not one of ours.
-    #[error("unknown policy {0:?}; known: {names}, and replay:FILE, surf:FILE, mlp:FILE on the command line", names = known::names())]
+    #[error("unknown policy {0:?}; known: {names}, and replay:FILE, surf:FILE, mlp:FILE on the command line", names = names())]
     Unknown(String),
     /// The policy has no such parameter.
     #[error("policy {kind} does not take {given}")]
@@ -143,8 +165,8 @@ pub enum PolicyError {
     BadParameters {
         /// The policy.
         kind: &'static str,
-        /// What it takes, with an example.
-        wanted: &'static str,
+        /// What it takes.
+        wanted: Cow<'static, str>,
         /// What was given.
         given: String,
     },
@@ -191,151 +213,48 @@ pub enum PolicyError {
 impl Policy {
     /// The name without parameters, as on the command line and in TOML.
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Tc => "tc",
-            Self::Bc => "bc",
-            Self::Gpu(kernel) => kernel.name(),
-            Self::AlphaBeta { .. } => "alpha-beta",
-            Self::Sampled(_) => "sampled",
-            Self::Selective(_) => "selective",
-            Self::Concurrent(_) => "concurrent",
-            Self::Asynchronous(_) => "asynchronous",
-            Self::Gunrock(_) => "gunrock",
-            Self::Enterprise { .. } => "enterprise",
-            Self::EnterpriseReleased { .. } => "enterprise-released",
-            Self::Xbfs { .. } => "xbfs",
-            Self::Daga { .. } => "daga",
-            Self::Yasui { .. } => "yasui",
-            Self::RemisSelective { .. } => "remis-selective",
-            Self::RemisConcurrent { .. } => "remis-concurrent",
-            Self::Mlp(mlp) => mlp.form().name(),
-            Self::CostModel(_) => "cost-model",
-            Self::Replay(_) => "replay",
-        }
+        self.rule().known().kind
+    }
+
+    fn from_kind(kind: &str) -> Result<Self, PolicyError> {
+        let known = known().find(|known| known.kind == kind).ok_or_else(|| PolicyError::Unknown(kind.to_owned()))?;
+        (known.default)()
+    }
+
+    /// What it asks of devices, where levels of policies that decide directions only run as `runs` says.
+    pub fn uses(&self, runs: Runs) -> Uses {
+        self.rule().uses(runs)
     }
 
     /// Whether it makes no sense without an OpenCL device.
     pub fn needs_device(&self) -> bool {
-        match self {
-            Self::Gpu(_) => true,
-            Self::Replay(replay) => replay.plans().iter().any(|plan| plan.placement != Placement::Cpu),
-            other => other.runs_on_both(),
-        }
+        self.uses(Runs::Cpu) != Uses::default()
     }
 
     /// Whether it is about when to use the CPU and when the GPU, or both.
     pub fn runs_on_both(&self) -> bool {
-        matches!(
-            self,
-            Self::Selective(_)
-                | Self::Concurrent(_)
-                | Self::Asynchronous(_)
-                | Self::Daga { .. }
-                | Self::RemisSelective { .. }
-                | Self::RemisConcurrent { .. }
-        )
+        self.needs_device() && !self.uses(Runs::Cpu).at_home_on_gpu
     }
 
-    /// Whether it decides the direction only, so that its levels run where [`Runs`] says.
-    pub fn decides_directions_only(&self) -> bool {
-        matches!(
-            self,
-            Self::Auto
-                | Self::AlphaBeta { .. }
-                | Self::Sampled(_)
-                | Self::Gunrock(_)
-                | Self::Enterprise { .. }
-                | Self::EnterpriseReleased { .. }
-                | Self::Xbfs { .. }
-                | Self::Mlp(_)
-        )
-    }
-
-    /// Checks the values of the parameters.
-    ///
-    /// # Errors
-    /// [`PolicyError::OutOfRange`] for a threshold that is not a finite number above 0, [`PolicyError::NotAShare`] and
-    /// [`PolicyError::NotAFraction`] for a share that is none, [`PolicyError::NotFinite`].
-    pub fn validate(&self) -> Result<(), PolicyError> {
-        match *self {
-            Self::AlphaBeta { alpha, beta } | Self::Daga { alpha, beta } | Self::Yasui { alpha, beta } => {
-                positive("alpha", alpha).and_then(|()| positive("beta", beta))
-            }
-            // Factors of 0 and less are the release's way to say "always".
-            Self::Gunrock(Gunrock { do_a, do_b }) => finite("do_a", do_a).and_then(|()| finite("do_b", do_b)),
-            Self::Enterprise { gamma } => fraction("gamma", gamma),
-            Self::EnterpriseReleased { edge_share } => fraction("edge_share", edge_share),
-            Self::Xbfs { ratio } => fraction("ratio", ratio),
-            Self::Sampled(SampledCosts { word, vertex, probe }) => {
-                positive("word", word).and_then(|()| positive("vertex", vertex)).and_then(|()| positive("probe", probe))
-            }
-            Self::Concurrent(Splitting { gpu_permille, .. })
-            | Self::Asynchronous(Parting { gpu_permille, .. })
-            | Self::RemisConcurrent { gpu_permille, .. } => {
-                if (1..1000).contains(&gpu_permille) {
-                    Ok(())
-                } else {
-                    Err(PolicyError::NotAShare(gpu_permille))
-                }
-            }
-            Self::Auto
-            | Self::Tc
-            | Self::Bc
-            | Self::Gpu(_)
-            | Self::Selective(_)
-            | Self::RemisSelective { .. }
-            | Self::Mlp(_)
-            | Self::Replay(_) => Ok(()),
-            Self::CostModel(ref model) => model.validate().map_err(PolicyError::CostModel),
+    /// Of [`Policy::Adaptive`] and its special cases: the bands and costs by which levels are planned.
+    pub fn adaptive(&self) -> Option<&Adaptive> {
+        match self {
+            Self::Adaptive(adaptive) => Some(adaptive),
+            Self::Selective(selective) => Some(selective.adaptive()),
+            Self::Concurrent(concurrent) => Some(concurrent.adaptive()),
+            _ => None,
         }
     }
 
-    /// A network with the shipped weights.
-    fn network(form: mlp::Form) -> Result<Self, PolicyError> {
-        Mlp::shipped(form).map(Self::Mlp).map_err(|reason| PolicyError::Weights { policy: form.name(), reason })
-    }
-
-    fn from_kind(kind: &str) -> Result<Self, PolicyError> {
-        match kind {
-            "auto" => Ok(Self::Auto),
-            "tc" => Ok(Self::Tc),
-            "bc" => Ok(Self::Bc),
-            "tg" => Ok(Self::Gpu(GpuKernel::Tg)),
-            "tgm" => Ok(Self::Gpu(GpuKernel::Tgm)),
-            "bg" => Ok(Self::Gpu(GpuKernel::Bg)),
-            "bgc" => Ok(Self::Gpu(GpuKernel::Bgc)),
-            "sampled" => Ok(Self::Sampled(SampledCosts::default())),
-            "alpha-beta" => Ok(Self::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }),
-            "selective" => Ok(Self::Selective(None)),
-            "concurrent" => Ok(Self::Concurrent(Splitting::default())),
-            "cost-model" => Ok(Self::CostModel(Box::new(CostModel::shipped(Form::Full)))),
-            "asynchronous" => Ok(Self::Asynchronous(Parting::default())),
-            "gunrock" => Ok(Self::Gunrock(Gunrock::default())),
-            "enterprise" => Ok(Self::Enterprise { gamma: enterprise::DEFAULT_GAMMA }),
-            "enterprise-released" => Ok(Self::EnterpriseReleased { edge_share: enterprise::DEFAULT_EDGE_SHARE }),
-            "xbfs" => Ok(Self::Xbfs { ratio: xbfs::DEFAULT_RATIO }),
-            "daga" => Ok(Self::Daga { alpha: daga::DEFAULT_ALPHA, beta: daga::DEFAULT_BETA }),
-            "yasui" => Ok(Self::Yasui { alpha: yasui::DEFAULT_ALPHA, beta: yasui::DEFAULT_BETA }),
-            "remis-selective" => Ok(Self::RemisSelective { vertices: remis::DEFAULT_LARGE_FRONTIER }),
-            "remis-concurrent" => Ok(Self::RemisConcurrent { vertices: remis::DEFAULT_LARGE_FRONTIER, gpu_permille: 500 }),
-            "surf" => Self::network(mlp::Form::Surf),
-            "mlp" => Self::network(mlp::Form::Mlp),
-            _ => Err(PolicyError::Unknown(kind.to_owned())),
+    /// The same, to be completed with what a board, a calibration or a measurement says.
+    pub fn adaptive_mut(&mut self) -> Option<&mut Adaptive> {
+        match self {
+            Self::Adaptive(adaptive) => Some(adaptive),
+            Self::Selective(selective) => Some(selective.adaptive_mut()),
+            Self::Concurrent(concurrent) => Some(concurrent.adaptive_mut()),
+            _ => None,
         }
     }
-}
-
-fn positive(name: &'static str, value: f64) -> Result<(), PolicyError> {
-    if value.is_finite() && value > 0.0 { Ok(()) } else { Err(PolicyError::OutOfRange { name, value }) }
-}
-
-fn fraction(name: &'static str, value: f64) -> Result<(), PolicyError> {
-    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(PolicyError::NotAFraction { name, value }) }
-}
-
-fn finite(name: &'static str, value: f64) -> Result<(), PolicyError> {
-    if value.is_finite() { Ok(()) } else { Err(PolicyError::NotFinite { name, value }) }
 }
 
 #[cfg(test)]
@@ -347,14 +266,16 @@ mod tests {
         for text in ["auto", "tc", "bc", "tg", "tgm", "bg", "bgc", "sampled", "sampled:0.5,1,2.25", "alpha-beta:15,18"]
             .into_iter()
             .chain(["alpha-beta:0.5,24.25", "selective", "selective:1000,never", "selective:0,77", "concurrent"])
+            .chain(["adaptive", "adaptive:top_down_gpu_from=90000,bottom_up_split_from=never,bottom_up_gpu_permille=250"])
+            .chain(["adaptive:1,2,3,400,5,never,7,800", "concurrent:bottom_up_split_from=5", "selective:bottom_up_gpu_from=5"])
             .chain(["concurrent:100,never,250", "asynchronous", "asynchronous:99,1", "gunrock:0.001,0.2", "gunrock:0.00005,-1"])
             .chain(["enterprise:0.3", "enterprise-released:0.25", "xbfs:0.1", "daga:14,24", "yasui:10,1.5", "remis-selective:77"])
             .chain(["remis-concurrent:0,1"])
         {
             assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
         }
-        assert_eq!("alpha-beta".parse(), Ok(Policy::AlphaBeta { alpha: DEFAULT_ALPHA, beta: DEFAULT_BETA }));
-        assert_eq!("alpha-beta: 2 , 3".parse(), Ok(Policy::AlphaBeta { alpha: 2.0, beta: 3.0 }));
+        assert_eq!("alpha-beta".parse(), Ok(Policy::AlphaBeta(AlphaBeta::default())));
+        assert_eq!("alpha-beta: 2 , 3".parse(), Ok(Policy::AlphaBeta(AlphaBeta { alpha: 2.0, beta: 3.0 })));
         for (text, whole) in [
             ("gunrock", "gunrock:0.001,0.2"),
             ("enterprise", "enterprise:0.3"),
@@ -378,10 +299,14 @@ mod tests {
         for text in ["alpha-beta:", "alpha-beta:15", "alpha-beta:15;18", "alpha-beta:15,x", "alpha-beta:1,2,3"] {
             assert!(matches!(refused(text), PolicyError::BadParameters { kind: "alpha-beta", .. }), "{text}");
         }
-        for text in ["selective:1", "selective:1,2,3", "selective:-1,2", "concurrent:1,2", "concurrent:1,2,x", "asynchronous:1"] {
+        for text in ["selective:1", "selective:1,2,3", "selective:-1,2", "concurrent:1,2", "concurrent:1,2,x", "asynchronous:1"]
+            .into_iter()
+            .chain(["adaptive:1", "adaptive:gpu_from=1", "adaptive:top_down_up_to=x", "adaptive:top_down_up_to"])
+        {
             assert!(matches!(refused(text), PolicyError::BadParameters { .. }), "{text}");
         }
         assert_eq!(refused("concurrent:1,1,1000"), PolicyError::NotAShare(1000));
+        assert_eq!(refused("adaptive:top_down_gpu_permille=0"), PolicyError::NotAShare(0));
         assert_eq!(refused("asynchronous:1,0"), PolicyError::NotAShare(0));
         assert_eq!(refused("alpha-beta:0,18"), PolicyError::OutOfRange { name: "alpha", value: 0.0 });
         assert_eq!(refused("alpha-beta:15,-1"), PolicyError::OutOfRange { name: "beta", value: -1.0 });
@@ -404,8 +329,8 @@ mod tests {
     #[test]
     fn toml_gives_the_same_policies() {
         let read = |text: &str| toml::from_str::<Policy>(text);
-        assert_eq!(read("kind = 'tc'").unwrap(), Policy::Tc);
-        assert_eq!(read("kind = 'alpha-beta'\nalpha = 50").unwrap(), Policy::AlphaBeta { alpha: 50.0, beta: DEFAULT_BETA });
+        assert_eq!(read("kind = 'tc'").unwrap(), Policy::Fixed(Strategy::Tc));
+        assert_eq!(read("kind = 'alpha-beta'\nalpha = 50").unwrap(), Policy::AlphaBeta(AlphaBeta { alpha: 50.0, ..AlphaBeta::default() }));
         for (text, reason) in [
             ("kind = 'tc'\nalpha = 3", "tc does not take alpha"),
             ("kind = 'selective'\ngpu_permille = 3", "selective does not take gpu_permille"),
@@ -426,27 +351,94 @@ mod tests {
 
     #[test]
     fn written_toml_reads_back() {
-        let thresholds = Thresholds { top_down: Threshold::at(5), bottom_up: Threshold { go: NEVER, stay: 7 } };
         for policy in [
             Policy::Auto,
-            Policy::Bc,
-            Policy::Gpu(GpuKernel::Tgm),
-            Policy::AlphaBeta { alpha: 2.5, beta: 7.0 },
+            Policy::Fixed(Strategy::Bc),
+            Policy::Fixed(Strategy::Tgm),
+            Policy::AlphaBeta(AlphaBeta { alpha: 2.5, beta: 7.0 }),
             Policy::Sampled(SampledCosts::default()),
-            Policy::Selective(None),
-            Policy::Selective(Some(thresholds)),
-            Policy::Concurrent(Splitting { gpu_permille: 1, ..Splitting::default() }),
+            Policy::Adaptive(Box::default()),
+            Policy::Adaptive(Box::new(Adaptive::of(Bands {
+                top_down: Band { gpu_from: Some(5), up_to: Some(1 << 40), ..Band::default() },
+                bottom_up: Band { gpu_permille: Some(999), split_from: Some(NEVER), ..Band::default() },
+            }))),
+            Policy::Selective(Box::default()),
+            "selective:5,never".parse().unwrap(),
+            Policy::Concurrent(Box::default()),
+            "concurrent:7,never,1".parse().unwrap(),
             Policy::Asynchronous(Parting { from_edges: 1, gpu_permille: 999 }),
             Policy::Gunrock(Gunrock { do_a: 100.0, do_b: -1.0 }),
-            Policy::Enterprise { gamma: 0.25 },
-            Policy::EnterpriseReleased { edge_share: 0.5 },
-            Policy::Xbfs { ratio: 0.0 },
-            Policy::Daga { alpha: 1.0, beta: 2.0 },
-            Policy::Yasui { alpha: 3.0, beta: 4.0 },
-            Policy::RemisSelective { vertices: 5 },
-            Policy::RemisConcurrent { vertices: 6, gpu_permille: 7 },
+            Policy::Enterprise(Enterprise { gamma: 0.25 }),
+            Policy::EnterpriseReleased(EnterpriseReleased { edge_share: 0.5 }),
+            Policy::Xbfs(Xbfs { ratio: 0.0 }),
+            Policy::Daga(Daga(AlphaBeta { alpha: 1.0, beta: 2.0 })),
+            Policy::Yasui(Yasui(AlphaBeta { alpha: 3.0, beta: 4.0 })),
+            Policy::RemisSelective(RemisSelective { vertices: 5 }),
+            Policy::RemisConcurrent(RemisConcurrent { vertices: 6, gpu_permille: 7 }),
         ] {
             assert_eq!(toml::from_str::<Policy>(&toml::to_string(&policy).unwrap()).unwrap(), policy);
+        }
+    }
+
+    #[test]
+    fn every_name_is_that_of_a_policy() {
+        let mut names = std::collections::BTreeSet::new();
+        for known in known() {
+            let mut policy: Policy = known.kind.parse().unwrap();
+            assert_eq!(policy.kind(), known.kind);
+            assert!(names.insert(known.kind), "{known:?}");
+            // The help names as many parameters as there are.
+            let words = known.parameters.split(',').filter(|word| !word.is_empty()).count();
+            let parameters = policy.rule_mut().parameters().len();
+            match &policy {
+                // Weights have no text; of the bands there are many.
+                Policy::Mlp(_) => assert_eq!((words, parameters), (0, 1)),
+                Policy::Adaptive(_) => assert_eq!(parameters, 8),
+                _ => assert_eq!(words, parameters, "{known:?}"),
+            }
+            let with = |count: usize| format!("{}:{}", known.kind, vec!["1"; count].join(",")).parse::<Policy>();
+            assert_eq!(with(words).is_ok(), words > 0 && !matches!(policy, Policy::CostModel(_) | Policy::Adaptive(_)), "{known:?}");
+            assert!(with(parameters + 1).is_err(), "{known:?}");
+        }
+        assert_eq!("cost-model:zhang".parse::<Policy>().unwrap().to_string(), "cost-model:zhang");
+        assert!("cost-model:1".parse::<Policy>().is_err());
+        assert!(super::names().starts_with("auto, tc, tg, tgm, bc, bg, bgc, sampled[:WORD,VERTEX,PROBE], "));
+    }
+
+    #[test]
+    fn a_file_is_all_there_is_to_a_policy() {
+        // Every module with a rule is in the list, under a name of its own.
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/policy");
+        let mut rules = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.file_name().is_some_and(|name| name != "mod.rs") && path.is_file() {
+                let text = std::fs::read_to_string(&path).unwrap();
+                rules += usize::from(text.contains("pub(super) const KNOWN: &[Known]"));
+            }
+        }
+        assert_eq!(FILES.len(), rules);
+    }
+
+    #[test]
+    fn a_policy_says_what_it_asks_of_devices() {
+        let uses = |text: &str, runs| text.parse::<Policy>().unwrap().uses(runs);
+        let bgc = Runs::Gpu(crate::bfs::GpuKernel::Bgc);
+        for (text, on_cpu, on_gpu) in [
+            ("auto", Uses::CPU, Uses::GPU),
+            ("tc", Uses::CPU, Uses::CPU),
+            ("bgc", Uses::GPU, Uses::GPU),
+            ("yasui", Uses::CPU, Uses::CPU),
+            ("xbfs", Uses::CPU, Uses::GPU),
+            ("cost-model", Uses::CPU, Uses::CPU),
+            ("daga", Uses::EITHER, Uses::EITHER),
+            ("selective:5,never", Uses::EITHER, Uses::EITHER),
+            ("concurrent", Uses::TOGETHER, Uses::TOGETHER),
+            ("adaptive", Uses { alone: true, ..Uses::TOGETHER }, Uses { alone: true, ..Uses::TOGETHER }),
+            ("adaptive:never,5,never,500,never,never,never,500", Uses::TOGETHER, Uses::TOGETHER),
+            ("adaptive:5,never,never,500,never,never,never,500", Uses::EITHER, Uses::EITHER),
+        ] {
+            assert_eq!((uses(text, Runs::Cpu), uses(text, bgc)), (on_cpu, on_gpu), "{text}");
         }
     }
 

@@ -1,48 +1,13 @@
-//! A policy at work: what it remembers between the levels of one search.
-
-use std::ops::Range;
+//! A policy at work, with what it remembers between the levels of one search.
 
 use super::{
-    Policy, SampledCosts, Splitting, alpha_beta, concurrent, cost_model::Spent, daga, enterprise, mlp::Frontiers, remis, selective, xbfs,
+    Policy,
+    rule::{Memory, Runs},
 };
 use crate::{
-    bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
+    bfs::{Direction, LevelPlan, LevelStats, Planner},
     graph::Vertex,
 };
-
-/// Where the levels of a policy run that decides directions only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Runs {
-    /// On the CPU.
-    #[default]
-    Cpu,
-    /// On the GPU, by TG and the bottom-up kernel given.
-    Gpu(GpuKernel),
-}
-
-impl Runs {
-    fn placement(self, direction: Direction) -> Placement {
-        match (self, direction) {
-            (Self::Cpu, _) => Placement::Cpu,
-            (Self::Gpu(_), Direction::TopDown) => Placement::Gpu(GpuKernel::Tg),
-            (Self::Gpu(bottom_up), Direction::BottomUp) => Placement::Gpu(bottom_up),
-        }
-    }
-
-    /// The same levels on the GPU, by BG where nothing else is said.
-    fn on_gpu(self) -> Self {
-        if self == Self::Cpu { Self::Gpu(GpuKernel::Bg) } else { self }
-    }
-}
-
-/// What rules remember of the search at hand.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Memory {
-    /// The level before was bottom-up.
-    pub(super) was_bottom_up: bool,
-    /// Some level before was.
-    pub(super) been_bottom_up: bool,
-}
 
 /// A [`Policy`] with the state it carries from level to level.
 #[derive(Debug, Clone)]
@@ -50,147 +15,48 @@ pub struct PolicyPlanner {
     policy: Policy,
     runs: Runs,
     memory: Memory,
-    /// What networks remember.
-    frontiers: Frontiers,
-    /// What the search has cost so far, by a model.
-    spent: Spent,
-    /// The GPU's share of the next split level, top-down and bottom-up.
-    shares: [u16; 2],
-    /// Of a replay: the plans of the search at hand.
-    replayed: Range<usize>,
 }
 
 impl PolicyPlanner {
-    /// A planner for `policy` ([`Policy::Auto`] is [`Policy::Sampled`]: the best of those that need no calibration). Levels of
-    /// policies that decide directions only run where `runs` says; of [`Policy::Selective`] it says by which kernels.
-    pub fn new(policy: Policy, runs: Runs) -> Self {
-        let policy = if policy == Policy::Auto { Policy::Sampled(SampledCosts::default()) } else { policy };
-        let share = if let Policy::Concurrent(Splitting { gpu_permille, .. }) = policy { gpu_permille } else { 500 };
-        let replayed = if let Policy::Replay(replay) = &policy { 0..replay.plans().len() } else { 0..0 };
-        let (memory, frontiers, spent) = (Memory::default(), Frontiers::default(), Spent::default());
-        Self { policy, runs, memory, frontiers, spent, shares: [share; 2], replayed }
+    /// A planner for `policy`. Levels of policies that decide directions only run where `runs` says; of those that place levels on the GPU
+    /// it says by which bottom-up kernel, where the policy has no costs to choose by.
+    pub fn new(mut policy: Policy, runs: Runs) -> Self {
+        policy.rule_mut().ready();
+        Self { policy, runs, memory: Memory::default() }
     }
 
     /// Says that the next search begins at `root` (an original number), which a replay by roots has to know. False where it knows no
     /// such search.
     pub fn set_root(&mut self, root: Vertex) -> bool {
-        let Policy::Replay(replay) = &self.policy else { return true };
-        let of_root = replay.of_root(root);
-        self.replayed = of_root.clone().unwrap_or_default();
-        of_root.is_some()
-    }
-
-    /// The costs by which the direction is decided, where they are.
-    fn costs(&self) -> Option<SampledCosts> {
-        match self.policy {
-            Policy::Sampled(costs) => Some(costs),
-            Policy::Selective(_) | Policy::Concurrent(_) | Policy::Asynchronous(_) => Some(SampledCosts::default()),
-            _ => None,
-        }
-    }
-
-    fn is_bottom_up(&self, stats: &LevelStats) -> bool {
-        match self.policy {
-            Policy::Tc => false,
-            Policy::Bc => true,
-            Policy::Gpu(kernel) => kernel.direction() == Direction::BottomUp,
-            Policy::AlphaBeta { alpha, beta } | Policy::Daga { alpha, beta } | Policy::Yasui { alpha, beta } => {
-                alpha_beta::bottom_up(alpha, beta, self.memory.was_bottom_up, stats)
-            }
-            Policy::Gunrock(rule) => rule.is_bottom_up(self.memory, stats),
-            Policy::Enterprise { gamma } => enterprise::bottom_up(gamma, stats),
-            Policy::EnterpriseReleased { edge_share } => enterprise::released_bottom_up(edge_share, self.memory, stats),
-            Policy::Xbfs { ratio } => xbfs::bottom_up(ratio, stats),
-            Policy::RemisSelective { vertices } | Policy::RemisConcurrent { vertices, .. } => {
-                remis::bottom_up(vertices, self.memory, stats)
-            }
-            Policy::Auto | Policy::Sampled(_) | Policy::Selective(_) | Policy::Concurrent(_) | Policy::Asynchronous(_) => {
-                self.costs().is_some_and(|costs| costs.is_bottom_up(stats))
-            }
-            Policy::Mlp(ref mlp) => mlp.is_bottom_up(stats, self.frontiers.growth_before()),
-            // (Plans whole strategies, see `plan`.)
-            Policy::CostModel(_) => false,
-            Policy::Replay(ref replay) => replay.plan(&self.replayed, stats).direction == Direction::BottomUp,
-        }
-    }
-
-    fn placement(&mut self, direction: Direction, stats: &LevelStats) -> Placement {
-        match self.policy {
-            Policy::Tc | Policy::Bc | Policy::Yasui { .. } | Policy::CostModel(_) => Placement::Cpu,
-            Policy::Gpu(kernel) => Placement::Gpu(kernel),
-            Policy::Daga { .. } => daga::strategy(direction).placement(),
-            Policy::Selective(thresholds) => {
-                let on_gpu = matches!(stats.previous_placement, Some(Placement::Gpu(_)));
-                let work = selective::work(stats, direction);
-                match thresholds {
-                    Some(thresholds) if thresholds.of(direction).is_gpu(work, on_gpu) => self.runs.on_gpu().placement(direction),
-                    _ => Placement::Cpu,
-                }
-            }
-            Policy::RemisSelective { vertices } if remis::is_large(vertices, stats) => self.runs.on_gpu().placement(direction),
-            Policy::Concurrent(splitting) => {
-                let share = &mut self.shares[usize::from(direction == Direction::BottomUp)];
-                *share = concurrent::adapted(*share, direction, stats);
-                if splitting.is_split(stats, direction) { Placement::Split { gpu_permille: *share } } else { Placement::Cpu }
-            }
-            Policy::RemisConcurrent { vertices, gpu_permille } if remis::is_large(vertices, stats) => Placement::Split { gpu_permille },
-            Policy::RemisSelective { .. } | Policy::RemisConcurrent { .. } => Placement::Cpu,
-            Policy::Asynchronous(parting) if parting.is_now(stats) => Placement::Apart { gpu_permille: parting.gpu_permille },
-            Policy::Asynchronous(_) => Placement::Cpu,
-            Policy::Auto
-            | Policy::AlphaBeta { .. }
-            | Policy::Sampled(_)
-            | Policy::Gunrock(_)
-            | Policy::Enterprise { .. }
-            | Policy::EnterpriseReleased { .. }
-            | Policy::Xbfs { .. }
-            | Policy::Mlp(_) => self.runs.placement(direction),
-            Policy::Replay(ref replay) => replay.plan(&self.replayed, stats).placement,
-        }
+        if let Policy::Replay(replay) = &mut self.policy { replay.set_root(root) } else { true }
     }
 }
 
 impl Planner for PolicyPlanner {
-    /// Shares outlive a search: the next one begins with what this one learned.
     fn begin(&mut self) {
         self.memory = Memory::default();
-        self.frontiers = Frontiers::default();
-        self.spent = Spent::default();
     }
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
-        match &self.policy {
-            Policy::Replay(replay) => replay.observes(),
-            Policy::Mlp(mlp) => mlp.wants_sample(stats),
-            Policy::CostModel(model) => model.wants_sample(self.runs, stats, self.spent),
-            _ => self.costs().is_some_and(|costs| costs.wants_sample(stats)),
-        }
+        self.policy.rule().wants_sample(stats, self.runs, &self.memory)
     }
 
     fn wants_hubs(&self, _stats: &LevelStats) -> bool {
-        match &self.policy {
-            Policy::Replay(replay) => replay.observes(),
-            policy => matches!(policy, Policy::Enterprise { .. }),
-        }
+        self.policy.rule().wants_hubs()
     }
 
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
-        self.frontiers.note(stats);
-        if let Policy::CostModel(model) = &self.policy {
-            return model.plan(self.runs, stats, &mut self.spent).plan();
-        }
-        let bottom_up = self.is_bottom_up(stats);
-        let direction = if bottom_up { Direction::BottomUp } else { Direction::TopDown };
-        let placement = self.placement(direction, stats);
-        self.memory = Memory { was_bottom_up: bottom_up, been_bottom_up: self.memory.been_bottom_up || bottom_up };
-        LevelPlan { direction, placement }
+        self.memory.frontiers.note(stats);
+        let plan = self.policy.rule().plan(stats, self.runs, &mut self.memory);
+        self.memory.was_bottom_up = plan.direction == Direction::BottomUp;
+        self.memory.been_bottom_up |= self.memory.was_bottom_up;
+        plan
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bfs::Strategy;
+    use crate::bfs::{GpuKernel, Placement, Strategy};
 
     /// The strategies of a search of 1000 vertices and 10,000 arcs whose levels are (vertices of the frontier, their arcs, visited vertices,
     /// arcs expanded before, share of hubs in the frontier), by the name of a policy. `*` is a level that both run.

@@ -2,10 +2,17 @@
 
 use std::{ops::Range, sync::Arc};
 
+use super::{
+    PolicyError,
+    rule::{Known, Memory, Rule, Runs, Uses},
+};
 use crate::{
-    bfs::{LevelPlan, LevelRecord, LevelStats, Strategy},
+    bfs::{LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
     graph::Vertex,
 };
+
+/// The name of what is made from records: it has no text or TOML to be made from, and is in no list.
+const KNOWN: Known = Known { kind: "replay", parameters: "", summary: "", default: || Err(PolicyError::Unknown("replay".to_owned())) };
 
 /// The plan of every level, of one search or of one for each of several roots.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +23,8 @@ pub struct Replay {
     roots: Arc<[(Vertex, usize, usize)]>,
     /// Whether every level is sampled, though nothing comes of it: so that records hold all that a policy can know.
     observe: bool,
+    /// Where the plans of the search at hand begin and end.
+    search: Range<usize>,
 }
 
 /// The plans that `records` are of. A record of several levels is that many plans.
@@ -27,8 +36,9 @@ impl Replay {
     /// The given plans, by level, from whatever root; the last one holds for all levels after it. An empty list is top-down on the
     /// CPU.
     pub fn new(plans: &[LevelPlan]) -> Self {
-        let plans = if plans.is_empty() { Arc::from([Strategy::Tc.plan()]) } else { Arc::from(plans) };
-        Self { plans, roots: Arc::from([]), observe: false }
+        let plans: Arc<[LevelPlan]> = if plans.is_empty() { Arc::from([Strategy::Tc.plan()]) } else { Arc::from(plans) };
+        let search = 0..plans.len();
+        Self { plans, roots: Arc::from([]), observe: false, search }
     }
 
     /// The plans of the search that `records` are from.
@@ -68,7 +78,7 @@ impl Replay {
     }
 
     /// Where the plans of a search from `root` are.
-    pub(super) fn of_root(&self, root: Vertex) -> Option<Range<usize>> {
+    fn of_root(&self, root: Vertex) -> Option<Range<usize>> {
         if self.roots.is_empty() {
             return Some(0..self.plans.len());
         }
@@ -77,13 +87,39 @@ impl Replay {
         Some(begin..end)
     }
 
-    pub(super) fn observes(&self) -> bool {
+    /// Says from which root the next search is. False where it knows no such search.
+    pub(super) fn set_root(&mut self, root: Vertex) -> bool {
+        let of_root = self.of_root(root);
+        self.search = of_root.clone().unwrap_or_default();
+        of_root.is_some()
+    }
+}
+
+impl Rule for Replay {
+    fn known(&self) -> &'static Known {
+        &KNOWN
+    }
+
+    fn uses(&self, _runs: Runs) -> Uses {
+        let on_gpu = |plan: &LevelPlan| matches!(plan.placement, Placement::Gpu(_));
+        let on_both = |plan: &LevelPlan| matches!(plan.placement, Placement::Split { .. } | Placement::Apart { .. });
+        Uses {
+            alone: self.plans.iter().any(on_gpu),
+            at_home_on_gpu: self.plans.iter().all(on_gpu),
+            together: self.plans.iter().any(on_both),
+        }
+    }
+
+    fn wants_sample(&self, _stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
         self.observe
     }
 
-    /// The plan of a level; `search` is where the plans of the search are.
-    pub(super) fn plan(&self, search: &Range<usize>, stats: &LevelStats) -> LevelPlan {
-        let plans = &self.plans[search.clone()];
+    fn wants_hubs(&self) -> bool {
+        self.observe
+    }
+
+    fn plan(&self, stats: &LevelStats, _runs: Runs, _memory: &mut Memory) -> LevelPlan {
+        let plans = &self.plans[self.search.clone()];
         plans.get(stats.level as usize).or(plans.last()).copied().unwrap_or_default()
     }
 }
@@ -98,7 +134,9 @@ mod tests {
 
     /// The strategy of a level from `root`.
     fn at(replay: &Replay, root: Vertex, level: u32) -> Option<Strategy> {
-        Strategy::of(replay.plan(&replay.of_root(root)?, &LevelStats { level, ..LevelStats::default() }))
+        let mut replay = replay.clone();
+        replay.set_root(root).then_some(())?;
+        Strategy::of(replay.plan(&LevelStats { level, ..LevelStats::default() }, Runs::Cpu, &mut Memory::default()))
     }
 
     #[test]

@@ -4,13 +4,24 @@
 //! really looks at depends on the graph and on the level, and a few dozen vertices tell. Costs are in units of one
 //! top-down edge.
 
+use super::{
+    Policy,
+    rule::{Known, Memory, Parameter, Rule, Runs, Value},
+};
 use crate::bfs::{Direction, LevelStats};
+
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "sampled",
+    parameters: "WORD,VERTEX,PROBE",
+    summary: "direction by costs that are compared on a sample",
+    default: || Ok(Policy::Sampled(SampledCosts::default())),
+}];
 
 /// What a bottom-up level costs, in units of one top-down edge.
 ///
 /// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20; a board
 /// profile may hold better ones for its board.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampledCosts {
     /// A word of 64 vertices that is looked at at all.
     pub word: f64,
@@ -58,6 +69,32 @@ impl SampledCosts {
             // Above the worst case it is bottom-up for sure, below the best it is not; between the two little is at stake.
             None => top_down > (self.worst(stats) - SAMPLE).max(self.bottom_up(stats, 1.0)),
         }
+    }
+}
+
+impl Rule for SampledCosts {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Value::Positive(&mut self.word).named("word"),
+            Value::Positive(&mut self.vertex).named("vertex"),
+            Value::Positive(&mut self.probe).named("probe"),
+        ]
+    }
+
+    fn shows_defaults(&self) -> bool {
+        false
+    }
+
+    fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+        SampledCosts::wants_sample(self, stats)
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
+        SampledCosts::is_bottom_up(self, stats)
     }
 }
 

@@ -2,13 +2,44 @@
 //!
 //! Bottom-up at every level whose frontier has at least a tenth of all arcs, the root's included; top-down at all others.
 
+use super::{
+    Policy,
+    rule::{Known, Memory, Parameter, Rule, Value},
+};
 use crate::bfs::LevelStats;
 
-/// Share of all arcs from which a level is bottom-up.
-pub const DEFAULT_RATIO: f64 = 0.1;
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "xbfs",
+    parameters: "RATIO",
+    summary: "direction as in XBFS: bottom-up from 0.1 of all arcs",
+    default: || Ok(Policy::Xbfs(Xbfs::default())),
+}];
 
-pub(super) fn bottom_up(ratio: f64, stats: &LevelStats) -> bool {
-    stats.frontier_edges as f64 / stats.arcs as f64 >= ratio
+/// XBFS's rule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Xbfs {
+    /// Bottom-up where at least this share of all arcs leaves the frontier.
+    pub ratio: f64,
+}
+
+impl Default for Xbfs {
+    fn default() -> Self {
+        Self { ratio: 0.1 }
+    }
+}
+
+impl Rule for Xbfs {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![Value::Fraction(&mut self.ratio).named("ratio")]
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
+        stats.frontier_edges as f64 / stats.arcs as f64 >= self.ratio
+    }
 }
 
 #[cfg(test)]
@@ -17,8 +48,10 @@ mod tests {
 
     #[test]
     fn a_tenth_of_the_arcs_decides_at_every_level() {
-        let at =
-            |level, frontier_edges| bottom_up(DEFAULT_RATIO, &LevelStats { level, arcs: 5000, frontier_edges, ..LevelStats::default() });
+        let at = |level, frontier_edges| {
+            let stats = LevelStats { level, arcs: 5000, frontier_edges, ..LevelStats::default() };
+            Xbfs::default().is_bottom_up(&stats, &Memory::default())
+        };
         // 5000 / 10 = 500.
         assert!(!at(3, 499) && at(3, 500) && at(4, 5000) && !at(5, 10));
         assert!(at(0, 500), "a root with a tenth of the arcs");

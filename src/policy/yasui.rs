@@ -6,8 +6,41 @@
 //! sorted. That is the layout of `--order degree`, which `--order auto` chooses for skewed graphs; the policy takes the layout it is
 //! given.
 
-/// Alpha of Beamer et al. 2012, whose rule it is; the paper tunes it to each of its machines.
-pub const DEFAULT_ALPHA: f64 = 14.0;
+use super::{
+    AlphaBeta, Policy,
+    rule::{Known, Memory, Parameter, Rule, Runs, Uses},
+};
+use crate::bfs::{Direction, LevelStats, Placement};
 
-/// Beta of Beamer et al. 2012.
-pub const DEFAULT_BETA: f64 = 24.0;
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "yasui",
+    parameters: "ALPHA,BETA",
+    summary: "Yasui's: alpha-beta on the CPU, with 14,24; its layout is --order degree",
+    default: || Ok(Policy::Yasui(Yasui(AlphaBeta::PAPER))),
+}];
+
+/// The rule for the direction, with Beamer's own numbers, which the paper tunes to each of its machines.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Yasui(pub AlphaBeta);
+
+impl Rule for Yasui {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        self.0.parameters()
+    }
+
+    fn uses(&self, _runs: Runs) -> Uses {
+        Uses::CPU
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+        self.0.is_bottom_up(stats, memory)
+    }
+
+    fn placement(&self, _direction: Direction, _stats: &LevelStats, _runs: Runs) -> Placement {
+        Placement::Cpu
+    }
+}

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     bench::{Record, Summary},
     graph::Order,
-    policy::{NEVER, Objective},
+    policy::{Band, NEVER, Objective},
 };
 
 /// Width of the column of names.
@@ -109,8 +109,11 @@ fn search(out: &mut String, record: &Record) -> fmt::Result {
         row(out, "", format_args!("work-groups of {items}{parts}; graph {copied}; memory by {}", device.memory_way))?;
     }
     if let Some(measured) = &s.thresholds {
-        let shown = |from: u64| if from == NEVER { "never".to_owned() } else { format!("from {}", grouped(from)) };
-        let (top_down, bottom_up) = (shown(measured.thresholds.top_down.go), shown(measured.thresholds.bottom_up.go));
+        let shown = |band: &Band| match band.gpu_from {
+            None | Some(NEVER) => "never".to_owned(),
+            Some(from) => format!("from {}", grouped(from)),
+        };
+        let (top_down, bottom_up) = (shown(&measured.bands.top_down), shown(&measured.bands.bottom_up));
         row(
             out,
             "Thresholds",

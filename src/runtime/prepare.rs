@@ -6,13 +6,13 @@ use super::{Found, Origin, Runtime, RuntimeError, error::with_causes};
 use crate::{
     bench::DeviceRecord,
     bfs::GpuKernel,
-    board::{Concurrent, OpenClDevice, Selective},
+    board::OpenClDevice,
     calibrate::{Measured, measure_quickly, thresholds},
     engine::{GpuOptions, GpuSetup},
     graph::{Layout, Vertex},
     memory::Way,
     opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
-    policy::{Policy, Runs, Splitting, Threshold, Thresholds},
+    policy::{Adaptive, Band, Bands, Policy, Runs, Selective},
     search::{Outcome, Search, SearchOptions},
 };
 
@@ -155,10 +155,16 @@ impl Runtime {
             Err(error) => return Err(error.into()),
         };
         let mut measured = None;
-        if every_policy || options.policy == Policy::Selective(None) {
+        let unknown = matches!(options.policy, Policy::Adaptive(_) | Policy::Selective(_))
+            && options.policy.adaptive().is_some_and(|adaptive| !adaptive.bands.is_complete());
+        if every_policy || unknown {
             let found = during(Step::Thresholds, progress, || thresholds(&mut search, options.runs))?;
-            search.set_policy(Policy::Selective(Some(found.thresholds)), options.runs)?;
-            log::info!("thresholds measured: {}", Policy::Selective(Some(found.thresholds)));
+            if let Some(adaptive) = options.policy.adaptive_mut().filter(|_| unknown) {
+                let measured = found.adaptive();
+                *adaptive = Adaptive { bands: adaptive.bands.or(measured.bands), ..measured };
+                log::info!("thresholds measured: {}", options.policy);
+            }
+            search.set_policy(options.policy.clone(), options.runs)?;
             measured = Some(found);
         }
         let used = search.devices().to_vec();
@@ -262,32 +268,39 @@ impl Runtime {
     pub fn policy_with_device(&self) -> Policy {
         match &self.policy.value {
             // With a GPU that nobody asked for by name, the better device of each level; with one asked for, that one.
-            Policy::Auto if self.device.value == DeviceChoice::Auto => Policy::Selective(self.profile_thresholds()),
-            Policy::Selective(None) => Policy::Selective(self.profile_thresholds()),
-            Policy::Concurrent(splitting) if *splitting == Splitting::default() => {
-                let Concurrent { top_down_split_from_edges, bottom_up_split_from_vertices, top_down_gpu_share, .. } =
-                    self.profile.board.concurrent;
-                let permille = |share: f64| ((share * 1000.0) as u16).clamp(1, 999);
-                Policy::Concurrent(Splitting {
-                    top_down_from_edges: top_down_split_from_edges.unwrap_or(splitting.top_down_from_edges),
-                    bottom_up_from_vertices: bottom_up_split_from_vertices.unwrap_or(splitting.bottom_up_from_vertices),
-                    gpu_permille: top_down_gpu_share.map_or(splitting.gpu_permille, permille),
-                })
+            Policy::Auto if self.device.value == DeviceChoice::Auto => {
+                Policy::Selective(Box::new(Selective::new(Adaptive::of(self.profile_bands()))))
             }
-            other => other.clone(),
+            other => {
+                let mut policy = other.clone();
+                if let Some(adaptive) = policy.adaptive_mut() {
+                    adaptive.bands = adaptive.bands.or(self.profile_bands());
+                }
+                policy
+            }
         }
     }
 
-    /// Thresholds that were measured on this board; estimates are worth less than a measurement of a few searches.
-    fn profile_thresholds(&self) -> Option<Thresholds> {
+    /// What the board says of bands. Estimates are worth less than a measurement of a few searches.
+    fn profile_bands(&self) -> Bands {
         let board = &self.profile.board;
-        if board.estimates.iter().any(|path| path.starts_with("selective")) {
-            return None;
+        let told = |key: &str| !board.estimates.iter().any(|path| key == path || key.split('.').next() == Some(path));
+        let permille = |share: f64| ((share * 1000.0) as u16).clamp(1, 999);
+        let (selective, concurrent) = (&board.selective, &board.concurrent);
+        Bands {
+            top_down: Band {
+                gpu_from: selective.top_down_gpu_from_edges.filter(|_| told("selective.top_down_gpu_from_edges")),
+                split_from: concurrent.top_down_split_from_edges,
+                up_to: selective.top_down_gpu_up_to_edges.filter(|_| told("selective.top_down_gpu_up_to_edges")),
+                gpu_permille: concurrent.top_down_gpu_share.map(permille),
+            },
+            bottom_up: Band {
+                gpu_from: selective.bottom_up_gpu_from_vertices.filter(|_| told("selective.bottom_up_gpu_from_vertices")),
+                split_from: concurrent.bottom_up_split_from_vertices,
+                up_to: selective.bottom_up_gpu_up_to_vertices.filter(|_| told("selective.bottom_up_gpu_up_to_vertices")),
+                gpu_permille: concurrent.bottom_up_gpu_share.map(permille),
+            },
         }
-        let Selective { top_down_gpu_from_edges, bottom_up_gpu_from_vertices, .. } = board.selective;
-        let at = |from: Option<u64>| from.map_or(Threshold::NEVER, Threshold::at);
-        (top_down_gpu_from_edges.is_some() || bottom_up_gpu_from_vertices.is_some())
-            .then(|| Thresholds { top_down: at(top_down_gpu_from_edges), bottom_up: at(bottom_up_gpu_from_vertices) })
     }
 
     /// What concerns devices and the cost model, for the list of settings.

@@ -257,7 +257,7 @@ fn list(cpus: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::Board;
+    use crate::{bfs::Strategy, board::Board};
 
     fn profile(text: &'static str) -> Profile {
         let board = Board::parse(text, "b.toml").unwrap();
@@ -272,19 +272,19 @@ mod tests {
         let given = Given {
             threads: Some(Setting::flag(7)),
             cpus: Some(Setting::flag("0".parse().unwrap())),
-            policy: Some(Setting { value: Policy::Tc, origin: Origin::Environment }),
+            policy: Some(Setting { value: Policy::Fixed(Strategy::Tc), origin: Origin::Environment }),
             ..Given::default()
         };
         let all = Runtime::new(profile(SETS_ALL), given).unwrap();
         assert_eq!(all.threads, Setting { value: 7, origin: Origin::Flag });
-        assert_eq!(all.policy, Setting { value: Policy::Tc, origin: Origin::Environment });
+        assert_eq!(all.policy, Setting { value: Policy::Fixed(Strategy::Tc), origin: Origin::Environment });
         let none = Runtime::new(profile(SETS_ALL), Given::default()).unwrap();
         assert_eq!(none.threads, Setting { value: 3, origin: Origin::Board });
         assert_eq!(none.cpus.value.numbers(), [1, 2, 3]);
-        assert_eq!(none.policy, Setting { value: Policy::Bc, origin: Origin::Board });
+        assert_eq!(none.policy, Setting { value: Policy::Fixed(Strategy::Bc), origin: Origin::Board });
         let detected = Profile { origin: Origin::Detected, ..profile(SETS_ALL) };
         let detected = Runtime::new(detected, Given::default()).unwrap();
-        assert_eq!(detected.policy, Setting { value: Policy::Bc, origin: Origin::Detected });
+        assert_eq!(detected.policy, Setting { value: Policy::Fixed(Strategy::Bc), origin: Origin::Detected });
         let bare = Runtime::new(profile(SETS_NONE), Given::default()).unwrap();
         assert_eq!(bare.threads, Setting { value: 0, origin: Origin::BuiltIn });
         assert_eq!(bare.policy, Setting { value: Policy::Auto, origin: Origin::BuiltIn });

@@ -10,7 +10,10 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::Way,
     opencl::{self, Device, DeviceInfo, Limits},
-    policy::{CostModel, NEVER, Parting, Policy, Runs, SampledCosts, Splitting, StrategyCost, Threshold, Thresholds},
+    policy::{
+        Adaptive, AlphaBeta, Band, Bands, Concurrent, CostModel, Daga, NEVER, Parting, Policy, RemisConcurrent, RemisSelective, Runs,
+        SampledCosts, Selective, StrategyCost, Yasui,
+    },
     search::{Search, SearchOptions},
 };
 
@@ -78,15 +81,19 @@ pub fn breaks_groups_of_one(info: &DeviceInfo) -> bool {
 
 /// Levels change device and direction often: by turns of work that small graphs have.
 pub fn back_and_forth() -> Vec<Policy> {
-    let selective = |top_down, bottom_up| Policy::Selective(Some(Thresholds { top_down, bottom_up }));
+    let adaptive = |top_down, bottom_up| Adaptive::of(Bands { top_down, bottom_up });
+    let selective = |top_down, bottom_up| Policy::Selective(Box::new(Selective::new(adaptive(top_down, bottom_up))));
+    // From the device a level comes back only where that pays.
+    let mut slow = adaptive(Band::gpu_from(40), Band::gpu_from(60));
+    slow.model.to_cpu.fixed_ns = 20.0;
     vec![
-        selective(Threshold::at(0), Threshold::NEVER),
-        selective(Threshold::NEVER, Threshold::at(0)),
-        selective(Threshold::at(40), Threshold { go: 60, stay: 20 }),
-        selective(Threshold { go: 10, stay: NEVER }, Threshold::at(0)),
-        Policy::Daga { alpha: 14.0, beta: 24.0 },
-        Policy::Daga { alpha: 1000.0, beta: 1.0 },
-        Policy::RemisSelective { vertices: 10 },
+        selective(Band::gpu_from(0), Band::CPU),
+        selective(Band::CPU, Band::gpu_from(0)),
+        selective(Band::gpu_from(10), Band::gpu_from(0)),
+        Policy::Selective(Box::new(Selective::new(slow))),
+        Policy::Daga(Daga(AlphaBeta { alpha: 14.0, beta: 24.0 })),
+        Policy::Daga(Daga(AlphaBeta { alpha: 1000.0, beta: 1.0 })),
+        Policy::RemisSelective(RemisSelective { vertices: 10 }),
         Policy::CostModel(Box::new(model())),
     ]
 }
@@ -107,13 +114,15 @@ fn model() -> CostModel {
 /// CPU and devices at the same time.
 pub fn together() -> Vec<Policy> {
     let split = |top_down_from_edges, bottom_up_from_vertices, gpu_permille| {
-        Policy::Concurrent(Splitting { top_down_from_edges, bottom_up_from_vertices, gpu_permille })
+        let (top_down, bottom_up) =
+            (Band::split_from(top_down_from_edges, gpu_permille), Band::split_from(bottom_up_from_vertices, gpu_permille));
+        Policy::Concurrent(Box::new(Concurrent::new(Adaptive::of(Bands { top_down, bottom_up }))))
     };
     vec![
         split(0, 0, 500),
         split(0, NEVER, 900),
         split(30, 0, 100),
-        Policy::RemisConcurrent { vertices: 5, gpu_permille: 300 },
+        Policy::RemisConcurrent(RemisConcurrent { vertices: 5, gpu_permille: 300 }),
         Policy::Asynchronous(Parting { from_edges: 1, gpu_permille: 500 }),
         Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 200 }),
         Policy::Asynchronous(Parting { from_edges: 100, gpu_permille: 990 }),
@@ -122,24 +131,43 @@ pub fn together() -> Vec<Policy> {
 
 /// The device alone: every kernel, and directions that change on it.
 pub fn alone() -> Vec<(Policy, Runs)> {
-    let mut all: Vec<_> =
-        [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc].into_iter().map(|kernel| (Policy::Gpu(kernel), Runs::Cpu)).collect();
+    let mut all: Vec<_> = [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc]
+        .into_iter()
+        .map(|kernel| (Policy::Fixed(kernel.into()), Runs::Cpu))
+        .collect();
     for kernel in [GpuKernel::Bg, GpuKernel::Bgc] {
-        all.push((Policy::AlphaBeta { alpha: 15.0, beta: 18.0 }, Runs::Gpu(kernel)));
+        all.push((Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0 }), Runs::Gpu(kernel)));
         all.push((Policy::Sampled(SampledCosts::default()), Runs::Gpu(kernel)));
     }
-    all.push((Policy::AlphaBeta { alpha: 1000.0, beta: 1.0 }, Runs::Gpu(GpuKernel::Bg)));
+    all.push((Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0 }), Runs::Gpu(GpuKernel::Bg)));
     for text in ["gunrock", "enterprise", "enterprise-released", "xbfs", "surf", "mlp"] {
         all.push((text.parse().unwrap(), Runs::Gpu(GpuKernel::Bgc)));
     }
     // The CPU alone, whatever is there.
-    all.push((Policy::Yasui { alpha: 14.0, beta: 24.0 }, Runs::Gpu(GpuKernel::Bg)));
+    all.push((Policy::Yasui(Yasui(AlphaBeta { alpha: 14.0, beta: 24.0 })), Runs::Gpu(GpuKernel::Bg)));
     all
+}
+
+/// CPU, device and both in one search, in either direction.
+pub fn adaptive() -> Vec<Policy> {
+    let band = |gpu_from, split_from, up_to, gpu_permille| Band {
+        gpu_from: Some(gpu_from),
+        split_from: Some(split_from),
+        up_to: Some(up_to),
+        gpu_permille: Some(gpu_permille),
+    };
+    let bands = |top_down, bottom_up| Adaptive::of(Bands { top_down, bottom_up });
+    let mut measured = bands(band(5, 60, 400, 300), band(20, 90, NEVER, 700));
+    measured.model = model();
+    [bands(band(5, 60, 400, 300), band(20, 90, NEVER, 700)), bands(band(0, 30, NEVER, 500), band(0, 200, 500, 100)), measured]
+        .into_iter()
+        .map(|adaptive| Policy::Adaptive(Box::new(adaptive)))
+        .collect()
 }
 
 /// All of these, and the CPU alone between them.
 pub fn policies() -> Vec<(Policy, Runs)> {
-    let others = back_and_forth().into_iter().chain(together()).chain([Policy::Auto]);
+    let others = back_and_forth().into_iter().chain(together()).chain(adaptive()).chain([Policy::Auto]);
     alone().into_iter().chain(others.map(|policy| (policy, Runs::Cpu))).collect()
 }
 

@@ -1,0 +1,31 @@
+//! `auto`: the best for the graph and the devices at hand.
+//!
+//! Which that is depends on the machine: who prepares a search puts another policy in its place where a device or a calibration is. What
+//! is left as it is decides as `sampled`, the best of those that need neither.
+
+use super::{
+    Policy, SampledCosts,
+    rule::{Known, Memory, Rule, Runs},
+};
+use crate::bfs::LevelStats;
+
+pub(super) const KNOWN: &[Known] =
+    &[Known { kind: "auto", parameters: "", summary: "the best for the graph and the devices at hand", default: || Ok(Policy::Auto) }];
+
+/// The rule of [`Policy::Auto`].
+#[derive(Clone, Copy)]
+pub(super) struct Auto;
+
+impl Rule for Auto {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+        SampledCosts::default().wants_sample(stats)
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
+        SampledCosts::default().is_bottom_up(stats)
+    }
+}

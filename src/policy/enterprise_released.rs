@@ -1,0 +1,59 @@
+//! Enterprise's direction rule in the released code (iHeartGraph/Enterprise), which knows no hubs there: from the first level after the
+//! root's on whose frontier has 30 % of all arcs it is bottom-up, to the end.
+
+use super::{
+    Policy,
+    rule::{Known, Memory, Parameter, Rule, Value},
+};
+use crate::bfs::LevelStats;
+
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "enterprise-released",
+    parameters: "SHARE",
+    summary: "direction as in its code: bottom-up from 0.3 of all arcs to the end",
+    default: || Ok(Policy::EnterpriseReleased(EnterpriseReleased::default())),
+}];
+
+/// The released code's rule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EnterpriseReleased {
+    /// Bottom-up from the first frontier on that at least this share of all arcs leaves.
+    pub edge_share: f64,
+}
+
+impl Default for EnterpriseReleased {
+    fn default() -> Self {
+        Self { edge_share: 0.3 }
+    }
+}
+
+impl Rule for EnterpriseReleased {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![Value::Fraction(&mut self.edge_share).named("edge_share")]
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+        memory.was_bottom_up || (stats.level > 0 && stats.frontier_edges as f64 / stats.arcs as f64 >= self.edge_share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_turns_once_at_its_share_of_the_arcs() {
+        let at = |was_bottom_up, level, frontier_edges| {
+            let stats = LevelStats { level, arcs: 1000, frontier_edges, ..LevelStats::default() };
+            EnterpriseReleased::default().is_bottom_up(&stats, &Memory { was_bottom_up, ..Memory::default() })
+        };
+        // 30 % of 1000.
+        assert!(!at(false, 1, 299) && at(false, 1, 300));
+        assert!(!at(false, 0, 900), "never at the root");
+        assert!(at(true, 5, 1), "and stays");
+    }
+}

@@ -1,0 +1,39 @@
+//! One strategy at every level (Zhang et al. 2018, table 2; TGM: Remis 2016).
+
+use super::{
+    Policy, PolicyError,
+    rule::{Known, Memory, Rule, Runs, Uses},
+};
+use crate::bfs::{Direction, LevelStats, Placement, Strategy};
+
+const fn known(kind: &'static str, summary: &'static str, default: fn() -> Result<Policy, PolicyError>) -> Known {
+    Known { kind, parameters: "", summary, default }
+}
+
+/// In the order of [`Strategy::ALL`].
+pub(super) const KNOWN: &[Known] = &[
+    known("tc", "top-down on the CPU", || Ok(Policy::Fixed(Strategy::Tc))),
+    known("tg", "top-down on the OpenCL device, over a queue", || Ok(Policy::Fixed(Strategy::Tg))),
+    known("tgm", "top-down on the device, over a mask", || Ok(Policy::Fixed(Strategy::Tgm))),
+    known("bc", "bottom-up on the CPU", || Ok(Policy::Fixed(Strategy::Bc))),
+    known("bg", "bottom-up on the device", || Ok(Policy::Fixed(Strategy::Bg))),
+    known("bgc", "bottom-up on the device with hubs in local memory", || Ok(Policy::Fixed(Strategy::Bgc))),
+];
+
+impl Rule for Strategy {
+    fn known(&self) -> &'static Known {
+        &KNOWN[*self as usize]
+    }
+
+    fn uses(&self, _runs: Runs) -> Uses {
+        if self.is_gpu() { Uses::GPU } else { Uses::CPU }
+    }
+
+    fn is_bottom_up(&self, _stats: &LevelStats, _memory: &Memory) -> bool {
+        self.direction() == Direction::BottomUp
+    }
+
+    fn placement(&self, _direction: Direction, _stats: &LevelStats, _runs: Runs) -> Placement {
+        Strategy::placement(*self)
+    }
+}

@@ -1,0 +1,58 @@
+//! Concurrent as the thesis has it (Remis 2016, section 3.2): from one threshold on, in vertices of the frontier, both devices run a
+//! level, by a share that stays as it is. The direction is that of `remis-selective`.
+
+use super::{
+    Policy, RemisSelective,
+    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+};
+use crate::bfs::{Direction, LevelStats, Placement};
+
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "remis-concurrent",
+    parameters: "VERTICES,PERMILLE",
+    summary: "Remis' Concurrent: both from there on, by a fixed share",
+    default: || Ok(Policy::RemisConcurrent(RemisConcurrent::default())),
+}];
+
+/// The threshold and the share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemisConcurrent {
+    /// Levels whose frontier has at least so many vertices are split.
+    pub vertices: u64,
+    /// The GPU's share, in thousandths.
+    pub gpu_permille: u16,
+}
+
+impl Default for RemisConcurrent {
+    fn default() -> Self {
+        Self { vertices: RemisSelective::default().vertices, gpu_permille: 500 }
+    }
+}
+
+impl RemisConcurrent {
+    fn threshold(self) -> RemisSelective {
+        RemisSelective { vertices: self.vertices }
+    }
+}
+
+impl Rule for RemisConcurrent {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![Value::Count(&mut self.vertices).named("split_from_vertices"), Value::Permille(&mut self.gpu_permille).named("gpu_permille")]
+    }
+
+    fn uses(&self, _runs: Runs) -> Uses {
+        Uses::TOGETHER
+    }
+
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+        self.threshold().is_bottom_up(stats, memory)
+    }
+
+    fn placement(&self, _direction: Direction, stats: &LevelStats, _runs: Runs) -> Placement {
+        if self.threshold().is_large(stats) { Placement::Split { gpu_permille: self.gpu_permille } } else { Placement::Cpu }
+    }
+}

@@ -1,0 +1,79 @@
+//! Selective as the thesis has it (Remis 2016, section 3.1): one threshold, in vertices of the frontier. Below it the CPU runs a level,
+//! from it on the GPU.
+//!
+//! For the direction the thesis names one course among others: the first levels top-down, large ones in either direction, the last ones
+//! bottom-up. Large ones are bottom-up here as well, which a search of a skewed graph gains most by.
+//!
+//! The thesis measures its threshold on each platform, and so must the reader; the default is a number to begin with, and ours. The
+//! policies `adaptive`, `selective` and `concurrent` are about the same: they measure, count work in the unit of the direction, know what
+//! handing over costs, and adapt the shares.
+
+use super::{
+    Policy,
+    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+};
+use crate::bfs::{Direction, LevelStats, Placement};
+
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "remis-selective",
+    parameters: "VERTICES",
+    summary: "Remis' Selective: the device from 10000 vertices of the frontier on",
+    default: || Ok(Policy::RemisSelective(RemisSelective::default())),
+}];
+
+/// The threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemisSelective {
+    /// The GPU runs levels whose frontier has at least so many vertices.
+    pub vertices: u64,
+}
+
+impl Default for RemisSelective {
+    fn default() -> Self {
+        Self { vertices: 10_000 }
+    }
+}
+
+impl RemisSelective {
+    /// Whether the frontier is large.
+    pub(super) fn is_large(self, stats: &LevelStats) -> bool {
+        stats.frontier_vertices >= self.vertices
+    }
+}
+
+impl Rule for RemisSelective {
+    fn known(&self) -> &'static Known {
+        &KNOWN[0]
+    }
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![Value::Count(&mut self.vertices).named("gpu_from_vertices")]
+    }
+
+    fn uses(&self, _runs: Runs) -> Uses {
+        Uses::EITHER
+    }
+
+    /// From the first large frontier on.
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+        memory.been_bottom_up || self.is_large(stats)
+    }
+
+    fn placement(&self, direction: Direction, stats: &LevelStats, runs: Runs) -> Placement {
+        if self.is_large(stats) { runs.on_gpu().placement(direction) } else { Placement::Cpu }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_large_frontier_ends_the_top_down_levels() {
+        let with = |frontier_vertices| LevelStats { frontier_vertices, ..LevelStats::default() };
+        let (never, once) = (Memory::default(), Memory { been_bottom_up: true, ..Memory::default() });
+        let rule = RemisSelective { vertices: 100 };
+        assert!(!rule.is_large(&with(99)) && rule.is_large(&with(100)));
+        assert!(!rule.is_bottom_up(&with(99), &never) && rule.is_bottom_up(&with(100), &never) && rule.is_bottom_up(&with(3), &once));
+    }
+}

@@ -1,0 +1,202 @@
+//! What the file of a policy says of it: its names, its parameters, what it asks of devices, and its rule.
+
+use super::{Policy, PolicyError, cost_model::Spent, mlp::Frontiers};
+use crate::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement};
+
+/// A policy that can be asked for by name.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Known {
+    /// Its name: [`Policy::kind`].
+    pub kind: &'static str,
+    /// What may stand behind the name and a colon ("": nothing).
+    pub parameters: &'static str,
+    /// What it does, in a few words.
+    pub summary: &'static str,
+    /// The policy with the defaults of its parameters.
+    pub(super) default: fn() -> Result<Policy, PolicyError>,
+}
+
+/// What a policy asks of OpenCL devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Uses {
+    /// Levels run on the first device alone.
+    pub alone: bool,
+    /// All of them do: searches begin on the device and stay there.
+    pub at_home_on_gpu: bool,
+    /// Levels are split between the CPU and devices, or the searches part.
+    pub together: bool,
+}
+
+impl Uses {
+    /// Nothing: the CPU alone.
+    pub(super) const CPU: Self = Self { alone: false, at_home_on_gpu: false, together: false };
+    /// Searches on the device alone.
+    pub(super) const GPU: Self = Self { alone: true, at_home_on_gpu: true, together: false };
+    /// One device at a time.
+    pub(super) const EITHER: Self = Self { alone: true, at_home_on_gpu: false, together: false };
+    /// Both at the same time.
+    pub(super) const TOGETHER: Self = Self { alone: false, at_home_on_gpu: false, together: true };
+}
+
+/// Where the levels of a policy run that decides directions only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Runs {
+    /// On the CPU.
+    #[default]
+    Cpu,
+    /// On the GPU, by TG and the bottom-up kernel given.
+    Gpu(GpuKernel),
+}
+
+impl Runs {
+    pub(super) fn placement(self, direction: Direction) -> Placement {
+        match (self, direction) {
+            (Self::Cpu, _) => Placement::Cpu,
+            (Self::Gpu(_), Direction::TopDown) => Placement::Gpu(GpuKernel::Tg),
+            (Self::Gpu(bottom_up), Direction::BottomUp) => Placement::Gpu(bottom_up),
+        }
+    }
+
+    /// The same levels on the GPU, by BG where nothing else is said.
+    pub(super) fn on_gpu(self) -> Self {
+        if self == Self::Cpu { Self::Gpu(GpuKernel::Bg) } else { self }
+    }
+}
+
+/// What rules remember of the search at hand.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Memory {
+    /// The level before was bottom-up.
+    pub(super) was_bottom_up: bool,
+    /// Some level before was.
+    pub(super) been_bottom_up: bool,
+    /// How the frontier grew.
+    pub(super) frontiers: Frontiers,
+    /// What the search has cost so far, by a model.
+    pub(super) spent: Spent,
+    /// The GPU's share of the next split level, in thousandths, top-down and bottom-up (`None`: none was split yet).
+    pub(super) shares: [Option<u16>; 2],
+    /// Nanoseconds that levels on the other device would have saved since the state last changed hands.
+    pub(super) missed_ns: f64,
+}
+
+/// The rule of a policy, and what belongs to it. A policy that compares something and decides a direction by it needs
+/// [`known`](Rule::known), [`parameters`](Rule::parameters) and [`is_bottom_up`](Rule::is_bottom_up).
+pub(super) trait Rule {
+    /// Its name and its help.
+    fn known(&self) -> &'static Known;
+
+    /// Its parameters, in the order of the command line.
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        Vec::new()
+    }
+
+    /// Whether records name the values of its parameters where all have their defaults.
+    fn shows_defaults(&self) -> bool {
+        true
+    }
+
+    /// Checks what the ranges of the parameters don't.
+    fn validate(&self) -> Result<(), PolicyError> {
+        Ok(())
+    }
+
+    /// Gives what nobody said its built-in value, before the first search.
+    fn ready(&mut self) {}
+
+    /// What it asks of devices, where levels of policies that decide directions only run as `runs` says.
+    fn uses(&self, runs: Runs) -> Uses {
+        if runs == Runs::Cpu { Uses::CPU } else { Uses::GPU }
+    }
+
+    /// Whether [`LevelStats::sampled_probes`] would change the plan.
+    fn wants_sample(&self, _stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+        false
+    }
+
+    /// Whether [`LevelStats::sampled_hubs`] would change the plan.
+    fn wants_hubs(&self) -> bool {
+        false
+    }
+
+    /// Decides the direction of a level.
+    fn is_bottom_up(&self, _stats: &LevelStats, _memory: &Memory) -> bool {
+        false
+    }
+
+    /// Decides where a level of this direction runs.
+    fn placement(&self, direction: Direction, _stats: &LevelStats, runs: Runs) -> Placement {
+        runs.placement(direction)
+    }
+
+    /// Decides both. It must not allocate.
+    fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
+        let direction = if self.is_bottom_up(stats, memory) { Direction::BottomUp } else { Direction::TopDown };
+        LevelPlan { direction, placement: self.placement(direction, stats, runs) }
+    }
+
+    /// The rule itself, out of whatever box it is in.
+    fn as_rule(&self) -> &dyn Rule
+    where
+        Self: Sized,
+    {
+        self
+    }
+
+    /// The same.
+    fn as_rule_mut(&mut self) -> &mut dyn Rule
+    where
+        Self: Sized,
+    {
+        self
+    }
+}
+
+/// A parameter of a policy: its name in TOML, and where its value stands.
+pub(super) struct Parameter<'a> {
+    pub(super) name: &'static str,
+    pub(super) value: Value<'a>,
+}
+
+/// A value with the range that it must keep to. Those that are optional may be left to the board, a calibration or a measurement.
+pub(super) enum Value<'a> {
+    /// A finite number above 0.
+    Positive(&'a mut f64),
+    /// A finite number.
+    Finite(&'a mut f64),
+    /// A share of the whole, 0 to 1.
+    Fraction(&'a mut f64),
+    /// A number of vertices or arcs.
+    Count(&'a mut u64),
+    /// The same, optional, or [`NEVER`](super::NEVER).
+    Amount(&'a mut Option<u64>),
+    /// A share in thousandths, 1 to 999.
+    Permille(&'a mut u16),
+    /// The same, optional.
+    Share(&'a mut Option<u16>),
+    /// Something else.
+    Special(&'a mut dyn Special),
+}
+
+impl<'a> Value<'a> {
+    /// With its name in TOML.
+    pub(super) fn named(self, name: &'static str) -> Parameter<'a> {
+        Parameter { name, value: self }
+    }
+}
+
+/// A parameter of a kind of its own.
+pub(super) trait Special {
+    /// Its text (`None`: the default, of which nothing is said).
+    fn text(&self) -> Option<String>;
+
+    /// Reads it. `None`: that is not what it takes.
+    fn set_text(&mut self, text: &str) -> Option<()>;
+
+    /// As TOML (`None`: the default).
+    fn toml(&self) -> Option<toml::Value>;
+
+    /// Reads it from TOML.
+    fn set_toml(&mut self, value: &toml::Value) -> Result<(), PolicyError>;
+}
