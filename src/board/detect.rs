@@ -2,14 +2,13 @@
 
 use std::{
     cmp::Reverse,
-    fs,
     path::{Path, PathBuf},
 };
 
 use serde::{Serialize, de::IgnoredAny};
 
 use super::{Board, Detect, DocumentError, GENERIC, Pattern, SHIPPED};
-use crate::machine::{line, processor};
+use crate::machine::{self, line, processor};
 
 /// What the system says of the machine. What can't be read is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -156,7 +155,7 @@ fn longest(patterns: &[Pattern], name: &str) -> Option<usize> {
 
 /// The strings of a device tree's property, each ended by a zero byte.
 fn strings(path: &PathBuf) -> Vec<String> {
-    let bytes = fs::read(path).unwrap_or_default();
+    let bytes = machine::bytes(path).unwrap_or_default();
     bytes
         .split(|&byte| byte == 0)
         .map(|string| String::from_utf8_lossy(string).trim().to_owned())
