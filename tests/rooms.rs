@@ -14,6 +14,7 @@ const ROOMS: [&str; 21] = [
     "machine",
     "opencl",
     "memory",
+    "files",
     "graph",
     "input",
     "board",

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::error::Failure;
-use crate::input;
+use crate::files;
 
 /// The exit code of an interrupted command, as a shell has it for SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -22,7 +22,7 @@ pub(super) fn watch() -> Result<(), Failure> {
         if let Some(speak) = words.take() {
             speak();
         }
-        input::remove_temporaries();
+        files::remove_temporaries();
         // SAFETY: ends the process. (Not by `exit`: that runs what OpenCL drivers have left to be done at the end, while the command's
         // threads are still in the midst of them, and some crash or hang over it.)
         unsafe { nix::libc::_exit(INTERRUPTED) };
