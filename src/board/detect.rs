@@ -1,9 +1,6 @@
 //! Which board this is: what the system says of the machine, and the profile that fits it best.
 
-use std::{
-    cmp::Reverse,
-    path::{Path, PathBuf},
-};
+use std::{cmp::Reverse, path::Path};
 
 use serde::{Serialize, de::IgnoredAny};
 
@@ -86,7 +83,7 @@ impl Evidence {
     pub fn read(root: &Path) -> Self {
         let tree = |name: &str| {
             let places = [root.join("proc/device-tree").join(name), root.join("sys/firmware/devicetree/base").join(name)];
-            places.iter().map(strings).find(|strings| !strings.is_empty()).unwrap_or_default()
+            places.iter().map(|place| strings(place)).find(|strings| !strings.is_empty()).unwrap_or_default()
         };
         let dmi = |name: &str| line(&root.join("sys/class/dmi/id").join(name));
         Self {
@@ -154,7 +151,7 @@ fn longest(patterns: &[Pattern], name: &str) -> Option<usize> {
 }
 
 /// The strings of a device tree's property, each ended by a zero byte.
-fn strings(path: &PathBuf) -> Vec<String> {
+fn strings(path: &Path) -> Vec<String> {
     let bytes = machine::bytes(path).unwrap_or_default();
     bytes
         .split(|&byte| byte == 0)
