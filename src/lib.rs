@@ -11,6 +11,7 @@ pub mod calibrate;
 pub mod cli;
 pub mod doctor;
 pub mod engine;
+pub mod files;
 pub mod graph;
 pub mod input;
 mod machine;

@@ -1,14 +1,41 @@
 //! What Linux says of a machine, in the files below a root: `/` on a live system, any folder in a test. What can't be read is absent.
 
 use std::{
-    fs,
+    fs::{self, OpenOptions},
+    io::Read,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
+/// Largest file that is read: those of the kernel are small, and one below another root may be anything.
+const MOST: u64 = 4 << 20;
+
+/// Whether the files below `root` are this machine's own: only there programs may be run.
+pub(crate) fn is_live(root: &Path) -> bool {
+    fs::canonicalize(root).is_ok_and(|root| root == Path::new("/"))
+}
+
+/// A file of the system's, or of a copy. Not read is what is no file: in a copy of a stranger's machine a pipe would hold us, and a link
+/// to a device do something.
+pub(crate) fn bytes(path: &Path) -> Option<Vec<u8>> {
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// As [`bytes`], of UTF-8.
+pub(crate) fn text(path: &Path) -> Option<String> {
+    String::from_utf8(bytes(path)?).ok()
+}
+
 /// The first line of a file, trimmed, without the zero byte that ends strings of the device tree. An empty one is none.
 pub(crate) fn line(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
+    let text = text(path)?;
     let line = text.lines().next()?.trim_end_matches('\0').trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
@@ -70,12 +97,12 @@ impl Fields {
 
 /// /proc/meminfo below `root`, with fields such as "MemTotal".
 pub(crate) fn memory(root: &Path) -> Fields {
-    Fields(fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default())
+    Fields(text(&root.join("proc/meminfo")).unwrap_or_default())
 }
 
 /// /proc/cpuinfo below `root`, with fields such as "model name". (Its values are those of the first CPU that has them.)
 pub(crate) fn processor(root: &Path) -> Fields {
-    Fields(fs::read_to_string(root.join("proc/cpuinfo")).unwrap_or_default())
+    Fields(text(&root.join("proc/cpuinfo")).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -98,6 +125,17 @@ mod tests {
             assert_eq!(line(&path).as_deref(), wanted, "{text:?}");
         }
         assert_eq!(line(Path::new("/nonexistent/file")), None);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read_and_what_is_large_only_in_part() {
+        let (folder, path) = file(&"x".repeat(5 << 20));
+        assert_eq!(text(&path).unwrap().len() as u64, MOST);
+        let (pipe, zero) = (folder.path().join("pipe"), folder.path().join("zero"));
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
+        assert_eq!((text(&pipe), text(&zero)), (None, None));
+        assert!(is_live(Path::new("/proc/..")) && !is_live(folder.path()));
         let (_folder, path) = file("51500\n");
         assert_eq!((number::<u64>(&path), number::<u8>(&path)), (Some(51_500), None));
         let (_folder, path) = file("always [madvise] never\n");

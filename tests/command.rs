@@ -756,10 +756,20 @@ mod interrupted {
             let folder = Folder::new();
             let mut child = start(&["generate", "uniform", "--vertices", "100000", "--edges", edges, "-o", &folder.path("g.el")]);
             let limit = Instant::now() + Duration::from_secs(300);
-            // The check at the start makes a temporary too, but it is gone at once.
+            // The check at the start opens a temporary too, but it is gone at once. It may have no name in the folder.
+            let descriptors = format!("/proc/{}/fd", child.id());
+            let is_writing = || {
+                let open = fs::read_dir(&descriptors).map_or(0, |entries| {
+                    entries
+                        .flatten()
+                        .filter(|entry| fs::read_link(entry.path()).is_ok_and(|file| file.starts_with(folder.path(""))))
+                        .count()
+                });
+                open > 0
+            };
             let mut seen = 0;
             while seen < 3 && child.try_wait().unwrap().is_none() && Instant::now() < limit {
-                seen = if folder.names().is_empty() { 0 } else { seen + 1 };
+                seen = if is_writing() { seen + 1 } else { 0 };
                 sleep(Duration::from_millis(1));
             }
             if child.try_wait().unwrap().is_none() {

@@ -8,12 +8,13 @@ use std::{
 };
 
 /// From the ground up. Rooms that are still to be built keep their place.
-const ROOMS: [&str; 21] = [
+const ROOMS: [&str; 22] = [
     "error",
     "stats",
     "machine",
     "opencl",
     "memory",
+    "files",
     "graph",
     "input",
     "board",

@@ -24,6 +24,7 @@ mod opencl;
 mod replay;
 mod rooms;
 mod search;
+mod security;
 mod trained;
 mod vm_energy;
 

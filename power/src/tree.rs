@@ -1,11 +1,13 @@
 //! Files as Linux shows its devices in them, below a root that is a parameter: `/` on a live system, anything in a test.
 
 use std::{
-    fs::{self, File},
-    io,
-    os::unix::fs::FileExt,
+    fs::{self, File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
+
+use nix::fcntl::OFlag;
 
 use crate::{channel::Lost, problem::Unusable};
 
@@ -19,6 +21,11 @@ impl Tree {
     /// The tree below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
+    }
+
+    /// Whether it is this machine's own: only there programs may be run. Any other may be a copy of a stranger's machine.
+    pub fn is_live(&self) -> bool {
+        fs::canonicalize(&self.root).is_ok_and(|root| root == Path::new("/"))
     }
 
     /// `path` (relative) in this tree.
@@ -72,10 +79,27 @@ pub(crate) fn name_of_target(path: &Path) -> Option<String> {
     fs::read_link(path).ok().map(|target| name_of(&target)).filter(|name| !name.is_empty())
 }
 
+/// Largest file that is read: those of the kernel are small, and one of a copied tree may be anything.
+const MOST: u64 = 1 << 20;
+
+/// Opens `path` where it is a file: a pipe in a copied tree would hold us, and a device (a watchdog) do something.
+fn open(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file"));
+    }
+    OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)
+}
+
+/// The file `path`, as far as it is text.
+pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
+    let mut bytes = Vec::new();
+    open(path.as_ref()).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// The first line of the file `path`, without the zero byte that ends strings of the device tree.
 pub(crate) fn line(path: impl AsRef<Path>) -> Option<String> {
-    let bytes = fs::read(path).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
+    let text = text(path)?;
     let line = text.lines().next()?.trim_end_matches('\0').trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
@@ -101,7 +125,7 @@ impl Held {
     }
 
     fn try_open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)? })
+        Ok(Self { file: open(path)? })
     }
 
     /// Opens `path` if it is there.
@@ -149,6 +173,19 @@ mod tests {
         let names: Vec<String> = tree.list("", |name| name.starts_with("hwmon")).iter().map(|path| name_of(path)).collect();
         assert_eq!(names, ["hwmon", "hwmon9", "hwmon10"]);
         assert!(tree.list("nowhere", |_| true).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read_and_what_is_large_only_in_part() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", path("zero")).unwrap();
+        fs::write(path("large"), vec![b'x'; 3 << 20]).unwrap();
+        assert_eq!((line(path("pipe")), line(path("zero"))), (None, None));
+        assert!(matches!(Held::open(&path("pipe")), Err(Unusable::Unreadable { .. })));
+        assert_eq!(text(path("large")).unwrap().len() as u64, MOST);
+        assert!(Tree::new("/").is_live() && Tree::new("/proc/..").is_live() && !Tree::new(folder.path()).is_live());
     }
 
     #[test]

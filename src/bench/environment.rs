@@ -3,10 +3,7 @@
 //! Read from files below a root directory (`/` on a live system, anything in a test). What can't be read is absent from the
 //! record, never a made-up value.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -192,7 +189,7 @@ fn caches(folder: &Path) -> Vec<Cache> {
 }
 
 fn system(root: &Path) -> System {
-    let release = fs::read_to_string(root.join("etc/os-release")).unwrap_or_default();
+    let release = machine::text(&root.join("etc/os-release")).unwrap_or_default();
     let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
     System {
         name: name.map(|name| name.trim_matches('"').to_owned()),
@@ -238,6 +235,8 @@ fn simd() -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn write(root: &Path, path: &str, text: &str) {

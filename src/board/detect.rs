@@ -1,15 +1,11 @@
 //! Which board this is: what the system says of the machine, and the profile that fits it best.
 
-use std::{
-    cmp::Reverse,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{cmp::Reverse, path::Path};
 
 use serde::{Serialize, de::IgnoredAny};
 
 use super::{Board, Detect, DocumentError, GENERIC, Pattern, SHIPPED};
-use crate::machine::{line, processor};
+use crate::machine::{self, line, processor};
 
 /// What the system says of the machine. What can't be read is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -87,7 +83,7 @@ impl Evidence {
     pub fn read(root: &Path) -> Self {
         let tree = |name: &str| {
             let places = [root.join("proc/device-tree").join(name), root.join("sys/firmware/devicetree/base").join(name)];
-            places.iter().map(strings).find(|strings| !strings.is_empty()).unwrap_or_default()
+            places.iter().map(|place| strings(place)).find(|strings| !strings.is_empty()).unwrap_or_default()
         };
         let dmi = |name: &str| line(&root.join("sys/class/dmi/id").join(name));
         Self {
@@ -155,8 +151,8 @@ fn longest(patterns: &[Pattern], name: &str) -> Option<usize> {
 }
 
 /// The strings of a device tree's property, each ended by a zero byte.
-fn strings(path: &PathBuf) -> Vec<String> {
-    let bytes = fs::read(path).unwrap_or_default();
+fn strings(path: &Path) -> Vec<String> {
+    let bytes = machine::bytes(path).unwrap_or_default();
     bytes
         .split(|&byte| byte == 0)
         .map(|string| String::from_utf8_lossy(string).trim().to_owned())

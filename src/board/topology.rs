@@ -1,9 +1,9 @@
 //! The clusters of cores that Linux shows.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
 use super::{Cluster, CpuList};
-use crate::machine::{line, number};
+use crate::machine::{self, line, number};
 
 /// What is the same for all cores of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ struct Kind {
 pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
     let folder = root.join("sys/devices/system/cpu");
     let Some(online) = number::<CpuList>(&folder.join("online")) else { return Vec::new() };
-    let parts = core_names(&fs::read_to_string(root.join("proc/cpuinfo")).unwrap_or_default());
+    let parts = core_names(&machine::text(&root.join("proc/cpuinfo")).unwrap_or_default());
     let hybrid: Vec<(&'static str, CpuList)> = [("performance", "cpu_core"), ("efficient", "cpu_atom")]
         .into_iter()
         .filter_map(|(name, device)| Some((name, number(&root.join("sys/devices").join(device).join("cpus"))?)))

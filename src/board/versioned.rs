@@ -1,10 +1,11 @@
 //! TOML files that say which version of their schema they are of: board profiles, calibrations.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{DocumentError, Entry, Violation, document::Document};
+use crate::files;
 
 /// A kind of such files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,11 @@ impl Kind {
     /// # Errors
     /// [`DocumentError::Read`].
     pub fn read(self, path: &Path) -> Result<String, DocumentError> {
-        fs::read_to_string(path).map_err(|source| DocumentError::Read { kind: self, file: path.display().to_string(), source })
+        files::read_text(path, files::Kind::Regular, files::CONFIGURATION).map_err(|source| DocumentError::Read {
+            kind: self,
+            file: path.display().to_string(),
+            source,
+        })
     }
 
     /// Reads `text`, and lets `check` look at the values; `file` names it in errors.

@@ -1,34 +1,40 @@
 //! Files of JSON lines that grow by a line at a time, so that an interruption costs no more than the line it fell into.
 
 use std::{
-    fs::{File, OpenOptions},
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use serde::Serialize;
 
+use crate::files::{self, OwnFile};
+
 /// Such a file, open to be added to.
 #[derive(Debug)]
-pub struct JsonLines {
-    path: PathBuf,
-    file: File,
-}
+pub struct JsonLines(OwnFile);
 
 impl JsonLines {
-    /// Opens the file, or makes it. Only its first `good` bytes stay: what an interruption left of a line goes.
+    /// Opens the file, or makes it, and gives what is in it. Nothing is changed before [`keep`](Self::keep).
     ///
     /// # Errors
-    /// Where it can't be opened or written.
-    pub fn open(path: &Path, good: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        file.set_len(good)?;
-        Ok(Self { path: path.to_owned(), file })
+    /// Where it can't be opened or read, or [may not be ours](files::open_own).
+    pub fn open(path: &Path) -> io::Result<(Self, Vec<u8>)> {
+        let mut file = files::open_own(path)?;
+        let text = file.read_all(files::RECORD)?;
+        Ok((Self(file), text))
+    }
+
+    /// Only the first `good` bytes stay: what an interruption left of a line goes.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    pub fn keep(&mut self, good: u64) -> io::Result<()> {
+        self.0.file.set_len(good)
     }
 
     /// Its path.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.0.path()
     }
 
     /// Adds a line.
@@ -39,7 +45,7 @@ impl JsonLines {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
         // In one piece: whoever interrupts leaves whole lines, or one that is told by its missing end.
-        self.file.write_all(&line).and_then(|()| self.file.flush())
+        self.0.file.write_all(&line).and_then(|()| self.0.file.flush())
     }
 }
 

@@ -54,18 +54,30 @@ pub struct Partial(JsonLines);
 
 /// Why measurements can't be kept.
 #[derive(Debug, thiserror::Error)]
-#[error("measurements can't be kept in {file}")]
-pub struct PartialError {
-    /// The file.
-    pub file: String,
-    /// What the system said.
-    #[source]
-    pub source: io::Error,
+#[non_exhaustive]
+pub enum PartialError {
+    /// The file can't be read or written.
+    #[error("measurements can't be kept in {file}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The file holds something else, which is not ours to overwrite.
+    #[error("measurements can't be kept in {file}: it holds something else; remove it, or name another file with --output")]
+    NotOurs {
+        /// The file.
+        file: String,
+    },
 }
 
 /// What a file of measurements holds that can be gone on with.
 enum Found {
     Nothing,
+    /// No measurements.
+    NotOurs,
     /// Of another kind, and why.
     Other(&'static str),
     /// So many bytes are good.
@@ -77,15 +89,18 @@ impl Partial {
     /// there is of no use.
     ///
     /// # Errors
-    /// [`PartialError`] where the file can't be read or written.
+    /// [`PartialError`] where the file can't be read or written, or is no such file.
     pub fn open(path: &Path, header: &PartialHeader) -> Result<(Self, Vec<MeasuredGraph>, Option<&'static str>), PartialError> {
-        let failed = |source| PartialError { file: path.display().to_string(), source };
-        let (graphs, good, reason) = match read(path, header).map_err(failed)? {
+        let file = || path.display().to_string();
+        let failed = |source| PartialError::Io { file: file(), source };
+        let (mut lines, text) = JsonLines::open(path).map_err(failed)?;
+        let (graphs, good, reason) = match find(&text, header) {
+            Found::NotOurs => return Err(PartialError::NotOurs { file: file() }),
             Found::Graphs(graphs, good) => (graphs, good, None),
             Found::Other(reason) => (Vec::new(), 0, Some(reason)),
             Found::Nothing => (Vec::new(), 0, None),
         };
-        let mut lines = JsonLines::open(path, good).map_err(failed)?;
+        lines.keep(good).map_err(failed)?;
         if good == 0 {
             lines.add(header).map_err(failed)?;
         }
@@ -97,7 +112,7 @@ impl Partial {
     /// # Errors
     /// [`PartialError`].
     pub fn add(&mut self, graph: &MeasuredGraph) -> Result<(), PartialError> {
-        self.0.add(graph).map_err(|source| PartialError { file: self.0.path().display().to_string(), source })
+        self.0.add(graph).map_err(|source| PartialError::Io { file: self.0.path().display().to_string(), source })
     }
 
     /// Removes the file: the calibration has been written.
@@ -109,23 +124,30 @@ impl Partial {
     }
 }
 
-fn read(path: &Path, header: &PartialHeader) -> io::Result<Found> {
-    let text = match std::fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) => return Err(error),
+fn find(text: &[u8], header: &PartialHeader) -> Found {
+    let mut lines = complete_lines(text);
+    // Of a header that was interrupted there is only its beginning.
+    let Some(first) = lines.next() else {
+        return if b"{\"format\"".starts_with(&text[..text.len().min(9)]) { Found::Nothing } else { Found::NotOurs };
     };
-    let mut lines = complete_lines(&text);
-    let Some(first) = lines.next() else { return Ok(Found::Nothing) };
-    let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Ok(Found::Other("they are of another format")) };
+    /// What every version of the format has.
+    #[derive(Deserialize)]
+    struct AnyFormat {
+        format: String,
+    }
+    match serde_json::from_slice::<AnyFormat>(first) {
+        Ok(any) if any.format.starts_with("socbfs-calibration-partial-") => {}
+        _ => return Found::NotOurs,
+    }
+    let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Found::Other("they are of another format") };
     if found != *header {
-        return Ok(Found::Other(if found.build != header.build {
+        return Found::Other(if found.build != header.build {
             "another build of socbfs made them"
         } else if found.identity != header.identity {
             "they are of other settings, another device, or another machine"
         } else {
             "they are of another training set"
-        }));
+        });
     }
     let mut good = first.len() as u64;
     let mut graphs: Vec<MeasuredGraph> = Vec::new();
@@ -134,7 +156,7 @@ fn read(path: &Path, header: &PartialHeader) -> io::Result<Found> {
         good += line.len() as u64;
         graphs.push(graph);
     }
-    Ok(Found::Graphs(graphs, good))
+    Found::Graphs(graphs, good)
 }
 
 #[cfg(test)]
@@ -185,13 +207,35 @@ mod tests {
         for (other, word) in [(header(2), "training set"), (other_build, "build"), (other_threads, "settings")] {
             let (mut partial, ..) = Partial::open(&path, &header(1)).unwrap();
             partial.add(&graph(0)).unwrap();
-            let (_, graphs, reason) = Partial::open(&path, &other).unwrap();
+            drop(partial);
+            let (again, graphs, reason) = Partial::open(&path, &other).unwrap();
+            drop(again);
             assert!(graphs.is_empty() && reason.unwrap().contains(word), "{reason:?}");
             let (partial, graphs, reason) = Partial::open(&path, &other).unwrap();
             assert_eq!((graphs.len(), reason), (0, None), "the old ones are gone");
             partial.remove();
         }
-        std::fs::write(&path, "something else\n").unwrap();
+        std::fs::write(&path, "{\"format\":\"socbfs-calibration-partial-0\",\"speed\":1}\n").unwrap();
         assert!(Partial::open(&path, &header(1)).unwrap().2.unwrap().contains("format"));
+    }
+
+    #[test]
+    fn what_is_not_ours_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p");
+        for text in ["something else\n", "something else", "{\"format\":\"mine\"}\n", "{}\n"] {
+            std::fs::write(&path, text).unwrap();
+            let error = Partial::open(&path, &header(1)).unwrap_err();
+            assert!(error.to_string().contains("something else; remove it"), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        // A link, planted.
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("p", &link).unwrap();
+        assert!(matches!(Partial::open(&link, &header(1)), Err(PartialError::Io { .. })));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+        // A header that an interruption cut is ours.
+        std::fs::write(&path, "{\"format\":\"socbfs-cal").unwrap();
+        assert_eq!(Partial::open(&path, &header(1)).unwrap().1.len(), 0);
     }
 }

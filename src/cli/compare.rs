@@ -1,10 +1,11 @@
 //! `socbfs compare`: two recorded runs.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::{error::Failure, output::print, say};
+use crate::files;
 use crate::report::{Comparison, ComparisonError, Run};
 
 const EXAMPLES: &str = "\
@@ -38,7 +39,8 @@ pub(super) struct CompareArgs {
 pub(super) fn run(arguments: &CompareArgs) -> Result<(), Failure> {
     let names = [&arguments.a, &arguments.b].map(|path| path.display().to_string());
     let load = |path: &PathBuf, name: &str| {
-        let text = fs::read_to_string(path).map_err(|error| Failure::because(&format!("can't read {name}"), &error))?;
+        let text = files::read_text(path, files::Kind::Stream, files::RECORD)
+            .map_err(|error| Failure::because(&format!("can't read {name}"), &error))?;
         Run::parse(&text, name).map_err(|error| failure(&error))
     };
     let (a, b) = (load(&arguments.a, &names[0])?, load(&arguments.b, &names[1])?);

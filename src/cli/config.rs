@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    fs,
+    io,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -18,6 +18,7 @@ use crate::{
     bench::RecordedPlans,
     board::CpuList,
     engine::Simd,
+    files,
     graph::{BuildOptions, Order},
     memory::Way,
     opencl::DeviceChoice,
@@ -139,6 +140,12 @@ impl TypedValueParser for PolicyParser {
     }
 }
 
+/// The text of a record, which the command must not write over.
+fn record(file: &Path) -> io::Result<String> {
+    files::protect(file)?;
+    files::read_text(file, files::Kind::Stream, files::RECORD)
+}
+
 impl PolicyArg {
     /// The policy; of a replay with its record.
     fn read(&self) -> Result<(Policy, Option<RecordedPlans>), Failure> {
@@ -146,7 +153,7 @@ impl PolicyArg {
             Self::Named(policy) => Ok((policy.clone(), None)),
             Self::Replay(file) => {
                 let name = file.display().to_string();
-                let text = fs::read_to_string(file).map_err(|error| {
+                let text = record(file).map_err(|error| {
                     Failure::because(&format!("can't read {name}"), &error).cure("write a record with `socbfs bench --json FILE`")
                 })?;
                 let recorded = RecordedPlans::parse(&text, &name)?;
@@ -155,7 +162,8 @@ impl PolicyArg {
             Self::Network(form, file) => {
                 let name = file.display().to_string();
                 let cure = "write weights with `socbfs train`, or leave the file away: there are weights for the CPU of ours";
-                let text = fs::read_to_string(file).map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(cure))?;
+                let text = files::read_text(file, files::Kind::Regular, files::CONFIGURATION)
+                    .map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(cure))?;
                 let network = Mlp::parse(&text).and_then(|network| Mlp::of(*form, &network.weights()));
                 let network = network.map_err(|error| Failure::because(&name, &error).cure(cure))?;
                 Ok((Policy::Mlp(network.from_origin(&name)), None))

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     fmt::Write as _,
+    io,
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::Command,
@@ -13,7 +14,7 @@ use clap::Args;
 use serde::Serialize;
 use socbfs_power::{Energy, Meter, Profile, Rail, RailEnergy, SelectError, Selection, Skipped, Source, Tree, discover};
 
-use super::{error::Failure, output::Output, progress::Progress, say};
+use super::{error::Failure, interrupt, output::Output, progress::Progress, say};
 use crate::{
     bench::{EnergyOptions, EnergyRecord, RootRecord, measure_energy},
     board::{self, Power},
@@ -197,7 +198,9 @@ Examples:
   socbfs energy --energy ina2xx:0-0040,ina2xx:0-0045 --json e.json -- ./search
 
 The command's own output is left alone: the energy is told on standard error, as
-perf stat does. Exit code: the command's.";
+perf stat does. Ctrl-C and signals are the command's; what was measured until it
+ends is told. Exit code: the command's, 128 + n where signal n ended it, 127 where
+there is no such command.";
 
 /// Measure the energy of a command
 ///
@@ -267,16 +270,27 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
     let mut code = 0;
     for _ in 0..arguments.repeat {
         let window = meter.as_ref().map(|meter| (meter, meter.begin()));
-        let status = Command::new(&arguments.command[0]).args(&arguments.command[1..]).status();
+        let passing = interrupt::passing();
+        let mut child = match Command::new(&arguments.command[0]).args(&arguments.command[1..]).spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                super::tell(
+                    &Failure::because(&format!("can't run {}", record.command[0]), &error).cure("check the spelling of the command"),
+                );
+                // As a shell has it for a command that is not there, and for one that can't be run.
+                return Err(Failure::Command(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }));
+            }
+        };
+        passing.to(child.id());
+        let status = child.wait().map_err(|error| Failure::because(&format!("can't wait for {}", record.command[0]), &error));
         let energy = window.map(|(meter, window)| meter.end(window));
-        let status = status.map_err(|error| {
-            Failure::because(&format!("can't run {}", record.command[0]), &error).cure("check the spelling of the command")
-        })?;
+        let (status, interrupted) = (status?, passing.interrupted());
+        drop(passing);
         record.runs.extend(energy);
         record.exit_codes.push(status.code());
         // As a shell has it for a command that a signal ended.
         code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        if code != 0 {
+        if code != 0 || interrupted {
             break;
         }
     }

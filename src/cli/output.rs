@@ -8,7 +8,7 @@ use std::{
 use serde::Serialize;
 
 use super::error::Failure;
-use crate::input::AtomicFile;
+use crate::files::AtomicFile;
 
 /// Prints a result on standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {

@@ -15,6 +15,7 @@ use clap::{
 use super::{error::Failure, progress::Progress};
 use crate::{
     bench::{RootSource, roots},
+    files,
     graph::{BuildOptions, EdgeList, Layout, Vertex},
     input::{self, Format, ReadOptions, generate::Generator},
 };
@@ -73,7 +74,10 @@ impl Source {
     /// Understands the argument GRAPH.
     pub(super) fn parse(text: &Path, format: Option<Format>) -> Result<Self, Failure> {
         let spec = text.to_str().and_then(|text| text.split_once(':')).filter(|(kind, _)| KINDS.contains(kind));
-        let Some((kind, parameters)) = spec else { return Ok(Self::File(text.to_owned(), format)) };
+        let Some((kind, parameters)) = spec else {
+            files::protect(text).map_err(|error| Failure::because(&format!("can't read {}", text.display()), &error))?;
+            return Ok(Self::File(text.to_owned(), format));
+        };
         if format.is_some() {
             return Err(Failure::new(format!("{} is generated: --format is for files", text.display())));
         }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fs,
     path::Path,
     thread::sleep,
     time::{Duration, Instant},
@@ -11,7 +10,7 @@ use std::{
 use serde::Serialize;
 
 use super::{Finding, Subject};
-use crate::machine::{line, list};
+use crate::machine::{line, list, text};
 
 /// Load above this share of the CPUs says that something else is running.
 const BUSY_SHARE: f64 = 0.5;
@@ -57,7 +56,7 @@ pub fn busiest(root: &Path, interval: Duration) -> Vec<Busy> {
 fn times(root: &Path) -> Vec<(u32, String, u64)> {
     list(&root.join("proc"), |name| name.bytes().all(|byte| byte.is_ascii_digit()))
         .iter()
-        .filter_map(|folder| stat(&fs::read_to_string(folder.join("stat")).ok()?))
+        .filter_map(|folder| stat(&text(&folder.join("stat"))?))
         .collect()
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{Finding, Subject};
-use crate::machine::{line, list, list_numbered, name, numbered};
+use crate::machine::{line, list, list_numbered, name, numbered, text};
 
 /// Who wants to open a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,7 +152,7 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
 
 /// The name of a group in etc/group.
 fn group_name(root: &Path, gid: u32) -> Option<String> {
-    let groups = fs::read_to_string(root.join("etc/group")).ok()?;
+    let groups = text(&root.join("etc/group"))?;
     groups.lines().find_map(|line| {
         let mut fields = line.split(':');
         let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);
@@ -171,7 +171,7 @@ fn library_folders(root: &Path) -> Vec<PathBuf> {
         folders.extend(list(&root.join(parent), |name| name.contains("-linux-")));
     }
     for file in list(&root.join("etc/ld.so.conf.d"), |name| name.ends_with(".conf")) {
-        let text = fs::read_to_string(file).unwrap_or_default();
+        let text = text(&file).unwrap_or_default();
         folders
             .extend(text.lines().map(str::trim).filter(|line| line.starts_with('/')).map(|line| root.join(line.trim_start_matches('/'))));
     }

@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command};
 
 use super::{Finding, Subject};
-use crate::machine::{line, list, list_numbered, number};
+use crate::machine::{is_live, line, list, list_numbered, number};
 
 /// Degrees below a trip point that count as near it: a search of some seconds warms a small chip by more.
 const NEAR: f64 = 5.0;
@@ -118,12 +118,16 @@ fn slows(kind: &str) -> bool {
 /// Source: Raspberry Pi documentation, `vcgencmd get_throttled`.
 fn raspberry(root: &Path) -> Option<u64> {
     let file = line(&root.join("sys/devices/platform/soc/soc:firmware/get_throttled"));
-    let text = file.or_else(|| {
-        let command = ["usr/bin/vcgencmd", "opt/vc/bin/vcgencmd"].map(|path| root.join(path)).into_iter().find(|path| path.exists())?;
-        let output = Command::new(command).arg("get_throttled").output().ok()?;
-        Some(String::from_utf8_lossy(&output.stdout).trim().strip_prefix("throttled=")?.to_owned())
-    })?;
+    // Programs are run on the live system only: below another root are the files, and the programs, of any stranger.
+    let programs = ["/usr/bin/vcgencmd", "/opt/vc/bin/vcgencmd"].map(Path::new);
+    let text = file.or_else(|| said_by(programs.into_iter().find(|path| is_live(root) && path.exists())?))?;
     u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
+}
+
+/// What `vcgencmd get_throttled` says.
+fn said_by(command: &Path) -> Option<String> {
+    let output = Command::new(command).arg("get_throttled").output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().strip_prefix("throttled=")?.to_owned())
 }
 
 fn raspberry_words(bits: u64) -> String {
@@ -205,8 +209,14 @@ mod tests {
 
     #[test]
     fn the_firmware_of_a_raspberry_pi_is_asked() {
-        let machine = Machine::new(&[("usr/bin/vcgencmd", "#!/bin/sh\n[ \"$1\" = get_throttled ] && echo throttled=0x50005\n")]);
+        let program = "#!/bin/sh\ntouch \"$0.has-run\"\n[ \"$1\" = get_throttled ] && echo throttled=0x50005\n";
+        let machine = Machine::new(&[("usr/bin/vcgencmd", program)]);
         fs::set_permissions(machine.path("usr/bin/vcgencmd"), fs::Permissions::from_mode(0o755)).unwrap();
+        // Not of a copy of a stranger's files.
+        found(&machine);
+        assert!(!machine.path("usr/bin/vcgencmd.has-run").exists());
+        assert_eq!(said_by(&machine.path("usr/bin/vcgencmd")).as_deref(), Some("0x50005"));
+        machine.file("sys/devices/platform/soc/soc:firmware/get_throttled", "50005\n");
         let findings = found(&machine);
         let finding = of(&findings, "throttling");
         assert!(finding.reason.contains("too little voltage, throttled now"), "{finding:?}");

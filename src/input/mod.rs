@@ -5,7 +5,6 @@
 //! with what has been read, never with what a header announces.
 
 mod adjacency;
-mod atomic;
 mod dimacs;
 mod edge_list;
 mod error;
@@ -30,7 +29,6 @@ mod tests;
 
 use std::path::Path;
 
-pub use atomic::{AtomicFile, remove_temporaries};
 pub use error::{InputError, Place};
 pub use format::{Compression, Format, UnknownFormat};
 pub use recognise::Recognised;

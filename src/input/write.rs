@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
-use super::atomic::AtomicFile;
 use super::lines::Note;
 use super::{Compression, Format, InputError, Progress};
+use crate::files::AtomicFile;
 use crate::graph::{EdgeList, Listing, Vertex};
 
 /// How to write.

@@ -67,7 +67,7 @@ const VERSION_1: Files = Files { limit: "memory.limit_in_bytes", usage: "memory.
 
 /// What the control groups that hold this process leave it; `None` where there is none, or none with a limit.
 fn group_bytes(root: &Path) -> Option<u64> {
-    let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+    let groups = machine::text(&root.join("proc/self/cgroup"))?;
     let mut least = None;
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':');
@@ -96,7 +96,7 @@ fn left_in(folder: &Path, files: &Files) -> Option<u64> {
     // "max" is no number: no limit. Version 1 has a number near 2^63 for it.
     let limit = number::<u64>(&folder.join(files.limit)).filter(|limit| *limit < 1 << 60)?;
     let usage = number::<u64>(&folder.join(files.usage))?;
-    let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    let stat = machine::text(&folder.join("memory.stat")).unwrap_or_default();
     let cache = stat.lines().find_map(|line| line.strip_prefix(files.cache)?.trim().parse::<u64>().ok()).unwrap_or(0);
     Some(limit.saturating_sub(usage.saturating_sub(cache)))
 }

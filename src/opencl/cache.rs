@@ -13,11 +13,13 @@
 use std::{
     env,
     fmt::Write as _,
-    fs, io,
-    io::Write as _,
+    fs::{self, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
+use nix::{libc, unistd::geteuid};
 use tempfile::NamedTempFile;
 use twox_hash::XxHash3_128;
 
@@ -25,6 +27,9 @@ use super::info::DeviceInfo;
 
 const MAGIC: &[u8; 16] = b"socbfs program 1";
 const HEADER: usize = 48;
+
+/// The largest entry that is read; those of known drivers have less than a hundredth of it.
+const MOST: u64 = 64 << 20;
 
 /// Everything that a binary depends on, hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +75,32 @@ impl Cache {
         Self::in_folder(&base.join("programs"))
     }
 
-    /// In `folder`, which is made where it is absent. `None` where it can't be.
+    /// In `folder`, which is made where it is absent. `None` where it can't be, or another user could put a program into it: what is
+    /// loaded from it runs.
     pub(super) fn in_folder(folder: &Path) -> Option<Self> {
-        match fs::create_dir_all(folder) {
-            Ok(()) => Some(Self { folder: folder.to_owned() }),
+        if let Err(error) = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
+            log::debug!("no cache of programs at {}: {error}", folder.display());
+            return None;
+        }
+        match fs::metadata(folder) {
+            Ok(metadata) if metadata.uid() != geteuid().as_raw() => {
+                log::warn!("no cache of programs at {}: it belongs to another user", folder.display());
+                return None;
+            }
+            // Made by an umask that lets a group write. What lies in it is looked at one by one.
+            Ok(metadata) if metadata.mode() & 0o022 != 0 => {
+                if let Err(error) = fs::set_permissions(folder, fs::Permissions::from_mode(0o700)) {
+                    log::warn!("no cache of programs at {}: others may write to it, and that can't be changed: {error}", folder.display());
+                    return None;
+                }
+            }
+            Ok(_) => {}
             Err(error) => {
                 log::debug!("no cache of programs at {}: {error}", folder.display());
-                None
+                return None;
             }
         }
+        Some(Self { folder: folder.to_owned() })
     }
 
     fn path(&self, key: &Key) -> PathBuf {
@@ -93,7 +115,7 @@ impl Cache {
     /// The binary, where there is one and it is whole.
     pub(super) fn load(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(key);
-        let mut bytes = match fs::read(&path) {
+        let mut bytes = match read_own(&path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
@@ -127,6 +149,22 @@ impl Cache {
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     }
+}
+
+/// Reads a file that nobody but this user can have written.
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    // Nonblocking: a pipe must not hold us before it is refused.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user may have written it"));
+    }
+    if metadata.len() > MOST {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// What is wrong with an entry.
@@ -197,6 +235,44 @@ mod tests {
         // And it is put right.
         cache.store(&key, &binary);
         assert_eq!(cache.load(&key), Some(binary));
+    }
+
+    #[test]
+    fn a_program_that_another_user_may_have_put_there_is_not_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = folder.path().join("socbfs/programs");
+        let cache = Cache::in_folder(&programs).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&programs), mode(&folder.path().join("socbfs"))), (0o700, 0o700));
+        let key = Key::new(&invented("p", "d", DeviceKind::Gpu, 4), "a", "");
+        cache.store(&key, b"binary");
+        let path = cache.path(&key);
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(cache.load(&key).as_deref(), Some(&b"binary"[..]));
+        for open in [0o620, 0o602] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(open)).unwrap();
+            assert_eq!(cache.load(&key), None, "{open:o}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(cache.load(&key).is_some());
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert_eq!(cache.load(&key), None, "a link");
+        // A folder that a group could write to is ours again.
+        fs::set_permissions(&programs, fs::Permissions::from_mode(0o775)).unwrap();
+        assert!(Cache::in_folder(&programs).is_some());
+        assert_eq!(mode(&programs), 0o700);
+        if !geteuid().is_root() {
+            println!("SKIPPED: only root can give a folder to another user");
+            return;
+        }
+        fs::remove_file(&path).unwrap();
+        fs::rename(&elsewhere, &path).unwrap();
+        std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+        assert_eq!(cache.load(&key), None, "of another user");
+        std::os::unix::fs::chown(&programs, Some(65534), None).unwrap();
+        assert!(Cache::in_folder(&programs).is_none());
     }
 
     #[test]

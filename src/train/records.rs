@@ -2,7 +2,7 @@
 //! only ever added, each at once, so that an interruption costs no more than the search it fell into.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bfs::{Direction, LevelStats},
     calibrate::{JsonLines, complete_lines},
+    files,
     graph::Vertex,
 };
 
@@ -208,16 +209,13 @@ impl RecordsFile {
     /// [`RecordsError`] where the file can't be read or written, holds something else, or was measured on another machine.
     pub fn open(path: &Path, machine: Machine) -> Result<Self, RecordsError> {
         let failed = |source| RecordsError::Io { path: path.to_owned(), source };
-        let text = match fs::read(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            read => read.map_err(failed)?,
-        };
+        let (mut lines, text) = JsonLines::open(path).map_err(failed)?;
         let (found, searches, complete) = parse(path, &text)?;
         if let Some(found) = found.as_ref().filter(|found| **found != machine) {
             let (found, here) = (found.to_string(), machine.to_string());
             return Err(RecordsError::OtherMachine { path: path.to_owned(), found, here });
         }
-        let mut lines = JsonLines::open(path, complete as u64).map_err(failed)?;
+        lines.keep(complete as u64).map_err(failed)?;
         if found.is_none() {
             lines.add(&Header { socbfs_training: SCHEMA, machine: machine.clone() }).map_err(failed)?;
         }
@@ -229,7 +227,8 @@ impl RecordsFile {
     /// # Errors
     /// [`RecordsError`] where it can't be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, RecordsError> {
-        let text = fs::read(path).map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
+        let text =
+            files::read(path, files::Kind::Stream, files::RECORD).map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
         let (machine, searches, _) = parse(path, &text)?;
         let empty = || RecordsError::Line { path: path.to_owned(), line: 1, reason: "the file is empty".to_owned() };
         Ok(Self { lines: None, machine: machine.ok_or_else(empty)?, searches })
@@ -301,6 +300,8 @@ pub fn names<'s>(searches: &[&'s SearchSample]) -> Vec<&'s str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn machine(threads: usize) -> Machine {

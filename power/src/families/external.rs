@@ -3,13 +3,17 @@
 //! they are of CLOCK_MONOTONIC instead. Other lines that begin with `#`, and a first line without numbers, are passed over.
 
 use std::{
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, BufRead, BufReader, Read},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
     time::Duration,
 };
 
-use nix::time::{ClockId, clock_gettime};
+use nix::{
+    fcntl::OFlag,
+    time::{ClockId, clock_gettime},
+};
 
 use crate::{
     channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
@@ -80,14 +84,19 @@ impl Log {
         let real = clock_gettime(ClockId::CLOCK_REALTIME)?;
         let real = i128::from(real.tv_sec()) * 1_000_000_000 + i128::from(real.tv_nsec());
         let clock = Clock::Real { ahead: real - i128::from(monotonic()) };
-        Ok(Self { file: BufReader::new(File::open(path)?), line: Vec::with_capacity(LINE as usize + 1), number: 0, clock })
+        // A pipe whose writer says nothing must not hold us.
+        let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+        Ok(Self { file: BufReader::new(file), line: Vec::with_capacity(LINE as usize + 1), number: 0, clock })
     }
 
     /// The next line that is complete.
     fn next(&mut self) -> io::Result<bool> {
         // A line that is still being written stays in the buffer.
         let room = LINE.saturating_sub(self.line.len() as u64);
-        let read = (&mut self.file).take(room).read_until(b'\n', &mut self.line)?;
+        let read = match (&mut self.file).take(room).read_until(b'\n', &mut self.line) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            read => read?,
+        };
         Ok(self.line.ends_with(b"\n") || (read as u64 == room))
     }
 

@@ -38,7 +38,7 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
         power_supply::discover(tree),
         vcgencmd::discover(tree),
         #[cfg(feature = "nvml")]
-        nvml::discover(),
+        if tree.is_live() { nvml::discover() } else { Vec::new() },
     ]
     .into_iter()
     .flatten()

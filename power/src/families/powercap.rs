@@ -11,7 +11,7 @@ use crate::{
     part::Part,
     problem::Unusable,
     source::Source,
-    tree::{Held, Tree, line, name_of, number},
+    tree::{self, Held, Tree, line, name_of, number},
 };
 
 /// How often the counter is refreshed.
@@ -108,7 +108,7 @@ fn mark_mirrors(found: &mut [Source]) {
 }
 
 fn line_of_cpuinfo(tree: &Tree, key: &str) -> Option<String> {
-    let text = std::fs::read_to_string(tree.path("proc/cpuinfo")).ok()?;
+    let text = tree::text(tree.path("proc/cpuinfo"))?;
     let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found.trim() == key)?;
     Some(value.trim().to_owned())
 }

@@ -72,8 +72,17 @@ fn rails(text: &str) -> impl Iterator<Item = (&str, Watts)> {
 pub fn discover(tree: &Tree) -> Vec<Source> {
     let command = ["usr/bin/vcgencmd", "opt/vc/bin/vcgencmd"].map(|path| tree.path(path)).into_iter().find(|path| path.exists());
     let Some(command) = command else { return Vec::new() };
+    if tree.is_live() {
+        return of_command(command);
+    }
+    // The tree may be a stranger's, and with it the program.
     let place = command.display().to_string();
-    let channel = |name: &str| Channel {
+    let reason = "a program in a copy of another machine's files is not run".to_owned();
+    vec![Source::new(vec![channel(&place, "pmic")], Err(Unusable::Protocol { place, reason }))]
+}
+
+fn channel(place: &str, name: &str) -> Channel {
+    Channel {
         family: Family::Vcgencmd,
         id: name.to_owned(),
         label: Some(name.to_owned()),
@@ -83,14 +92,19 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
         signal: Signal::Power,
         refresh: INTERVAL,
         place: format!("{place} pmic_read_adc"),
-    };
+    }
+}
+
+/// The rails that `command` tells of.
+fn of_command(command: PathBuf) -> Vec<Source> {
+    let place = command.display().to_string();
     match ask(&command) {
         Ok(text) => {
             let names: Vec<String> = rails(&text).map(|(name, _)| name.to_owned()).collect();
-            let channels = names.iter().map(|name| channel(name)).collect();
+            let channels = names.iter().map(|name| channel(&place, name)).collect();
             vec![Source::new(channels, Ok(Box::new(Rails { command, names })))]
         }
-        Err(reason) => vec![Source::new(vec![channel("pmic")], Err(Unusable::Protocol { place: place.clone(), reason }))],
+        Err(reason) => vec![Source::new(vec![channel(&place, "pmic")], Err(Unusable::Protocol { place, reason }))],
     }
 }
 
@@ -134,7 +148,7 @@ mod tests {
         let fixture = Fixture::new();
         fixture.file("adc", RECORDED);
         command(&fixture, &format!("[ \"$1\" = pmic_read_adc ] && cat {}", fixture.path("adc").display()));
-        let mut found = discover(&fixture.tree());
+        let mut found = of_command(fixture.path("usr/bin/vcgencmd"));
         assert_eq!(found[0].channels.len(), 5);
         assert_eq!((found[0].channels[2].domain, found[0].channels[3].domain), (Domain::Memory, Domain::Soc));
         let readings = sample(&mut found[0]);
@@ -148,8 +162,17 @@ mod tests {
     fn an_older_board_says_so() {
         let fixture = Fixture::new();
         command(&fixture, "echo 'error=1 error_msg=\"Command not registered\"'; exit 255");
-        let found = discover(&fixture.tree());
+        let found = of_command(fixture.path("usr/bin/vcgencmd"));
         assert!(matches!(&found[0].sensor, Err(Unusable::Protocol { reason, .. }) if reason.contains("not registered")), "{found:?}");
         assert!(discover(&Fixture::new().tree()).is_empty());
+    }
+
+    #[test]
+    fn the_program_in_a_copied_tree_is_not_run() {
+        let fixture = Fixture::new();
+        command(&fixture, &format!("touch {}", fixture.path("has-run").display()));
+        let found = discover(&fixture.tree());
+        assert!(matches!(&found[0].sensor, Err(Unusable::Protocol { reason, .. }) if reason.contains("not run")), "{found:?}");
+        assert!(!fixture.path("has-run").exists());
     }
 }

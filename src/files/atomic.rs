@@ -1,0 +1,505 @@
+//! Output that is there completely or not at all.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Seek, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use nix::unistd::geteuid;
+use tempfile::TempPath;
+
+use super::claim::Claim;
+
+/// Temporaries that have a name now.
+static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner) // a set of paths is never half-changed
+}
+
+/// Removes every temporary that an [`AtomicFile`] of this process has beside its target, and lets nobody make another. For the handler
+/// of Ctrl-C, right before it ends the process: what is being written then is lost, as if it had never been begun.
+pub fn remove_temporaries() {
+    let mut registered = temporaries();
+    for path in std::mem::take(&mut *registered) {
+        let _ = fs::remove_file(path); // gone already, or the folder is: nothing more can be done
+    }
+    // Whoever wants one from now on waits for the end.
+    std::mem::forget(registered);
+}
+
+/// A file that appears under its name, in place of what had that name before, only when it is complete: it is written to a
+/// temporary in its folder (so on the same file system), to which [`commit`](Self::commit) gives the name. Where the file system
+/// allows it, the temporary has no name before, so that a process that is killed leaves none. Dropping the `AtomicFile` removes the
+/// temporary. Not synced to the disk: a crash of the machine (not of the process) may lose it.
+///
+/// Whatever can be tried is tried by [`create`](Self::create), so that what took hours to measure is not lost at the end.
+///
+/// A target that is no regular file (a terminal, a pipe, `/dev/null`) is written to directly. A symbolic link is followed, unless
+/// another user may have put it there. A file that something is mounted on can't be replaced: [`commit`](Self::commit) copies to it.
+///
+/// The new file has the permissions of the old one (without set-user-ID, set-group-ID and sticky bits) where that belongs to
+/// this user, and those of any new file otherwise: the permissions of another user's file are that user's choice, not ours.
+///
+/// Buffered: callers may write in small pieces.
+#[derive(Debug)]
+pub struct AtomicFile {
+    // In this order: the file is closed before its path is removed (some systems insist).
+    file: BufWriter<File>,
+    place: Place,
+    target: PathBuf,
+    _claim: Option<Claim>,
+}
+
+/// Where it is written to.
+#[derive(Debug)]
+enum Place {
+    /// To the target itself.
+    Direct,
+    /// To a temporary without a name.
+    Unnamed,
+    /// To a temporary with a name.
+    Named(Temporary),
+    /// To a temporary that is copied to this file at the end.
+    Copied(File),
+}
+
+/// A temporary that is registered as long as it exists.
+#[derive(Debug)]
+struct Temporary(Option<TempPath>);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            let mut registered = temporaries();
+            registered.remove(path.to_path_buf().as_path());
+            let _ = path.close(); // as in remove_temporaries
+        }
+    }
+}
+
+impl AtomicFile {
+    /// Opens a temporary in the folder of `path`. What stands at `path` stays until [`commit`](Self::commit).
+    ///
+    /// # Errors
+    /// Where the folder does not exist or can't be written to; `path` is a directory, a symbolic link that leads nowhere or that
+    /// another user may have planted, a file that this user may not replace, or one that this process reads or writes already.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let existing = match fs::metadata(path) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        match &existing {
+            Some(metadata) if metadata.is_dir() => {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory; name a file in it"));
+            }
+            Some(metadata) if !metadata.is_file() => {
+                let file = OpenOptions::new().write(true).open(path)?;
+                return Ok(Self { file: buffered(file), place: Place::Direct, target: path.to_owned(), _claim: None });
+            }
+            _ => {}
+        }
+        refuse_link(path, existing.is_some())?;
+        let target = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+        let name = target.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
+        let folder = parent(&target);
+        let claim = Claim::output(&fs::canonicalize(folder).map_err(plain)?.join(name))?;
+        let opened = existing.as_ref().map(|metadata| open_existing(&target, metadata, folder)).transpose()?.flatten();
+        // Permissions of our own file are kept, but never those with which it would act for us in another's hands.
+        let kept = existing.as_ref().filter(|metadata| metadata.uid() == geteuid().as_raw()).map(|metadata| metadata.mode() & 0o777);
+        let (file, place) = match (opened, unnamed(folder)) {
+            (Some(opened), _) if is_mount(&target) => (tempfile::tempfile_in(folder).map_err(plain)?, Place::Copied(opened)),
+            (_, Some(file)) => (file, Place::Unnamed),
+            _ => {
+                // Registered under the lock, so that a handler of Ctrl-C sees it if it exists.
+                let mut registered = temporaries();
+                let (file, temporary) = builder(&prefix(name)).tempfile_in(folder).map_err(plain)?.into_parts();
+                registered.insert(temporary.to_path_buf());
+                (file, Place::Named(Temporary(Some(temporary))))
+            }
+        };
+        if let Some(mode) = kept {
+            let _ = file.set_permissions(fs::Permissions::from_mode(mode)); // beyond the umask; without them the file is still good
+        }
+        Ok(Self { file: buffered(file), place, target, _claim: Some(claim) })
+    }
+
+    /// Writes out what is buffered and gives the file its name.
+    ///
+    /// # Errors
+    /// Where the disk is full or the folder has changed; the temporary is removed.
+    pub fn commit(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        let file = self.file.get_mut();
+        match &mut self.place {
+            Place::Direct => Ok(()),
+            Place::Unnamed => give_name(file, &self.target),
+            Place::Named(temporary) => {
+                let Some(path) = temporary.0.take() else { return Ok(()) };
+                // Under the lock: after Ctrl-C has removed the temporaries nothing may be renamed, and what was is none of them.
+                let mut registered = temporaries();
+                registered.remove(path.to_path_buf().as_path());
+                path.persist(&self.target).map_err(|error| error.error)
+            }
+            Place::Copied(target) => {
+                file.rewind()?;
+                target.set_len(0)?;
+                io::copy(file, target).map(|_| ())
+            }
+        }
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn buffered(file: File) -> BufWriter<File> {
+    BufWriter::with_capacity(1 << 16, file)
+}
+
+/// The folder of `path`, as the system takes it.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// What the name of a temporary begins with.
+fn prefix(name: &OsStr) -> String {
+    // Names have 255 bytes at most, of which a temporary needs some for itself.
+    let name: String = name.to_string_lossy().chars().take(40).collect();
+    format!(".{name}.")
+}
+
+/// Makes temporaries that have the permissions of any new file.
+fn builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).suffix(".tmp").permissions(fs::Permissions::from_mode(0o666));
+    builder
+}
+
+/// Refuses a symbolic link at `path` that leads nowhere, and one in a folder that is everybody's (`/tmp`) if neither this user nor the
+/// owner of the folder made it. Linux may be set up to refuse the latter itself (`fs.protected_symlinks`).
+fn refuse_link(path: &Path, leads_somewhere: bool) -> io::Result<()> {
+    let Ok(link) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !link.is_symlink() {
+        return Ok(());
+    }
+    if !leads_somewhere {
+        let to = fs::read_link(path)?;
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("it is a symbolic link to {}, which does not exist", to.display())));
+    }
+    let folder = fs::metadata(parent(path))?;
+    let is_shared = folder.mode() & 0o1002 == 0o1002;
+    if is_shared && link.uid() != geteuid().as_raw() && link.uid() != folder.uid() {
+        let reason = "it is a symbolic link that another user put into a folder that is everybody's";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    Ok(())
+}
+
+/// Opens the file that is to be replaced, as proof that this user may write to it. (`None`: a program that runs, which may be replaced.)
+fn open_existing(target: &Path, metadata: &fs::Metadata, folder: &Path) -> io::Result<Option<File>> {
+    let refuse = |reason| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    if metadata.permissions().readonly() {
+        return refuse("a file of that name exists and is write-protected");
+    }
+    let user = geteuid().as_raw();
+    let folder = fs::metadata(folder)?;
+    if folder.mode() & 0o1000 != 0 && metadata.uid() != user && folder.uid() != user && user != 0 {
+        return refuse("a file of that name belongs to another user, and in this folder only its owner may replace it");
+    }
+    match OpenOptions::new().write(true).open(target) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refuse("a file of that name exists, and you may not write to it"),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file in `folder` without a name. `None` where the system or the file system knows no such files.
+fn unnamed(folder: &Path) -> Option<File> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        // Without /proc it could not be given a name.
+        Path::new("/proc/self/fd").exists().then_some(())?;
+        OpenOptions::new().read(true).write(true).custom_flags(nix::libc::O_TMPFILE).mode(0o666).open(folder).ok()
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
+/// Puts a file that has no name in the place of `target`.
+fn give_name(file: &mut File, target: &Path) -> io::Result<()> {
+    let folder = parent(target);
+    let prefix = prefix(target.file_name().unwrap_or_default());
+    // Under the lock, as in `commit`.
+    let _registered = temporaries();
+    // A link can't take the place of a file: the name is a temporary one first.
+    match builder(&prefix).make_in(folder, |path| link(file, path)) {
+        Ok(linked) => linked.into_temp_path().persist(target).map_err(|error| error.error),
+        // A file system that makes such files but does not link them. The data are safe yet.
+        Err(_) => {
+            let mut named = builder(&prefix).tempfile_in(folder).map_err(plain)?;
+            named.as_file().set_permissions(file.metadata()?.permissions())?;
+            file.rewind()?;
+            io::copy(file, named.as_file_mut())?;
+            named.persist(target).map(|_| ()).map_err(|error| error.error)
+        }
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    use nix::fcntl::AtFlags;
+    use std::os::fd::AsRawFd;
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    nix::unistd::linkat(nix::fcntl::AT_FDCWD, source.as_str(), nix::fcntl::AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)?;
+    Ok(())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn link(_: &File, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Whether something is mounted on `path`, as containers do with single files.
+fn is_mount(path: &Path) -> bool {
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    mounts.split(|&byte| byte == b'\n').any(|line| mount_point(line).is_some_and(|point| point == path.as_os_str().as_encoded_bytes()))
+}
+
+/// The mount point in a line of mountinfo: the fifth field, in which blanks and the like are octal (`\040`).
+fn mount_point(line: &[u8]) -> Option<Vec<u8>> {
+    let field = line.split(|&byte| byte == b' ').nth(4)?;
+    let mut point = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, after)) = rest.split_first() {
+        let octal = match after {
+            &[a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] if byte == b'\\' => {
+                Some((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'))
+            }
+            _ => None,
+        };
+        point.push(octal.unwrap_or(byte));
+        rest = if octal.is_some() { &after[3..] } else { after };
+    }
+    Some(point)
+}
+
+/// The error of the system without the path of the temporary, which means nothing to a user.
+fn plain(error: io::Error) -> io::Error {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        NotFound => io::Error::new(NotFound, "its folder does not exist"),
+        kind @ (NotADirectory | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull) => kind.into(),
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_when_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        fs::write(&path, "old").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        file.flush().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        // Where the file system has files without a name, a process that is killed now leaves nothing.
+        assert!(names(folder.path()).len() == if matches!(file.place, Place::Unnamed) { 1 } else { 2 });
+        file.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(folder.path()), ["a.txt"]);
+    }
+
+    /// As on a file system without files that have no name.
+    fn named(path: &Path) -> AtomicFile {
+        let mut file = AtomicFile::create(path).unwrap();
+        let mut registered = temporaries();
+        let (temporary, place) = builder(".x.").tempfile_in(parent(path)).unwrap().into_parts();
+        registered.insert(place.to_path_buf());
+        file.file = buffered(temporary);
+        file.place = Place::Named(Temporary(Some(place)));
+        file
+    }
+
+    #[test]
+    fn temporaries_with_a_name_do_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        let mut file = named(&path);
+        file.write_all(b"half").unwrap();
+        assert_eq!(names(folder.path()).len(), 1);
+        drop(file);
+        assert!(names(folder.path()).is_empty() && !temporaries().iter().any(|name| name.starts_with(folder.path())));
+        let mut file = named(&path);
+        file.write_all(b"whole").unwrap();
+        file.commit().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"whole".to_vec(), vec!["a.txt".to_owned()]));
+    }
+
+    #[test]
+    fn what_can_not_be_linked_is_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        // One that has been unlinked can't be linked again.
+        let mut file = tempfile::tempfile_in(folder.path()).unwrap();
+        let named = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(folder.path().join("gone")).unwrap();
+        fs::remove_file(folder.path().join("gone")).unwrap();
+        for file in [&mut file, &mut { named }] {
+            file.write_all(b"content").unwrap();
+            give_name(file, &folder.path().join("a")).unwrap();
+            assert_eq!((fs::read(folder.path().join("a")).unwrap(), names(folder.path())), (b"content".to_vec(), vec!["a".to_owned()]));
+        }
+    }
+
+    #[test]
+    fn what_another_user_chose_is_not_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        let fresh = folder.path().join("fresh");
+        fs::write(&fresh, "").unwrap();
+        // Ours: permissions stay, but no bits with which it would act for us.
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o6751)).unwrap();
+        AtomicFile::create(&path).unwrap().commit().unwrap();
+        assert_eq!(mode(&path), 0o751);
+        if !geteuid().is_root() {
+            println!("SKIPPED: only root can give a file to another user");
+            return;
+        }
+        for theirs in [0o4777, 0o666] {
+            std::os::unix::fs::chown(&path, Some(65534), Some(65534)).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(theirs)).unwrap();
+            let mut file = AtomicFile::create(&path).unwrap();
+            file.write_all(b"of root").unwrap();
+            file.commit().unwrap();
+            assert_eq!((mode(&path), fs::metadata(&path).unwrap().uid()), (mode(&fresh), 0), "was {theirs:o}");
+        }
+        // A link that another user planted in a folder that is everybody's.
+        let shared = folder.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        std::os::unix::fs::symlink(&fresh, shared.join("link")).unwrap();
+        assert!(AtomicFile::create(&shared.join("link")).is_ok());
+        std::os::unix::fs::lchown(shared.join("link"), Some(65534), Some(65534)).unwrap();
+        assert_eq!(AtomicFile::create(&shared.join("link")).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        assert_eq!(AtomicFile::create(&link).unwrap_err().to_string(), "it is a symbolic link to nowhere, which does not exist");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_file_is_input_or_one_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a"), folder.path().join("other"));
+        let first = AtomicFile::create(&path).unwrap();
+        let same = folder.path().join("../").join(folder.path().file_name().unwrap()).join("a");
+        assert!(AtomicFile::create(&same).unwrap_err().to_string().contains("another output"));
+        drop(first);
+        AtomicFile::create(&same).unwrap().commit().unwrap();
+        crate::files::protect(&path).unwrap();
+        assert!(AtomicFile::create(&path).unwrap_err().to_string().contains("read as well"));
+        fs::write(&other, "").unwrap();
+        let output = AtomicFile::create(&other).unwrap();
+        assert!(crate::files::protect(&other).unwrap_err().to_string().contains("written as well"));
+        drop(output);
+        crate::files::protect(&other).unwrap();
+    }
+
+    #[test]
+    fn mount_points_are_known() {
+        let line = br"36 35 98:0 /mnt1 /a\040b\134 rw,noatime master:1 - ext3 /dev/root rw";
+        assert_eq!(mount_point(line).unwrap(), br"/a b\");
+        assert_eq!(mount_point(b"36 35"), None);
+        assert!(is_mount(Path::new("/proc")) && !is_mount(Path::new("/proc/self")));
+    }
+
+    #[test]
+    fn a_file_that_is_dropped_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = AtomicFile::create(&folder.path().join("a.txt")).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn permissions_are_those_of_a_new_file_or_of_the_old_one() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (plain, atomic, link) = (folder.path().join("plain"), folder.path().join("atomic"), folder.path().join("link"));
+        fs::write(&plain, "").unwrap();
+        AtomicFile::create(&atomic).unwrap().commit().unwrap();
+        assert_eq!(mode(&atomic), mode(&plain));
+        fs::set_permissions(&atomic, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("atomic", &link).unwrap();
+        let mut file = AtomicFile::create(&link).unwrap();
+        file.write_all(b"through the link").unwrap();
+        file.commit().unwrap();
+        assert_eq!(mode(&atomic), 0o640);
+        assert_eq!(fs::read(&atomic).unwrap(), b"through the link");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        fs::set_permissions(&atomic, fs::Permissions::from_mode(0o440)).unwrap();
+        assert_eq!(AtomicFile::create(&atomic).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn folders_and_missing_folders_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(AtomicFile::create(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        let error = AtomicFile::create(&folder.path().join("missing/a.txt")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert_eq!(error.to_string(), "its folder does not exist");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_are_written_to_directly_and_a_full_disk_is_told() {
+        let mut file = AtomicFile::create(Path::new("/dev/null")).unwrap();
+        file.write_all(b"x").unwrap();
+        file.commit().unwrap();
+        let mut file = AtomicFile::create(Path::new("/dev/full")).unwrap();
+        file.write_all(b"x").unwrap();
+        assert_eq!(file.commit().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}

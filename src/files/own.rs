@@ -1,0 +1,127 @@
+//! Files that grow over several runs, and may lie where others can put something in their place.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Seek},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use nix::{libc, unistd::geteuid};
+
+use super::{claim::Claim, whole::read_open};
+
+/// A file that only this user can have made.
+#[derive(Debug)]
+pub struct OwnFile {
+    /// Open to be read and to be appended to.
+    pub file: File,
+    path: PathBuf,
+    _claim: Claim,
+}
+
+impl OwnFile {
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is in it.
+    ///
+    /// # Errors
+    /// Where it can't be read, or has more than `most` bytes.
+    pub fn read_all(&mut self, most: u64) -> io::Result<Vec<u8>> {
+        let size = self.file.metadata()?.len();
+        self.file.rewind()?;
+        read_open(&mut self.file, size, most)
+    }
+}
+
+/// Opens `path` to read it and to append to it; makes it where it is absent. Neither follows a symbolic link nor takes a file of another
+/// user, or one with a second name: what is behind them would be overwritten.
+///
+/// # Errors
+/// Where that is so, where `path` is no regular file, or where it can't be opened or made.
+pub fn open_own(path: &Path) -> io::Result<OwnFile> {
+    let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason.to_owned()));
+    let options = || {
+        let mut options = OpenOptions::new();
+        // Nonblocking: a pipe must not hold us before it is refused.
+        options.read(true).append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).mode(0o666);
+        options
+    };
+    let file = match options().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match options().open(path) {
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return refuse("it is a symbolic link: name the file itself"),
+            opened => opened?,
+        },
+        created => created?,
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return refuse("it is no regular file");
+    }
+    if metadata.uid() != geteuid().as_raw() {
+        return refuse("it belongs to another user");
+    }
+    if metadata.nlink() > 1 {
+        return refuse("it has a second name (a hard link)");
+    }
+    let claim = Claim::output(&fs::canonicalize(path)?)?;
+    Ok(OwnFile { file, path: path.to_owned(), _claim: claim })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_opened_that_another_may_have_planted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("precious"), "precious").unwrap();
+        std::os::unix::fs::symlink("precious", path("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path("dangling")).unwrap();
+        fs::hard_link(path("precious"), path("hard")).unwrap();
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for (name, reason) in
+            [("link", "symbolic link"), ("dangling", "symbolic link"), ("hard", "second name"), ("pipe", "regular"), ("", "")]
+        {
+            let error = open_own(&path(name)).unwrap_err().to_string();
+            assert!(error.contains(reason), "{name}: {error}");
+        }
+        assert!(!path("nowhere").exists());
+        assert_eq!(fs::read(path("precious")).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn one_of_ours_is_read_and_appended_to_by_one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records");
+        open_own(&path).unwrap().file.write_all(b"one").unwrap();
+        let mut again = open_own(&path).unwrap();
+        assert_eq!(again.read_all(3).unwrap(), b"one");
+        assert_eq!(again.read_all(2).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        again.file.write_all(b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"onetwo");
+        assert!(open_own(&path).unwrap_err().to_string().contains("same file"));
+        assert!(super::super::AtomicFile::create(&path).unwrap_err().to_string().contains("same file"));
+    }
+
+    /// Only root can make a file of another user.
+    #[test]
+    fn the_file_of_another_user_is_refused() {
+        if !geteuid().is_root() {
+            println!("SKIPPED: only root can give a file to another user");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("foreign");
+        fs::write(&path, "theirs").unwrap();
+        std::os::unix::fs::chown(&path, Some(65534), Some(65534)).unwrap();
+        assert!(open_own(&path).unwrap_err().to_string().contains("another user"));
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+    }
+}

@@ -1,0 +1,130 @@
+//! Files that are read whole: never more of them than such a file can sensibly hold, and only what is a file.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Read},
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    path::Path,
+};
+
+/// The largest configuration that is read (board files, calibrations, weights), in bytes.
+pub const CONFIGURATION: u64 = 16 << 20;
+
+/// The largest record of a run, or file of training records, that is read, in bytes. A record of 64 roots of a road network has 100 MB.
+pub const RECORD: u64 = 1 << 30;
+
+/// What may be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Regular files only.
+    Regular,
+    /// Regular files, and pipes such as a shell's `<(...)`.
+    Stream,
+}
+
+/// Reads all of a file.
+///
+/// # Errors
+/// Where it can't be read, is of another kind, has more than `most` bytes, or is not to be held in memory.
+pub fn read(path: &Path, kind: Kind, most: u64) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    if kind == Kind::Regular {
+        // A pipe that nobody writes to must not hold us before it is refused.
+        options.custom_flags(nix::libc::O_NONBLOCK);
+    }
+    let mut file = options.open(path)?;
+    let metadata = file.metadata()?;
+    let of = metadata.file_type();
+    if of.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file"));
+    }
+    if !of.is_file() && (kind == Kind::Regular || !(of.is_fifo() || of.is_socket())) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a device or a pipe, not a file"));
+    }
+    read_open(&mut file, metadata.len(), most)
+}
+
+/// As [`read`], of UTF-8.
+///
+/// # Errors
+/// As [`read`], and where it is no UTF-8.
+pub fn read_text(path: &Path, kind: Kind, most: u64) -> io::Result<String> {
+    String::from_utf8(read(path, kind, most)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
+}
+
+/// Reads what is left of a file that is open; `expected` bytes, as far as is known.
+pub(super) fn read_open(file: &mut impl Read, expected: u64, most: u64) -> io::Result<Vec<u8>> {
+    let too_large = || {
+        let reason = format!("it has more than {most} bytes, the most that is read of such a file");
+        io::Error::new(io::ErrorKind::FileTooLarge, reason)
+    };
+    if expected > most {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    let mut part = [0; 32 << 10];
+    loop {
+        let count = match file.read(&mut part) {
+            Ok(0) => return Ok(bytes),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        if bytes.len() as u64 + count as u64 > most {
+            return Err(too_large());
+        }
+        if bytes.capacity() == 0 {
+            // The size is no promise, but mostly true.
+            bytes.try_reserve_exact(expected as usize + count).map_err(|_| no_memory(expected))?;
+        }
+        bytes.try_reserve(count).map_err(|_| no_memory(2 * bytes.len() as u64))?;
+        bytes.extend_from_slice(&part[..count]);
+    }
+}
+
+fn no_memory(bytes: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for its {bytes} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_files_are_read_and_only_so_much_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "0123456789").unwrap();
+        assert_eq!(read(&path, Kind::Regular, 10).unwrap(), b"0123456789");
+        assert_eq!(read(&path, Kind::Regular, 9).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read(folder.path(), Kind::Regular, 9).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        for kind in [Kind::Regular, Kind::Stream] {
+            assert!(read(Path::new("/dev/zero"), kind, CONFIGURATION).unwrap_err().to_string().contains("device"));
+        }
+        // One of the kernel's, whose size is said to be 0.
+        assert!(read_text(Path::new("/proc/self/status"), Kind::Regular, CONFIGURATION).unwrap().starts_with("Name:"));
+        fs::write(&path, b"\xff").unwrap();
+        assert_eq!(read_text(&path, Kind::Regular, 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_pipe_is_read_where_it_may_be_and_holds_nobody_where_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        // Nobody writes to it: this would hang.
+        assert!(read(&path, Kind::Regular, 9).unwrap_err().to_string().contains("pipe"));
+        let writer = {
+            let path = path.clone();
+            std::thread::spawn(move || fs::write(path, "text"))
+        };
+        assert_eq!(read_text(&path, Kind::Stream, 9).unwrap(), "text");
+        writer.join().unwrap().unwrap();
+        // Its size is not known before it is read.
+        let writer = std::thread::spawn(move || fs::write(path, [b'x'; 100]));
+        assert_eq!(read(&folder.path().join("pipe"), Kind::Stream, 9).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        let _ = writer.join().unwrap();
+    }
+}
