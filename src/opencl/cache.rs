@@ -9,24 +9,38 @@
 //! bytes 32..48   XXH3-128 of the binary, little-endian
 //! bytes 48..     the binary
 //! ```
+//!
+//! Entries of drivers that were replaced and of settings that are not used any more would pile up, so the folder is bounded: whenever one
+//! is added, those that were not loaded for [`MOST_DAYS`] go, and then those that were loaded longest ago until [`MOST_BYTES`] are left.
+//! Only files that are entries by name and by their first bytes are touched. Another process that loads an entry at that moment has it
+//! open or builds its program again.
 
 use std::{
+    cmp::Reverse,
     env,
     fmt::Write as _,
-    fs::{self, OpenOptions},
+    fs::{self, File},
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use nix::{libc, unistd::geteuid};
-use tempfile::NamedTempFile;
 use twox_hash::XxHash3_128;
 
 use super::info::DeviceInfo;
 
 const MAGIC: &[u8; 16] = b"socbfs program 1";
 const HEADER: usize = 48;
+/// What the entries of a folder may take together: some hundred programs.
+const MOST_BYTES: u64 = 64 << 20;
+/// How long an entry stays that nobody loads.
+const MOST_DAYS: u64 = 180;
+/// What the names of files begin with that are being written.
+const BEING_WRITTEN: &str = ".program-";
+/// From then on such a file is what a process left behind that was killed.
+const MOST_TO_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The largest entry that is read; those of known drivers have less than a hundredth of it.
 const MOST: u64 = 64 << 20;
@@ -128,6 +142,8 @@ impl Cache {
             log::debug!("the cached program {} is {damage}, so it is built again", path.display());
             return None;
         }
+        // The time of its last use. In a folder that can't be written it stays as it is, and so does the entry.
+        let _ = open_own(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Some(bytes.split_off(HEADER))
     }
 
@@ -135,14 +151,17 @@ impl Cache {
     pub(super) fn store(&self, key: &Key, binary: &[u8]) {
         let path = self.path(key);
         match self.write(&path, key, binary) {
-            Ok(()) => log::debug!("program kept at {}", path.display()),
+            Ok(()) => {
+                log::debug!("program kept at {}", path.display());
+                self.prune(&path, MOST_BYTES, SystemTime::now());
+            }
             Err(error) => log::debug!("can't keep a program at {}: {error}", path.display()),
         }
     }
 
     fn write(&self, path: &Path, key: &Key, binary: &[u8]) -> io::Result<()> {
         // Beside the target and then renamed: another process sees the old entry or the new one, never a part.
-        let mut file = NamedTempFile::new_in(&self.folder)?;
+        let mut file = tempfile::Builder::new().prefix(BEING_WRITTEN).tempfile_in(&self.folder)?;
         for part in [MAGIC.as_slice(), &key.0, &hash(binary), binary] {
             file.write_all(part)?;
         }
@@ -151,20 +170,79 @@ impl Cache {
     }
 }
 
-/// Reads a file that nobody but this user can have written.
-fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+/// Opens a file that no other user can have written.
+fn open_own(path: &Path) -> io::Result<File> {
     // Nonblocking: a pipe must not hold us before it is refused.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user may have written it"));
     }
-    if metadata.len() > MOST {
+    Ok(file)
+}
+
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open_own(path)?;
+    if file.metadata()?.len() > MOST {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     let mut bytes = Vec::new();
     file.take(MOST).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// An entry on disk, or what is left of one.
+struct Entry {
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+}
+
+impl Cache {
+    /// Deletes what is too old or too much. `new` stays.
+    fn prune(&self, new: &Path, most_bytes: u64, now: SystemTime) {
+        let old = |entry: &Entry, most: Duration| now.duration_since(entry.used).is_ok_and(|age| age > most);
+        let delete = |entry: &Entry| match fs::remove_file(&entry.path) {
+            Ok(()) => log::debug!("cached program {} deleted: not used lately", entry.path.display()),
+            Err(error) => log::debug!("can't delete the cached program {}: {error}", entry.path.display()),
+        };
+        let mut entries = Vec::new();
+        for file in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let (name, path) = (file.file_name(), file.path());
+            let Some(name) = name.to_str() else { continue };
+            let Ok(about) = file.metadata().and_then(|about| Ok((about.is_file(), about.len(), about.modified()?))) else { continue };
+            let (true, bytes, used) = about else { continue };
+            let entry = Entry { path, bytes, used };
+            if name.starts_with(BEING_WRITTEN) {
+                if old(&entry, MOST_TO_WRITE) {
+                    delete(&entry);
+                }
+            } else if entry.path != new && is_name(name) && is_ours(&entry.path) {
+                entries.push(entry);
+            }
+        }
+        // What was used last comes first.
+        entries.sort_by_key(|entry| Reverse(entry.used));
+        let mut kept = fs::metadata(new).map_or(0, |about| about.len());
+        for entry in entries {
+            kept += entry.bytes;
+            if kept > most_bytes || old(&entry, Duration::from_secs(MOST_DAYS * 24 * 60 * 60)) {
+                delete(&entry);
+                kept -= entry.bytes;
+            }
+        }
+    }
+}
+
+/// Whether a file is named as entries are.
+fn is_name(name: &str) -> bool {
+    name.len() == 32 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether a file is this user's and begins as entries do.
+fn is_ours(path: &Path) -> bool {
+    let mut start = [0; MAGIC.len()];
+    open_own(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *MAGIC
 }
 
 /// What is wrong with an entry.
@@ -273,6 +351,50 @@ mod tests {
         assert_eq!(cache.load(&key), None, "of another user");
         std::os::unix::fs::chown(&programs, Some(65534), None).unwrap();
         assert!(Cache::in_folder(&programs).is_none());
+    }
+
+    #[test]
+    fn what_was_not_used_lately_is_deleted_and_nothing_that_is_not_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache { folder: folder.path().to_owned() };
+        let device = invented("p", "d", DeviceKind::Gpu, 4);
+        let keys: Vec<Key> = (0..6).map(|i| Key::new(&device, &i.to_string(), "")).collect();
+        let now = SystemTime::now();
+        let day = Duration::from_secs(24 * 60 * 60);
+        let used = |path: &Path, days: u32| File::options().append(true).open(path).unwrap().set_modified(now - day * days).unwrap();
+        // The first was used last.
+        for (days, key) in (1..).zip(&keys) {
+            cache.store(key, &[7; 1000]);
+            used(&cache.path(key), days);
+        }
+        let foreign = |name: &str, text: &[u8]| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            used(&path, 1000);
+            path
+        };
+        let others = [
+            foreign("README", MAGIC),
+            foreign("0123456789abcdef0123456789abcdef", b"something else of that name"),
+            foreign("0123456789ABCDEF0123456789ABCDEF", MAGIC),
+            foreign(".program-new", b"half"),
+        ];
+        let killed = foreign(".program-old", b"half");
+        used(&others[3], 0);
+        fs::create_dir(folder.path().join("fedcba9876543210fedcba9876543210")).unwrap();
+        let left = || keys.iter().map(|key| cache.path(key).exists()).collect::<Vec<_>>();
+
+        // Loading is using.
+        assert!(cache.load(&keys[5]).is_some());
+        cache.prune(&cache.path(&keys[4]), 3 * 1048 + 500, SystemTime::now());
+        assert_eq!(left(), [true, false, false, false, true, true], "the new one, and two that were used last");
+        assert!(!killed.exists() && others.iter().all(|path| path.exists()));
+        // Storing prunes by age.
+        used(&cache.path(&keys[0]), MOST_DAYS as u32 + 1);
+        used(&cache.path(&keys[5]), MOST_DAYS as u32 - 1);
+        cache.store(&keys[1], b"binary");
+        assert_eq!(left(), [false, true, false, false, true, true]);
+        assert!(others.iter().all(|path| path.exists()));
     }
 
     #[test]
