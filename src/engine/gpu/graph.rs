@@ -34,7 +34,12 @@ impl EdgeParts {
                 device: device.to_owned(),
             });
         }
-        // Parts that begin at a page can be read where the host has them.
+        // The kernels are compiled for the size of a part. As large as the device takes them, it is the same for all graphs, and they are
+        // compiled once. Parts that begin at a page can be read where the host has them.
+        let largest = most / 1024 * 1024;
+        if parts > 1 && at_least <= 1 && largest > 0 && arcs.div_ceil(largest) <= MOST_PARTS {
+            return Ok(Self { parts: arcs.div_ceil(largest), edges_per_part: largest });
+        }
         let edges = arcs.div_ceil(parts).max(1);
         let paged = edges.next_multiple_of(1024);
         let edges_per_part = if paged <= most && arcs.div_ceil(paged) == parts { paged } else { edges };
@@ -179,5 +184,9 @@ mod tests {
             assert!(split.parts * split.edges_per_part >= arcs && split.edges_per_part as u64 * 4 <= bytes.max(4), "{split:?}");
         }
         assert!(EdgeParts::new(1 << 20, 4096, 1, "a device").is_err());
+        // Graphs of all sizes find the kernels compiled that another left.
+        for arcs in [300_000, 500_001, 1 << 20, 3_900_000] {
+            assert_eq!(split(arcs, 1_000_000, 1).edges_per_part, 249_856, "{arcs} arcs");
+        }
     }
 }
