@@ -1,7 +1,7 @@
 //! The OpenCL room on every implementation that is installed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
-use std::{fs, sync::Arc};
+use std::{fs, sync::Arc, time::Instant};
 
 use socbfs::{
     calibrate::measure_quickly,
@@ -290,6 +290,47 @@ fn limits_are_kept_even_where_the_driver_would_not() {
         assert!(matches!(error, OpenClError::LocalMemory { bytes: 8_000.., limit: 4_096, .. }), "{name}: {error}");
         assert_eq!(buffer.read(15..17, &mut [0; 2]).unwrap_err().code, OUT_OF_RANGE);
         assert_eq!(buffer.write(0..3, &[0; 2]).unwrap_err().code, OUT_OF_RANGE);
+    });
+}
+
+#[test]
+fn a_device_keeps_the_times_of_its_kernels() {
+    on_each("a_device_keeps_the_times_of_its_kernels", Limits::default(), |name, untimed| {
+        let device = &Device::open_timed(untimed.info(), Limits::default()).unwrap();
+        assert!(device.is_timed() && !untimed.is_timed());
+        let times = |device: &Device| {
+            let mut all = Vec::new();
+            device.times(|time| all.push(time)).unwrap();
+            all
+        };
+        for (device, wanted) in [(device, 3), (untimed, 0)] {
+            let count = 100_000u32;
+            let values = Buffer::from_host(device, &vec![1; count as usize], "a test").unwrap();
+            let add_kernel = kernel(device, "add");
+            let begin = Instant::now();
+            for number in 0..3 {
+                add(&add_kernel, &values, count, number);
+            }
+            device.finish().unwrap();
+            let wall = begin.elapsed().as_nanos() as u64;
+            let all = times(device);
+            assert_eq!(all.len(), wanted, "{name}");
+            assert!(all.iter().all(|time| time.start_ns <= time.end_ns), "{name}: {all:?}");
+            // The clock of Mesa's software device stands still.
+            if name == "PoCL" {
+                // One after the other, none of no length, and together no longer than it took.
+                assert!(all.iter().all(|time| time.start_ns < time.end_ns), "{name}: {all:?}");
+                assert!(all.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns), "{name}: {all:?}");
+                assert!(all.iter().map(|time| time.end_ns - time.start_ns).sum::<u64>() <= wall, "{name}: {all:?} in {wall} ns");
+            }
+            assert!(times(device).is_empty(), "{name}: each is told once");
+        }
+        // More launches than there is room for: the first are kept.
+        let values = Buffer::from_host(device, &[1], "a test").unwrap();
+        let add_kernel = kernel(device, "add");
+        (0..1100).for_each(|_| add(&add_kernel, &values, 1, 1));
+        device.finish().unwrap();
+        assert_eq!(times(device).len(), 1024, "{name}");
     });
 }
 

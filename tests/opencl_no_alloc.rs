@@ -131,6 +131,8 @@ fn search(name: &str, device: &Arc<Device>) {
 // Without the test harness, whose own allocations would be counted.
 fn main() {
     on_each("opencl_no_alloc", Limits::default(), |name, device| {
+        // With times, which are more work: events are kept and asked.
+        let device = &Device::open_timed(device.info(), Limits::default()).unwrap();
         let kernel = device.program(SOURCE, "-cl-std=CL1.2").unwrap().kernel("add").unwrap();
         let buffer = Buffer::from_host(device, &[1u32; 1000], "a test").unwrap();
         let shared = [7u32; 1024];
@@ -162,6 +164,9 @@ fn main() {
                     kernel.launch(2, 8).unwrap();
                     device.flush().unwrap();
                     device.finish().unwrap();
+                    let mut launches = 0;
+                    device.times(|_| launches += 1).unwrap();
+                    assert!(launches > 0);
                     buffer.read(0..1000, &mut back).unwrap();
                     assert_eq!(back[999], 2);
                     buffer.fill(5).unwrap();

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{OutOfMemory, Plain, Slab};
 use crate::opencl::{
-    Argument, Device, DeviceError, DeviceInfo, HOST_OWNS_ARGUMENT, Hold, Mapped, Memory, MemoryKind, OUT_OF_RANGE, OpenClError, PAGE, Pages,
+    Access, Argument, Device, DeviceError, DeviceInfo, HOST_OWNS_ARGUMENT, Hold, Mapped, Memory, MemoryKind, OUT_OF_RANGE, OpenClError,
+    PAGE, Pages,
 };
 
 /// Where a shared array lies.
@@ -192,9 +193,9 @@ impl<T: Plain> SharedSlice<T> {
     fn begin(&mut self) -> Result<(), DeviceError> {
         let start = match &mut self.backing {
             Backing::Mapped { memory, mapped } => {
-                let place = memory.map(true)?;
-                *mapped = Some(place);
-                place.cast()
+                // Pages of the host are zero already; any other memory is about to be.
+                let access = if self.way == Some(Way::UseHostPtr) { Access::Write } else { Access::Overwrite };
+                map(memory, mapped, access)?
             }
             Backing::Fine { start, .. } => *start,
             Backing::Host(slab) | Backing::Copy { slab, .. } => of_slab(slab),
@@ -267,7 +268,7 @@ impl<T: Plain> SharedSlice<T> {
                 // What was mapped for reading only is mapped anew.
                 (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
                 unmap(memory, mapped)?;
-                map(memory, mapped, true)?
+                map(memory, mapped, Access::Write)?
             }
             Backing::Fine { memory, start } => {
                 memory.device().finish()?;
@@ -299,7 +300,7 @@ impl<T: Plain> SharedSlice<T> {
             Backing::Mapped { memory, mapped } => {
                 (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
                 unmap(memory, mapped)?;
-                map(memory, mapped, false)?
+                map(memory, mapped, Access::Read)?
             }
             Backing::Fine { memory, start } => {
                 if before == Owner::Device {
@@ -393,8 +394,8 @@ fn of_slab<T: Plain>(slab: &mut Slab<T>) -> NonNull<T> {
     NonNull::from(&mut **slab).cast()
 }
 
-fn map<T>(memory: &Memory, mapped: &mut Option<Mapped>, writing: bool) -> Result<NonNull<T>, DeviceError> {
-    let place = memory.map(writing)?;
+fn map<T>(memory: &Memory, mapped: &mut Option<Mapped>, access: Access) -> Result<NonNull<T>, DeviceError> {
+    let place = memory.map(0..memory.bytes(), access, true)?;
     *mapped = Some(place);
     Ok(place.cast())
 }

@@ -12,24 +12,23 @@ use std::{
     },
 };
 
-use cl3::{
-    command_queue::{create_command_queue, finish, flush, release_command_queue},
-    context::{CL_CONTEXT_PLATFORM, create_context, release_context},
-    event::release_event,
-    program::release_program,
+use opencl3::{
+    command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue},
+    context::{Context, context::CL_CONTEXT_PLATFORM},
+    event::Event,
+    types::cl_device_id,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
     cache::Cache,
     error::{Called, DeviceError, OpenClError},
+    held::Held,
     info::DeviceInfo,
     kept,
     kernel::Kernel,
     program::Program,
 };
-
-type Handle = *mut std::ffi::c_void;
 
 /// What a board's profile (or a test) restricts a device to. The smaller of the limit and the device's own word counts, and we enforce it:
 /// not every driver refuses what is too large for it.
@@ -70,22 +69,31 @@ pub struct Device {
     /// Calls that failed, and how many of them had failed when everything launched was last known to have ended.
     failures: AtomicU64,
     settled: AtomicU64,
-    context: Handle,
-    queue: Handle,
-    /// Programs built so far, by source and options: handles only, for a [`Program`] holds the device.
+    /// Programs built so far, by source and options.
     built: Mutex<Vec<Built>>,
+    queue: Held<CommandQueue>,
+    context: Held<Context>,
+    /// Events of launches whose times were not asked for yet, never more than it has room for; `None` where no times are kept.
+    launches: Option<Mutex<Vec<Held<Event>>>>,
 }
+
+/// When the device ran a kernel, by its own clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchTime {
+    /// When it began, in nanoseconds of the device's clock.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+/// Launches whose times are kept, at most: those of a search of many levels that nobody asks for in between.
+const LAUNCHES_TIMED: usize = 1024;
 
 struct Built {
     source: String,
     options: String,
-    handle: Handle,
+    program: Arc<Held<opencl3::program::Program>>,
 }
-
-// SAFETY: contexts and queues of OpenCL may be used by any thread, and by several at a time (OpenCL 1.2, appendix A.2).
-unsafe impl Send for Device {}
-// SAFETY: as above.
-unsafe impl Sync for Device {}
 
 impl Device {
     /// Opens the device.
@@ -93,34 +101,42 @@ impl Device {
     /// # Errors
     /// [`OpenClError::Unusable`] where `info` says so, [`OpenClError::Call`] where the driver refuses.
     pub fn open(info: &DeviceInfo, limits: Limits) -> Result<Arc<Self>, OpenClError> {
+        Self::open_with(info, limits, false)
+    }
+
+    /// Opens the device with a queue that keeps the times of kernels ([`times`](Self::times)), which costs some drivers a little at each
+    /// launch.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_timed(info: &DeviceInfo, limits: Limits) -> Result<Arc<Self>, OpenClError> {
+        Self::open_with(info, limits, true)
+    }
+
+    fn open_with(info: &DeviceInfo, limits: Limits, timed: bool) -> Result<Arc<Self>, OpenClError> {
         if let Some(reason) = &info.unusable {
             return Err(OpenClError::Unusable { device: info.name.clone(), reason: reason.clone() });
         }
-        let id = info.device_id as Handle;
+        let say = |error: DeviceError| error.on(&info.name);
+        let id = info.device_id as cl_device_id;
         let properties = [CL_CONTEXT_PLATFORM, info.platform_id as isize, 0];
-        let context = create_context(&[id], properties.as_ptr(), None, std::ptr::null_mut())
-            .called("clCreateContext")
-            .map_err(|error| error.on(&info.name))?;
-        // SAFETY: context and device are valid and belong together. 0: in order, without profiling.
-        let queue = match unsafe { create_command_queue(context, id, 0) }.called("clCreateCommandQueue") {
-            Ok(queue) => queue,
-            Err(error) => {
-                // SAFETY: made above, and nothing refers to it.
-                let _ = unsafe { release_context(context) };
-                return Err(error.on(&info.name));
-            }
-        };
-        let (budget, limits) = (limits.global_bytes, limits.within(info));
+        let context =
+            Context::from_devices(&[id], &properties, None, std::ptr::null_mut()).called("clCreateContext").map(Held::new).map_err(say)?;
+        // In order.
+        let properties = if timed { CL_QUEUE_PROFILING_ENABLE } else { 0 };
+        // SAFETY: context and device are valid and belong together.
+        let queue = unsafe { CommandQueue::create(&context, id, properties) }.called("clCreateCommandQueue").map(Held::new).map_err(say)?;
         Ok(Arc::new(Self {
             info: info.clone(),
-            limits,
-            budget,
+            limits: limits.within(info),
+            budget: limits.global_bytes,
             used: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             settled: AtomicU64::new(0),
-            context,
             queue,
+            context,
             built: Mutex::default(),
+            launches: timed.then(|| Mutex::new(Vec::with_capacity(LAUNCHES_TIMED))),
         }))
     }
 
@@ -165,7 +181,7 @@ impl Device {
     /// What went wrong meanwhile: a device that was lost shows itself here.
     pub fn finish(&self) -> Result<(), DeviceError> {
         let failures = self.failures.load(SeqCst);
-        self.noted(finish(self.queue).called("clFinish"))?;
+        self.noted(self.queue.finish().called("clFinish"))?;
         // The queue is in order: whatever was enqueued before a call that had failed by then has ended too.
         self.settled.fetch_max(failures, SeqCst);
         Ok(())
@@ -191,7 +207,7 @@ impl Device {
     /// # Errors
     /// What the driver says.
     pub fn flush(&self) -> Result<(), DeviceError> {
-        self.noted(flush(self.queue).called("clFlush"))
+        self.noted(self.queue.flush().called("clFlush"))
     }
 
     /// Builds `source` with `options`, unless this device has done so before, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`,
@@ -203,14 +219,11 @@ impl Device {
     pub fn program(self: &Arc<Self>, source: &str, options: &str) -> Result<Program, OpenClError> {
         // Held while a program is built: some drivers do not take two builds at a time well.
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |old: &&Built| old.source == source && old.options == options;
-        if let Some(program) = built.iter().find(same).and_then(|old| Program::again(self, old.handle)) {
-            return Ok(program);
+        if let Some(old) = built.iter().find(|old| old.source == source && old.options == options) {
+            return Ok(Program::again(self, &old.program));
         }
         let program = Program::new(self, Cache::of_user(), source, options)?;
-        if let Some(handle) = program.retained() {
-            built.push(Built { source: source.to_owned(), options: options.to_owned(), handle });
-        }
+        built.push(Built { source: source.to_owned(), options: options.to_owned(), program: program.shared() });
         Ok(program)
     }
 
@@ -222,16 +235,57 @@ impl Device {
         Program::new(self, Cache::in_folder(folder), source, options)
     }
 
-    pub(super) fn id(&self) -> Handle {
-        self.info.device_id as Handle
+    pub(super) fn id(&self) -> cl_device_id {
+        self.info.device_id as cl_device_id
     }
 
-    pub(super) fn context(&self) -> Handle {
-        self.context
+    pub(super) fn context(&self) -> &Context {
+        &self.context
     }
 
-    pub(super) fn queue(&self) -> Handle {
-        self.queue
+    pub(super) fn queue(&self) -> &CommandQueue {
+        &self.queue
+    }
+
+    /// Ends the enqueueing of a command: takes note of a failure, and gives back the event that each command comes with.
+    #[inline]
+    pub(super) fn enqueued(&self, event: Result<Event, DeviceError>) -> Result<(), DeviceError> {
+        drop(Held::new(self.noted(event)?));
+        Ok(())
+    }
+
+    /// As [`enqueued`](Self::enqueued), of a kernel, whose event has its times.
+    #[inline]
+    pub(super) fn launched(&self, event: Result<Event, DeviceError>) -> Result<(), DeviceError> {
+        let event = Held::new(self.noted(event)?);
+        if let Some(launches) = &self.launches {
+            let mut launches = launches.lock().unwrap_or_else(PoisonError::into_inner);
+            if launches.len() < launches.capacity() {
+                launches.push(event);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether [`times`](Self::times) are kept.
+    pub fn is_timed(&self) -> bool {
+        self.launches.is_some()
+    }
+
+    /// Gives `each` the time of every kernel launched since the last call, in the order of the launches, and forgets them. To be called
+    /// when they have ended: after a wait. Of more than 1024 launches it knows the first. Allocates nothing.
+    ///
+    /// # Errors
+    /// What the driver says, such as that a kernel has not ended.
+    pub fn times(&self, mut each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
+        const CALL: &str = "clGetEventProfilingInfo";
+        let Some(launches) = &self.launches else { return Ok(()) };
+        for event in launches.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let start_ns = event.profiling_command_start().called(CALL)?;
+            let end_ns = event.profiling_command_end().called(CALL)?;
+            each(LaunchTime { start_ns, end_ns });
+        }
+        Ok(())
     }
 
     /// Takes `bytes` of the device's memory for a buffer, or refuses them.
@@ -260,16 +314,10 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         if self.finish().is_err() {
-            return kept::count(0, &self.info.name);
-        }
-        let built = self.built.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: made by `open` and `program`; programs, kernels and memory hold the device, so none of them is left.
-        unsafe {
-            for old in built.drain(..) {
-                let _ = release_program(old.handle);
-            }
-            let _ = release_command_queue(self.queue);
-            let _ = release_context(self.context);
+            kept::count(0, &self.info.name);
+            self.queue.keep();
+            self.context.keep();
+            std::mem::forget(std::mem::take(self.built.get_mut().unwrap_or_else(PoisonError::into_inner)));
         }
     }
 }
@@ -277,16 +325,6 @@ impl Drop for Device {
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Device({} of {})", self.info.name, self.info.platform)
-    }
-}
-
-/// Gives back the event that every enqueued command comes with.
-#[inline]
-pub(super) fn release(event: Handle) {
-    if !event.is_null() {
-        // SAFETY: the event came from an enqueue and is given back once. A driver that fails at this has lost the device, which the
-        // next call reports.
-        let _ = unsafe { release_event(event) };
     }
 }
 

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use cl3::error_codes::{
+use opencl3::error_codes::{
     CL_DEVICE_NOT_AVAILABLE, CL_INVALID_BUFFER_SIZE, CL_INVALID_KERNEL_ARGS, CL_INVALID_WORK_GROUP_SIZE, CL_MEM_OBJECT_ALLOCATION_FAILURE,
-    CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, error_text,
+    CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, ClError, error_text,
 };
 
 /// Why there is no OpenCL, no such device, or why the device can't do what it was asked to prepare.
@@ -212,15 +212,15 @@ impl fmt::Display for DeviceError {
 
 impl std::error::Error for DeviceError {}
 
-/// Turns the code that a function of `cl3` gives into a [`DeviceError`].
+/// Turns the code that a function of `opencl3` gives into a [`DeviceError`].
 pub(super) trait Called<T> {
     /// Names the call.
     fn called(self, call: &'static str) -> Result<T, DeviceError>;
 }
 
-impl<T> Called<T> for Result<T, i32> {
+impl<T, E: Into<ClError>> Called<T> for Result<T, E> {
     #[inline]
     fn called(self, call: &'static str) -> Result<T, DeviceError> {
-        self.map_err(|code| DeviceError { call, code })
+        self.map_err(|error| DeviceError { call, code: error.into().0 })
     }
 }

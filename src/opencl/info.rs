@@ -1,26 +1,20 @@
 //! Which devices there are and what they say of themselves.
 //!
-//! Every property is read as bytes and decoded here: one that a driver does not know (or answers with the wrong size) counts as zero or
-//! empty, and never panics.
+//! A property that a driver does not know (or answers with the wrong size) counts as zero or empty, and never panics.
 
 use std::sync::{Mutex, PoisonError};
 
-use cl3::{
+use opencl3::{
     device::{
-        CL_DEVICE_AVAILABLE, CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_ENDIAN_LITTLE, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE,
-        CL_DEVICE_GLOBAL_MEM_SIZE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_LOCAL_MEM_SIZE, CL_DEVICE_LOCAL_MEM_TYPE,
-        CL_DEVICE_MAX_COMPUTE_UNITS, CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_DEVICE_MAX_WORK_GROUP_SIZE, CL_DEVICE_MAX_WORK_ITEM_SIZES,
-        CL_DEVICE_MEM_BASE_ADDR_ALIGN, CL_DEVICE_NAME, CL_DEVICE_OPENCL_C_VERSION, CL_DEVICE_SVM_CAPABILITIES,
-        CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, CL_DEVICE_SVM_FINE_GRAIN_BUFFER, CL_DEVICE_TYPE, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL,
-        CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION, CL_LOCAL, get_device_data,
-        get_device_ids,
+        CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, CL_DEVICE_SVM_FINE_GRAIN_BUFFER, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL,
+        CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU, CL_LOCAL, Device,
     },
-    error_codes::{CL_DEVICE_NOT_FOUND, CL_PLATFORM_NOT_FOUND_KHR, DLOPEN_FUNCTION_NOT_AVAILABLE, DLOPEN_RUNTIME_LOAD_FAILED},
-    platform::{CL_PLATFORM_NAME, CL_PLATFORM_VENDOR, CL_PLATFORM_VERSION, get_platform_data, get_platform_ids},
+    error_codes::{CL_DEVICE_NOT_FOUND, CL_PLATFORM_NOT_FOUND_KHR, ClError, DLOPEN_FUNCTION_NOT_AVAILABLE, DLOPEN_RUNTIME_LOAD_FAILED},
+    platform::{Platform, get_platforms},
 };
 use serde::Serialize;
 
-use super::error::{Called, DeviceError, OpenClError};
+use super::error::{DeviceError, OpenClError};
 
 /// Smaller buffers than this hold no graph worth a device.
 const LEAST_ALLOC: u64 = 64 << 10;
@@ -128,11 +122,8 @@ pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
     // (ocl-icd 2.3.1, seen where processors are slow).
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if !cl3::is_opencl_runtime_available() {
-        return Err(OpenClError::NoLibrary);
-    }
-    match get_platform_ids() {
-        Ok(ids) if !ids.is_empty() => Ok(ids.into_iter().map(platform).collect()),
+    match get_platforms().map_err(|ClError(code)| code) {
+        Ok(found) if !found.is_empty() => Ok(found.iter().map(platform).collect()),
         Ok(_) | Err(CL_PLATFORM_NOT_FOUND_KHR) => Err(OpenClError::NoPlatform),
         Err(DLOPEN_RUNTIME_LOAD_FAILED | DLOPEN_FUNCTION_NOT_AVAILABLE) => Err(OpenClError::NoLibrary),
         Err(code) => Err(DeviceError { call: "clGetPlatformIDs", code }.on("the OpenCL library")),
@@ -155,51 +146,45 @@ pub fn devices() -> Result<Vec<DeviceInfo>, OpenClError> {
     if found.is_empty() { Err(OpenClError::NoDevice { platforms: empty }) } else { Ok(found) }
 }
 
-type Handle = *mut std::ffi::c_void;
-
-fn platform(id: Handle) -> PlatformInfo {
-    let text = |what| text(get_platform_data(id, what));
-    let (name, vendor, version) = (text(CL_PLATFORM_NAME), text(CL_PLATFORM_VENDOR), text(CL_PLATFORM_VERSION));
-    let (devices, problem) = match get_device_ids(id, CL_DEVICE_TYPE_ALL) {
-        Ok(ids) if !ids.is_empty() => (ids.into_iter().map(|device_id| device(id, &name, &version, device_id)).collect(), None),
+fn platform(platform: &Platform) -> PlatformInfo {
+    let (name, vendor, version) = (text(platform.name()), text(platform.vendor()), text(platform.version()));
+    let (devices, problem) = match platform.get_devices(CL_DEVICE_TYPE_ALL).map_err(|ClError(code)| code) {
+        Ok(ids) if !ids.is_empty() => (ids.into_iter().map(|id| device(platform, &name, &version, &Device::new(id))).collect(), None),
         Ok(_) | Err(CL_DEVICE_NOT_FOUND) => (Vec::new(), Some("no device".to_owned())),
         Err(code) => (Vec::new(), Some(DeviceError { call: "clGetDeviceIDs", code }.to_string())),
     };
     PlatformInfo { name, vendor, version, devices, problem }
 }
 
-fn device(platform_id: Handle, platform: &str, platform_version: &str, id: Handle) -> DeviceInfo {
-    let property = |what| get_device_data(id, what);
-    let words = |what| text(property(what));
-    let number = |what| number(property(what).called("clGetDeviceInfo")).unwrap_or(0);
-    let svm = number(CL_DEVICE_SVM_CAPABILITIES);
+fn device(platform: &Platform, platform_name: &str, platform_version: &str, device: &Device) -> DeviceInfo {
+    let svm = device.svm_capabilities().unwrap_or(0);
+    let yes = |answer: Result<bool, ClError>| answer.unwrap_or(false);
     let mut info = DeviceInfo {
-        platform: platform.to_owned(),
+        platform: platform_name.to_owned(),
         platform_version: platform_version.to_owned(),
-        name: words(CL_DEVICE_NAME),
-        vendor: words(CL_DEVICE_VENDOR),
-        driver: words(CL_DRIVER_VERSION),
-        version: words(CL_DEVICE_VERSION),
-        c_version: words(CL_DEVICE_OPENCL_C_VERSION),
-        kind: kind(number(CL_DEVICE_TYPE)),
-        compute_units: clamped(number(CL_DEVICE_MAX_COMPUTE_UNITS)),
-        max_work_group: number(CL_DEVICE_MAX_WORK_GROUP_SIZE) as usize,
-        max_work_item_sizes: sizes(property(CL_DEVICE_MAX_WORK_ITEM_SIZES).unwrap_or_default()),
-        global_bytes: number(CL_DEVICE_GLOBAL_MEM_SIZE),
-        max_alloc_bytes: number(CL_DEVICE_MAX_MEM_ALLOC_SIZE),
-        local_bytes: number(CL_DEVICE_LOCAL_MEM_SIZE),
-        local_is_dedicated: number(CL_DEVICE_LOCAL_MEM_TYPE) == u64::from(CL_LOCAL),
-        unified_memory: number(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0,
+        name: text(device.name()),
+        vendor: text(device.vendor()),
+        driver: text(device.driver_version()),
+        version: text(device.version()),
+        c_version: text(device.opencl_c_version()),
+        kind: kind(device.dev_type().unwrap_or(0)),
+        compute_units: device.max_compute_units().unwrap_or(0),
+        max_work_group: device.max_work_group_size().unwrap_or(0),
+        max_work_item_sizes: device.max_work_item_sizes().unwrap_or_default(),
+        global_bytes: device.global_mem_size().unwrap_or(0),
+        max_alloc_bytes: device.max_mem_alloc_size().unwrap_or(0),
+        local_bytes: device.local_mem_size().unwrap_or(0),
+        local_is_dedicated: device.local_mem_type().is_ok_and(|kind| kind == CL_LOCAL),
+        unified_memory: yes(device.host_unified_memory()),
         svm_coarse: svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER != 0,
         svm_fine: svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER != 0,
-        base_align_bytes: clamped(number(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8),
-        cacheline: clamped(number(CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE)),
+        base_align_bytes: device.mem_base_addr_align().unwrap_or(0) / 8,
+        cacheline: device.global_mem_cacheline_size().unwrap_or(0),
         unusable: None,
-        platform_id: platform_id as usize,
-        device_id: id as usize,
+        platform_id: platform.id() as usize,
+        device_id: device.id() as usize,
     };
-    let yes = |what| number(what) != 0;
-    info.unusable = unusable(&info, yes(CL_DEVICE_AVAILABLE), yes(CL_DEVICE_COMPILER_AVAILABLE), yes(CL_DEVICE_ENDIAN_LITTLE));
+    info.unusable = unusable(&info, yes(device.available()), yes(device.compiler_available()), yes(device.endian_little()));
     info
 }
 
@@ -248,30 +233,9 @@ fn version(text: &str) -> Option<(u32, u32)> {
     })
 }
 
-/// A zero-terminated string; empty where there is none.
-fn text(bytes: Result<Vec<u8>, i32>) -> String {
-    let bytes = bytes.unwrap_or_default();
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
-}
-
-/// A whole number of 4 or 8 bytes.
-pub(super) fn number(bytes: Result<Vec<u8>, DeviceError>) -> Result<u64, DeviceError> {
-    let bytes = bytes?;
-    Ok(match *bytes.as_slice() {
-        [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
-        [a, b, c, d, e, f, g, h] => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
-        _ => 0,
-    })
-}
-
-/// Numbers of the width of a pointer.
-fn sizes(bytes: Vec<u8>) -> Vec<usize> {
-    bytes.chunks_exact(size_of::<usize>()).filter_map(|word| Some(usize::from_ne_bytes(word.try_into().ok()?))).collect()
-}
-
-fn clamped(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
+/// A string up to its first zero; empty where there is none.
+fn text(answer: Result<String, ClError>) -> String {
+    answer.unwrap_or_default().split('\0').next().unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]
@@ -335,16 +299,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn properties_of_any_width_are_read() {
+    fn words_and_versions_are_read() {
         assert_eq!(version("OpenCL C 3.0 "), Some((3, 0)));
         assert_eq!(version("OpenCL 1.2 v1.r26p0"), Some((1, 2)));
         assert_eq!(version("nothing"), None);
-        assert_eq!(text(Ok(b"Mali-G52\0junk".to_vec())), "Mali-G52");
-        assert_eq!(text(Ok(b" pocl ".to_vec())), "pocl");
-        assert_eq!(text(Err(-30)), "");
-        assert_eq!(number(Ok(7u32.to_ne_bytes().to_vec())), Ok(7));
-        assert_eq!(number(Ok(7u64.to_ne_bytes().to_vec())), Ok(7));
-        assert_eq!(number(Ok(vec![1])), Ok(0));
-        assert_eq!(sizes([5usize, 6].iter().flat_map(|size| size.to_ne_bytes()).collect()), [5, 6]);
+        assert_eq!(text(Ok("Mali-G52\0junk".to_owned())), "Mali-G52");
+        assert_eq!(text(Ok(" pocl ".to_owned())), "pocl");
+        assert_eq!(text(Err(ClError(-30))), "");
     }
 }

@@ -1,26 +1,18 @@
 //! Kernels: arguments set once, launched without allocating.
 
-use std::{
-    cell::RefCell,
-    ffi::{CString, c_void},
-    fmt,
-    sync::Arc,
-};
+use std::{cell::RefCell, fmt, sync::Arc};
 
-use cl3::{
-    command_queue::enqueue_nd_range_kernel,
+use opencl3::{
     error_codes::{CL_INVALID_ARG_INDEX, CL_INVALID_GLOBAL_WORK_SIZE, CL_INVALID_WORK_GROUP_SIZE},
-    kernel::{
-        CL_KERNEL_LOCAL_MEM_SIZE, CL_KERNEL_NUM_ARGS, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, CL_KERNEL_WORK_GROUP_SIZE,
-        create_kernel, get_kernel_data, get_kernel_work_group_data, release_kernel, set_kernel_arg, set_kernel_arg_svm_pointer,
-    },
+    kernel::Kernel as Object,
+    memory::ClMem,
 };
 
 use super::{
-    device::{Device, release},
+    device::Device,
     error::{Called, DeviceError, HOST_ONLY, LOCAL_MEMORY_LIMIT, OTHER_DEVICE, OpenClError},
-    info::number,
-    object::Memory,
+    held::Held,
+    object::{Handle, Memory},
     plain::Scalar,
     program::Program,
 };
@@ -46,49 +38,38 @@ enum Slot {
 
 /// A kernel and its arguments. OpenCL lets one thread at a time set them, so a kernel may be sent to another thread but not shared.
 pub struct Kernel {
-    device: Arc<Device>,
     name: String,
-    kernel: *mut c_void,
+    object: Held<Object>,
     slots: RefCell<Box<[Slot]>>,
+    device: Arc<Device>,
     max_group: usize,
     preferred_multiple: usize,
     declared_local: u64,
 }
 
-// SAFETY: a kernel may be used by any thread, one at a time (OpenCL 1.2, appendix A.2); it is not `Sync`.
-unsafe impl Send for Kernel {}
-
 impl Kernel {
     pub(super) fn new(program: &Program, name: &str) -> Result<Self, OpenClError> {
         let device = Arc::clone(program.device());
-        let c_name = CString::new(name).map_err(|_| OpenClError::ZeroByte(name.to_owned()))?;
-        let kernel = create_kernel(program.handle(), &c_name)
-            .called("clCreateKernel")
-            .map_err(|error| OpenClError::NoKernel { name: name.to_owned(), error })?;
-        // From here on, dropping it gives the kernel back.
-        let mut made = Self {
-            name: name.to_owned(),
-            kernel,
-            slots: RefCell::default(),
-            max_group: 1,
-            preferred_multiple: 1,
-            declared_local: 0,
-            device,
-        };
-        let id = made.device.id();
-        let say = |error: DeviceError| error.on(&made.device.info().name);
-        let of_group = |what| number(get_kernel_work_group_data(kernel, id, what).called("clGetKernelWorkGroupInfo")).map_err(say);
-        let arguments = number(get_kernel_data(kernel, CL_KERNEL_NUM_ARGS).called("clGetKernelInfo")).map_err(say)?;
-        let max_group = (of_group(CL_KERNEL_WORK_GROUP_SIZE)? as usize).min(made.device.max_work_group()).max(1);
-        let preferred = (of_group(CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE)? as usize).max(1);
-        let bytes = of_group(CL_KERNEL_LOCAL_MEM_SIZE)?;
-        let limit = made.device.local_bytes();
-        if bytes > limit {
-            return Err(OpenClError::LocalMemory { kernel: name.to_owned(), bytes, limit, device: made.device.info().name.clone() });
+        if name.contains('\0') {
+            return Err(OpenClError::ZeroByte(name.to_owned()));
         }
-        made.slots = RefCell::new((0..arguments).map(|_| Slot::Value).collect());
-        (made.max_group, made.preferred_multiple, made.declared_local) = (max_group, preferred, bytes);
-        Ok(made)
+        let object = Object::create(program.object(), name)
+            .called("clCreateKernel")
+            .map_err(|error| OpenClError::NoKernel { name: name.to_owned(), error })
+            .map(Held::new)?;
+        let (id, says) = (device.id(), &device.info().name);
+        let say = |error: DeviceError| error.on(says);
+        const OF_GROUP: &str = "clGetKernelWorkGroupInfo";
+        let arguments = object.num_args().called("clGetKernelInfo").map_err(say)?;
+        let max_group = object.get_work_group_size(id).called(OF_GROUP).map_err(say)?.min(device.max_work_group()).max(1);
+        let preferred_multiple = object.get_work_group_size_multiple(id).called(OF_GROUP).map_err(say)?.max(1);
+        let bytes = object.get_local_mem_size(id).called(OF_GROUP).map_err(say)?;
+        let limit = device.local_bytes();
+        if bytes > limit {
+            return Err(OpenClError::LocalMemory { kernel: name.to_owned(), bytes, limit, device: says.clone() });
+        }
+        let slots = RefCell::new((0..arguments).map(|_| Slot::Value).collect());
+        Ok(Self { name: name.to_owned(), object, slots, max_group, preferred_multiple, declared_local: bytes, device })
     }
 
     /// The kernel's name.
@@ -104,6 +85,16 @@ impl Kernel {
     /// The largest work-group it may have: the least of what the driver says of this kernel, the device, and the limits in force.
     pub fn max_group(&self) -> usize {
         self.max_group
+    }
+
+    /// How many arguments it has.
+    pub fn arguments(&self) -> u32 {
+        self.slots.borrow().len() as u32
+    }
+
+    /// The name of an argument in the source; `None` where the driver does not tell (OpenCL 1.2 wants `-cl-kernel-arg-info` for it).
+    pub fn argument_name(&self, index: u32) -> Option<String> {
+        self.object.get_arg_name(index).ok().filter(|name| !name.is_empty())
     }
 
     /// A work-group should be a multiple of this.
@@ -123,8 +114,8 @@ impl Kernel {
     /// An index or a size that the kernel does not have.
     pub fn set<T: Scalar>(&self, index: u32, value: T) -> Result<(), DeviceError> {
         self.known(index)?;
-        // SAFETY: the pointer is to a value of the size given, which the call copies.
-        unsafe { set_kernel_arg(self.kernel, index, size_of::<T>(), std::ptr::from_ref(&value).cast()) }.called("clSetKernelArg")?;
+        // SAFETY: a number, which the call copies; the driver refuses one of another size than the argument.
+        unsafe { self.object.set_arg(index, &value) }.called("clSetKernelArg")?;
         self.store(index, Slot::Value);
         Ok(())
     }
@@ -140,15 +131,11 @@ impl Kernel {
         if !Arc::ptr_eq(memory.device(), &self.device) {
             return Err(DeviceError { call: CALL, code: OTHER_DEVICE });
         }
-        match memory.argument() {
-            Ok(buffer) => {
-                // SAFETY: the argument is a buffer of the kernel's context, which the slot keeps alive.
-                unsafe { set_kernel_arg(self.kernel, index, size_of::<*mut c_void>(), std::ptr::from_ref(&buffer).cast()) }.called(CALL)?;
-            }
-            Err(start) => {
-                // SAFETY: the argument is shared virtual memory of the kernel's context, which the slot keeps alive.
-                unsafe { set_kernel_arg_svm_pointer(self.kernel, index, start) }.called("clSetKernelArgSVMPointer")?;
-            }
+        match memory.handle() {
+            // SAFETY: the argument is a buffer of the kernel's context, which the slot keeps alive.
+            Handle::Buffer(buffer) => unsafe { self.object.set_arg(index, &buffer.get()) }.called(CALL)?,
+            // SAFETY: the argument is shared virtual memory of the kernel's context, which the slot keeps alive.
+            Handle::Svm(start) => unsafe { self.object.set_arg_svm_pointer(index, start.as_ptr()) }.called("clSetKernelArgSVMPointer")?,
         }
         self.store(index, Slot::Memory(Arc::clone(memory)));
         Ok(())
@@ -168,8 +155,8 @@ impl Kernel {
         if (self.local_bytes() - before).saturating_add(bytes as u64) > self.device.local_bytes() {
             return Err(DeviceError { call: CALL, code: LOCAL_MEMORY_LIMIT });
         }
-        // SAFETY: a null pointer with a size is how local memory is given.
-        unsafe { set_kernel_arg(self.kernel, index, bytes, std::ptr::null()) }.called(CALL)?;
+        // SAFETY: local memory is of the size given, and the device's own.
+        unsafe { self.object.set_arg_local_buffer(index, bytes) }.called(CALL)?;
         self.store(index, Slot::Local(bytes as u64));
         Ok(())
     }
@@ -199,19 +186,9 @@ impl Kernel {
         // SAFETY: kernel and queue are of one context, its arguments live and are the device's to use, the arrays have one dimension.
         // What the kernel itself does is its source's business, which is a part of this program.
         let event = unsafe {
-            enqueue_nd_range_kernel(
-                self.device.queue(),
-                self.kernel,
-                1,
-                std::ptr::null(),
-                global.as_ptr(),
-                local.as_ptr(),
-                0,
-                std::ptr::null(),
-            )
+            self.device.queue().enqueue_nd_range_kernel(self.object.get(), 1, std::ptr::null(), global.as_ptr(), local.as_ptr(), &[])
         };
-        release(self.device.noted(event.called(CALL))?);
-        Ok(())
+        self.device.launched(event.called(CALL))
     }
 
     fn known(&self, index: u32) -> Result<(), DeviceError> {
@@ -226,9 +203,8 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        if self.device.is_sound() {
-            // SAFETY: made by `new`. What still runs holds its own reference.
-            let _ = unsafe { release_kernel(self.kernel) };
+        if !self.device.is_sound() {
+            self.object.keep();
         }
     }
 }

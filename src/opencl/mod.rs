@@ -18,6 +18,7 @@ mod cache;
 mod choice;
 mod device;
 mod error;
+mod held;
 mod info;
 mod kept;
 mod kernel;
@@ -27,7 +28,7 @@ mod program;
 
 pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose, exact_choices};
-pub use device::{Device, Limits};
+pub use device::{Device, LaunchTime, Limits};
 pub use error::{
     ARGUMENT_FREED, DeviceError, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE, OUT_OF_RANGE, OpenClError,
     SEARCH_FAILED,
@@ -38,5 +39,5 @@ pub use kernel::{Argument, Kernel};
 pub use program::Program;
 
 pub(crate) use kept::is_kept;
-pub(crate) use object::{Hold, Mapped, Memory, MemoryKind, PAGE, Pages};
+pub(crate) use object::{Access, Hold, Mapped, Memory, MemoryKind, PAGE, Pages};
 pub(crate) use plain::Plain;

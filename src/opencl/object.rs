@@ -4,6 +4,7 @@ use std::{
     any::Any,
     ffi::c_void,
     fmt,
+    ops::Range,
     ptr::NonNull,
     sync::{
         Arc,
@@ -11,22 +12,21 @@ use std::{
     },
 };
 
-use cl3::{
-    command_queue::{
-        enqueue_fill_buffer, enqueue_map_buffer, enqueue_read_buffer, enqueue_svm_map, enqueue_svm_mem_fill, enqueue_svm_unmap,
-        enqueue_unmap_mem_object, enqueue_write_buffer,
-    },
+use opencl3::{
+    command_queue::{enqueue_fill_buffer, enqueue_svm_map, enqueue_svm_mem_fill, enqueue_svm_unmap, enqueue_write_buffer},
     error_codes::CL_MAP_FAILURE,
+    event::Event,
     memory::{
-        CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, CL_MEM_SVM_FINE_GRAIN_BUFFER,
-        CL_MEM_USE_HOST_PTR, create_buffer, release_mem_object, svm_alloc, svm_free,
+        Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE,
+        CL_MEM_SVM_FINE_GRAIN_BUFFER, CL_MEM_USE_HOST_PTR, ClMem, svm_alloc, svm_free,
     },
-    types::CL_TRUE,
+    types::{CL_FALSE, CL_TRUE, cl_event},
 };
 
 use super::{
-    device::{Device, release},
+    device::Device,
     error::{ARGUMENT_FREED, Called, DeviceError, HOST_OWNS_ARGUMENT, OUT_OF_RANGE, OpenClError},
+    held::Held,
     kept,
     plain::Plain,
 };
@@ -66,12 +66,24 @@ pub(crate) enum Hold {
     Host = 2,
 }
 
+/// What the host does with memory that it maps: a device with memory of its own copies accordingly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It reads.
+    Read,
+    /// It reads and writes.
+    Write,
+    /// It writes all of it. What was there is lost.
+    Overwrite,
+}
+
 /// Where the host sees memory that it has mapped.
 pub(crate) type Mapped = NonNull<c_void>;
 
-#[derive(Debug, Clone, Copy)]
-enum Handle {
-    Buffer(*mut c_void),
+/// What OpenCL knows the memory by. (opencl3's `SvmVec` borrows its context, which here is the device's, and grows; so shared virtual
+/// memory is allocated and freed by opencl3's functions below it.)
+pub(super) enum Handle {
+    Buffer(Held<Buffer<u8>>),
     Svm(NonNull<c_void>),
 }
 
@@ -87,14 +99,14 @@ pub(crate) unsafe trait Pages: Any + Send + Sync {
 
 /// A piece of memory that a device knows. Kernels that were given it keep it alive.
 pub struct Memory {
+    handle: Handle,
+    /// The host's memory that it lies over, where that is kept here: freed after the object.
+    under: Option<Box<dyn Any + Send + Sync>>,
     device: Arc<Device>,
     kind: MemoryKind,
-    handle: Handle,
     bytes: usize,
     hold: AtomicU8,
     freed: AtomicBool,
-    /// The host's memory that it lies over, where that is kept here: freed after the object.
-    under: Option<Box<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: memory objects of OpenCL may be used by any thread, and by several at a time (OpenCL 1.2, appendix A.2).
@@ -141,11 +153,11 @@ impl Memory {
         let context = device.context();
         let buffer = |flags, host| {
             // SAFETY: the context is valid; `host` is null or as the caller promises.
-            unsafe { create_buffer(context, flags, bytes, host) }.called("clCreateBuffer").map(Handle::Buffer)
+            unsafe { Buffer::create(context, flags, bytes, host) }.called("clCreateBuffer").map(Held::new).map(Handle::Buffer)
         };
         let shared = |flags| {
             // SAFETY: the context is valid. 0 asks for the largest alignment of any type.
-            let start = unsafe { svm_alloc(context, CL_MEM_READ_WRITE | flags, bytes, 0) }.called("clSVMAlloc")?;
+            let start = unsafe { svm_alloc(context.get(), CL_MEM_READ_WRITE | flags, bytes, 0) }.called("clSVMAlloc")?;
             NonNull::new(start).map(Handle::Svm).ok_or(DeviceError { call: "clSVMAlloc", code: CL_MAP_FAILURE })
         };
         let handle = match kind {
@@ -179,12 +191,13 @@ impl Memory {
         &self.device
     }
 
-    /// The handle as an argument of a kernel: a buffer, or a pointer of shared virtual memory.
-    pub(super) fn argument(&self) -> Result<*mut c_void, *const c_void> {
-        match self.handle {
-            Handle::Buffer(buffer) => Ok(buffer),
-            Handle::Svm(start) => Err(start.as_ptr()),
-        }
+    /// Its size.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
     }
 
     /// Says whose turn it is.
@@ -211,25 +224,41 @@ impl Memory {
         (self.hold.load(Relaxed) == Hold::Host as u8).then_some(HOST_OWNS_ARGUMENT)
     }
 
-    /// Waits for everything launched before and shows the whole of the memory to the host, for reading or also for `writing`. The place
-    /// may differ from that of the last time.
+    /// Shows the bytes of `range`, which are some, to the host once everything launched before has ended: waits for that, or has it
+    /// happen before the next call that `waits`. Where they are seen may differ from the last time.
+    ///
+    /// # Errors
+    /// [`OUT_OF_RANGE`]; what the driver says.
     #[inline]
-    pub(crate) fn map(&self, writing: bool) -> Result<Mapped, DeviceError> {
-        let flags = if writing { CL_MAP_READ | CL_MAP_WRITE } else { CL_MAP_READ };
+    pub(crate) fn map(&self, range: Range<usize>, access: Access, waits: bool) -> Result<Mapped, DeviceError> {
+        let (blocking, offset, bytes) = (if waits { CL_TRUE } else { CL_FALSE }, range.start, range.len());
+        let flags = match access {
+            Access::Read => CL_MAP_READ,
+            Access::Write => CL_MAP_READ | CL_MAP_WRITE,
+            Access::Overwrite => CL_MAP_WRITE_INVALIDATE_REGION,
+        };
         let queue = self.device.queue();
-        match self.handle {
+        match &self.handle {
             Handle::Buffer(buffer) => {
+                const CALL: &str = "clEnqueueMapBuffer";
                 let mut start = std::ptr::null_mut();
-                // SAFETY: queue and buffer are valid and of one context; the range is the whole buffer.
-                let event = unsafe { enqueue_map_buffer(queue, buffer, CL_TRUE, flags, 0, self.bytes, &mut start, 0, std::ptr::null()) };
-                release(self.device.noted(event.called("clEnqueueMapBuffer"))?);
-                NonNull::new(start).ok_or(DeviceError { call: "clEnqueueMapBuffer", code: CL_MAP_FAILURE })
+                // SAFETY: queue and buffer are valid and of one context; the driver refuses a range that does not lie inside.
+                let event = unsafe { queue.enqueue_map_buffer(buffer, blocking, flags, offset, bytes, &mut start, &[]) };
+                self.device.enqueued(event.called(CALL))?;
+                NonNull::new(start).ok_or(DeviceError { call: CALL, code: CL_MAP_FAILURE })
             }
-            Handle::Svm(start) => {
-                // SAFETY: `start` is an allocation of `bytes` bytes of the queue's context.
-                let event = unsafe { enqueue_svm_map(queue, CL_TRUE, flags, start.as_ptr(), self.bytes, 0, std::ptr::null()) };
-                release(self.device.noted(event.called("clEnqueueSVMMap"))?);
-                Ok(start)
+            &Handle::Svm(start) => {
+                const CALL: &str = "clEnqueueSVMMap";
+                if bytes == 0 || !self.holds(offset, bytes) {
+                    return Err(DeviceError { call: CALL, code: OUT_OF_RANGE });
+                }
+                // SAFETY: the range lies inside the allocation.
+                let place = unsafe { start.byte_add(offset) };
+                // SAFETY: as above, and queue and memory are of one context. (opencl3's own method wants a slice of it, which there must not
+                // be while the device has its turn.)
+                let event = unsafe { enqueue_svm_map(queue.get(), blocking, flags, place.as_ptr(), bytes, 0, std::ptr::null()) };
+                self.enqueued(event, CALL)?;
+                Ok(place)
             }
         }
     }
@@ -241,16 +270,24 @@ impl Memory {
     #[inline]
     pub(crate) unsafe fn unmap(&self, mapped: Mapped) -> Result<(), DeviceError> {
         let queue = self.device.queue();
-        let (call, event) = match self.handle {
+        match &self.handle {
             Handle::Buffer(buffer) => {
                 // SAFETY: the caller's promise.
-                ("clEnqueueUnmapMemObject", unsafe { enqueue_unmap_mem_object(queue, buffer, mapped.as_ptr(), 0, std::ptr::null()) })
+                let event = unsafe { queue.enqueue_unmap_mem_object(buffer.get(), mapped.as_ptr(), &[]) };
+                self.device.enqueued(event.called("clEnqueueUnmapMemObject"))
             }
-            // SAFETY: the caller's promise.
-            Handle::Svm(start) => ("clEnqueueSVMUnmap", unsafe { enqueue_svm_unmap(queue, start.as_ptr(), 0, std::ptr::null()) }),
-        };
-        release(self.device.noted(event.called(call))?);
-        Ok(())
+            Handle::Svm(_) => {
+                // SAFETY: the caller's promise.
+                let event = unsafe { enqueue_svm_unmap(queue.get(), mapped.as_ptr(), 0, std::ptr::null()) };
+                self.enqueued(event, "clEnqueueSVMUnmap")
+            }
+        }
+    }
+
+    /// As [`Device::enqueued`], of a function below opencl3's methods.
+    #[inline]
+    fn enqueued(&self, event: Result<cl_event, i32>, call: &'static str) -> Result<(), DeviceError> {
+        self.device.enqueued(event.map(Event::new).called(call))
     }
 
     /// Where shared virtual memory lies; `None` of a buffer.
@@ -266,10 +303,13 @@ impl Memory {
     /// # Safety
     /// `into` must be writable for `bytes` bytes of which nobody else knows.
     pub(crate) unsafe fn read(&self, offset: usize, into: *mut c_void, bytes: usize) -> Result<(), DeviceError> {
-        let Some(buffer) = self.range(offset, bytes, "clEnqueueReadBuffer")? else { return Ok(()) };
+        const CALL: &str = "clEnqueueReadBuffer";
+        let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
+        // SAFETY: the caller's promise.
+        let target = unsafe { std::slice::from_raw_parts_mut(into.cast::<u8>(), bytes) };
         // SAFETY: the range lies inside the buffer, and the call blocks until `into` is written.
-        let event = unsafe { enqueue_read_buffer(self.device.queue(), buffer, CL_TRUE, offset, bytes, into, 0, std::ptr::null()) };
-        self.transferred(event.called("clEnqueueReadBuffer"), into as usize, bytes)
+        let event = unsafe { self.device.queue().enqueue_read_buffer(buffer, CL_TRUE, offset, target, &[]) };
+        self.transferred(event.called(CALL), into as usize, bytes)
     }
 
     /// Copies `bytes` bytes at `from` to `offset`, and waits for it.
@@ -277,24 +317,27 @@ impl Memory {
     /// # Safety
     /// `from` must be readable for `bytes` bytes.
     pub(crate) unsafe fn write(&self, offset: usize, from: *const c_void, bytes: usize) -> Result<(), DeviceError> {
-        let Some(buffer) = self.range(offset, bytes, "clEnqueueWriteBuffer")? else { return Ok(()) };
-        // SAFETY: the range lies inside the buffer, and the call blocks until `from` is read.
-        let event = unsafe { enqueue_write_buffer(self.device.queue(), buffer, CL_TRUE, offset, bytes, from, 0, std::ptr::null()) };
-        self.transferred(event.called("clEnqueueWriteBuffer"), from as usize, bytes)
+        const CALL: &str = "clEnqueueWriteBuffer";
+        let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
+        let queue = self.device.queue().get();
+        // SAFETY: the range lies inside the buffer, and the call blocks until `from` is read. (opencl3's own method wants the buffer for
+        // itself, which several may hold.)
+        let event = unsafe { enqueue_write_buffer(queue, buffer.get(), CL_TRUE, offset, bytes, from, 0, std::ptr::null()) };
+        self.transferred(event.map(Event::new).called(CALL), from as usize, bytes)
     }
 
     /// Lets the device write `pattern` over and over into `bytes` bytes from `offset`. Does not wait.
     pub(crate) fn fill<T: Plain>(&self, pattern: T, offset: usize, bytes: usize) -> Result<(), DeviceError> {
         let (start, size) = (std::ptr::from_ref(&pattern).cast::<c_void>(), size_of::<T>());
-        let queue = self.device.queue();
-        let (call, event) = match self.handle {
+        let queue = self.device.queue().get();
+        match &self.handle {
             Handle::Buffer(_) => {
                 const CALL: &str = "clEnqueueFillBuffer";
                 let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
                 // SAFETY: the range lies inside the buffer and is made of whole patterns; the pattern is copied by the call.
-                (CALL, unsafe { enqueue_fill_buffer(queue, buffer, start, size, offset, bytes, 0, std::ptr::null()) })
+                self.enqueued(unsafe { enqueue_fill_buffer(queue, buffer.get(), start, size, offset, bytes, 0, std::ptr::null()) }, CALL)
             }
-            Handle::Svm(memory) => {
+            &Handle::Svm(memory) => {
                 const CALL: &str = "clEnqueueSVMMemFill";
                 if bytes == 0 {
                     return Ok(());
@@ -303,20 +346,19 @@ impl Memory {
                     return Err(DeviceError { call: CALL, code: OUT_OF_RANGE });
                 }
                 // SAFETY: as above, of the allocation.
-                (CALL, unsafe { enqueue_svm_mem_fill(queue, memory.as_ptr().byte_add(offset), start, size, bytes, 0, std::ptr::null()) })
+                let event =
+                    unsafe { enqueue_svm_mem_fill(queue, memory.as_ptr().byte_add(offset), start, size, bytes, 0, std::ptr::null()) };
+                self.enqueued(event, CALL)
             }
-        };
-        release(self.device.noted(event.called(call))?);
-        Ok(())
+        }
     }
 
     /// Ends a transfer of `bytes` at `host`. One that failed may still be under way, so that the host's memory must stay.
-    fn transferred(&self, event: Result<*mut c_void, DeviceError>, host: usize, bytes: usize) -> Result<(), DeviceError> {
+    fn transferred(&self, event: Result<Event, DeviceError>, host: usize, bytes: usize) -> Result<(), DeviceError> {
         if event.is_err() {
             kept::keep_range(host, bytes);
         }
-        release(self.device.noted(event)?);
-        Ok(())
+        self.device.enqueued(event)
     }
 
     fn holds(&self, offset: usize, bytes: usize) -> bool {
@@ -324,8 +366,8 @@ impl Memory {
     }
 
     /// The buffer, where the range lies inside it; `None` of an empty range, which OpenCL refuses.
-    fn range(&self, offset: usize, bytes: usize, call: &'static str) -> Result<Option<*mut c_void>, DeviceError> {
-        match self.handle {
+    fn range(&self, offset: usize, bytes: usize, call: &'static str) -> Result<Option<&Buffer<u8>>, DeviceError> {
+        match &self.handle {
             Handle::Buffer(buffer) if self.holds(offset, bytes) => Ok((bytes > 0).then_some(buffer)),
             _ => Err(DeviceError { call, code: OUT_OF_RANGE }),
         }
@@ -340,15 +382,16 @@ impl Drop for Memory {
         let ended = if waits { self.device.finish().is_ok() } else { self.device.is_sound() };
         if !ended {
             kept::count(self.bytes as u64, &self.device.info().name);
+            if let Handle::Buffer(buffer) = &mut self.handle {
+                buffer.keep();
+            }
             // With them the context and the queue stay.
             std::mem::forget((self.under.take(), Arc::clone(&self.device)));
             return;
         }
-        match self.handle {
-            // SAFETY: the reference made by `new`. What still runs holds its own.
-            Handle::Buffer(buffer) => drop(unsafe { release_mem_object(buffer) }),
+        if let Handle::Svm(start) = self.handle {
             // SAFETY: allocated by `new`, and nothing runs any more.
-            Handle::Svm(start) => drop(unsafe { svm_free(self.device.context(), start.as_ptr()) }),
+            let _ = unsafe { svm_free(self.device.context().get(), start.as_ptr()) };
         }
         self.device.give(self.bytes as u64);
     }

@@ -1,116 +1,56 @@
 //! Programs: built from source, or loaded from the cache.
 
-use std::{ffi::CString, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use cl3::{
-    error_codes::CL_BUILD_PROGRAM_FAILURE,
-    info_type::InfoType,
-    program::{
-        CL_PROGRAM_BINARIES, CL_PROGRAM_BUILD_LOG, build_program, create_program_with_binary, create_program_with_source,
-        get_program_build_data, get_program_info, release_program, retain_program,
-    },
-};
+use opencl3::{error_codes::CL_BUILD_PROGRAM_FAILURE, program::Program as Object};
 
 use super::{
     cache::{Cache, Key},
     device::Device,
     error::{Called, DeviceError, OpenClError},
+    held::Held,
     kernel::Kernel,
 };
 
 /// A built program.
 pub struct Program {
+    object: Arc<Held<Object>>,
     device: Arc<Device>,
-    handle: *mut std::ffi::c_void,
     from_cache: bool,
 }
-
-// SAFETY: programs of OpenCL may be used by any thread, and by several at a time (OpenCL 1.2, appendix A.2).
-unsafe impl Send for Program {}
-// SAFETY: as above.
-unsafe impl Sync for Program {}
 
 impl Program {
     /// From the cache, else from source (and then into the cache).
     pub(super) fn new(device: &Arc<Device>, cache: Option<Cache>, source: &str, options: &str) -> Result<Self, OpenClError> {
-        let options_c = CString::new(options).map_err(|_| OpenClError::ZeroByte(options.to_owned()))?;
+        if options.contains('\0') {
+            return Err(OpenClError::ZeroByte(options.to_owned()));
+        }
+        let made = |object, from_cache| Self { device: Arc::clone(device), object: Arc::new(object), from_cache };
         let key = Key::new(device.info(), source, options);
         if let Some(binary) = cache.as_ref().and_then(|cache| cache.load(&key)) {
-            match Self::from_binary(device, &binary, &options_c) {
-                Ok(program) => return Ok(program),
+            match from_binary(device, &binary, options) {
+                Ok(object) => return Ok(made(object, true)),
                 // Such as after an update of the driver that kept its version.
                 Err(error) => log::debug!("the driver refuses a cached program ({error}), so it is built again"),
             }
         }
-        let program = Self::from_source(device, source, options, &options_c)?;
-        if let (Some(cache), Some(binary)) = (cache, program.binary()) {
+        let object = from_source(device, source, options)?;
+        // Not every driver gives what it made of it.
+        let binary = object.get_binaries().ok().and_then(|binaries| binaries.into_iter().next());
+        if let (Some(cache), Some(binary)) = (cache, binary.filter(|binary| !binary.is_empty())) {
             cache.store(&key, &binary);
         }
-        Ok(program)
+        Ok(made(object, false))
     }
 
-    /// Another reference to a program that was built before.
-    pub(super) fn again(device: &Arc<Device>, handle: *mut std::ffi::c_void) -> Option<Self> {
-        // SAFETY: the device keeps the handle alive.
-        unsafe { retain_program(handle) }.ok()?;
-        Some(Self { device: Arc::clone(device), handle, from_cache: true })
+    /// A program that was built before.
+    pub(super) fn again(device: &Arc<Device>, object: &Arc<Held<Object>>) -> Self {
+        Self { device: Arc::clone(device), object: Arc::clone(object), from_cache: true }
     }
 
-    /// A reference of its own to the handle, for the device to keep.
-    pub(super) fn retained(&self) -> Option<*mut std::ffi::c_void> {
-        // SAFETY: the handle lives as long as `self`.
-        unsafe { retain_program(self.handle) }.ok()?;
-        Some(self.handle)
-    }
-
-    fn from_source(device: &Arc<Device>, source: &str, options: &str, options_c: &CString) -> Result<Self, OpenClError> {
-        let name = &device.info().name;
-        let handle =
-            create_program_with_source(device.context(), &[source]).called("clCreateProgramWithSource").map_err(|error| error.on(name))?;
-        let program = Self { device: Arc::clone(device), handle, from_cache: false };
-        match program.build(options_c) {
-            Ok(()) => {
-                match program.log() {
-                    log if log.is_empty() => {}
-                    log => log::debug!("{name} says of the kernels: {log}"),
-                }
-                Ok(program)
-            }
-            Err(error) => {
-                let log = match program.log() {
-                    // Some drivers explain a failure by its code alone.
-                    log if log.is_empty() || error.code != CL_BUILD_PROGRAM_FAILURE => format!("{error}\n{log}"),
-                    log => log,
-                };
-                Err(OpenClError::Build { device: name.clone(), options: options.to_owned(), log: log.trim_end().to_owned() })
-            }
-        }
-    }
-
-    fn from_binary(device: &Arc<Device>, binary: &[u8], options: &CString) -> Result<Self, DeviceError> {
-        // SAFETY: the device is of the context; the cache has checked that the binary is what the driver gave it once.
-        let handle =
-            unsafe { create_program_with_binary(device.context(), &[device.id()], &[binary]) }.called("clCreateProgramWithBinary")?;
-        let program = Self { device: Arc::clone(device), handle, from_cache: true };
-        program.build(options)?;
-        Ok(program)
-    }
-
-    fn build(&self, options: &CString) -> Result<(), DeviceError> {
-        build_program(self.handle, &[self.device.id()], options, None, std::ptr::null_mut()).called("clBuildProgram")
-    }
-
-    fn log(&self) -> String {
-        let bytes = get_program_build_data(self.handle, self.device.id(), CL_PROGRAM_BUILD_LOG).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned()
-    }
-
-    /// What the driver made of it; `None` where it does not say.
-    fn binary(&self) -> Option<Vec<u8>> {
-        match get_program_info(self.handle, CL_PROGRAM_BINARIES) {
-            Ok(InfoType::VecVecUchar(binaries)) => binaries.into_iter().next().filter(|binary| !binary.is_empty()),
-            _ => None,
-        }
+    /// What the device keeps of it: not the program itself, which keeps the device.
+    pub(super) fn shared(&self) -> Arc<Held<Object>> {
+        Arc::clone(&self.object)
     }
 
     /// The kernel of this name, with no argument set.
@@ -131,16 +71,44 @@ impl Program {
         &self.device
     }
 
-    pub(super) fn handle(&self) -> *mut std::ffi::c_void {
-        self.handle
+    pub(super) fn object(&self) -> &Object {
+        &self.object
     }
+}
+
+fn from_source(device: &Device, source: &str, options: &str) -> Result<Held<Object>, OpenClError> {
+    let name = &device.info().name;
+    let object =
+        Object::create_from_source(device.context(), source).called("clCreateProgramWithSource").map_err(|error| error.on(name))?;
+    let mut object = Held::new(object);
+    let built = object.build(&[device.id()], options).called("clBuildProgram");
+    let log = object.get_build_log(device.id()).unwrap_or_default();
+    let log = log.trim_matches(|c: char| c == '\0' || c.is_whitespace());
+    let Err(error) = built else {
+        if !log.is_empty() {
+            log::debug!("{name} says of the kernels: {log}");
+        }
+        return Ok(object);
+    };
+    // Some drivers explain a failure by its code alone.
+    let code_alone = log.is_empty() || error.code != CL_BUILD_PROGRAM_FAILURE;
+    let log = if code_alone { format!("{error}\n{log}").trim_end().to_owned() } else { log.to_owned() };
+    Err(OpenClError::Build { device: name.clone(), options: options.to_owned(), log })
+}
+
+fn from_binary(device: &Device, binary: &[u8], options: &str) -> Result<Held<Object>, DeviceError> {
+    // SAFETY: the device is of the context; the cache has checked that the binary is what the driver gave it once.
+    let object = unsafe { Object::create_from_binary(device.context(), &[device.id()], &[binary]) };
+    let mut object = Held::new(object.called("clCreateProgramWithBinary")?);
+    object.build(&[device.id()], options).called("clBuildProgram")?;
+    Ok(object)
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        if self.device.is_sound() {
-            // SAFETY: the reference made when it was created; its kernels hold their own.
-            let _ = unsafe { release_program(self.handle) };
+        if !self.device.is_sound() {
+            // A reference more than are given back.
+            std::mem::forget(Arc::clone(&self.object));
         }
     }
 }

@@ -1,0 +1,94 @@
+//! Objects of opencl3, given back without a panic.
+
+use std::{
+    mem::ManuallyDrop,
+    ops::{Deref, DerefMut},
+};
+
+use opencl3::{
+    command_queue::{CommandQueue, release_command_queue},
+    context::{Context, context::release_context},
+    event::{Event, release_event},
+    kernel::{Kernel, release_kernel},
+    memory::{Buffer, ClMem, release_mem_object},
+    program::{Program, release_program},
+};
+
+/// An object that is given back when it is dropped, whatever the driver says to that, unless it is [kept](Self::keep).
+///
+/// The `drop` of every type of opencl3 ends in `.expect()`, and a driver that has lost its device refuses to take things back as it refuses
+/// all else: with `panic = "abort"`, as the release profile has it, that would be the end of the process. So none of them is dropped
+/// itself. What some of them own of the heap (a context's list of its one device, the names of a program's kernels) is not freed, a
+/// few hundred bytes for each device that is opened.
+pub(super) struct Held<T: Object> {
+    object: ManuallyDrop<T>,
+    keep: bool,
+}
+
+impl<T: Object> Held<T> {
+    pub(super) fn new(object: T) -> Self {
+        Self { object: ManuallyDrop::new(object), keep: false }
+    }
+
+    /// Never gives it back: a device may still use it.
+    pub(super) fn keep(&mut self) {
+        self.keep = true;
+    }
+}
+
+impl<T: Object> Deref for Held<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.object
+    }
+}
+
+impl<T: Object> DerefMut for Held<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.object
+    }
+}
+
+impl<T: Object> Drop for Held<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.keep {
+            // SAFETY: the reference that opencl3 made with the object, which is never dropped itself. A driver that fails at this has lost
+            // the device, which the next call reports.
+            let _ = unsafe { self.object.release() };
+        }
+    }
+}
+
+/// What OpenCL counts references to.
+pub(super) trait Object {
+    /// Gives one reference back.
+    ///
+    /// # Safety
+    /// The reference must be the caller's, who does not use it again.
+    unsafe fn release(&self) -> Result<(), i32>;
+}
+
+macro_rules! objects {
+    ($($object:ty, $release:ident;)*) => {$(
+        impl Object for $object {
+            #[inline]
+            unsafe fn release(&self) -> Result<(), i32> {
+                // SAFETY: the caller's promise.
+                unsafe { $release(self.get()) }
+            }
+        }
+    )*};
+}
+
+objects! {
+    Context, release_context;
+    CommandQueue, release_command_queue;
+    Program, release_program;
+    Kernel, release_kernel;
+    Event, release_event;
+    Buffer<u8>, release_mem_object;
+}
