@@ -6,7 +6,7 @@ use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, Simd, Team},
     graph::{Layout, NONE, Vertex},
-    opencl::DeviceError,
+    opencl::{DeviceError, WRONG_NUMBERS},
     policy::{Policy, PolicyPlanner, Runs, Uses},
 };
 
@@ -251,7 +251,11 @@ impl<'g> Search<'g> {
     }
 
     fn failed(&self, source: DeviceError) -> SearchError {
-        let device = self.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(" or ");
+        let named = |device: &DeviceUse| match source.code {
+            WRONG_NUMBERS => format!("{} (driver {})", device.name, device.driver),
+            _ => device.name.clone(),
+        };
+        let device = self.devices.iter().map(named).collect::<Vec<_>>().join(" or ");
         SearchError::Device { device, source }
     }
 

@@ -13,7 +13,7 @@ use std::{
 
 use socbfs::{
     engine::{GpuOptions, GpuSetup},
-    graph::{BuildOptions, EdgeList, Layout, Listing},
+    graph::{BuildOptions, EdgeList, Layout, Listing, NONE},
     memory::Way,
     opencl::{Device, Limits, kept_bytes},
     policy::{Parting, Policy, Runs},
@@ -43,8 +43,10 @@ fn with_a_device_that_goes_on(test: &str, delay_ms: Option<u64>, body: impl Fn(&
     }
     let file = folder.path().join("after");
     let report = folder.path().join("report");
+    let lie = folder.path().join("lie");
     let delay = delay_ms.unwrap_or(0).to_string();
     let variables = [
+        ("SOCBFS_TEST_LIE_FILE", lie.to_str().unwrap()),
         ("SOCBFS_TEST_LOSE_DELAY_MS", delay.as_str()),
         ("SOCBFS_TEST_LOSE_REPORT", report.to_str().unwrap()),
         ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
@@ -254,6 +256,51 @@ fn what_a_lost_device_may_still_touch_is_kept_beside_a_load() {
         drop(load);
         if let Err(panic) = outcome {
             std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+/// A driver with a bug: each piece of what comes to the host in a search is overwritten, one at a time. It ends in an error that names
+/// the driver, or what was overwritten mattered to nobody; in no case is memory of the host touched that is not the search's, and the
+/// searches after it are right.
+#[test]
+fn wrong_numbers_from_a_device_end_in_an_error() {
+    const TEST: &str = "wrong_numbers_from_a_device_end_in_an_error";
+    with_a_device_to_lose(TEST, |device, _| {
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3]);
+        let file = std::env::var("SOCBFS_TEST_LIE_FILE").unwrap();
+        for (policy, runs) in policies() {
+            let mut found = 0;
+            for way in [Way::AllocHostPtr, Way::Copy] {
+                let options = options(device, way, policy.clone(), runs, false);
+                let mut search = Search::new(&layout, &options).unwrap();
+                let right = search.run(3).map(|outcome| (outcome.reached, outcome.levels)).unwrap();
+                for (piece, value) in (1..24).flat_map(|piece| [0, 7, 0xffff_fff0u32].map(|value| (piece, value))) {
+                    fs::write(&file, format!("{piece} {value}")).unwrap();
+                    let outcome = search.run(3);
+                    fs::remove_file(&file).unwrap();
+                    match outcome {
+                        Ok(outcome) => {
+                            assert!(search.parents().iter().all(|&parent| parent < 1200 || parent == NONE));
+                            // Numbers that are possible are believed, and what follows from them is wrong.
+                            if (outcome.reached, outcome.levels) != right {
+                                search = Search::new(&layout, &options).unwrap();
+                            }
+                        }
+                        Err(error) => {
+                            let text = format!("{error}: {}", error.source().unwrap());
+                            for words in [&device.info().name, &device.info().driver, "WRONG_NUMBERS", "bug of its driver"] {
+                                assert!(text.contains(words), "{policy} {way} piece {piece}: no {words} in {text}");
+                            }
+                            found += 1;
+                        }
+                    }
+                    reference.compare_with(&layout, &options, &mut search);
+                }
+            }
+            assert!(found >= 4, "{policy}: {found} lies were found");
         }
     });
 }

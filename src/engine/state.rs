@@ -181,9 +181,6 @@ impl SearchState {
         }
         for words in &mut self.visited {
             words.reclaim()?;
-            if let Some(last) = words.last_mut() {
-                *last = 0;
-            }
         }
         self.set_dummies();
         self.current = 0;
@@ -191,10 +188,15 @@ impl SearchState {
         Ok(())
     }
 
-    /// The entries of `parent` that no search changes: "no neighbour" is never new; a dropped vertex is never reached.
-    fn set_dummies(&mut self) {
+    /// The entries that no search changes: "no neighbour" has a parent and is not in the frontier; a dropped vertex is never reached.
+    pub(crate) fn set_dummies(&mut self) {
         if let [.., no_neighbour, dropped] = &mut self.parent[..] {
             (*no_neighbour, *dropped) = (0, NONE);
+        }
+        for words in &mut self.visited {
+            if let Some(last) = words.last_mut() {
+                *last = 0;
+            }
         }
     }
 

@@ -134,6 +134,8 @@ pub const OTHER_DEVICE: i32 = -9006;
 pub const NO_DEVICE: i32 = -9007;
 /// A search that failed, and was not begun anew.
 pub const SEARCH_FAILED: i32 = -9008;
+/// Numbers from the device that no search can have.
+pub const WRONG_NUMBERS: i32 = -9009;
 /// NVIDIA's own code for a kernel that accessed memory it must not; it stands in no header.
 const NVIDIA_FAULT: i32 = -9999;
 
@@ -153,6 +155,9 @@ impl DeviceError {
     /// See [`SEARCH_FAILED`].
     pub(crate) const FAILED_BEFORE: Self = Self { call: "search", code: SEARCH_FAILED };
 
+    /// See [`WRONG_NUMBERS`].
+    pub(crate) const WRONG: Self = Self { call: "search", code: WRONG_NUMBERS };
+
     /// The code's name in OpenCL's headers, or in this module.
     pub fn name(&self) -> &'static str {
         match self.code {
@@ -164,6 +169,7 @@ impl DeviceError {
             OTHER_DEVICE => "OTHER_DEVICE",
             NO_DEVICE => "NO_DEVICE",
             SEARCH_FAILED => "SEARCH_FAILED",
+            WRONG_NUMBERS => "WRONG_NUMBERS",
             NVIDIA_FAULT => "NVIDIA_FAULT",
             code => error_text(code),
         }
@@ -180,6 +186,7 @@ impl DeviceError {
             OTHER_DEVICE => "the memory belongs to another device",
             NO_DEVICE => "the level was planned for a device, but the search was set up without one",
             SEARCH_FAILED => "the search has failed before; begin another",
+            WRONG_NUMBERS => "the device gave numbers that no search can have: a bug of its driver; update it, or choose another device",
             NVIDIA_FAULT => "a kernel read or wrote outside its buffers, and the driver gave the device up",
             CL_OUT_OF_RESOURCES => {
                 "the device ran out of resources, or a kernel faulted or ran too long and the driver gave the device up (see dmesg)"

@@ -31,7 +31,7 @@ pub use choice::{DeviceChoice, choose, exact_choices};
 pub use device::{Device, LaunchTime, Limits};
 pub use error::{
     ARGUMENT_FREED, DeviceError, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE, OUT_OF_RANGE, OpenClError,
-    SEARCH_FAILED,
+    SEARCH_FAILED, WRONG_NUMBERS,
 };
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
 pub use kept::kept_bytes;

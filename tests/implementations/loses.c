@@ -7,6 +7,9 @@
  * milliseconds after the loss was reported: as on a device that goes on with what it was given. A transfer that the loss makes fail is
  * carried out then, too. What was given to them and is taken away before is written to the file SOCBFS_TEST_LOSE_REPORT, one line each.
  *
+ * SOCBFS_TEST_LIE_FILE names a file with two numbers: of what comes to the host while the file is there, the piece of that number is
+ * overwritten with the other one, as 32-bit words: a driver with a bug.
+ *
  * Functions that are not here are found in libOpenCL.so.1, which this library is linked to. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -127,12 +130,32 @@ static int lost_waiting(void) {
     return 0;
 }
 
-/* Whether kernels still wait although the caller was told of the loss. */
+/* Whether kernels still wait although the caller was told of the loss, and the device is not back. */
 static int goes_on(void) {
+    if (!is_lost(0)) return 0;
     pthread_mutex_lock(&guard);
     int on = gate && reported;
     pthread_mutex_unlock(&guard);
     return on;
+}
+
+/* ---- Lies ---- */
+
+/* `size` bytes have come to the host. */
+static void arrived(void *start, size_t size) {
+    static long pieces;
+    const char *path = getenv("SOCBFS_TEST_LIE_FILE");
+    FILE *file = path ? fopen(path, "r") : NULL;
+    long piece = 0;
+    uint32_t value = 0, *words = start;
+    if (!file) {
+        pieces = 0;
+        return;
+    }
+    int numbers = fscanf(file, "%ld %u", &piece, &value);
+    fclose(file);
+    if (numbers != 2 || ++pieces != piece) return;
+    for (size_t i = 0; i < size / sizeof value; i++) words[i] = value;
 }
 
 /* ---- Commands ---- */
@@ -151,18 +174,28 @@ COMMAND(clEnqueueFillBuffer, lost(),
         (queue, buffer, pattern, pattern_size, offset, size, count, wait, event))
 COMMAND(clEnqueueUnmapMemObject, lost(), (void *queue, void *buffer, void *mapped, uint32_t count, events wait, void **event),
         (queue, buffer, mapped, count, wait, event))
-COMMAND(clEnqueueSVMMap, blocking ? lost_waiting() : lost(),
-        (void *queue, uint32_t blocking, uint64_t flags, void *start, size_t size, uint32_t count, events wait, void **event),
-        (queue, blocking, flags, start, size, count, wait, event))
 COMMAND(clEnqueueSVMUnmap, lost(), (void *queue, void *start, uint32_t count, events wait, void **event), (queue, start, count, wait, event))
 COMMAND(clEnqueueSVMMemFill, lost(),
         (void *queue, void *start, const void *pattern, size_t pattern_size, size_t size, uint32_t count, events wait, void **event),
         (queue, start, pattern, pattern_size, size, count, wait, event))
 
+int32_t clEnqueueSVMMap(void *queue, uint32_t blocking, uint64_t flags, void *start, size_t size, uint32_t count, events wait,
+                        void **event) {
+    int32_t (*next)(void *, uint32_t, uint64_t, void *, size_t, uint32_t, events, void **) = real("clEnqueueSVMMap");
+    if (blocking ? lost_waiting() : lost()) return LOST;
+    int32_t status = next(queue, blocking, flags, start, size, count, wait, event);
+    if (blocking && status == 0) arrived(start, size);
+    return status;
+}
+
 int32_t clEnqueueReadBuffer(void *queue, void *buffer, uint32_t blocking, size_t offset, size_t size, void *into, uint32_t count,
                             events wait, void **event) {
     int32_t (*next)(void *, void *, uint32_t, size_t, size_t, void *, uint32_t, events, void **) = real("clEnqueueReadBuffer");
-    if (!(blocking ? lost_waiting() : lost())) return next(queue, buffer, blocking, offset, size, into, count, wait, event);
+    if (!(blocking ? lost_waiting() : lost())) {
+        int32_t status = next(queue, buffer, blocking, offset, size, into, count, wait, event);
+        if (blocking && status == 0) arrived(into, size);
+        return status;
+    }
     if (goes_on()) next(queue, buffer, 0, offset, size, into, 0, NULL, NULL);
     return LOST;
 }
@@ -178,7 +211,11 @@ int32_t clEnqueueWriteBuffer(void *queue, void *buffer, uint32_t blocking, size_
 void *clEnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking, uint64_t flags, size_t offset, size_t size, uint32_t count,
                          events wait, void **event, int32_t *status) {
     void *(*next)(void *, void *, uint32_t, uint64_t, size_t, size_t, uint32_t, events, void **, int32_t *) = real("clEnqueueMapBuffer");
-    if (!(blocking ? lost_waiting() : lost())) return next(queue, buffer, blocking, flags, offset, size, count, wait, event, status);
+    if (!(blocking ? lost_waiting() : lost())) {
+        void *start = next(queue, buffer, blocking, flags, offset, size, count, wait, event, status);
+        if (blocking && start) arrived(start, size);
+        return start;
+    }
     if (status) *status = LOST;
     return NULL;
 }

@@ -322,7 +322,8 @@ impl<'g> CpuEngine<'g> {
     /// Makes the visited bitmap and counts exactly who was visited; returns how many were counted twice before.
     fn bring_bitmap_up_to_date(&mut self) -> u64 {
         let visited = self.make_bitmap();
-        let repeats = self.state.visited_count - visited;
+        // A device may have counted too few.
+        let repeats = self.state.visited_count.saturating_sub(visited);
         self.state.visited_count = visited;
         self.state.bitmap_is_current = true;
         repeats

@@ -43,7 +43,10 @@ impl GpuEngine<'_> {
             bitmap.to_host(0..words)?;
         }
         state.queue.to_host(0..queued)?;
-        state.next.to_host(0..0)
+        state.next.to_host(0..0)?;
+        state.set_dummies();
+        self.check_queue(&state.queue[..queued])?;
+        self.check_bitmaps(state)
     }
 
     /// Hands the state back without its contents: a search is over, or begins anew.

@@ -1,5 +1,6 @@
 //! The GPU engine: TG, TGM, BG and BGC as OpenCL kernels over a state that the device owns.
 
+mod arrivals;
 mod bind;
 mod convert;
 mod graph;
@@ -10,6 +11,8 @@ mod setup;
 mod stamps;
 
 use std::sync::Arc;
+
+pub(super) use arrivals::{check_parents, check_total};
 
 use self::{graph::DeviceGraph, setup::Kernels};
 use super::state::Allocate;
@@ -103,7 +106,10 @@ pub(crate) struct GpuEngine<'g> {
     slot: u32,
     /// The frontier as bytes, and the next one: always zero outside of TGM levels.
     masks: [Buffer<u8>; 2],
-    /// Padding and vertices without an edge.
+    /// Vertices of a queue that is checked; else nothing.
+    seen: Slab<u64>,
+    /// Padding and vertices without an edge: the host's, and the device's.
+    host_closed: Slab<u64>,
     closed: Buffer<u64>,
     /// Levels of vertices found in an asynchronous search.
     level_of: Option<Buffer<u32>>,
@@ -148,6 +154,7 @@ impl GpuEngine<'_> {
         self.counters.read(at..at + SLOT, &mut self.arrived)?;
         let mut values = [0; SLOT];
         values.copy_from_slice(&self.arrived);
+        self.check_counts(&values)?;
         Ok(values)
     }
 

@@ -11,7 +11,7 @@ pub(super) const PLACES_SAMPLED: usize = 256;
 pub(super) const PROBES: u32 = 64;
 /// Vertices looked at to estimate how many hubs are in the frontier: a few hundred of them are hubs where every fifth vertex is one, so
 /// that the share is off by a few hundredths.
-const HUB_PLACES: usize = 1024;
+pub(super) const HUB_PLACES: usize = 1024;
 
 impl GpuEngine<'_> {
     /// See [`Engine::sample`](crate::bfs::Engine::sample).

@@ -140,6 +140,8 @@ impl<'g> GpuEngine<'g> {
         let free_local = (device.local_bytes().saturating_sub(kernels.bgc.local_bytes()) / 4) as usize;
         let engine = Self {
             counters: Buffer::new(device, SLOT * SLOTS as usize, "counters")?,
+            seen: Slab::zeroed(padded / 64, "bitmaps")?,
+            host_closed: Slab::copy_of(closed, "bitmaps")?,
             arrived: Slab::zeroed(SLOT, "counters")?,
             slot: 0,
             masks: [Buffer::new(device, padded, "frontier mask")?, Buffer::new(device, padded, "frontier mask")?],

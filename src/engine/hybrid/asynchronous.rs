@@ -10,7 +10,7 @@ use crate::{
     bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelWork, Placement},
     engine::{
         CpuEngine,
-        gpu::GpuEngine,
+        gpu::{GpuEngine, check_total},
         state::{Frontier, SearchState},
     },
     graph::Layout,
@@ -105,6 +105,7 @@ impl HybridEngine<'_> {
         let Some(own) = helper.own.as_mut() else { return Err(DeviceError::NONE) };
         helper.gpu.release(own)?;
         helper.gpu.read_levels(theirs)?;
+        helper.gpu.check_levels(theirs)?;
         handover_ns += ended.elapsed().as_nanos() as u64;
         let merged = self.cpu.merge_apart(&own.parent, mine, theirs);
         log::debug!("asynchronous: both found {} of {} vertices", merged.repeated, merged.reached);
@@ -114,7 +115,7 @@ impl HybridEngine<'_> {
         state.level = since;
         let work = LevelWork {
             levels: merged.deepest.max(since) - since + 1,
-            found: merged.reached - visited_before,
+            found: merged.reached.saturating_sub(visited_before),
             finished: true,
             repeats_before,
             conversion_ns: (parted - begin).as_nanos() as u64,
@@ -176,6 +177,7 @@ fn search_on_device(
             if costs.is_bottom_up(&stats) { (Direction::BottomUp, GpuKernel::Bg) } else { (Direction::TopDown, GpuKernel::Tg) };
         let work = gpu.run_one(own, kernel)?;
         own.done(LevelPlan { direction, placement: Placement::Gpu(kernel) }, &work);
+        check_total(own.visited_count, searched)?;
         gpu.stamp(own, own.level)?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::{
 use super::{Helper, HybridEngine, locked};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelWork},
-    engine::{CpuEngine, Team},
+    engine::{CpuEngine, Team, gpu::check_total},
     opencl::{Device, DeviceError},
 };
 
@@ -35,7 +35,7 @@ impl HybridEngine<'_> {
         let count = self.helpers.len();
         for (index, helper) in self.helpers.iter_mut().enumerate() {
             let Some(own) = &mut helper.own else { continue };
-            let piece = if index + 1 == count { len - first } else { (len - cut) * helper.weight as usize / 1000 };
+            let piece = if index + 1 == count { len - first } else { part(len - cut, helper.weight) };
             let state = self.cpu.state();
             own.queue[..piece].copy_from_slice(&state.queue[first..first + piece]);
             own.current = 0;
@@ -64,6 +64,7 @@ impl HybridEngine<'_> {
             own.queue.to_host(0..0)?;
             own.visited[0].to_host(0..0)?;
             handover_ns += done.elapsed().as_nanos() as u64;
+            helper.gpu.check_queue(&own.next[..theirs])?;
             found += self.cpu.merge_queue(&own.next[..theirs], &own.parent);
         }
         self.cpu.state().previous_frontier = len as u64;
@@ -91,7 +92,7 @@ impl HybridEngine<'_> {
         let count = self.helpers.len();
         for (index, helper) in self.helpers.iter_mut().enumerate() {
             let Some(own) = &mut helper.own else { continue };
-            let end = if index + 1 == count { words } else { first + (words - cut) * helper.weight as usize / 1000 };
+            let end = if index + 1 == count { words } else { first + part(words - cut, helper.weight) };
             let state = self.cpu.state();
             own.current = 0;
             own.visited[0].copy_from_slice(&state.visited[state.current]);
@@ -112,15 +113,16 @@ impl HybridEngine<'_> {
         let mut first = cut;
         for (index, helper) in self.helpers.iter_mut().enumerate() {
             let Some(own) = &mut helper.own else { continue };
-            let end = if index + 1 == count { words } else { first + (words - cut) * helper.weight as usize / 1000 };
-            if end > first {
-                found += helper.gpu.bottom_up_result()?.0;
-            }
+            let end = if index + 1 == count { words } else { first + part(words - cut, helper.weight) };
+            let theirs = if end > first { helper.gpu.bottom_up_result()?.0 } else { 0 };
             let done = Instant::now();
             own.visited[0].to_host(0..0)?;
             own.visited[1].to_host(first..end)?;
             own.parent.to_host(first * 64..end * 64)?;
             handover_ns += done.elapsed().as_nanos() as u64;
+            found += theirs;
+            let before = &self.cpu.state_ref().visited[self.cpu.state_ref().current];
+            check_total(helper.gpu.new_in(first..end, &own.visited[1], before)?.abs_diff(theirs), 0)?;
             self.cpu.merge_words(first..end, &own.visited[1], &own.parent);
             first = end;
         }
@@ -137,6 +139,12 @@ impl HybridEngine<'_> {
             threads,
         })
     }
+}
+
+/// The part of `all` that a device of so many thousandths gets.
+fn part(all: usize, weight: u64) -> usize {
+    // In 64 bits: thousandths of a large graph are more than 32 hold.
+    (all as u64 * weight.min(1000) / 1000) as usize
 }
 
 /// How long both sides of a split level took.

@@ -20,7 +20,7 @@ use std::{
 
 use super::{
     CpuEngine, CpuEngineError, GpuOptions, Simd, Team,
-    gpu::{GpuEngine, GpuEngineError, OnDevice},
+    gpu::{GpuEngine, GpuEngineError, OnDevice, check_parents},
     state::SearchState,
 };
 use crate::{
@@ -210,12 +210,13 @@ impl<'g> HybridEngine<'g> {
     /// # Errors
     /// The device failed.
     pub fn finish(&mut self) -> Result<(), DeviceError> {
-        self.sound(|engine| match engine.helpers.first_mut() {
-            Some(helper) if engine.on_device => helper.gpu.map_back(engine.cpu.state()),
-            _ => {
-                engine.cpu.map_back();
-                Ok(())
+        self.sound(|engine| {
+            match engine.helpers.first_mut() {
+                Some(helper) if engine.on_device => helper.gpu.map_back(engine.cpu.state())?,
+                _ => engine.cpu.map_back(),
             }
+            // Whoever reads them may follow them.
+            if engine.helpers.is_empty() { Ok(()) } else { check_parents(engine.cpu.parents(), engine.layout.vertices()) }
         })
     }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::HybridEngine;
 use crate::{
     bfs::{GpuKernel, LevelPlan, LevelWork},
+    engine::gpu::check_total,
     opencl::DeviceError,
 };
 
@@ -59,6 +60,9 @@ impl HybridEngine<'_> {
         let work = if single { helper.gpu.run_one(state, kernel) } else { helper.gpu.run(state, kernel) }?;
         let work = LevelWork { repeats_before: moved.repeats, conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
         state.done(plan, &work);
+        let visited = state.visited_count;
+        // A level that finds nobody new would be followed by others for ever.
+        check_total(visited, self.cpu.searched())?;
         Ok(work)
     }
 }

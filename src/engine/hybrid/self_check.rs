@@ -79,7 +79,13 @@ impl HybridEngine<'_> {
             helper.gpu.begin(state, root)?;
             for &found in wanted {
                 state.frontier_edges = state.counted_edges.unwrap_or(0);
-                let work = helper.gpu.run_one(state, kernel)?;
+                let work = match helper.gpu.run_one(state, kernel) {
+                    Err(DeviceError::WRONG) => {
+                        wrong = wrong.or(Some(kernel));
+                        break;
+                    }
+                    work => work?,
+                };
                 state.done(LevelPlan { direction: kernel.direction(), placement: Placement::Gpu(kernel) }, &work);
                 if work.found != found {
                     wrong = wrong.or(Some(kernel));

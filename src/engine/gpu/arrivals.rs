@@ -1,0 +1,91 @@
+//! What a device has written is checked where it arrives, before it indexes memory of the host: a driver's bug is to end in an error
+//! that names it.
+
+use super::{EDGES, EXPANDED, FOUND, GpuEngine, LEVELS, SLOT, TAIL, levels::RUN_LEVELS, sampling::HUB_PLACES};
+use crate::{
+    engine::state::{Frontier, SearchState},
+    graph::{NONE, Vertex},
+    opencl::DeviceError,
+};
+
+/// Refuses what no search can have written.
+fn demand(is_possible: bool) -> Result<(), DeviceError> {
+    if is_possible { Ok(()) } else { Err(DeviceError::WRONG) }
+}
+
+impl GpuEngine<'_> {
+    /// Counters of a launch: no more vertices, arcs and levels than there are.
+    pub(super) fn check_counts(&self, counted: &[u32; SLOT]) -> Result<(), DeviceError> {
+        let (vertices, arcs) = (self.layout.csr().vertices(), self.layout.csr().arcs());
+        let at_most = |counter: usize, most: usize| counted[counter] as usize <= most;
+        demand(
+            at_most(TAIL, vertices)
+                // A sample may look at a vertex of a small graph several times.
+                && at_most(FOUND, vertices.max(HUB_PLACES))
+                && at_most(EDGES, arcs)
+                && at_most(EXPANDED, arcs)
+                && counted[LEVELS] <= RUN_LEVELS,
+        )
+    }
+
+    /// A queue: vertices, none of them twice.
+    pub(crate) fn check_queue(&mut self, queue: &[Vertex]) -> Result<(), DeviceError> {
+        let vertices = self.layout.csr().vertices();
+        let mut is_possible = true;
+        let mut entered = 0;
+        for &v in queue {
+            let (v, seen) = (v as usize, &mut self.seen);
+            if v >= vertices || seen[v / 64] >> (v % 64) & 1 == 1 {
+                is_possible = false;
+                break;
+            }
+            seen[v / 64] |= 1 << (v % 64);
+            entered += 1;
+        }
+        for &v in &queue[..entered] {
+            self.seen[v as usize / 64] = 0;
+        }
+        demand(is_possible)
+    }
+
+    /// The bitmaps of a state that has come back: no padding and no vertex without an edge is new in them, and where they hold the
+    /// frontier, it has as many vertices as were counted.
+    pub(super) fn check_bitmaps(&self, state: &SearchState) -> Result<(), DeviceError> {
+        let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
+        match state.frontier {
+            Frontier::Bitmap { len } => demand(self.new_in(0..self.host_closed.len(), now, before)? == len),
+            Frontier::Queue { .. } | Frontier::Mask { .. } => {
+                demand(self.host_closed.iter().zip(now.iter()).all(|(&closed, &now)| closed & !now == 0))
+            }
+        }
+    }
+
+    /// How many vertices of `words` are in the bitmap `now` and not `before`. Those that are closed must be in both.
+    pub(crate) fn new_in(&self, words: std::ops::Range<usize>, now: &[u64], before: &[u64]) -> Result<u64, DeviceError> {
+        let (mut missing, mut new) = (0, 0);
+        for ((&closed, &now), &before) in self.host_closed[words.clone()].iter().zip(&now[words.clone()]).zip(&before[words]) {
+            missing |= closed & !(now & before);
+            new += u64::from((now & !before).count_ones());
+        }
+        demand(missing == 0)?;
+        Ok(new)
+    }
+
+    /// Levels of vertices: no search is deeper than it has vertices.
+    pub(crate) fn check_levels(&self, levels: &[u32]) -> Result<(), DeviceError> {
+        let most = self.layout.padded();
+        demand(levels.iter().fold(0, |deepest, &level| deepest.max(level)) as usize <= most)
+    }
+}
+
+/// Parents by original vertex: each is one of `vertices`, or none.
+pub(in crate::engine) fn check_parents(parents: &[Vertex], vertices: usize) -> Result<(), DeviceError> {
+    // Without a branch: several at a time.
+    let wrong = parents.iter().fold(0u32, |wrong, &parent| wrong | u32::from(parent != NONE && parent as usize >= vertices));
+    demand(wrong == 0)
+}
+
+/// Vertices found: no more than take part.
+pub(in crate::engine) fn check_total(found: u64, searched: u64) -> Result<(), DeviceError> {
+    demand(found <= searched)
+}
