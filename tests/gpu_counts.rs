@@ -83,8 +83,8 @@ fn searches_are_counted() {
                 outcome.levels
             );
             assert!(launches > 0 && waits > 0, "{policy}");
-            // The tree comes back, and memory that was mapped is unmapped again.
-            assert!(to_host >= 4 * 5000 && maps == unmaps, "{policy}");
+            // The tree comes back, of shared levels in part, and memory that was mapped is unmapped again.
+            assert!(maps == unmaps && to_host >= if policy.runs_on_both() { 1 } else { 4 * 5000 }, "{policy}");
         }
     });
 }

@@ -14,6 +14,7 @@ mod calibrate;
 mod command;
 mod data;
 mod devices;
+mod gpu_account;
 mod gpu_counts;
 mod gpu_faults;
 mod gpu_races;

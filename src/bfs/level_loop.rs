@@ -60,6 +60,12 @@ pub struct LevelWork {
     pub cpu_ns: u64,
     /// The same of the GPU's part.
     pub gpu_ns: u64,
+    /// See [`LevelRecord::copy_ns`].
+    pub copy_ns: u64,
+    /// See [`LevelRecord::wait_ns`].
+    pub wait_ns: u64,
+    /// See [`LevelRecord::merge_ns`].
+    pub merge_ns: u64,
     /// CPU threads that took part.
     pub threads: u32,
 }
@@ -117,6 +123,9 @@ impl Records {
             last.handover_ns += record.handover_ns;
             last.cpu_ns += record.cpu_ns;
             last.gpu_ns += record.gpu_ns;
+            last.copy_ns += record.copy_ns;
+            last.wait_ns += record.wait_ns;
+            last.merge_ns += record.merge_ns;
         }
     }
 }
@@ -159,6 +168,9 @@ pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: V
             handover_ns: handover_ns + work.handover_ns,
             cpu_ns: work.cpu_ns,
             gpu_ns: work.gpu_ns,
+            copy_ns: work.copy_ns,
+            wait_ns: work.wait_ns,
+            merge_ns: work.merge_ns,
             threads: work.threads,
         });
         levels += work.levels;

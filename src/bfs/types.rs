@@ -235,6 +235,17 @@ pub struct LevelRecord {
     /// The same of the GPU's part.
     #[serde(default)]
     pub gpu_ns: u64,
+    /// Where both devices ran the level: share of it spent copying frontier and bitmap to where the GPU reads them, in nanoseconds,
+    /// else 0.
+    #[serde(default)]
+    pub copy_ns: u64,
+    /// The same spent starting the GPU, and waiting for it when the CPU's part was done.
+    #[serde(default)]
+    pub wait_ns: u64,
+    /// The same spent merging what the GPU found. Together with `conversion_ns`, `decision_ns`, `handover_ns`, `cpu_ns`, `copy_ns` and
+    /// `wait_ns` it makes up the time of a level that both ran.
+    #[serde(default)]
+    pub merge_ns: u64,
     /// Threads that took part.
     pub threads: u32,
 }

@@ -211,6 +211,9 @@ mod tests {
             handover_ns: 0,
             cpu_ns: 0,
             gpu_ns: 0,
+            copy_ns: 0,
+            wait_ns: 0,
+            merge_ns: 0,
             threads: 1,
         }
     }

@@ -111,7 +111,7 @@ impl CpuEngine<'_> {
         (found.vertices, threads)
     }
 
-    /// Adds what a device found to the next frontier: vertices `found`, none twice, with `parents` (by vertex). Those that
+    /// Adds what a device found to the next frontier: vertices `found`, none twice, with as many `parents`. Those that
     /// have a parent already were found by others too. Returns how many were new.
     pub(in crate::engine) fn merge_queue(&mut self, found: &[Vertex], parents: &[Vertex]) -> u64 {
         let Frontier::Queue { len, claims } = self.state.frontier else { return 0 };
@@ -121,20 +121,20 @@ impl CpuEngine<'_> {
         let (parent, queue) = (Shared::new(&mut self.state.parent), Shared::new(queue));
         let claimed = claims.then(|| Shared::new(&mut self.claims));
         share(&self.team, found.len(), GRAIN, found.len() < GRAIN, &|_, range| {
-            let found = &found[range];
+            let (found, parents) = (&found[range.clone()], &parents[range]);
             // SAFETY: `found` holds vertices, each once, so that no other thread touches these parents;
             // `fetch_add` hands every place out once, and the room is checked.
             let is_new = |v: Vertex| unsafe { *parent.get().add(v as usize) == NONE };
             let new = found.iter().filter(|&&v| is_new(v)).count();
             let first = tail.fetch_add(new, Relaxed);
             assert!(first + new <= capacity, "the queue overflows");
-            for (at, &v) in (first..).zip(found.iter().filter(|&&v| is_new(v))) {
+            for (at, (&v, &by)) in (first..).zip(found.iter().zip(parents).filter(|&(&v, _)| is_new(v))) {
                 // SAFETY: as above.
                 unsafe {
-                    *parent.get().add(v as usize) = parents[v as usize];
+                    *parent.get().add(v as usize) = by;
                     *queue.get().add(at) = v;
                     if let Some(claims) = claimed {
-                        *claims.get().add(at) = parents[v as usize];
+                        *claims.get().add(at) = by;
                     }
                 }
             }

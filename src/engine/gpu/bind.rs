@@ -74,6 +74,7 @@ impl GpuEngine<'_> {
             kernel.set(offsets + 3, places)?;
             kernel.set_buffer(offsets + 4, counters)?;
         }
+        kernels.gather_parents.set_buffer(3, counters)?;
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod handover;
 mod levels;
 mod sampling;
 mod setup;
+mod split;
 mod stamps;
 
 use std::sync::Arc;

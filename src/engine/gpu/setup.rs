@@ -13,13 +13,14 @@ use crate::{
 };
 
 /// The kernels' source, in the order in which it is compiled.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     include_str!("../../../kernels/common.cl"),
     include_str!("../../../kernels/reset.cl"),
     include_str!("../../../kernels/convert.cl"),
     include_str!("../../../kernels/top_down.cl"),
     include_str!("../../../kernels/bottom_up.cl"),
     include_str!("../../../kernels/hubs.cl"),
+    include_str!("../../../kernels/split.cl"),
 ];
 
 /// Items in a work-group of a GPU, where the device allows that many.
@@ -61,6 +62,8 @@ pub(super) struct Kernels {
     pub(super) hubs_in_queue: Kernel,
     pub(super) hubs_in_bitmap: Kernel,
     pub(super) hubs_in_mask: Kernel,
+    pub(super) apply_words: Kernel,
+    pub(super) gather_parents: Kernel,
 }
 
 impl Kernels {
@@ -85,6 +88,8 @@ impl Kernels {
             hubs_in_queue: kernel("hubs_in_queue")?,
             hubs_in_bitmap: kernel("hubs_in_bitmap")?,
             hubs_in_mask: kernel("hubs_in_mask")?,
+            apply_words: kernel("apply_words")?,
+            gather_parents: kernel("gather_parents")?,
         })
     }
 
@@ -92,10 +97,10 @@ impl Kernels {
     fn max_group(&self) -> usize {
         let Self { reset, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, .. } = self;
         let Self { queue_to_mask, bitmap_to_mask, tg, tgm, heavy, tg_run, bg, bgc, sample, .. } = self;
-        let Self { hubs_in_queue, hubs_in_bitmap, hubs_in_mask, .. } = self;
+        let Self { hubs_in_queue, hubs_in_bitmap, hubs_in_mask, apply_words, gather_parents, .. } = self;
         [reset, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, queue_to_mask, bitmap_to_mask]
             .into_iter()
-            .chain([tg, tgm, tg_run, bg, bgc, sample, hubs_in_queue, hubs_in_bitmap, hubs_in_mask])
+            .chain([tg, tgm, tg_run, bg, bgc, sample, hubs_in_queue, hubs_in_bitmap, hubs_in_mask, apply_words, gather_parents])
             .chain(heavy.iter().flatten())
             .map(Kernel::max_group)
             .min()

@@ -25,11 +25,14 @@ impl HybridEngine<'_> {
         let begin = Instant::now();
         let (len, repeats_before) = self.cpu.settle_as_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
+        let converted = Instant::now();
         let (Some(helper), Some(pair)) = (self.helpers.first_mut(), self.pair.as_ref()) else { return Err(DeviceError::NONE) };
         let Some(own) = helper.own.as_mut() else { return Err(DeviceError::NONE) };
         let padded = self.layout.padded();
         let visited_before = self.cpu.state().visited_count;
         let since = self.cpu.state().level;
+        helper.gpu.release_empty(own)?;
+        helper.seen_is_known = false;
         // Two states: either has its half of the frontier, and takes the other half for unvisited.
         {
             let cpu = &self.cpu;
@@ -64,6 +67,7 @@ impl HybridEngine<'_> {
         helper.gpu.acquire(own)?;
         handover_ns += parted.elapsed().as_nanos() as u64;
 
+        let together = Instant::now();
         let searched = self.cpu.searched();
         let (layout, costs) = (self.layout, self.costs);
         // Whoever comes first takes what it needs out.
@@ -107,6 +111,7 @@ impl HybridEngine<'_> {
         helper.gpu.read_levels(theirs)?;
         helper.gpu.check_levels(theirs)?;
         handover_ns += ended.elapsed().as_nanos() as u64;
+        let gathered = Instant::now();
         let merged = self.cpu.merge_apart(&own.parent, mine, theirs);
         log::debug!("asynchronous: both found {} of {} vertices", merged.repeated, merged.reached);
         let state = self.cpu.state();
@@ -118,10 +123,13 @@ impl HybridEngine<'_> {
             found: merged.reached.saturating_sub(visited_before),
             finished: true,
             repeats_before,
-            conversion_ns: (parted - begin).as_nanos() as u64,
+            conversion_ns: (converted - begin).as_nanos() as u64,
             handover_ns,
             cpu_ns,
             gpu_ns,
+            copy_ns: (parted - converted).as_nanos() as u64,
+            wait_ns: ((ended - together).as_nanos() as u64).saturating_sub(cpu_ns),
+            merge_ns: gathered.elapsed().as_nanos() as u64,
             threads,
         };
         state.done(plan, &work);

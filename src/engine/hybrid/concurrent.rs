@@ -24,48 +24,53 @@ impl HybridEngine<'_> {
         Ok(work)
     }
 
-    /// The frontier queue is cut; each device gets a piece of its end.
+    /// The frontier queue is cut; each device gets a piece of its end, and gives back what it found as vertices and their parents.
     fn split_top_down(&mut self, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
-        let begin = Instant::now();
+        let mut clock = Clock::new();
         let (len, repeats_before) = self.cpu.settle_as_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
-        let converted = Instant::now();
-        let mut handover_ns = 0;
+        let conversion_ns = clock.lap();
+        let (mut copy_ns, mut handover_ns, mut wait_ns, mut merge_ns) = (0, 0, 0, 0);
         let mut first = cut;
         let count = self.helpers.len();
         for (index, helper) in self.helpers.iter_mut().enumerate() {
             let Some(own) = &mut helper.own else { continue };
             let piece = if index + 1 == count { len - first } else { part(len - cut, helper.weight) };
-            let state = self.cpu.state();
+            let state = self.cpu.state_ref();
             own.queue[..piece].copy_from_slice(&state.queue[first..first + piece]);
-            own.current = 0;
-            own.visited[0].copy_from_slice(&state.visited[state.current]);
-            let ready = Instant::now();
-            let words = own.visited[0].device_len();
-            own.queue.to_device(0..piece)?;
-            own.visited[0].to_device(0..words)?;
+            copy_ns += clock.lap();
+            let changes = helper.bring_bitmap(piece, &state.visited[state.current], &mut copy_ns, &mut handover_ns, &mut clock)?;
+            let Some(own) = &mut helper.own else { continue };
+            own.queue.to_device(0..piece + 2 * changes)?;
             own.parent.to_device(0..0)?;
             own.next.to_device(0..0)?;
-            handover_ns += ready.elapsed().as_nanos() as u64;
+            handover_ns += clock.lap();
+            if changes > 0 {
+                helper.gpu.launch_apply_words(own, piece, changes)?;
+            }
             // Which of them leave the pieces of several devices nobody has counted.
             helper.gpu.launch_top_down(own, piece, (count == 1).then_some(edges_left))?;
+            helper.gpu.launch_gather_parents(own)?;
             helper.gpu.device().flush()?;
+            wait_ns += clock.lap();
             first += piece;
         }
         let (work, times) = together(self.pair.as_ref(), &mut self.cpu, &self.helpers, |cpu| cpu.top_down_part(cut, edges))?;
+        wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = work.found;
         for helper in &mut self.helpers {
             let Some(own) = &mut helper.own else { continue };
             let (theirs, _) = helper.gpu.top_down_result()?;
-            let done = Instant::now();
-            let numbers = own.parent.device_len();
+            wait_ns += clock.lap();
             own.next.to_host(0..theirs)?;
-            own.parent.to_host(0..numbers)?;
-            own.queue.to_host(0..0)?;
-            own.visited[0].to_host(0..0)?;
-            handover_ns += done.elapsed().as_nanos() as u64;
+            own.queue.to_host(0..theirs)?;
+            handover_ns += clock.lap();
             helper.gpu.check_queue(&own.next[..theirs])?;
-            found += self.cpu.merge_queue(&own.next[..theirs], &own.parent);
+            found += self.cpu.merge_queue(&own.next[..theirs], &own.queue[..theirs]);
+            for &v in &own.next[..theirs] {
+                helper.seen[v as usize / 64] |= 1 << (v % 64);
+            }
+            merge_ns += clock.lap();
         }
         self.cpu.state().previous_frontier = len as u64;
         Ok(LevelWork {
@@ -73,57 +78,67 @@ impl HybridEngine<'_> {
             found,
             finished: found == 0,
             repeats_before,
-            conversion_ns: (converted - begin).as_nanos() as u64,
+            conversion_ns,
             handover_ns,
             cpu_ns: times.cpu_ns,
             gpu_ns: times.gpu_ns,
+            copy_ns,
+            wait_ns,
+            merge_ns,
             threads: work.threads,
         })
     }
 
     /// The words of the bitmap are cut; each device gets a range of the end.
     fn split_bottom_up(&mut self, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
-        let begin = Instant::now();
+        let mut clock = Clock::new();
         let repeats_before = self.cpu.settle();
         let (cut, words) = (self.cpu.cut_words(gpu_permille), self.layout.padded() / 64);
-        let converted = Instant::now();
-        let mut handover_ns = 0;
+        let conversion_ns = clock.lap();
+        let (mut copy_ns, mut handover_ns, mut wait_ns, mut merge_ns) = (0, 0, 0, 0);
         let mut first = cut;
         let count = self.helpers.len();
         for (index, helper) in self.helpers.iter_mut().enumerate() {
-            let Some(own) = &mut helper.own else { continue };
             let end = if index + 1 == count { words } else { first + part(words - cut, helper.weight) };
-            let state = self.cpu.state();
-            own.current = 0;
-            own.visited[0].copy_from_slice(&state.visited[state.current]);
-            let ready = Instant::now();
-            let all = own.visited[0].device_len();
-            own.visited[0].to_device(0..all)?;
-            own.visited[1].to_device(0..0)?;
-            own.parent.to_device(0..0)?;
-            handover_ns += ready.elapsed().as_nanos() as u64;
             if end > first {
+                let state = self.cpu.state_ref();
+                let changes = helper.bring_bitmap(0, &state.visited[state.current], &mut copy_ns, &mut handover_ns, &mut clock)?;
+                let Some(own) = &mut helper.own else { continue };
+                if changes > 0 {
+                    own.queue.to_device(0..2 * changes)?;
+                }
+                own.visited[1].to_device(0..0)?;
+                own.parent.to_device(0..0)?;
+                handover_ns += clock.lap();
+                if changes > 0 {
+                    helper.gpu.launch_apply_words(own, 0, changes)?;
+                }
                 helper.gpu.launch_bottom_up(own, GpuKernel::Bg, 2 * first as u32..2 * end as u32)?;
                 helper.gpu.device().flush()?;
+                wait_ns += clock.lap();
             }
             first = end;
         }
         let ((mine, threads), times) = together(self.pair.as_ref(), &mut self.cpu, &self.helpers, |cpu| cpu.bottom_up_part(0..cut))?;
+        wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = mine;
         let mut first = cut;
         for (index, helper) in self.helpers.iter_mut().enumerate() {
             let Some(own) = &mut helper.own else { continue };
             let end = if index + 1 == count { words } else { first + part(words - cut, helper.weight) };
-            let theirs = if end > first { helper.gpu.bottom_up_result()?.0 } else { 0 };
-            let done = Instant::now();
-            own.visited[0].to_host(0..0)?;
-            own.visited[1].to_host(first..end)?;
-            own.parent.to_host(first * 64..end * 64)?;
-            handover_ns += done.elapsed().as_nanos() as u64;
-            found += theirs;
-            let before = &self.cpu.state_ref().visited[self.cpu.state_ref().current];
-            check_total(helper.gpu.new_in(first..end, &own.visited[1], before)?.abs_diff(theirs), 0)?;
-            self.cpu.merge_words(first..end, &own.visited[1], &own.parent);
+            if end > first {
+                let (theirs, _) = helper.gpu.bottom_up_result()?;
+                wait_ns += clock.lap();
+                own.queue.to_host(0..0)?;
+                own.visited[1].to_host(first..end)?;
+                own.parent.to_host(first * 64..end * 64)?;
+                handover_ns += clock.lap();
+                found += theirs;
+                let before = &self.cpu.state_ref().visited[self.cpu.state_ref().current];
+                check_total(helper.gpu.new_in(first..end, &own.visited[1], before)?.abs_diff(theirs), 0)?;
+                self.cpu.merge_words(first..end, &own.visited[1], &own.parent);
+                merge_ns += clock.lap();
+            }
             first = end;
         }
         self.cpu.end_bottom_up(found);
@@ -132,12 +147,87 @@ impl HybridEngine<'_> {
             found,
             finished: found == 0,
             repeats_before,
-            conversion_ns: (converted - begin).as_nanos() as u64,
+            conversion_ns,
             handover_ns,
             cpu_ns: times.cpu_ns,
             gpu_ns: times.gpu_ns,
+            copy_ns,
+            wait_ns,
+            merge_ns,
             threads,
         })
+    }
+}
+
+impl Helper<'_> {
+    /// Brings the device's visited bitmap up to `now`. Words that changed go behind the first `taken` entries of its queue, as pairs of
+    /// place and value, of which it returns how many there are; where they would not fit there, the whole bitmap is carried.
+    fn bring_bitmap(
+        &mut self,
+        taken: usize,
+        now: &[u64],
+        copy_ns: &mut u64,
+        handover_ns: &mut u64,
+        clock: &mut Clock,
+    ) -> Result<usize, DeviceError> {
+        let Some(own) = &mut self.own else { return Ok(0) };
+        own.current = 0;
+        // A bitmap is moved faster than a quarter of it word by word.
+        let room = own.queue.len().saturating_sub(taken).min(now.len()) / 2;
+        let mut changes = if self.seen_is_known { Some(0) } else { None };
+        if self.seen_is_known {
+            for (word, (&now, seen)) in now.iter().zip(&mut self.seen[..]).enumerate() {
+                let differ = now ^ *seen;
+                for half in 0..2 {
+                    if (differ >> (32 * half)) as u32 == 0 {
+                        continue;
+                    }
+                    changes = match changes {
+                        Some(at) if at < room => {
+                            own.queue[taken + 2 * at] = 2 * word as u32 + half;
+                            own.queue[taken + 2 * at + 1] = (now >> (32 * half)) as u32;
+                            Some(at + 1)
+                        }
+                        _ => None,
+                    };
+                }
+                *seen = now;
+                if changes.is_none() {
+                    break;
+                }
+            }
+        }
+        *copy_ns += clock.lap();
+        if let Some(changes) = changes {
+            return Ok(changes);
+        }
+        self.seen_is_known = false;
+        own.visited[0].to_host(0..0)?;
+        *handover_ns += clock.lap();
+        own.visited[0].copy_from_slice(now);
+        self.seen.copy_from_slice(now);
+        *copy_ns += clock.lap();
+        let all = own.visited[0].device_len();
+        own.visited[0].to_device(0..all)?;
+        *handover_ns += clock.lap();
+        self.seen_is_known = true;
+        Ok(0)
+    }
+}
+
+/// Tells how long each step took.
+struct Clock(Instant);
+
+impl Clock {
+    fn new() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Nanoseconds since the last lap.
+    fn lap(&mut self) -> u64 {
+        let now = Instant::now();
+        let before = std::mem::replace(&mut self.0, now);
+        (now - before).as_nanos() as u64
     }
 }
 

@@ -89,6 +89,9 @@ struct Helper<'g> {
     gpu: GpuEngine<'g>,
     /// The device's own state, where it works beside the CPU.
     own: Option<SearchState>,
+    /// What the visited bitmap of that state holds, where that is known: what changes is carried to it, and no more.
+    seen: Slab<u64>,
+    seen_is_known: bool,
     /// Its share of what the devices do together, in thousandths.
     weight: u64,
 }
@@ -142,7 +145,9 @@ impl<'g> HybridEngine<'g> {
             } else {
                 None
             };
-            helpers.push(Helper { gpu, own, weight: 1000 * units(setup) / all.max(1) });
+            let words = if own.is_some() { layout.padded() / 64 + 1 } else { 0 };
+            let seen = Slab::zeroed(words, "bitmaps")?;
+            helpers.push(Helper { gpu, own, seen, seen_is_known: false, weight: 1000 * units(setup) / all.max(1) });
         }
         let levels = if uses.together { layout.padded() } else { 0 };
         let mut engine = Self {
@@ -240,6 +245,7 @@ impl<'g> HybridEngine<'g> {
         }
         for helper in &mut self.helpers {
             helper.gpu.recover()?;
+            helper.seen_is_known = false;
             if let Some(own) = &mut helper.own {
                 own.reclaim()?;
             }

@@ -1,0 +1,51 @@
+//! Where the time of a level goes that CPU and GPU share: its record's fields add up to it.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+use std::sync::Arc;
+
+use socbfs::{
+    bfs::{LevelRecord, Placement},
+    engine::{GpuOptions, GpuSetup},
+    graph::{BuildOptions, EdgeList, Layout, Listing},
+    memory::Way,
+    opencl::Limits,
+    search::{Search, SearchOptions},
+};
+
+use crate::searches::{devices, edges, is_slow};
+
+/// All that a level of both is made of. The time of the GPU's part lies within those of the CPU's and of waiting.
+fn account(record: &LevelRecord) -> u64 {
+    let LevelRecord { conversion_ns, decision_ns, handover_ns, cpu_ns, copy_ns, wait_ns, merge_ns, .. } = *record;
+    conversion_ns + decision_ns + handover_ns + cpu_ns + copy_ns + wait_ns + merge_ns
+}
+
+#[test]
+fn the_time_of_a_shared_level_is_accounted_for() {
+    let n = 20_000;
+    let edges = edges(n, 200_000, 5, 1);
+    let layout = Layout::build(&EdgeList::new(n as usize, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    for device in devices("the_time_of_a_shared_level_is_accounted_for", Limits::default()).all.iter().filter(|device| !is_slow(device)) {
+        for way in [Way::AllocHostPtr, Way::Copy] {
+            for policy in ["concurrent:0,0,500", "asynchronous:20,500"] {
+                let devices = vec![GpuSetup { device: Arc::clone(device), way, options: GpuOptions::default() }];
+                let options = SearchOptions { policy: policy.parse().unwrap(), threads: 2, devices, ..SearchOptions::default() };
+                let mut search = Search::new(&layout, &options).unwrap();
+                // Between two fields the system may run something else, but not at the same place of every search.
+                let mut missed = Vec::new();
+                let all_found = (0..9).any(|_| {
+                    search.run(3).unwrap();
+                    let shared = |record: &&LevelRecord| matches!(record.plan.placement, Placement::Split { .. } | Placement::Apart { .. });
+                    // The first also has the time in which the search began.
+                    let records: Vec<_> = search.records().iter().filter(|record| record.stats.level > 0).filter(shared).collect();
+                    assert!(!records.is_empty() && records.iter().all(|record| record.cpu_ns > 0 && record.wait_ns > 0));
+                    assert!(records.iter().all(|record| account(record) <= record.elapsed_ns), "{records:?}");
+                    missed =
+                        records.iter().filter(|record| account(record) * 100 < record.elapsed_ns * 98).map(|&&record| record).collect();
+                    missed.is_empty()
+                });
+                assert!(all_found, "{policy} {way} on {}: {missed:?}", device.info().name);
+            }
+        }
+    }
+}
