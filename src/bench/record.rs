@@ -98,8 +98,10 @@ impl LayoutRecord {
 /// The settings of the search.
 #[derive(Debug, Clone, Serialize)]
 pub struct SearchRecord {
-    /// Policy, as on the command line.
+    /// Policy that was asked for, as on the command line.
     pub policy: String,
+    /// The policy that decided, and why this one.
+    pub chosen: ChosenPolicy,
     /// Threads that searched.
     pub threads: usize,
     /// Vector instructions of the search.
@@ -118,6 +120,30 @@ pub struct SearchRecord {
     pub calibration: Option<CalibrationRecord>,
     /// What the cost model minimised.
     pub objective: Objective,
+}
+
+/// The policy that decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChosenPolicy {
+    /// As on the command line.
+    pub policy: String,
+    /// Where it came from: a flag, the environment, a board, a calibration, or built in.
+    pub origin: &'static str,
+    /// Why this one.
+    pub reason: String,
+    /// The bounds by which it places levels (empty: it has none).
+    pub bands: Vec<BandRecord>,
+}
+
+/// A bound by which levels are placed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BandRecord {
+    /// Its key in a board profile, without the table `adaptive`.
+    pub key: &'static str,
+    /// Its value (`None`: never reached).
+    pub value: Option<u64>,
+    /// Where the value came from.
+    pub origin: &'static str,
 }
 
 /// The calibration by which a policy decided.

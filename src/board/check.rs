@@ -33,8 +33,7 @@ impl<P> Board<P> {
         self.check_clusters()?;
         self.check_cpus()?;
         self.check_devices()?;
-        self.check_selective()?;
-        self.check_shares()?;
+        self.check_bands()?;
         self.check_speeds()?;
         self.check_watts()?;
         self.check_rails()
@@ -124,29 +123,19 @@ impl<P> Board<P> {
         Ok(())
     }
 
-    fn check_selective(&self) -> Check {
-        let s = &self.selective;
-        for (from, up_to, key) in [
-            (s.top_down_gpu_from_edges, s.top_down_gpu_up_to_edges, "selective.top_down_gpu_up_to_edges"),
-            (s.bottom_up_gpu_from_vertices, s.bottom_up_gpu_up_to_vertices, "selective.bottom_up_gpu_up_to_vertices"),
-        ] {
-            if let Some(up_to) = up_to {
-                let from = from.unwrap_or(0);
-                if up_to <= from {
-                    return refuse(key, format!("is {up_to}, which leaves no level for the GPU; it must be above {from}"));
-                }
+    fn check_bands(&self) -> Check {
+        for (band, table) in [(&self.adaptive.top_down, "adaptive.top_down"), (&self.adaptive.bottom_up, "adaptive.bottom_up")] {
+            let from = [band.gpu_from, band.split_from].into_iter().flatten().min().unwrap_or(0);
+            if let Some(up_to) = band.up_to.filter(|&up_to| up_to <= from) {
+                return refuse(format!("{table}.up_to"), format!("is {up_to}, which leaves no level for the GPU; it must be above {from}"));
+            }
+            if let Some(share) = band.gpu_permille.filter(|share| !(1..1000).contains(share)) {
+                return refuse(format!("{table}.gpu_permille"), format!("is {share}; it must be a number of thousandths, 1 to 999"));
             }
         }
-        Ok(())
-    }
-
-    fn check_shares(&self) -> Check {
-        for (share, key) in [
-            (self.concurrent.top_down_gpu_share, "concurrent.top_down_gpu_share"),
-            (self.concurrent.bottom_up_gpu_share, "concurrent.bottom_up_gpu_share"),
-        ] {
-            if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
-                return refuse(key, format!("is {share}; it must be from 0 (all for the CPU) to 1 (all for the GPU)"));
+        for (value, key) in [(self.adaptive.handover.fixed_us, "fixed_us"), (self.adaptive.handover.mega_vertex_us, "mega_vertex_us")] {
+            if let Some(value) = value.filter(|value| !value.is_finite() || *value < 0.0) {
+                return refuse(format!("adaptive.handover.{key}"), format!("is {value}; it must be a finite number, 0 or above"));
             }
         }
         Ok(())
@@ -162,7 +151,6 @@ impl<P> Board<P> {
             (s.bg_mega_edges_per_s, "bg_mega_edges_per_s"),
             (s.bgc_mega_edges_per_s, "bgc_mega_edges_per_s"),
             (s.launch_us, "launch_us"),
-            (s.handover_us, "handover_us"),
         ] {
             if let Some(value) = value.filter(|value| !value.is_finite() || *value <= 0.0) {
                 return refuse(format!("speeds.{key}"), format!("is {value}; it must be a finite number above 0"));
@@ -173,7 +161,7 @@ impl<P> Board<P> {
 
     fn check_watts(&self) -> Check {
         let w = &self.power.watts;
-        let all = [("tc", w.tc), ("tg", w.tg), ("tgm", w.tgm), ("bc", w.bc), ("bg", w.bg), ("bgc", w.bgc), ("idle", w.idle)];
+        let all = [("tc", w.tc), ("tg", w.tg), ("tgm", w.tgm), ("bc", w.bc), ("bg", w.bg), ("bgc", w.bgc)];
         for (key, watts) in all {
             if let Some(watts) = watts.filter(|watts| !watts.is_finite() || *watts <= 0.0) {
                 return refuse(format!("power.watts.{key}"), format!("is {watts}; it must be a finite number above 0"));
@@ -225,6 +213,9 @@ impl OpenClDevice {
                 return refuse(format!("{place}.max_alloc_bytes"), format!("is {largest}, more than global_bytes = {all}"));
             }
         }
+        if let Some((way, quirk)) = self.memory_way.and_then(|way| Some((way, self.against(way)?))) {
+            return refuse(format!("{place}.memory_way"), format!("is {way}, which the quirk {quirk} rules out"));
+        }
         if self.bgc == Some(true) && self.quirks.contains(&Quirk::LocalIsGlobal) {
             return refuse(format!("{place}.bgc"), "is true, but by the quirk local-is-global the device has no local memory of its own");
         }
@@ -265,14 +256,17 @@ mod tests {
             (format!("{device}max_alloc_bytes = 3\nglobal_bytes = 2"), 6, "opencl.devices[0].max_alloc_bytes"),
             (format!("{device}bgc = true\nquirks = ['local-is-global']"), 6, "opencl.devices[0].bgc"),
             (format!("{device}{device}"), 7, "opencl.devices[1].name"),
-            ("[selective]\ntop_down_gpu_from_edges = 9\ntop_down_gpu_up_to_edges = 9".to_owned(), 6, "selective.top_down_gpu_up_to_edges"),
-            ("[selective]\nbottom_up_gpu_up_to_vertices = 0".to_owned(), 5, "selective.bottom_up_gpu_up_to_vertices"),
-            ("[concurrent]\ntop_down_gpu_share = 1.5".to_owned(), 5, "concurrent.top_down_gpu_share"),
-            ("[concurrent]\nbottom_up_gpu_share = nan".to_owned(), 5, "concurrent.bottom_up_gpu_share"),
+            (format!("{device}memory_way = 'svm-fine'\nquirks = ['not-coherent']"), 6, "opencl.devices[0].memory_way"),
+            (format!("{device}memory_way = 'alloc-host-ptr'\nquirks = ['map-copies']"), 6, "opencl.devices[0].memory_way"),
+            ("[adaptive.top_down]\nsplit_from = 9\nup_to = 9".to_owned(), 6, "adaptive.top_down.up_to"),
+            ("[adaptive.bottom_up]\nup_to = 0".to_owned(), 5, "adaptive.bottom_up.up_to"),
+            ("[adaptive.top_down]\ngpu_permille = 1000".to_owned(), 5, "adaptive.top_down.gpu_permille"),
+            ("[adaptive.bottom_up]\ngpu_permille = 0".to_owned(), 5, "adaptive.bottom_up.gpu_permille"),
+            ("[adaptive.handover]\nfixed_us = -1.0".to_owned(), 5, "adaptive.handover.fixed_us"),
             ("[speeds]\nbgc_mega_edges_per_s = 0.0".to_owned(), 5, "speeds.bgc_mega_edges_per_s"),
-            ("[speeds]\nhandover_us = inf".to_owned(), 5, "speeds.handover_us"),
+            ("[speeds]\nlaunch_us = inf".to_owned(), 5, "speeds.launch_us"),
             ("[power.watts]\ntc = 2.0\nbg = -3.0".to_owned(), 6, "power.watts.bg"),
-            ("[power.watts]\nidle = nan".to_owned(), 5, "power.watts.idle"),
+            ("[power.watts]\ntg = nan".to_owned(), 5, "power.watts.tg"),
             (rail.to_owned(), 6, "power.rails[0].id"),
             (format!("{rail}id = 'x'\nsign = 0"), 11, "power.rails[0].sign"),
             (format!("{rail}id = 'x'\nscale = -1.0"), 11, "power.rails[0].scale"),
@@ -294,8 +288,8 @@ mod tests {
         }
         for text in [
             "[cpu]\nthreads = 4096",
-            "[concurrent]\ntop_down_gpu_share = 1\nbottom_up_gpu_share = 0.0",
-            "[selective]\ntop_down_gpu_up_to_edges = 1",
+            "[adaptive.top_down]\ngpu_from = 0\ngpu_permille = 1\n[adaptive.bottom_up]\ngpu_permille = 999",
+            "[adaptive.top_down]\nup_to = 1",
             &format!("{cluster}capacity = 1024\ncpus = '0-3'"),
             &format!("{rail}label = 'VDD_G3D'\nsign = -1\nscale = 0.001"),
         ] {

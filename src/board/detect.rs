@@ -96,6 +96,12 @@ impl Evidence {
         }
     }
 
+    /// By what a profile fits, if it does.
+    #[cfg(test)]
+    pub(crate) fn fits(&self, detect: &Detect) -> Option<String> {
+        self.fit(detect).map(|(_, reason)| reason)
+    }
+
     /// How well a profile fits and by what, if it does.
     fn fit(&self, detect: &Detect) -> Option<(Fit, String)> {
         self.fit_tree(detect).or_else(|| self.fit_dmi(detect)).or_else(|| self.fit_cpu(detect))

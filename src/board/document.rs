@@ -135,7 +135,7 @@ impl<'a> Document<'a> {
 }
 
 /// Whether the estimate `name` is `path` or a table around it.
-fn covers(name: &str, path: &str) -> bool {
+pub(super) fn covers(name: &str, path: &str) -> bool {
     path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 

@@ -66,6 +66,12 @@ impl DocumentError {
     }
 }
 
+/// An error of the parser that keeps the text as it is.
+pub(super) fn parse_error(text: &str, file: &str, error: &toml_edit::TomlError) -> DocumentError {
+    let line = error.span().map_or(1, |span| line_at(text, span.start));
+    DocumentError::Parse { file: file.to_owned(), line, message: error.message().trim().replace('\n', "; ") }
+}
+
 /// Serde says "unknown field `a`, expected one of `b`, `c`": the nearest of them is what was meant, and a long list says nothing.
 fn with_nearest(message: &str) -> String {
     if !message.starts_with("unknown field") && !message.starts_with("unknown variant") {

@@ -11,7 +11,7 @@ use super::{Board, Cluster, Detection, DocumentError, GENERIC, SCHEMA, document:
 use crate::machine;
 
 /// Tables that Linux does not fill: they come from the profile that fits.
-const NOT_FROM_LINUX: [&str; 6] = ["opencl", "policy", "selective", "concurrent", "speeds", "power"];
+const NOT_FROM_LINUX: [&str; 5] = ["opencl", "policy", "adaptive", "speeds", "power"];
 
 /// What stands there where no profile fits.
 const EMPTY: &str = r#"
@@ -27,9 +27,11 @@ const EMPTY: &str = r#"
 # alpha = 15.0
 # beta = 18.0
 #
-# [selective]                                # a level runs on the GPU from this size on
-# top_down_gpu_from_edges = 50_000           # edges out of the frontier
-# bottom_up_gpu_from_vertices = 50_000       # unvisited vertices
+# [adaptive.top_down]                        # `socbfs board tune` measures it
+# gpu_from = 50_000                          # a level runs on the GPU from so many edges out of the frontier on
+#
+# [adaptive.bottom_up]
+# gpu_from = 50_000                          # and from so many unvisited vertices on
 #
 # [power]
 # scope = "soc-rails"                        # what the counted rails cover together
@@ -226,8 +228,8 @@ mod tests {
             (&"odroid-xu3".into(), &shipped.board.vendor, &shipped.board.soc)
         );
         assert_eq!(
-            (&board.opencl, &board.policy, &board.selective, &board.concurrent, &board.speeds, &board.power),
-            (&shipped.opencl, &shipped.policy, &shipped.selective, &shipped.concurrent, &shipped.speeds, &shipped.power)
+            (&board.opencl, &board.policy, &board.adaptive, &board.speeds, &board.power),
+            (&shipped.opencl, &shipped.policy, &shipped.adaptive, &shipped.speeds, &shipped.power)
         );
         assert!(board.estimates.iter().all(|path| shipped.estimates.contains(path)));
         assert!(
@@ -254,7 +256,7 @@ mod tests {
             EMPTY.lines().skip_while(|line| *line != "#").map(|line| format!("{}\n", line.trim_start_matches('#').trim_start())).collect();
         let board = Plain::parse(&format!("schema = 1\n[board]\nname = 'a'\n{on}"), "on.toml").unwrap();
         assert_eq!((board.opencl.devices.len(), board.power.rails.len()), (1, 1));
-        assert!(board.policy.is_some() && board.selective.top_down_gpu_from_edges.is_some());
+        assert!(board.policy.is_some() && board.adaptive.top_down.gpu_from.is_some());
     }
 
     #[test]

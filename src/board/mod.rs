@@ -7,8 +7,10 @@ mod check;
 mod cpus;
 mod detect;
 mod document;
+mod edit;
 mod error;
 mod init;
+mod keys;
 mod pattern;
 mod schema;
 mod topology;
@@ -25,12 +27,13 @@ pub use check::Violation;
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
 pub use document::Entry;
+pub use edit::{Change, edit};
 pub use error::DocumentError;
 pub use init::init;
+pub use keys::{KEYS, Key, key};
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
-    Board, Cluster, Concurrent, Cpu, Detect, Domain, Family, Identity, OpenCl, OpenClDevice, Power, Quirk, Rail, Scope, Selective, Speeds,
-    StrategyWatts, Via,
+    Adaptive, Band, Board, Cluster, Cpu, Detect, Handover, Identity, OpenCl, OpenClDevice, Power, Quirk, Rail, Speeds, StrategyWatts, Via,
 };
 pub use versioned::Kind;
 
@@ -92,8 +95,7 @@ impl<P> Board<P> {
             cpu: Cpu::default(),
             opencl: OpenCl::default(),
             policy: None,
-            selective: Selective::default(),
-            concurrent: Concurrent::default(),
+            adaptive: Adaptive::default(),
             speeds: Speeds::default(),
             power: Power::default(),
         }
@@ -119,6 +121,11 @@ impl<P> Board<P> {
         P: DeserializeOwned,
     {
         PROFILE.parse(text, file, |board: &Self, document| board.validate().and_then(|()| check_estimates(&board.estimates, document)))
+    }
+
+    /// Whether nobody measured the value of the key at `path` on this board.
+    pub fn is_estimate(&self, path: &str) -> bool {
+        self.estimates.iter().any(|name| document::covers(name, path))
     }
 
     /// Every key of the profile in `text` that has a value, in the order of the file, but `schema` and `estimates`: for who wants to know
@@ -159,7 +166,7 @@ fn check_estimates(estimates: &[String], document: &Document<'_>) -> Result<(), 
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::fs;
 
     use super::*;
@@ -175,9 +182,9 @@ mod tests {
     type Board = super::Board<Kind>;
 
     /// Every key there is.
-    const FULL: &str = "\
+    pub(crate) const FULL: &str = "\
 schema = 1
-estimates = ['selective', 'speeds.launch_us']
+estimates = ['adaptive.top_down', 'speeds.launch_us']
 [board]
 name = 'odroid-xu3'
 vendor = 'Hardkernel'
@@ -219,16 +226,19 @@ bgc = false
 quirks = ['max-alloc-unchecked', 'local-is-global']
 [policy]
 kind = 'bc'
-[selective]
-top_down_gpu_from_edges = 1
-top_down_gpu_up_to_edges = 2
-bottom_up_gpu_from_vertices = 3
-bottom_up_gpu_up_to_vertices = 4
-[concurrent]
-top_down_split_from_edges = 1
-bottom_up_split_from_vertices = 2
-top_down_gpu_share = 0.5
-bottom_up_gpu_share = 0.25
+[adaptive.top_down]
+gpu_from = 1
+split_from = 2
+up_to = 3
+gpu_permille = 400
+[adaptive.bottom_up]
+gpu_from = 4
+split_from = 5
+up_to = 6
+gpu_permille = 600
+[adaptive.handover]
+fixed_us = 8.0
+mega_vertex_us = 9.0
 [speeds]
 tc_mega_edges_per_s = 1.0
 tg_mega_edges_per_s = 2
@@ -237,7 +247,6 @@ bc_mega_edges_per_s = 4.0
 bg_mega_edges_per_s = 5.0
 bgc_mega_edges_per_s = 6.0
 launch_us = 7.0
-handover_us = 8.0
 [power]
 scope = 'soc-rails'
 [power.watts]
@@ -247,7 +256,6 @@ tgm = 3.0
 bc = 4.0
 bg = 5.0
 bgc = 6.0
-idle = 0.5
 [[power.rails]]
 family = 'ina2xx'
 id = '*-0040'
@@ -282,10 +290,10 @@ scale = 0.5
     #[test]
     fn thresholds_and_shares_that_nobody_measured_are_estimates() {
         // The boards whose numbers a paper prints. Everything else must be marked.
-        let printed = [("amd-a10-7850k", "selective.top_down_gpu_from_edges")];
+        let printed = [("amd-a10-7850k", "adaptive.top_down.gpu_from")];
         for (name, text) in SHIPPED {
             for entry in super::Board::<toml::Table>::entries(text, name).unwrap() {
-                let decides = ["selective.", "concurrent.", "speeds."].iter().any(|table| entry.key.starts_with(table));
+                let decides = ["adaptive.", "speeds."].iter().any(|table| entry.key.starts_with(table));
                 assert!(!decides || entry.estimate || printed.contains(&(*name, entry.key.as_str())), "{name}: {}", entry.key);
             }
         }
@@ -327,11 +335,22 @@ scale = 0.5
     }
 
     #[test]
+    fn the_use_of_every_key_is_known() {
+        let entries = Board::entries(FULL, "x.toml").unwrap();
+        for entry in &entries {
+            assert!(key(&entry.key).is_some(), "{}", entry.key);
+        }
+        for known in KEYS {
+            assert!(entries.iter().any(|entry| key(&entry.key) == Some(known)), "{}", known.path);
+        }
+    }
+
+    #[test]
     fn estimates_mark_what_they_cover() {
         let entries = Board::entries(FULL, "x.toml").unwrap();
         let marked: Vec<_> = entries.iter().filter(|entry| entry.estimate).map(|entry| entry.key.as_str()).collect();
         assert_eq!(marked.len(), 5, "{marked:?}");
-        assert!(marked.contains(&"selective.bottom_up_gpu_up_to_vertices") && marked.contains(&"speeds.launch_us"));
+        assert!(marked.contains(&"adaptive.top_down.up_to") && marked.contains(&"speeds.launch_us"));
     }
 
     #[test]
@@ -346,7 +365,7 @@ scale = 0.5
             (format!("{good}[[opencl.devices]]\nname = 'x'\nquirks = ['local-is-globl']"), 6, &["did you mean `local-is-global`?"]),
             (format!("{good}[cpu]\ncpus = '3-1'"), 5, &["ends before it starts"]),
             (format!("{good}[policy]\nkind = 'bc'\nalpha = 2"), 6, &["alpha"]),
-            (format!("{good}[concurent]\ntop_down_gpu_share = 0.5"), 4, &["did you mean `concurrent`?"]),
+            (format!("{good}[adaptve.top_down]\ngpu_from = 5"), 4, &["did you mean `adaptive`?"]),
             (format!("{good}memory_bytes = -1"), 4, &["-1"]),
             ("schema = 1\n[board]\nname = 3".to_owned(), 3, &["string"]),
             ("schema = 1\n\n[board]\nsoc = 'x'".to_owned(), 3, &["name"]),

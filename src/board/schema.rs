@@ -4,6 +4,7 @@
 //! or takes its built-in default.
 
 use serde::{Deserialize, Serialize};
+use socbfs_power::{Domain, Family, Scope};
 
 use super::{CpuList, Pattern};
 use crate::memory::Way;
@@ -14,7 +15,7 @@ use crate::memory::Way;
 pub struct Board<P> {
     /// Version of the format: [`SCHEMA`](super::SCHEMA).
     pub schema: u32,
-    /// Keys whose values nobody measured on this board, as paths (`selective.top_down_gpu_from_edges`, `cpu.clusters[0].capacity`); a
+    /// Keys whose values nobody measured on this board, as paths (`adaptive.top_down.gpu_from`, `cpu.clusters[0].capacity`); a
     /// table (`speeds`) stands for all keys in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub estimates: Vec<String>,
@@ -31,12 +32,9 @@ pub struct Board<P> {
     pub opencl: OpenCl,
     /// Who decides the direction of a level, with thresholds.
     pub policy: Option<P>,
-    /// From which size on a level runs on the GPU alone.
+    /// From which size on a level runs on the GPU, or on both.
     #[serde(default)]
-    pub selective: Selective,
-    /// From which size on a level is split between CPU and GPU.
-    #[serde(default)]
-    pub concurrent: Concurrent,
+    pub adaptive: Adaptive,
     /// How fast each strategy is.
     #[serde(default)]
     pub speeds: Speeds,
@@ -166,7 +164,19 @@ pub enum Via {
     Rusticl,
 }
 
-/// Something of a device or its driver that has to be taken care of.
+impl Via {
+    /// Whether a platform of this name is it.
+    pub fn is(self, platform: &str) -> bool {
+        match self {
+            Self::Pocl => platform == "Portable Computing Language",
+            Self::Rusticl => platform == "rusticl",
+        }
+    }
+}
+
+/// Something of a device or its driver that has to be taken care of. socbfs keeps to every limit by itself, maps memory before it stores
+/// to it and believes no driver that has too little memory: [`Quirk::MaxAllocUnchecked`], [`Quirk::UnmappedStoresLost`],
+/// [`Quirk::MemoryUnderstated`] and [`Quirk::OptIn`] only inform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -175,46 +185,64 @@ pub enum Quirk {
     MaxAllocUnchecked,
     /// More memory can be used than the driver says.
     MemoryUnderstated,
-    /// Mapping copies: it costs time in proportion to the size.
+    /// Mapping copies: it costs time in proportion to the size. Neither `alloc-host-ptr` nor `use-host-ptr` is offered.
     MapCopies,
-    /// `CL_MEM_USE_HOST_PTR` copies.
+    /// `CL_MEM_USE_HOST_PTR` copies: `use-host-ptr` is not offered.
     UseHostPtrCopies,
     /// What the host stores while a buffer is not mapped is lost.
     UnmappedStoresLost,
-    /// CPU and GPU caches are not coherent.
+    /// CPU and GPU caches are not coherent: `svm-fine` is not offered.
     NotCoherent,
-    /// Local memory is global memory.
+    /// Local memory is global memory: bottom-up levels run without hubs in it (BG).
     LocalIsGlobal,
     /// Does not run by default: the user has to switch it on (the notes of the board say how).
     OptIn,
 }
 
-/// The table `[selective]`: the levels that run on the GPU alone. A level below `from`, or at or above `up_to`, is the CPU's.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// The table `[adaptive]`: where the levels of a search run, direction by direction.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Selective {
-    /// Top-down from this many edges out of the frontier on.
-    pub top_down_gpu_from_edges: Option<u64>,
-    /// Top-down below this many edges out of the frontier.
-    pub top_down_gpu_up_to_edges: Option<u64>,
-    /// Bottom-up from this many unvisited vertices on.
-    pub bottom_up_gpu_from_vertices: Option<u64>,
-    /// Bottom-up below this many unvisited vertices.
-    pub bottom_up_gpu_up_to_vertices: Option<u64>,
+pub struct Adaptive {
+    /// By the arcs that leave the frontier.
+    #[serde(default)]
+    pub top_down: Band,
+    /// By the vertices not yet visited.
+    #[serde(default)]
+    pub bottom_up: Band,
+    /// What it costs to go from one device to the other.
+    #[serde(default)]
+    pub handover: Handover,
 }
 
-/// The table `[concurrent]`: the levels that are split between CPU and GPU.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// A table `[adaptive.top_down]` or `[adaptive.bottom_up]`: below `gpu_from` a level is the CPU's, from there on the GPU's, from
+/// `split_from` on that of both, from `up_to` on the CPU's again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Concurrent {
-    /// Top-down from this many edges out of the frontier on.
-    pub top_down_split_from_edges: Option<u64>,
-    /// Bottom-up from this many unvisited vertices on.
-    pub bottom_up_split_from_vertices: Option<u64>,
-    /// Share of the frontier's edges that the GPU gets at first, 0 to 1.
-    pub top_down_gpu_share: Option<f64>,
-    /// Share of the unvisited vertices' edges that the GPU gets at first, 0 to 1.
-    pub bottom_up_gpu_share: Option<f64>,
+pub struct Band {
+    /// The GPU runs levels of this much work and more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_from: Option<u64>,
+    /// Both run levels of this much work and more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_from: Option<u64>,
+    /// The CPU runs levels of this much work and more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_to: Option<u64>,
+    /// The GPU's share of the first split level, in thousandths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_permille: Option<u16>,
+}
+
+/// The table `[adaptive.handover]`: the mean of the ways to the GPU and back, for all that a search hands over.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handover {
+    /// Microseconds, whatever the size of the graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed_us: Option<f64>,
+    /// Microseconds for each 10^6 vertices of the graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mega_vertex_us: Option<f64>,
 }
 
 /// The table `[speeds]`. Edges of bottom-up are probed edges.
@@ -235,8 +263,6 @@ pub struct Speeds {
     pub bgc_mega_edges_per_s: Option<f64>,
     /// Time of a launch that does nothing, in microseconds.
     pub launch_us: Option<f64>,
-    /// Time to hand memory from one device to the other, in microseconds.
-    pub handover_us: Option<f64>,
 }
 
 /// The table `[power]`.
@@ -269,8 +295,6 @@ pub struct StrategyWatts {
     pub bg: Option<f64>,
     /// Bottom-up on the GPU with hubs in local memory.
     pub bgc: Option<f64>,
-    /// The idle machine.
-    pub idle: Option<f64>,
 }
 
 impl StrategyWatts {
@@ -279,20 +303,46 @@ impl StrategyWatts {
     }
 }
 
-/// What a measured power covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// The processor's package: cores, caches, integrated GPU.
-    CpuPackage,
-    /// Rails of the chip and its memory, not all of the board.
-    SocRails,
-    /// A card with a supply of its own.
-    Card,
-    /// The input of the board, or its battery.
-    BoardInput,
-    /// The mains.
-    Wall,
+impl std::fmt::Display for Quirk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::MaxAllocUnchecked => "max-alloc-unchecked",
+            Self::MemoryUnderstated => "memory-understated",
+            Self::MapCopies => "map-copies",
+            Self::UseHostPtrCopies => "use-host-ptr-copies",
+            Self::UnmappedStoresLost => "unmapped-stores-lost",
+            Self::NotCoherent => "not-coherent",
+            Self::LocalIsGlobal => "local-is-global",
+            Self::OptIn => "opt-in",
+        })
+    }
+}
+
+impl OpenClDevice {
+    /// Whether this describes the device of this name on this platform.
+    pub fn describes(&self, name: &str, platform: &str) -> bool {
+        self.name.matches(name) && self.via.is_none_or(|via| via.is(platform))
+    }
+
+    /// Whether memory may be shared with it in this way: no quirk speaks against it.
+    pub fn permits(&self, way: Way) -> bool {
+        self.against(way).is_none()
+    }
+
+    /// The quirk that speaks against this way.
+    pub fn against(&self, way: Way) -> Option<Quirk> {
+        self.quirks.iter().copied().find(|quirk| match quirk {
+            Quirk::MapCopies => matches!(way, Way::AllocHostPtr | Way::UseHostPtr),
+            Quirk::UseHostPtrCopies => way == Way::UseHostPtr,
+            Quirk::NotCoherent => way == Way::SvmFine,
+            _ => false,
+        })
+    }
+
+    /// Whether hubs in local memory can pay, where that is known.
+    pub fn has_local_memory(&self) -> Option<bool> {
+        self.bgc.or_else(|| self.quirks.contains(&Quirk::LocalIsGlobal).then_some(false))
+    }
 }
 
 /// A table `[[power.rails]]`: one sensor and what it measures.
@@ -316,66 +366,6 @@ pub struct Rail {
     /// Factor from what the sensor says, in the unit its family has, to what is meant.
     #[serde(default = "unscaled", skip_serializing_if = "is_unscaled")]
     pub scale: f64,
-}
-
-/// A kind of power sensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Family {
-    /// Linux powercap: RAPL of Intel and AMD.
-    Powercap,
-    /// perf events `power/energy-*`.
-    Perf,
-    /// hwmon driver ina2xx.
-    Ina2xx,
-    /// hwmon driver ina3221.
-    Ina3221,
-    /// Vendor kernel of Odroid-XU+E and XU3.
-    OdroidIna231,
-    /// Rails of Jetson up to JetPack 4.
-    JetsonIio,
-    /// IIO driver ina2xx-adc.
-    IioIna2xx,
-    /// hwmon driver amdgpu.
-    Amdgpu,
-    /// Battery and charger.
-    PowerSupply,
-    /// `vcgencmd pmic_read_adc` of Raspberry Pi 5.
-    Vcgencmd,
-    /// Hardkernel SmartPower2.
-    Smartpower2,
-    /// Hardkernel SmartPower3.
-    Smartpower3,
-    /// Yokogawa WT310.
-    Wt310,
-    /// NVIDIA's management library.
-    Nvml,
-    /// A file of watts from any meter.
-    External,
-}
-
-/// What a rail feeds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Domain {
-    /// All cores.
-    Cpu,
-    /// The fast cores.
-    CpuBig,
-    /// The slow cores.
-    CpuLittle,
-    /// The GPU.
-    Gpu,
-    /// The memory.
-    Memory,
-    /// The chip without its cores, or what is common to all its parts.
-    Soc,
-    /// The processor's package.
-    Package,
-    /// The board.
-    Board,
 }
 
 fn one() -> i8 {

@@ -422,7 +422,7 @@ fn above_zero(key: &str, value: Option<f64>) -> Result<(), Violation> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{
         calibrate::{Candidate, HandoverTimes, WayTimes},
@@ -489,7 +489,7 @@ mod tests {
     }
 
     /// With every table and key that there is.
-    fn with_device() -> Calibration {
+    pub(crate) fn with_device() -> Calibration {
         let way = WayTimes { way: Way::SvmFine, copies: false, sizes: vec![times()], problem: Some("too large".into()) };
         Calibration {
             schema: SCHEMA,

@@ -153,16 +153,21 @@ impl HandoverTable {
 
 /// Measures every way over sizes from 1 KiB to 256 MiB, as far as the device's limits and the memory at hand allow. Takes seconds.
 pub fn measure(device: &Arc<Device>) -> HandoverTable {
-    table(device, &FULL)
+    table(device, &FULL, |_| true)
 }
 
 /// Measures two sizes, in some ten milliseconds where the device is no slower than its kind: for every start.
 pub fn measure_quickly(device: &Arc<Device>) -> HandoverTable {
-    table(device, &QUICK)
+    table(device, &QUICK, |_| true)
 }
 
-fn table(device: &Arc<Device>, how: &Thoroughness) -> HandoverTable {
-    let offered = Way::ALL.into_iter().filter(|way| way.offered(device.info()));
+/// The same of those ways that are permitted.
+pub fn measure_permitted(device: &Arc<Device>, permitted: impl Fn(Way) -> bool) -> HandoverTable {
+    table(device, &QUICK, permitted)
+}
+
+fn table(device: &Arc<Device>, how: &Thoroughness, permitted: impl Fn(Way) -> bool) -> HandoverTable {
+    let offered = Way::ALL.into_iter().filter(|way| way.offered(device.info()) && permitted(*way));
     HandoverTable { ways: offered.map(|way| way_times(device, way, how)).collect() }
 }
 

@@ -15,12 +15,14 @@ mod trained;
 mod training;
 mod watts;
 
+#[cfg(test)]
+pub(crate) use calibration::tests::with_device as example;
 pub use calibration::{
     Calibration, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
 };
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
 pub use fit::{fit, fit_zhang};
-pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_quickly};
+pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_permitted, measure_quickly};
 pub use holdout::{Candidate, Contest, Decider, held_out};
 pub use levels::{LevelTable, LevelTimes, Turns, measure as measure_levels};
 pub use lines::{JsonLines, complete_lines};

@@ -3,7 +3,7 @@
 use crate::{
     bfs::{Direction, LevelRecord, Placement},
     graph::{NONE, Vertex},
-    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, NEVER, Policy, Runs, SampledCosts, Selective},
+    policy::{Adaptive, Band, Bands, ChangeCost, Concurrent, CostModel, NEVER, Policy, Runs, SampledCosts, Selective},
     search::{Search, SearchError},
 };
 
@@ -18,7 +18,7 @@ const GAIN: f64 = 0.97;
 /// What was measured to find thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Measured {
-    /// From how much work on the GPU runs levels of either direction.
+    /// From how much work on the GPU, and both, run levels of either direction.
     pub bands: Bands,
     /// TC: nanoseconds over arcs of the frontier (`None`: no such level occurred).
     pub tc: Option<Line>,
@@ -28,6 +28,10 @@ pub struct Measured {
     pub bc: Option<Line>,
     /// BG or BGC.
     pub bg: Option<Line>,
+    /// Top-down levels on both (`None`: none was split).
+    pub split_top_down: Option<Line>,
+    /// Bottom-up levels on both.
+    pub split_bottom_up: Option<Line>,
     /// Nanoseconds of one hand-over of the search's state, conversions included.
     pub handover_ns: f64,
     /// Nanoseconds that searches from the same roots took on the CPU alone.
@@ -70,11 +74,11 @@ impl Line {
 }
 
 /// Searches with either device alone and with both in turn, and compares what their levels cost. `runs` says by which kernels
-/// the GPU searches. The search's policy is left changed.
+/// the GPU searches, `splits` whether levels on both are measured too. The search's policy is left changed.
 ///
 /// # Errors
 /// [`SearchError`] where the search was not set up with a device for [`Policy::Selective`], or a device fails.
-pub fn thresholds(search: &mut Search<'_>, runs: Runs) -> Result<Measured, SearchError> {
+pub fn thresholds(search: &mut Search<'_>, runs: Runs, splits: bool) -> Result<Measured, SearchError> {
     let roots = roots(search);
     let sampled = Policy::Sampled(SampledCosts::default());
     // The first search of each kind warms up: pages, caches, kernels that a driver finishes at their first launch.
@@ -97,24 +101,56 @@ pub fn thresholds(search: &mut Search<'_>, runs: Runs) -> Result<Measured, Searc
     let (cpu, gpu) = (cpu.levels, gpu.levels);
     let (tc, tg) = (line(&cpu, Direction::TopDown), line(&gpu, Direction::TopDown));
     let (bc, bg) = (line(&cpu, Direction::BottomUp), line(&gpu, Direction::BottomUp));
-    let between = |cpu: Option<Line>, gpu: Option<Line>| match (cpu, gpu) {
-        (Some(cpu), Some(gpu)) => Band::gpu_from(cpu.crossing(gpu)),
+    let split = if splits { records(search, together(), runs, &roots)?.levels } else { Vec::new() };
+    let (split_top_down, split_bottom_up) = (line(&split, Direction::TopDown), line(&split, Direction::BottomUp));
+    let band = |cpu: Option<Line>, gpu: Option<Line>, both: Option<Line>, direction| match (cpu, gpu) {
+        (Some(cpu), Some(gpu)) => Band {
+            // Both have to be faster than either alone.
+            split_from: Some(both.map_or(NEVER, |both| cpu.crossing(both).max(gpu.crossing(both)))),
+            gpu_permille: share(&split, direction),
+            ..Band::gpu_from(cpu.crossing(gpu))
+        },
         _ => Band::CPU,
     };
-    let lines = Bands { top_down: between(tc, tg), bottom_up: between(bc, bg) };
+    let lines =
+        Bands { top_down: band(tc, tg, split_top_down, Direction::TopDown), bottom_up: band(bc, bg, split_bottom_up, Direction::BottomUp) };
     // Lines are a simple model. Whole searches have the last word, and the simplest of equals.
     let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
-    let (simplest, least) = if cpu_ns <= gpu_ns { (Bands::CPU, cpu_ns) } else { (always, gpu_ns) };
-    let mut measured = Measured { bands: lines, tc, tg, bc, bg, handover_ns, cpu_ns, gpu_ns };
-    if lines == Bands::CPU || lines == always {
-        measured.bands = simplest;
-    } else {
-        let by_lines = records(search, selective(measured.adaptive()), runs, &roots)?;
-        if by_lines.elapsed_ns as f64 >= GAIN * least as f64 {
-            measured.bands = simplest;
+    let (simplest, mut least) = if cpu_ns <= gpu_ns { (Bands::CPU, cpu_ns) } else { (always, gpu_ns) };
+    let mut measured = Measured { bands: simplest, tc, tg, bc, bg, split_top_down, split_bottom_up, handover_ns, cpu_ns, gpu_ns };
+    let never_split = |band: Band| Band { split_from: Some(NEVER), ..band };
+    let alone = Bands { top_down: never_split(lines.top_down), bottom_up: never_split(lines.bottom_up) };
+    for bands in [alone, lines] {
+        if bands == measured.bands || (bands == lines && !splits) {
+            continue;
+        }
+        let adaptive = Policy::Adaptive(Box::new(Measured { bands, ..measured }.adaptive()));
+        let by_lines = records(search, if splits { adaptive } else { selective(Measured { bands, ..measured }.adaptive()) }, runs, &roots)?;
+        if (by_lines.elapsed_ns as f64) < GAIN * least as f64 {
+            (measured.bands, least) = (bands, by_lines.elapsed_ns);
         }
     }
+    // The share is worth knowing even where splitting does not pay here.
+    measured.bands.top_down.gpu_permille = lines.top_down.gpu_permille;
+    measured.bands.bottom_up.gpu_permille = lines.bottom_up.gpu_permille;
     Ok(measured)
+}
+
+/// Every level split.
+fn together() -> Policy {
+    let half = Band::split_from(0, 500);
+    Policy::Concurrent(Box::new(Concurrent::new(Adaptive::of(Bands { top_down: half, bottom_up: half }))))
+}
+
+/// The GPU's share of split levels of this direction, in thousandths: the median of what searches came to.
+fn share(levels: &[LevelRecord], direction: Direction) -> Option<u16> {
+    let share = |record: &LevelRecord| match record.plan.placement {
+        Placement::Split { gpu_permille } if record.plan.direction == direction => Some(gpu_permille),
+        _ => None,
+    };
+    let mut shares: Vec<u16> = levels.iter().filter_map(share).collect();
+    shares.sort_unstable();
+    shares.get(shares.len() / 2).copied()
 }
 
 fn selective(adaptive: Adaptive) -> Policy {

@@ -50,7 +50,6 @@ pub fn strategy_watts(of: impl Fn(Strategy) -> Option<f64>) -> StrategyWatts {
         bc: of(Strategy::Bc),
         bg: of(Strategy::Bg),
         bgc: of(Strategy::Bgc),
-        idle: None,
     }
 }
 

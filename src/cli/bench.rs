@@ -139,7 +139,8 @@ impl BenchArgs {
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = source::draw_roots(&source.name(), &layout, self.roots, seeds)?;
-        let Prepared { mut search, devices, measured, options, calibration } = config.search_telling(&layout, &progress::steps())?;
+        let Prepared { mut search, devices, measured, options, calibration, choice, .. } =
+            config.search_telling(&layout, &progress::steps())?;
         config.check_roots(&drawn)?;
         let (threads, simd) = (search.threads(), search.simd());
         let progress = Progress::still("Searching", drawn.len() as u64);
@@ -161,6 +162,7 @@ impl BenchArgs {
             layout: LayoutRecord::new(&layout, self.layout.order()),
             search: SearchRecord {
                 policy: config.policy_text(),
+                chosen: choice.record(),
                 threads,
                 simd,
                 cpus: config.cpus.value.numbers().to_vec(),

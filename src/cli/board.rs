@@ -5,21 +5,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{ArgMatches, Args, Subcommand};
+use clap::{ArgMatches, Args, Subcommand, parser::ValueSource};
 use serde_json::json;
 
 use super::{
-    config::{RootArgs, SearchArgs},
+    config::{LayoutArgs, RootArgs, SearchArgs},
     error::Failure,
     output::{Output, print},
-    say,
+    progress, say,
+    source::{self, Source},
 };
 use crate::{
     board::{self, Board, Detection, Entry},
     calibrate::Calibration,
     engine::Simd,
-    policy::Policy,
-    runtime::{Found, Runtime, RuntimeError, Setting},
+    policy::{Objective, Policy},
+    report,
+    runtime::{self, CalibrationChoice, Choice, Costs, Found, Runtime, RuntimeError, Setting},
 };
 
 const EXAMPLES: &str = "\
@@ -27,10 +29,11 @@ Examples:
   socbfs board detect                     which board this is, and why
   socbfs board show odroid-xu4            every value, its origin, estimates
   socbfs board init my-board.toml         a profile for this machine
+  socbfs board tune my-board.toml         measure its bands on this machine
   socbfs board validate my-board.toml
   socbfs bench --board my-board.toml";
 
-/// Show, detect, write or check board profiles
+/// Show, detect, write, tune or check board profiles
 ///
 /// A profile holds what is known of a board: CPU clusters, OpenCL devices with limits and quirks, thresholds, power rails. Without
 /// --board every command takes the one that fits the machine.
@@ -69,6 +72,8 @@ enum BoardCommand {
         #[command(flatten)]
         root: RootArgs,
     },
+    /// Measure on this machine from where on the GPU and both devices are faster, and write it into a profile
+    Tune(Box<TuneArgs>),
     /// Check profiles
     Validate {
         /// Profiles
@@ -97,6 +102,28 @@ struct ShowArgs {
     search: SearchArgs,
 }
 
+/// Measure the bands of a profile
+///
+/// Searches a graph on the CPU, on the device and on both, and writes into FILE from where on which is faster, with which share, and what a
+/// change of device costs, each with a comment that says when, with which driver and on which graph. Their names leave `estimates`. A search
+/// with this profile then measures nothing at its start.
+#[derive(Debug, Args)]
+struct TuneArgs {
+    /// Profile to change (`socbfs board init` writes one)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Graph to measure on: a file or a generator
+    #[arg(long, value_name = "GRAPH", default_value = "kronecker:18")]
+    graph: PathBuf,
+
+    #[command(flatten)]
+    layout: LayoutArgs,
+
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
 pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches) -> Result<(), Failure> {
     match &arguments.command {
         BoardCommand::List { root, json } => list(&root.sysfs_root, *json),
@@ -109,6 +136,10 @@ pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches) -> Result<(), Fai
             print(&if *json { line(&json!(detection)) } else { detected(&detection) })
         }
         BoardCommand::Init { file, root } => init(file, &root.sysfs_root),
+        BoardCommand::Tune(tune) => {
+            let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
+            tune.run(matches)
+        }
         BoardCommand::Validate { files } => validate(files),
         BoardCommand::Profile { name } => match board::shipped_text(name) {
             Some(text) => print(text),
@@ -193,6 +224,34 @@ fn validate(files: &[PathBuf]) -> Result<(), Failure> {
     Err(last)
 }
 
+impl TuneArgs {
+    fn run(&self, matches: &ArgMatches) -> Result<(), Failure> {
+        for flag in ["policy", "calibration", "objective", "board"] {
+            if matches.value_source(flag) == Some(ValueSource::CommandLine) {
+                return Err(Failure::new(format!("tune measures the bands of FILE: --{flag} means nothing here")));
+            }
+        }
+        if !self.file.exists() {
+            return Err(Failure::new(format!("there is no file {}", self.file.display()))
+                .cure(format!("`socbfs board init {}` writes one", self.file.display())));
+        }
+        let mut config = self.search.resolve_on(Some(&self.file), matches)?;
+        // Bands are measured, whatever the environment says of policies.
+        config.policy = Setting::flag(Policy::Adaptive(Box::default()));
+        config.calibration = Setting::flag(CalibrationChoice::Off);
+        config.objective = Setting::flag(Objective::Time);
+        config.apply()?;
+        let source = Source::parse(&self.graph, None)?;
+        let (edges, _) = source.load()?;
+        let layout = source::build(&source.name(), &edges, &self.layout.options())?;
+        drop(edges);
+        let tuned = runtime::tune(&config, &layout, &source.name(), &progress::steps())?;
+        let output = Output::open(&self.file)?;
+        output.finish(|out| out.write_all(tuned.text.as_bytes()))?;
+        print(&report::bands(&tuned.bands))
+    }
+}
+
 impl ShowArgs {
     fn run(&self, matches: &ArgMatches) -> Result<(), Failure> {
         let config = match &self.profile {
@@ -206,8 +265,14 @@ impl ShowArgs {
             Some(found) => Calibration::entries(&found.file).map_err(RuntimeError::Calibration)?,
             None => Vec::new(),
         };
+        let with_device = config.chosen().is_ok_and(|devices| !devices.is_empty());
+        let choice = config.choose(found.as_ref(), with_device, Costs::default())?;
+        let bands = config.bands(found.as_ref());
         if !self.json {
-            let mut text = format!("{}\n{}", settings_text(&config, found.as_ref()), entries_text(&entries, &profile.place));
+            let mut text = settings_text(&config, found.as_ref(), &choice);
+            text.push_str(&report::bands(&bands));
+            text.push('\n');
+            text.push_str(&entries_text(&entries, &profile.place));
             if let Some(found) = &found {
                 let made = &found.calibration.made;
                 // Writing to a String can't fail.
@@ -216,9 +281,20 @@ impl ShowArgs {
             }
             return print(&text);
         }
-        let settings: Vec<_> = settings(&config, found.as_ref())
+        let settings: Vec<_> = settings(&config, found.as_ref(), &choice)
             .iter()
             .map(|(name, value, origin)| json!({ "name": name, "value": value, "origin": origin }))
+            .collect();
+        let values: Vec<_> = entries
+            .iter()
+            .map(|entry| {
+                let key = board::key(&entry.key);
+                let (purpose, informs) = (key.map(|key| key.purpose), key.map(|key| key.informs));
+                json!({
+                    "key": entry.key, "value": entry.value, "line": entry.line, "estimate": entry.estimate, "source": entry.source,
+                    "purpose": purpose, "informs": informs,
+                })
+            })
             .collect();
         print(&line(&json!({
             "board": profile.name(),
@@ -226,14 +302,16 @@ impl ShowArgs {
             "origin": profile.origin.to_string(),
             "reason": profile.reason,
             "settings": settings,
-            "values": entries,
+            "policy": choice.record(),
+            "bands": bands,
+            "values": values,
             "calibration": found.as_ref().map(|found| json!({ "record": found.record(), "values": calibrated })),
         })))
     }
 }
 
 /// Name, value and origin of the settings of a search.
-fn settings(config: &Runtime, found: Option<&Found>) -> Vec<(&'static str, String, String)> {
+fn settings(config: &Runtime, found: Option<&Found>, choice: &Choice) -> Vec<(&'static str, String, String)> {
     fn row<T>(name: &'static str, setting: &Setting<T>, value: String) -> (&'static str, String, String) {
         (name, value, setting.origin.to_string())
     }
@@ -242,7 +320,7 @@ fn settings(config: &Runtime, found: Option<&Found>) -> Vec<(&'static str, Strin
         threads => threads.to_string(),
     };
     let cpus = if config.cpus.value.numbers().is_empty() { "not bound".to_owned() } else { config.cpus.value.to_string() };
-    let (policy, policy_origin) = config.policy_in_force(found);
+    let (policy, policy_origin) = (choice.policy.to_string(), choice.origin);
     let (calibration, calibration_origin) = config.calibration_shown(found);
     vec![
         row("threads", &config.threads, threads),
@@ -256,13 +334,13 @@ fn settings(config: &Runtime, found: Option<&Found>) -> Vec<(&'static str, Strin
     .collect()
 }
 
-fn settings_text(config: &Runtime, found: Option<&Found>) -> String {
+fn settings_text(config: &Runtime, found: Option<&Found>, choice: &Choice) -> String {
     let board = format!("{:<12}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
-    let rows = settings(config, found).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<23} {origin}\n"));
+    let rows = settings(config, found, choice).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<23} {origin}\n"));
     std::iter::once(board).chain(rows).collect()
 }
 
-/// A line for every value: key, value, file and line, whether it is an estimate, where it is from.
+/// A line for every value: key, value, file and line, whether it is an estimate, what it is used for, where it is from.
 fn entries_text(entries: &[Entry], place: &str) -> String {
     let width =
         |text: fn(&Entry) -> &str, most: usize| entries.iter().map(|entry| text(entry).chars().count()).max().unwrap_or(0).min(most);
@@ -272,7 +350,9 @@ fn entries_text(entries: &[Entry], place: &str) -> String {
         let mark = if entry.estimate { "estimate" } else { "" };
         let source = entry.source.as_deref().map_or_else(String::new, |source| format!("# {source}"));
         let origin = format!("{place}:{}", entry.line);
-        let row = format!("{:<keys$}  {:<values$}  {origin:<w$}  {mark:<8}  {source}", entry.key, entry.value, w = place.len() + 4);
+        let purpose = board::key(&entry.key).map_or_else(String::new, |key| format!("[{}]", key.purpose));
+        let row =
+            format!("{:<keys$}  {:<values$}  {origin:<w$}  {mark:<8}  {purpose} {source}", entry.key, entry.value, w = place.len() + 4);
         // Writing to a String can't fail.
         let _ = writeln!(text, "{}", row.trim_end());
     }

@@ -10,7 +10,7 @@ use clap::{ArgMatches, Args, parser::ValueSource};
 
 use super::{
     config::SearchArgs,
-    energy::{SensorArgs, converted},
+    energy::SensorArgs,
     error::Failure,
     interrupt,
     output::{Output, publish},
@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     config.calibration.value = CalibrationChoice::Off;
     config.objective.value = Objective::Time;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let meter = arguments.sensors.meter(converted(&config.profile.board.power)?.as_ref())?;
+    let meter = arguments.sensors.meter(config.profile.power().as_ref())?;
     config.apply()?;
     let machine = config.machine()?;
     let identity = config.identity(machine.device.as_ref().map(|(device, way)| (device.info(), *way)));

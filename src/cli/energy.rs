@@ -12,12 +12,11 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use socbfs_power::{Energy, Meter, Profile, Rail, RailEnergy, SelectError, Selection, Skipped, Source, Tree, discover};
+use socbfs_power::{Energy, Meter, Profile, RailEnergy, SelectError, Selection, Skipped, Source, Tree, discover};
 
 use super::{error::Failure, interrupt, output::Output, progress::Progress, say};
 use crate::{
     bench::{EnergyOptions, EnergyRecord, RootRecord, measure_energy},
-    board::{self, Power},
     graph::Layout,
     report::numbers::seconds,
     runtime,
@@ -126,37 +125,14 @@ fn select_failure(error: &SelectError) -> Failure {
 /// What the profile at `path` says of power sensors, or that of the board this is found to be.
 pub(super) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure> {
     let found = path.map_or_else(runtime::Profile::detected, runtime::Profile::named)?;
-    converted(&found.board.power)
-}
-
-/// The profile's words in those of the power crate. The names are the same in both.
-pub(super) fn converted(power: &Power) -> Result<Option<Profile>, Failure> {
-    let Some(scope) = power.scope.filter(|_| !power.rails.is_empty()) else { return Ok(None) };
-    let rail = |rail: &board::Rail| {
-        Ok(Rail {
-            family: same_name(&rail.family)?,
-            id: rail.id.as_ref().map(|pattern| pattern.as_str().to_owned()),
-            label: rail.label.as_ref().map(|pattern| pattern.as_str().to_owned()),
-            domain: same_name(&rail.domain)?,
-            counted: rail.counted,
-            factor: f64::from(rail.sign) * rail.scale,
-        })
-    };
-    let rails = power.rails.iter().map(rail).collect::<Result<_, Failure>>()?;
-    Ok(Some(Profile { scope: same_name(&scope)?, rails }))
-}
-
-/// A value of one enum as that of another which has the same names.
-fn same_name<T: serde::de::DeserializeOwned>(value: &impl Serialize) -> Result<T, Failure> {
-    let text = serde_json::to_value(value).and_then(serde_json::from_value);
-    text.map_err(|error| Failure::because("the board profile names what the power sensors don't know", &error))
+    Ok(found.power())
 }
 
 impl EnergyArgs {
     /// Finds out before the work begins whether sensors that were asked for by name can be used.
     pub(super) fn check(&self, board: &runtime::Profile) -> Result<(), Failure> {
         if let Wish::Named(_) = self.sensors.wish()? {
-            self.sensors.meter(converted(&board.board.power)?.as_ref())?.map_err(|_| Failure::new("no sensor"))?;
+            self.sensors.meter(board.power().as_ref())?.map_err(|_| Failure::new("no sensor"))?;
         }
         Ok(())
     }
@@ -170,7 +146,7 @@ impl EnergyArgs {
         search_options: &SearchOptions,
         records: &[RootRecord],
     ) -> Result<EnergyRecord, Failure> {
-        let meter = match self.sensors.meter(converted(&board.board.power)?.as_ref())? {
+        let meter = match self.sensors.meter(board.power().as_ref())? {
             Ok(meter) => meter,
             Err(unavailable) => return Ok(unavailable),
         };
@@ -376,27 +352,7 @@ pub(super) const GLANCE: Duration = Duration::from_millis(1000);
 
 #[cfg(test)]
 mod tests {
-    use socbfs_power::{Domain, Family, Scope};
-
     use super::*;
-    use crate::{board::Board, policy::Policy};
-
-    #[test]
-    fn the_names_of_profiles_and_sensors_are_the_same() {
-        for name in board::shipped() {
-            let board = Board::<Policy>::parse(board::shipped_text(name).unwrap(), name).unwrap();
-            let profile = converted(&board.power).unwrap();
-            assert_eq!(profile.map_or(0, |profile| profile.rails.len()), board.power.rails.len(), "{name}");
-        }
-        let text = "schema = 1\n[board]\nname = 'b'\n[power]\nscope = 'board-input'\n[[power.rails]]\nfamily = 'power-supply'\nid = 'battery'\ndomain = 'board'\ncounted = true\nsign = -1\nscale = 1000.0\n";
-        let power = Board::<Policy>::parse(text, "b").unwrap().power;
-        let profile = converted(&power).unwrap().unwrap();
-        assert_eq!(profile.scope, Scope::BoardInput);
-        let rail = &profile.rails[0];
-        assert_eq!((rail.family, rail.domain, rail.id.as_deref()), (Family::PowerSupply, Domain::Board, Some("battery")));
-        assert!((rail.factor + 1000.0).abs() < 1e-9);
-        assert_eq!(converted(&Power::default()).unwrap(), None);
-    }
 
     #[test]
     fn a_wish_is_one_of_three() {

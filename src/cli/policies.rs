@@ -17,9 +17,9 @@ use crate::{
     board::StrategyWatts,
     calibrate::{Contestant, Turns, evaluate, strategy_watts},
     input::Format,
-    policy::{CostModel, Form, Objective, Policy, Runs, Selective},
+    policy::{CostModel, Form, Objective, Policy, Runs},
     report::{self, PoliciesReport, PolicyGraph},
-    runtime::{Prepared, Runtime, RuntimeError},
+    runtime::{Prepared, Runtime, RuntimeError, Setting},
 };
 
 const EXAMPLES: &str = "\
@@ -93,8 +93,8 @@ const ON_CPU: [&str; 14] = [
     "bc",
 ];
 /// Those that do.
-const ON_DEVICE: [&str; 10] =
-    ["tg", "tgm", "bg", "bgc", "selective", "concurrent", "asynchronous", "daga", "remis-selective", "remis-concurrent"];
+const ON_DEVICE: [&str; 11] =
+    ["tg", "tgm", "bg", "bgc", "adaptive", "selective", "concurrent", "asynchronous", "daga", "remis-selective", "remis-concurrent"];
 /// Those that decide directions only, and therefore run on a device as well.
 const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
 
@@ -113,8 +113,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         drop(edges);
         let mut prepared = config.search_for_all(&layout, &progress::steps())?;
         let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
-        let selective = prepared.measured.map(|measured| Policy::Selective(Box::new(Selective::new(measured.adaptive()))));
-        let mut contestants = contestants(&only, on_device, selective)?;
+        let mut contestants = contestants(&only, on_device)?;
         for contestant in &mut contestants {
             contestant.policy = as_configured(&config, contestant, &prepared, config.objective.value)?;
         }
@@ -131,23 +130,20 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     publish(json, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
 }
 
-/// The policy of `contestant` as a search has it: with the calibration of this machine, where it uses one.
+/// The policy of `contestant` as a search has it: with what the board, the calibration and measurements say of it.
 fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, RuntimeError> {
     let policy = &contestant.policy;
-    let mut config = config.clone();
-    config.policy.value = policy.clone();
-    config.objective.value = objective;
-    if !config.wants_calibration() {
-        return Ok(policy.clone());
-    }
-    // Networks decide directions only: where their levels run the contestant says.
+    // Networks decide directions only: the contestant says where their levels run.
     let with_device = if matches!(policy, Policy::Mlp(_)) { contestant.runs != Runs::Cpu } else { !prepared.devices.is_empty() };
-    // What an objective asks of the cost model it does not ask of those it is compared with.
-    if matches!(policy, Policy::Mlp(_)) {
+    let mut config = config.clone();
+    config.policy = Setting::flag(policy.clone());
+    // The objective is that of the cost model, not of those it is compared with.
+    if config.wants_objective() {
+        config.objective.value = objective;
+    } else {
         config.objective.value = Objective::Time;
     }
-    let searched = if with_device { config.policy_with_device() } else { policy.clone() };
-    config.calibrated(searched, prepared.calibration.as_ref(), with_device)
+    Ok(prepared.choose(&config, with_device)?.policy)
 }
 
 /// Where powers are known, the cost model also minimises joules, and their product with the time. Returns the powers.
@@ -186,7 +182,7 @@ impl PoliciesArgs {
 }
 
 /// Who is compared: those asked for, or everyone who can run here.
-fn contestants(only: &[Policy], device: Option<Runs>, selective: Option<Policy>) -> Result<Vec<Contestant>, Failure> {
+fn contestants(only: &[Policy], device: Option<Runs>) -> Result<Vec<Contestant>, Failure> {
     let parse = |name: &&str| name.parse::<Policy>().map_err(|error| Failure::new(error.to_string()));
     // What decides by costs places its levels itself, wherever there is something to place them on.
     let runs = |policy: &Policy| match policy {
@@ -200,9 +196,7 @@ fn contestants(only: &[Policy], device: Option<Runs>, selective: Option<Policy>)
     let mut all: Vec<Contestant> = ON_CPU.iter().map(parse).collect::<Result<Vec<_>, _>>()?.into_iter().map(cpu).collect();
     if let Some(runs) = device {
         for policy in ON_DEVICE.iter().map(parse).collect::<Result<Vec<_>, _>>()? {
-            let name = policy.to_string();
-            let policy = if let (Policy::Selective(_), Some(measured)) = (&policy, &selective) { measured.clone() } else { policy };
-            all.push(Contestant { name, policy, runs });
+            all.push(Contestant { name: policy.to_string(), policy, runs });
         }
         for policy in DIRECTIONS.iter().map(parse).collect::<Result<Vec<_>, _>>()? {
             all.push(Contestant { name: format!("{policy} on the device"), policy, runs });

@@ -15,6 +15,7 @@ use crate::{
     graph::Vertex,
     input::Format,
     report::{self, ArrayFormat, Column, numbers, write_array},
+    runtime::Prepared,
     validate::{ValidateError, validate},
 };
 
@@ -49,7 +50,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     levels: Option<PathBuf>,
 
-    /// Print a table of what happened at each level
+    /// Print a table of what happened at each level, and by which policy and bounds
     #[arg(long)]
     trace: bool,
 
@@ -74,7 +75,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
 
     let (edges, _) = source.load()?;
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
-    let mut search = config.search_telling(&layout, &progress::steps())?.search;
+    let Prepared { mut search, choice, .. } = config.search_telling(&layout, &progress::steps())?;
     config.check_roots(&[arguments.root])?;
     let outcome = search.run(arguments.root)?;
     match validate(&edges, arguments.layout.directed, arguments.root, search.parents()) {
@@ -102,6 +103,8 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     if arguments.trace {
         text.push('\n');
         text.push_str(&report::trace(search.records()));
+        text.push('\n');
+        text.push_str(&report::chosen(&choice.record()));
     }
     if let Some((format, output)) = parents {
         output.finish(|out| write_array(out, format, Column::Parent, search.parents()))?;

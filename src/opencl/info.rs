@@ -239,11 +239,11 @@ fn text(answer: Result<String, ClError>) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A device that exists nowhere.
-    pub(in crate::opencl) fn invented(platform: &str, name: &str, kind: DeviceKind, compute_units: u32) -> DeviceInfo {
+    pub(crate) fn invented(platform: &str, name: &str, kind: DeviceKind, compute_units: u32) -> DeviceInfo {
         DeviceInfo {
             platform: platform.into(),
             platform_version: "OpenCL 1.2".into(),

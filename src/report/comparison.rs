@@ -224,7 +224,7 @@ fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
 /// Collects the leaves at which two values differ. Figures of the run itself are no settings and are passed over.
 fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String; 2])>) {
     let measured = ALWAYS_DIFFERENT.contains(&name)
-        || matches!(name, "layout.steps" | "layout.construction_seconds" | "search.thresholds")
+        || matches!(name, "layout.steps" | "layout.construction_seconds" | "search.thresholds" | "search.chosen")
         || name.ends_with(".handover");
     // A record of an older build has no key where a newer one has nothing to say.
     let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);

@@ -24,7 +24,7 @@ pub use graph500::graph500;
 pub use info::info;
 pub use policies::{PoliciesReport, PolicyGraph, policies, policies_markdown};
 pub use table::table;
-pub use trace::trace;
+pub use trace::{bands, chosen, trace};
 
 use serde::Serialize;
 
@@ -46,8 +46,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::{
         bench::{
-            EnergyRecord, EnergySummary, EnergyWindow, Environment, GraphRecord, LayoutRecord, MeasuredEnergy, Model, Record, RootRecord,
-            SCHEMA, SCHEMA_VERSION, SearchRecord, StrategyPower, Summary, ValidationRecord,
+            ChosenPolicy, EnergyRecord, EnergySummary, EnergyWindow, Environment, GraphRecord, LayoutRecord, MeasuredEnergy, Model, Record,
+            RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, StrategyPower, Summary, ValidationRecord,
         },
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
         engine::Simd,
@@ -127,6 +127,12 @@ pub(crate) mod tests {
             },
             search: SearchRecord {
                 policy: "auto".into(),
+                chosen: ChosenPolicy {
+                    policy: "auto".into(),
+                    origin: "built-in",
+                    reason: "there is the CPU alone".into(),
+                    bands: Vec::new(),
+                },
                 threads: 2,
                 simd: Simd::Scalar,
                 cpus: vec![0, 1],

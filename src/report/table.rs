@@ -9,7 +9,7 @@ use super::{
 use crate::{
     bench::{Record, Summary},
     graph::Order,
-    policy::{Band, NEVER, Objective},
+    policy::Objective,
 };
 
 /// Width of the column of names.
@@ -108,17 +108,12 @@ fn search(out: &mut String, record: &Record) -> fmt::Result {
         let items = counted(used.group as u64, "item", "items");
         row(out, "", format_args!("work-groups of {items}{parts}; graph {copied}; memory by {}", device.memory_way))?;
     }
-    if let Some(measured) = &s.thresholds {
-        let shown = |band: &Band| match band.gpu_from {
-            None | Some(NEVER) => "never".to_owned(),
-            Some(from) => format!("from {}", grouped(from)),
-        };
-        let (top_down, bottom_up) = (shown(&measured.bands.top_down), shown(&measured.bands.bottom_up));
-        row(
-            out,
-            "Thresholds",
-            format_args!("on the GPU: top-down {top_down} edges of the frontier, bottom-up {bottom_up} unvisited vertices"),
-        )?;
+    if s.chosen.policy != s.policy {
+        row(out, "Policy", format_args!("{} ({}: {})", s.chosen.policy, s.chosen.origin, s.chosen.reason))?;
+    }
+    for (place, band) in s.chosen.bands.iter().enumerate() {
+        let value = band.value.map_or_else(|| "never".to_owned(), grouped);
+        row(out, if place == 0 { "Bands" } else { "" }, format_args!("{} {value} ({})", band.key, band.origin))?;
     }
     match &s.fallen_back {
         Some(reason) => row(out, "", format_args!("WITHOUT the device for some searches: {reason}")),

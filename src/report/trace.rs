@@ -3,7 +3,10 @@
 use std::fmt::Write;
 
 use super::numbers::{general, grouped, seconds};
-use crate::bfs::{Direction, LevelRecord, Placement};
+use crate::{
+    bench::{BandRecord, ChosenPolicy},
+    bfs::{Direction, LevelRecord, Placement},
+};
 
 /// A table with one line for each level: what the policy saw, what it decided, what was found, how long it took.
 /// Levels that went by in one go share a line, `4-120`, with what the policy saw at the first.
@@ -37,6 +40,22 @@ pub fn trace(records: &[LevelRecord]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The bounds by which a policy places levels, a line each: the key in a board profile, the value, where it came from.
+pub fn bands(bands: &[BandRecord]) -> String {
+    let mut text = String::new();
+    for band in bands {
+        let value = band.value.map_or_else(|| "never".to_owned(), grouped);
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{:<32}{value:<16}{}", format!("adaptive.{}", band.key), band.origin);
+    }
+    text
+}
+
+/// The policy that decided, why it is this one, and its bounds.
+pub fn chosen(chosen: &ChosenPolicy) -> String {
+    format!("policy {} ({}: {})\n{}", chosen.policy, chosen.origin, chosen.reason, bands(&chosen.bands))
 }
 
 const COLUMNS: usize = 13;

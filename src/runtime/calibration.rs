@@ -6,16 +6,15 @@ use std::{
     sync::Once,
 };
 
-use super::{Origin, Runtime, RuntimeError};
+use super::{Costs, Origin, Runtime, RuntimeError};
 use crate::{
     bench::{CalibrationRecord, Environment},
-    bfs::Strategy,
     board::DocumentError,
-    calibrate::{Calibration, Decider, Identity, OpenClIdentity, watts_of},
+    calibrate::{Calibration, Identity, OpenClIdentity},
     engine::Simd,
     memory::Way,
     opencl::DeviceInfo,
-    policy::{CostModel, Form as ModelForm, Objective, Policy, mlp::Form},
+    policy::{Objective, Policy},
 };
 
 /// Which calibration to take.
@@ -82,13 +81,6 @@ pub fn text(calibration: &Calibration, file: &Path) -> Result<String, RuntimeErr
     let text = calibration.to_toml().map_err(RuntimeError::Unwritable)?;
     Calibration::parse(&text, &file.display().to_string()).map_err(RuntimeError::Calibration)?;
     Ok(text)
-}
-
-/// The network of this form that was trained for the levels it would decide: those of the device, or those of the CPU.
-fn trained(calibration: &Calibration, form: Form, on_device: bool) -> Option<Policy> {
-    let trained = calibration.trained(form).filter(|trained| trained.on_device == on_device)?;
-    // (Weights that a calibration was read with are right.)
-    trained.network(form).ok().map(Policy::Mlp)
 }
 
 impl Runtime {
@@ -158,83 +150,14 @@ impl Runtime {
         self.wants_costs() || self.plain_network().is_some()
     }
 
-    /// Whether the policy is one that may place levels on a device by calibrated costs.
-    pub fn wants_costs(&self) -> bool {
+    /// Whether the policy is one that minimises what the objective says.
+    pub fn wants_objective(&self) -> bool {
         matches!(self.policy.value, Policy::Auto | Policy::CostModel(_))
     }
 
-    /// The form of the network that the policy is, where nobody said with which weights.
-    fn plain_network(&self) -> Option<Form> {
-        match &self.policy.value {
-            Policy::Mlp(mlp) if mlp.is_shipped() && mlp.origin().is_none() => Some(mlp.form()),
-            _ => None,
-        }
-    }
-
-    /// `policy` with what the calibration and the objective add to it.
-    ///
-    /// # Errors
-    /// [`RuntimeError`]: a calibration or a policy that can't be used here.
-    pub fn calibrated(&self, policy: Policy, found: Option<&Found>, with_device: bool) -> Result<Policy, RuntimeError> {
-        let objective = self.objective.value;
-        let calibration = found.map(|found| &found.calibration);
-        let model = match (&self.policy.value, calibration) {
-            (Policy::Auto, Some(calibration)) if objective == Objective::Time => match calibration.decider() {
-                Decider::CostModel => calibration.model,
-                Decider::Zhang => calibration.model_zhang,
-                Decider::Sampled => return Ok(Decider::sampled(with_device)),
-                Decider::Mlp => return Ok(trained(calibration, Form::Mlp, with_device).unwrap_or(policy)),
-            },
-            (Policy::Auto, Some(calibration)) => calibration.model,
-            (Policy::Auto, None) if objective == Objective::Time => return Ok(policy),
-            (Policy::Auto, None) => CostModel::shipped(ModelForm::Full),
-            (Policy::CostModel(named), Some(calibration)) if named.form == ModelForm::Zhang => calibration.model_zhang,
-            (Policy::CostModel(_), Some(calibration)) => calibration.model,
-            (Policy::CostModel(named), None) => **named,
-            (Policy::Mlp(_), Some(calibration)) if objective == Objective::Time => {
-                let calibrated = self.plain_network().and_then(|form| trained(calibration, form, with_device));
-                return Ok(calibrated.unwrap_or(policy));
-            }
-            _ if objective == Objective::Time => return Ok(policy),
-            (other, _) => {
-                return Err(RuntimeError::Objective { objective, policy: other.to_string() });
-            }
-        };
-        let mut model = CostModel { objective, ..model };
-        for strategy in Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() && !with_device) {
-            *model.of_mut(strategy) = None;
-        }
-        if objective != Objective::Time {
-            self.power_into(&mut model, found)?;
-        }
-        Ok(Policy::CostModel(Box::new(model)))
-    }
-
-    /// Sets the power of each strategy of `model`: what the calibration measured, else what the board profile says.
-    fn power_into(&self, model: &mut CostModel, found: Option<&Found>) -> Result<(), RuntimeError> {
-        let board = &self.profile.board.power.watts;
-        let measured = found.is_some_and(|found| found.calibration.power.is_some());
-        let mut missing = Vec::new();
-        for strategy in Strategy::ALL {
-            let Some(cost) = model.of_mut(strategy) else { continue };
-            // All from one place: what a sensor of the board measures and what a paper printed of another one don't compare.
-            if !measured {
-                cost.watts = watts_of(board, strategy);
-            }
-            if cost.watts.is_none() {
-                missing.push(strategy.name());
-            }
-        }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let place = match found {
-            Some(found) => format!("neither calibration {} nor board profile {}", found.file.display(), self.profile.place),
-            None => format!("there is no calibration, and board profile {} does not", self.profile.place),
-        };
-        let tells = if found.is_some() { "tells" } else { "tell" };
-        let (objective, place) = (self.objective.value, format!("{place} {tells}"));
-        Err(RuntimeError::NoPower { objective, place, strategies: missing.join(", ") })
+    /// Whether the policy is one that may place levels on a device by calibrated costs.
+    pub fn wants_costs(&self) -> bool {
+        self.wants_objective() || self.policy.value.adaptive().is_some()
     }
 
     /// The calibration that a search would take, without opening a device.
@@ -263,7 +186,7 @@ impl Runtime {
         }
         let found = self.calibration_in_force()?;
         let with_device = found.as_ref().is_some_and(|found| found.calibration.identity.device.is_some());
-        self.calibrated(self.policy.value.clone(), found.as_ref(), with_device).map(|_| ())
+        self.choose(found.as_ref(), with_device, Costs::default()).map(|_| ())
     }
 
     /// The calibration in words, with its origin.
@@ -274,23 +197,6 @@ impl Runtime {
             (CalibrationChoice::Auto, Some(found)) => (found.file.display().to_string(), Origin::Calibration),
             (CalibrationChoice::File(file), None) => (format!("{} (not used)", file.display()), self.calibration.origin),
             (CalibrationChoice::Auto, None) => ("none".to_owned(), self.calibration.origin),
-        }
-    }
-
-    /// The policy in words, with its origin, as a search with this calibration has it.
-    pub fn policy_in_force(&self, found: Option<&Found>) -> (String, Origin) {
-        let calibrated = |name: &str| (name.to_owned(), Origin::Calibration);
-        match (&self.policy.value, found.map(|found| &found.calibration)) {
-            (Policy::Auto, Some(calibration)) if self.objective.value == Objective::Time => calibrated(calibration.decider().name()),
-            (Policy::Auto, Some(_)) => calibrated(Decider::CostModel.name()),
-            (Policy::Mlp(mlp), Some(calibration)) => {
-                let with_device = calibration.identity.device.is_some();
-                match self.plain_network().and_then(|form| trained(calibration, form, with_device)) {
-                    Some(_) => calibrated(mlp.form().name()),
-                    None => (self.policy_text(), self.policy.origin),
-                }
-            }
-            _ => (self.policy_text(), self.policy.origin),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{error::Error, fmt::Write as _, io};
 
 use crate::{
     bench::ReplayError,
-    board::{self, DocumentError, MOST_THREADS},
+    board::{self, DocumentError, MOST_THREADS, Quirk},
     memory::Way,
     opencl::OpenClError,
     policy::{Objective, PolicyError},
@@ -36,13 +36,15 @@ pub enum RuntimeError {
     /// A device can't be opened.
     #[error("the device can't be opened")]
     Open(#[source] OpenClError),
-    /// The device can't share memory as asked for.
-    #[error("{device} does not offer {way}")]
+    /// The device can't share memory as asked for, or the board says that it must not.
+    #[error("{device} does not offer {way}{}", quirk.map_or_else(String::new, |quirk| format!(": the board has the quirk {quirk}")))]
     Way {
         /// The device.
         device: String,
         /// What was asked for.
         way: Way,
+        /// The quirk of the board that rules it out, if one does.
+        quirk: Option<Quirk>,
         /// What it offers.
         offered: Vec<Way>,
     },

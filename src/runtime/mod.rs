@@ -17,14 +17,18 @@
 //! ```
 
 mod calibration;
+mod choice;
 mod error;
 mod prepare;
 mod profile;
 mod settings;
+mod tune;
 
 pub use calibration::{CalibrationChoice, Found, folder, text};
+pub use choice::{Choice, Costs, MOST_WORK};
 pub use error::RuntimeError;
 pub(crate) use error::with_causes;
 pub use prepare::{Machine, Prepared, Progress, Step};
 pub use profile::Profile;
 pub use settings::{Given, Origin, Runtime, Setting, start_threads};
+pub use tune::{Tuned, tune};

@@ -2,17 +2,17 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Found, Origin, Runtime, RuntimeError, error::with_causes};
+use super::{Choice, Costs, Found, Origin, Runtime, RuntimeError, error::with_causes};
 use crate::{
     bench::DeviceRecord,
     bfs::GpuKernel,
     board::OpenClDevice,
-    calibrate::{Measured, measure_quickly, thresholds},
+    calibrate::{HandoverTable, Measured, measure_permitted, thresholds},
     engine::{GpuOptions, GpuSetup},
     graph::{Layout, Vertex},
     memory::Way,
     opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
-    policy::{Adaptive, Band, Bands, Policy, Runs, Selective},
+    policy::{ChangeCost, Runs},
     search::{Outcome, Search, SearchOptions},
 };
 
@@ -56,6 +56,10 @@ pub struct Prepared<'g> {
     pub devices: Vec<DeviceRecord>,
     /// What was measured to find thresholds, if that was necessary.
     pub measured: Option<Measured>,
+    /// What handing the state over costs.
+    pub handover: Option<(ChangeCost, ChangeCost)>,
+    /// The policy, and why it is this one.
+    pub choice: Choice,
     /// As the search was set up, devices included.
     pub options: SearchOptions,
     /// The calibration of this machine, these settings and these devices, where the policy can use one.
@@ -63,6 +67,15 @@ pub struct Prepared<'g> {
 }
 
 impl Prepared<'_> {
+    /// The policy that `runtime` means, by what was found out for this search.
+    ///
+    /// # Errors
+    /// As [`Runtime::choose`].
+    pub fn choose(&self, runtime: &Runtime, with_device: bool) -> Result<Choice, RuntimeError> {
+        let costs = Costs { measured: self.measured.as_ref(), handover: self.handover };
+        runtime.choose(self.calibration.as_ref(), with_device, costs)
+    }
+
     /// Searches from `root` (an original number); the tree is that of [`Prepared::search`].
     ///
     /// # Errors
@@ -132,21 +145,27 @@ impl Runtime {
             _ => None,
         };
         let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
-        if opened.is_empty() {
-            return self.prepare_cpu(layout, every_policy);
-        }
-        let mut options = SearchOptions { every_policy, ..self.options() };
-        options.runs = opened[0].runs;
-        options.fall_back = self.device.value == DeviceChoice::Auto;
-        options.policy = self.calibrated(self.policy_with_device(), calibration.as_ref(), true)?;
-        options.devices = opened.iter().map(|opened| opened.setup.clone()).collect();
+        let Some(first) = opened.first() else { return self.prepare_cpu(layout, every_policy) };
+        let handover = first.change_costs(layout);
+        let mut choice = self.choose(calibration.as_ref(), true, Costs { measured: None, handover })?;
+        let is_complete = choice.is_complete();
+        // What is to be measured has to be possible.
+        let splits = every_policy || (!is_complete && choice.policy.uses(first.runs).together);
+        let options = SearchOptions {
+            every_policy: splits,
+            runs: first.runs,
+            fall_back: self.device.value == DeviceChoice::Auto,
+            policy: choice.policy.clone(),
+            devices: opened.iter().map(|opened| opened.setup.clone()).collect(),
+            ..self.options()
+        };
+        let name = &first.setup.device.info().name;
         if options.policy.runs_on_both() {
-            log::info!("{} beside the CPU", opened[0].setup.device.info().name);
+            log::info!("{name} beside the CPU");
         } else {
-            log::info!("searching on {}", opened[0].setup.device.info().name);
+            log::info!("searching on {name}");
         }
-        let made = during(Step::Kernels, progress, || Search::new(layout, &options));
-        let mut search = match made {
+        let mut search = match during(Step::Kernels, progress, || Search::new(layout, &options)) {
             Ok(search) => search,
             Err(error) if self.may_do_without() => {
                 log::warn!("{}; going on with the CPU alone", with_causes("", &error));
@@ -155,33 +174,31 @@ impl Runtime {
             Err(error) => return Err(error.into()),
         };
         let mut measured = None;
-        let unknown = matches!(options.policy, Policy::Adaptive(_) | Policy::Selective(_))
-            && options.policy.adaptive().is_some_and(|adaptive| !adaptive.bands.is_complete());
-        if every_policy || unknown {
-            let found = during(Step::Thresholds, progress, || thresholds(&mut search, options.runs))?;
-            if let Some(adaptive) = options.policy.adaptive_mut().filter(|_| unknown) {
-                let measured = found.adaptive();
-                *adaptive = Adaptive { bands: adaptive.bands.or(measured.bands), ..measured };
-                log::info!("thresholds measured: {}", options.policy);
-            }
-            search.set_policy(options.policy.clone(), options.runs)?;
+        if every_policy || !is_complete {
+            let found = during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits))?;
+            choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover })?;
+            search.set_policy(choice.policy.clone(), options.runs)?;
             measured = Some(found);
         }
+        choice.tell();
         let used = search.devices().to_vec();
         let devices = opened
             .into_iter()
             .zip(used)
             .map(|(opened, used)| DeviceRecord { used, memory_way: opened.setup.way, handover: opened.handover })
             .collect();
-        Ok(Prepared { search, devices, measured, options, calibration })
+        let options = SearchOptions { policy: choice.policy.clone(), ..options };
+        Ok(Prepared { search, devices, measured, handover, choice, options, calibration })
     }
 
     /// The search on the CPU alone.
     fn prepare_cpu<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, RuntimeError> {
-        let mut options = SearchOptions { every_policy, ..self.options() };
         let calibration = if every_policy || self.wants_calibration() { self.calibration(None)? } else { None };
-        options.policy = self.calibrated(options.policy, calibration.as_ref(), false)?;
-        Ok(Prepared { search: Search::new(layout, &options)?, devices: Vec::new(), measured: None, options, calibration })
+        let choice = self.choose(calibration.as_ref(), false, Costs::default())?;
+        choice.tell();
+        let options = SearchOptions { every_policy, policy: choice.policy.clone(), ..self.options() };
+        let search = Search::new(layout, &options)?;
+        Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, choice, options, calibration })
     }
 
     /// No device, where it is a gain and no must, else the error.
@@ -230,77 +247,57 @@ impl Runtime {
         found.iter().enumerate().map(|(place, info)| self.open_one(info, calibration.filter(|_| place == 0))).collect()
     }
 
-    /// How memory is shared with this device, where anybody says it: the flag, or the board.
+    /// How memory is shared with this device, where the flag or the board says it.
     pub fn way_asked(&self, info: &DeviceInfo) -> Option<Way> {
         let of_board = || self.device_profile(info)?.memory_way.filter(|way| way.offered(info));
         self.memory_way.value.or_else(of_board)
     }
 
-    fn device_profile(&self, info: &DeviceInfo) -> Option<&OpenClDevice> {
-        self.profile.board.opencl.devices.iter().find(|device| device.name.matches(&info.name))
+    /// Whether memory may be shared with this device in this way: the device offers it, and no quirk of the board speaks against it.
+    pub(super) fn permits(&self, info: &DeviceInfo, way: Way) -> bool {
+        way.offered(info) && self.device_profile(info).is_none_or(|device| device.permits(way))
     }
 
-    fn open_one(&self, info: &DeviceInfo, calibration: Option<&Found>) -> Result<Opened, RuntimeError> {
-        let profile = self.device_profile(info);
-        let limits = profile.map_or_else(Limits::default, |profile| Limits {
+    fn device_profile(&self, info: &DeviceInfo) -> Option<&OpenClDevice> {
+        self.profile.board.opencl.devices.iter().find(|device| device.describes(&info.name, &info.platform))
+    }
+
+    /// What the device is restricted to.
+    pub(super) fn limits(&self, info: &DeviceInfo) -> Limits {
+        self.device_profile(info).map_or_else(Limits::default, |profile| Limits {
             max_alloc_bytes: profile.max_alloc_bytes,
             max_work_group: profile.max_work_group.map(|group| group as usize),
             local_bytes: profile.local_bytes,
             global_bytes: profile.global_bytes,
-        });
-        let device = Device::open(info, limits).map_err(RuntimeError::Open)?;
-        let handover = measure_quickly(&device);
-        let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
-        let way = match self.way_asked(info) {
-            Some(way) if !way.offered(info) => {
-                return Err(RuntimeError::Way { device: info.name.clone(), way, offered: offered(info) });
-            }
-            Some(way) => way,
-            None => of_calibration().unwrap_or_else(|| handover.best(TYPICAL_BYTES)),
+        })
+    }
+
+    /// By which kernels it runs levels where only the direction is decided.
+    pub(super) fn runs(&self, info: &DeviceInfo) -> Runs {
+        let is_real = self.device_profile(info).and_then(OpenClDevice::has_local_memory).unwrap_or(info.local_is_dedicated);
+        Runs::Gpu(if is_real { GpuKernel::Bgc } else { GpuKernel::Bg })
+    }
+
+    fn open_one(&self, info: &DeviceInfo, calibration: Option<&Found>) -> Result<Opened, RuntimeError> {
+        let refused = |way: Way| RuntimeError::Way {
+            device: info.name.clone(),
+            way,
+            quirk: self.device_profile(info).and_then(|device| device.against(way)),
+            offered: Way::ALL.into_iter().filter(|&way| self.permits(info, way)).collect(),
         };
-        let bottom_up =
-            if profile.and_then(|profile| profile.bgc).unwrap_or(info.local_is_dedicated) { GpuKernel::Bgc } else { GpuKernel::Bg };
+        let asked = self.way_asked(info);
+        if let Some(way) = asked.filter(|&way| !self.permits(info, way)) {
+            return Err(refused(way));
+        }
+        let device = Device::open(info, self.limits(info)).map_err(RuntimeError::Open)?;
+        let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
+        let way = asked.or_else(of_calibration).filter(|&way| self.permits(info, way));
+        // Where the board says both, there is nothing to be found out.
+        let is_known = way.is_some() && self.board_handover().is_some();
+        let handover = if is_known { HandoverTable::default() } else { measure_permitted(&device, |way| self.permits(info, way)) };
+        let way = way.unwrap_or_else(|| handover.best(TYPICAL_BYTES));
         let options = GpuOptions { group: self.work_group.value, parts: self.parts.value, ..GpuOptions::default() };
-        Ok(Opened { setup: GpuSetup { device: Arc::clone(&device), way, options }, runs: Runs::Gpu(bottom_up), handover })
-    }
-
-    /// The policy, with what the profile and the presence of a device add to it.
-    pub fn policy_with_device(&self) -> Policy {
-        match &self.policy.value {
-            // With a GPU that nobody asked for by name, the better device of each level; with one asked for, that one.
-            Policy::Auto if self.device.value == DeviceChoice::Auto => {
-                Policy::Selective(Box::new(Selective::new(Adaptive::of(self.profile_bands()))))
-            }
-            other => {
-                let mut policy = other.clone();
-                if let Some(adaptive) = policy.adaptive_mut() {
-                    adaptive.bands = adaptive.bands.or(self.profile_bands());
-                }
-                policy
-            }
-        }
-    }
-
-    /// What the board says of bands. Estimates are worth less than a measurement of a few searches.
-    fn profile_bands(&self) -> Bands {
-        let board = &self.profile.board;
-        let told = |key: &str| !board.estimates.iter().any(|path| key == path || key.split('.').next() == Some(path));
-        let permille = |share: f64| ((share * 1000.0) as u16).clamp(1, 999);
-        let (selective, concurrent) = (&board.selective, &board.concurrent);
-        Bands {
-            top_down: Band {
-                gpu_from: selective.top_down_gpu_from_edges.filter(|_| told("selective.top_down_gpu_from_edges")),
-                split_from: concurrent.top_down_split_from_edges,
-                up_to: selective.top_down_gpu_up_to_edges.filter(|_| told("selective.top_down_gpu_up_to_edges")),
-                gpu_permille: concurrent.top_down_gpu_share.map(permille),
-            },
-            bottom_up: Band {
-                gpu_from: selective.bottom_up_gpu_from_vertices.filter(|_| told("selective.bottom_up_gpu_from_vertices")),
-                split_from: concurrent.bottom_up_split_from_vertices,
-                up_to: selective.bottom_up_gpu_up_to_vertices.filter(|_| told("selective.bottom_up_gpu_up_to_vertices")),
-                gpu_permille: concurrent.bottom_up_gpu_share.map(permille),
-            },
-        }
+        Ok(Opened { setup: GpuSetup { device, way, options }, runs: self.runs(info), handover })
     }
 
     /// What concerns devices and the cost model, for the list of settings.
@@ -322,10 +319,16 @@ impl Runtime {
 struct Opened {
     setup: GpuSetup,
     runs: Runs,
-    handover: crate::calibrate::HandoverTable,
+    handover: HandoverTable,
 }
 
-/// The ways that the device offers.
-fn offered(info: &DeviceInfo) -> Vec<Way> {
-    Way::ALL.into_iter().filter(|way| way.offered(info)).collect()
+impl Opened {
+    /// What it costs to hand the state of a search over, to the device and back: parents, and bitmaps of what is visited and of the
+    /// frontier.
+    fn change_costs(&self, layout: &Layout) -> Option<(ChangeCost, ChangeCost)> {
+        let vertices = layout.csr().vertices() as u64;
+        let (to_device, to_host) = self.handover.way(self.setup.way)?.cost_ns(vertices * 4 + vertices / 4)?;
+        let cost = |ns: u64| ChangeCost { fixed_ns: ns as f64, ..ChangeCost::default() };
+        Some((cost(to_device), cost(to_host)))
+    }
 }

@@ -62,6 +62,21 @@ impl Profile {
         Ok(Self { board, text: Cow::Borrowed(text), place: detection.name.to_owned(), origin, reason: detection.reason })
     }
 
+    /// What it says of power sensors, if it names any.
+    pub fn power(&self) -> Option<socbfs_power::Profile> {
+        let power = &self.board.power;
+        let rail = |rail: &board::Rail| socbfs_power::Rail {
+            family: rail.family,
+            id: rail.id.as_ref().map(|pattern| pattern.as_str().to_owned()),
+            label: rail.label.as_ref().map(|pattern| pattern.as_str().to_owned()),
+            domain: rail.domain,
+            counted: rail.counted,
+            factor: f64::from(rail.sign) * rail.scale,
+        };
+        let scope = power.scope.filter(|_| !power.rails.is_empty())?;
+        Some(socbfs_power::Profile { scope, rails: power.rails.iter().map(rail).collect() })
+    }
+
     /// Name of the board.
     pub fn name(&self) -> &str {
         &self.board.board.name
@@ -79,7 +94,7 @@ mod tests {
         let known = fixture("rock-5b");
         assert_eq!((known.name(), known.origin), ("rk3588", Origin::Detected));
         assert!(known.reason.contains("rockchip,rk3588"));
-        assert_eq!(known.board.concurrent.top_down_gpu_share, Some(0.5));
+        assert_eq!(known.board.adaptive.top_down.gpu_permille, Some(500));
         let unknown = fixture("raspberry-pi-4");
         assert_eq!((unknown.name(), unknown.origin), (GENERIC, Origin::BuiltIn));
     }
@@ -101,5 +116,22 @@ mod tests {
             let profile = Profile::named(Path::new(name)).unwrap();
             assert_eq!((profile.board.cpu.threads, profile.board.cpu.cpus), (None, None), "{name}");
         }
+    }
+
+    #[test]
+    fn rails_of_a_profile_are_those_of_the_sensors() {
+        use socbfs_power::{Domain, Family, Scope};
+        for name in board::shipped() {
+            let profile = Profile::named(Path::new(name)).unwrap();
+            let rails = profile.power().map_or(0, |power| power.rails.len());
+            assert_eq!(rails, profile.board.power.rails.len(), "{name}");
+        }
+        let text = "schema = 1\n[board]\nname = 'b'\n[power]\nscope = 'board-input'\n[[power.rails]]\nfamily = 'power-supply'\nid = 'battery'\ndomain = 'board'\ncounted = true\nsign = -1\nscale = 1000.0\n";
+        let profile = Profile { board: Board::parse(text, "b").unwrap(), ..Profile::detected_below(Path::new("/nowhere")).unwrap() };
+        let power = profile.power().unwrap();
+        let rail = &power.rails[0];
+        assert_eq!((power.scope, rail.family, rail.domain), (Scope::BoardInput, Family::PowerSupply, Domain::Board));
+        assert_eq!((rail.id.as_deref(), rail.label.as_deref()), (Some("battery"), None));
+        assert!((rail.factor + 1000.0).abs() < 1e-9);
     }
 }

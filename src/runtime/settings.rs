@@ -27,20 +27,33 @@ pub enum Origin {
     Detected,
     /// A calibration.
     Calibration,
-    /// Nobody: the default.
+    /// A value of the profile that was not measured on this board.
+    Estimate,
+    /// A measurement at the start of this search.
+    Measured,
+    /// The default.
     BuiltIn,
 }
 
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Origin {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::Flag => "flag",
             Self::Environment => "environment",
             Self::Board => "board file",
             Self::Detected => "detected board",
             Self::Calibration => "calibration",
+            Self::Estimate => "board's estimate",
+            Self::Measured => "measured",
             Self::BuiltIn => "built-in",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

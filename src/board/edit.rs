@@ -1,0 +1,205 @@
+//! Changes to a profile that leave the rest of its text as it is.
+
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
+
+use super::{Board, Document, DocumentError, document::covers, error::parse_error};
+
+/// What a key is set to.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Path of the key, as in `opencl.devices[0].memory_way`; tables that are absent are made.
+    pub path: String,
+    /// Its value (`None`: the key goes).
+    pub value: Option<Value>,
+    /// The comment beside it: where the value is from.
+    pub comment: String,
+}
+
+/// The profile `text` with `changes`; `file` names it in errors. What is set is measured: its name is taken off `estimates`.
+///
+/// # Errors
+/// [`DocumentError`] where the text is no profile, or what comes out is none.
+pub fn edit(text: &str, file: &str, changes: &[Change]) -> Result<String, DocumentError> {
+    let before = Board::<toml::Table>::parse(text, file)?;
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| parse_error(text, file, &error))?;
+    let estimates = remaining(&before.estimates, text, file, changes)?;
+    if estimates != before.estimates {
+        if estimates.is_empty() {
+            document.remove("estimates");
+        } else {
+            document["estimates"] = Item::Value(Value::Array(estimates.iter().collect::<Array>()));
+        }
+    }
+    for change in changes {
+        apply(document.as_table_mut(), &change.path, change);
+    }
+    let text = document.to_string();
+    Board::<toml::Table>::parse(&text, file)?;
+    Ok(text)
+}
+
+/// The names of estimates after `changes`: of a table in which some keys were set, the others.
+fn remaining(estimates: &[String], text: &str, file: &str, changes: &[Change]) -> Result<Vec<String>, DocumentError> {
+    let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error))?;
+    let is_set = |path: &str| changes.iter().any(|change| change.path == path);
+    let mut left = Vec::new();
+    for name in estimates {
+        if !changes.iter().any(|change| covers(name, &change.path)) {
+            left.push(name.clone());
+            continue;
+        }
+        let keys = document.entries(&[]).into_iter().map(|entry| entry.key);
+        left.extend(keys.filter(|key| covers(name, key) && !is_set(key)));
+    }
+    Ok(left)
+}
+
+/// Sets the key at the end of `path` below `table`.
+fn apply(table: &mut dyn TableLike, path: &str, change: &Change) {
+    let Some((first, rest)) = path.split_once('.') else {
+        match &change.value {
+            Some(value) => {
+                let mut value = value.clone();
+                value.decor_mut().set_suffix(format!(" # {}", change.comment));
+                table.insert(path, Item::Value(value));
+                // The comment above spoke of the value before.
+                if let Some(mut key) = table.key_mut(path) {
+                    key.leaf_decor_mut().set_prefix("");
+                }
+            }
+            None => {
+                table.remove(path);
+            }
+        }
+        return;
+    };
+    let (name, place) = match first.split_once('[') {
+        Some((name, place)) => (name, place.trim_end_matches(']').parse::<usize>().ok()),
+        None => (first, None),
+    };
+    let absent = change.value.is_none() && !table.contains_key(name);
+    if absent {
+        return;
+    }
+    let new = || match place {
+        Some(_) => Item::ArrayOfTables(ArrayOfTables::new()),
+        None => {
+            let mut made = Table::new();
+            // Without keys of its own it needs no header.
+            made.set_implicit(rest.contains('.'));
+            Item::Table(made)
+        }
+    };
+    match (table.entry(name).or_insert_with(new), place) {
+        (Item::ArrayOfTables(tables), Some(place)) => {
+            while tables.len() <= place {
+                tables.push(Table::new());
+            }
+            if let Some(table) = tables.get_mut(place) {
+                apply(table, rest, change);
+            }
+        }
+        (item, None) => {
+            // Comments have no place in a table of one line.
+            if let Some(inline) = item.as_inline_table() {
+                *item = Item::Table(inline.clone().into_table());
+            }
+            if let Some(table) = item.as_table_mut() {
+                apply(table, rest, change);
+                if !rest.contains('.') {
+                    retire_comment(table, change);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Takes the comment above a table away once every key in it has one of its own.
+fn retire_comment(table: &mut Table, change: &Change) {
+    let told = |item: &Item| {
+        let suffix = item.as_value().and_then(|value| value.decor().suffix()?.as_str());
+        suffix.is_some_and(|suffix| suffix.contains(&change.comment))
+    };
+    if table.iter().all(|(_, item)| told(item)) {
+        table.decor_mut().set_prefix("\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+# A board.
+schema = 1
+estimates = [\"adaptive\", \"cpu.threads\"] # nobody measured
+
+[board]
+name = \"b\" # mine
+
+[cpu]
+threads = 3
+
+# From a paper.
+[adaptive.top_down]
+# of another chip
+gpu_from = 90_000
+up_to = 12_000_000
+
+# From another paper.
+[adaptive.bottom_up]
+gpu_from = 15_000
+";
+
+    fn change(path: &str, value: Option<i64>) -> Change {
+        Change { path: path.into(), value: value.map(Value::from), comment: "measured".into() }
+    }
+
+    #[test]
+    fn what_is_set_has_its_comment_and_is_no_estimate() {
+        let changes = [change("adaptive.top_down.gpu_from", Some(7)), change("adaptive.bottom_up.gpu_from", Some(8))];
+        let text = edit(TEXT, "b.toml", &changes).unwrap();
+        let board = Board::<toml::Table>::parse(&text, "b.toml").unwrap();
+        assert_eq!(board.estimates, ["adaptive.top_down.up_to", "cpu.threads"]);
+        assert_eq!((board.adaptive.top_down.gpu_from, board.adaptive.top_down.up_to), (Some(7), Some(12_000_000)));
+        assert!(text.contains("gpu_from = 7 # measured\n") && !text.contains("of another chip"), "{text}");
+        // One table still has a value of the paper, the other has none.
+        assert!(text.contains("# From a paper.") && !text.contains("# From another paper."), "{text}");
+        assert!(text.starts_with("# A board.\n") && text.contains("name = \"b\" # mine"), "{text}");
+    }
+
+    #[test]
+    fn what_is_absent_is_made_and_what_goes_goes() {
+        let device = Change { path: "opencl.devices[0].name".into(), value: Some("GPU".into()), comment: "clinfo".into() };
+        let changes = [
+            change("adaptive.top_down.up_to", None),
+            change("adaptive.bottom_up.up_to", None),
+            change("adaptive.bottom_up.gpu_permille", Some(400)),
+            change("adaptive.handover.fixed_us", Some(2)),
+            device,
+        ];
+        let text = edit(TEXT, "b.toml", &changes).unwrap();
+        let board = Board::<toml::Table>::parse(&text, "b.toml").unwrap();
+        assert_eq!((board.adaptive.top_down.up_to, board.adaptive.bottom_up.gpu_permille), (None, Some(400)));
+        assert_eq!(board.adaptive.handover.fixed_us, Some(2.0));
+        assert_eq!(board.opencl.devices[0].name.as_str(), "GPU");
+        assert_eq!(board.estimates, ["adaptive.top_down.gpu_from", "adaptive.bottom_up.gpu_from", "cpu.threads"]);
+        // A second time nothing changes.
+        assert_eq!(edit(&text, "b.toml", &changes).unwrap(), text);
+    }
+
+    #[test]
+    fn a_table_of_one_line_is_unfolded() {
+        let text = "schema = 1\nboard = { name = 'b' }\nadaptive = { top_down = { gpu_from = 3 } }\n";
+        let edited = edit(text, "b.toml", &[change("adaptive.top_down.split_from", Some(9))]).unwrap();
+        let board = Board::<toml::Table>::parse(&edited, "b.toml").unwrap();
+        assert_eq!((board.adaptive.top_down.gpu_from, board.adaptive.top_down.split_from), (Some(3), Some(9)), "{edited}");
+    }
+
+    #[test]
+    fn what_would_be_no_profile_is_refused() {
+        let error = edit(TEXT, "b.toml", &[change("adaptive.top_down.gpu_from", Some(12_000_000))]).unwrap_err();
+        assert!(error.to_string().contains("adaptive.top_down.up_to"), "{error}");
+    }
+}

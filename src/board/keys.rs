@@ -1,0 +1,88 @@
+//! What each key of a profile is used for.
+
+/// A key of a profile, or all keys of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Its path, without the places in arrays (`opencl.devices[].name`); a table ends with a dot.
+    pub path: &'static str,
+    /// Whether it only informs: another value changes neither a plan nor a setting nor a measurement.
+    pub informs: bool,
+    /// What it is used for.
+    pub purpose: &'static str,
+}
+
+const fn acts(path: &'static str, purpose: &'static str) -> Key {
+    Key { path, informs: false, purpose }
+}
+
+const fn informs(path: &'static str, purpose: &'static str) -> Key {
+    Key { path, informs: true, purpose }
+}
+
+/// Every key. Tests hold the list against the schema, and give each key that does not only inform two values.
+pub const KEYS: &[Key] = &[
+    acts("board.name", "names the board in records; a calibration holds for one name"),
+    informs("board.vendor", "informs"),
+    informs("board.soc", "informs; stands in reports"),
+    informs("board.memory_bytes", "informs"),
+    informs("board.memory_bandwidth_mega_bytes_per_s", "informs"),
+    informs("board.url", "informs"),
+    informs("board.notes", "informs"),
+    acts("detect.", "recognises the board"),
+    acts("cpu.threads", "threads"),
+    acts("cpu.cpus", "CPUs that threads are bound to"),
+    informs("cpu.clusters[].", "informs; cpu.cpus must be in a cluster"),
+    acts("opencl.devices[].name", "which device the table describes"),
+    acts("opencl.devices[].via", "which device the table describes: of this platform only"),
+    informs("opencl.devices[].compute_units", "informs"),
+    acts("opencl.devices[].max_alloc_bytes", "limit of a buffer"),
+    acts("opencl.devices[].max_work_group", "limit of a work-group"),
+    acts("opencl.devices[].local_bytes", "limit of local memory"),
+    acts("opencl.devices[].global_bytes", "limit of all buffers"),
+    acts("opencl.devices[].memory_way", "how memory is shared"),
+    acts("opencl.devices[].bgc", "bottom-up kernel: BGC or BG"),
+    acts("opencl.devices[].quirks", "rules ways to share memory out, and BGC; the others inform"),
+    acts("policy.", "policy"),
+    acts("adaptive.top_down.", "where top-down levels run"),
+    acts("adaptive.bottom_up.", "where bottom-up levels run"),
+    acts("adaptive.handover.", "when a change of device pays"),
+    acts("speeds.", "costs of cost-model:zhang"),
+    acts("power.scope", "what measured energy covers"),
+    acts("power.watts.", "power of each strategy, for --objective"),
+    acts("power.rails[].family", "which sensor is meant"),
+    acts("power.rails[].id", "which sensor is meant"),
+    acts("power.rails[].label", "which sensor is meant"),
+    acts("power.rails[].domain", "which part of the energy the sensor is"),
+    acts("power.rails[].counted", "whether the sensor is part of the sum"),
+    acts("power.rails[].sign", "sign of what the sensor says"),
+    acts("power.rails[].scale", "factor of what the sensor says"),
+];
+
+/// What is known of the key at `path` (`opencl.devices[0].name`).
+pub fn key(path: &str) -> Option<&'static Key> {
+    let mut plain = String::with_capacity(path.len());
+    let mut inside = false;
+    for c in path.chars() {
+        match c {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ if inside => continue,
+            _ => {}
+        }
+        plain.push(c);
+    }
+    KEYS.iter().find(|key| if key.path.ends_with('.') { plain.starts_with(key.path) } else { plain == key.path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_arrays_do_not_count() {
+        assert_eq!(key("opencl.devices[12].via").unwrap().path, "opencl.devices[].via");
+        assert_eq!(key("cpu.clusters[0].cores").unwrap().path, "cpu.clusters[].");
+        assert_eq!(key("detect.dmi_board").unwrap().path, "detect.");
+        assert_eq!(key("board.colour"), None);
+    }
+}

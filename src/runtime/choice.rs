@@ -1,0 +1,615 @@
+//! The policy that decides: resolved in one place from what was asked for, the board, the calibration and measurements, with the origin of
+//! every bound.
+
+use super::{Found, Origin, Runtime, RuntimeError};
+use crate::{
+    bench::{BandRecord, ChosenPolicy},
+    bfs::{Direction, Strategy},
+    board,
+    calibrate::{Decider, Measured, watts_of},
+    opencl::DeviceChoice,
+    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Form as ModelForm, Mlp, NEVER, Objective, Policy, StrategyCost, mlp::Form},
+};
+
+/// A policy with everything that board, calibration and measurements say of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The policy.
+    pub policy: Policy,
+    /// Where the decision for it came from.
+    pub origin: Origin,
+    /// Why it is this one.
+    pub reason: String,
+    /// The bounds by which it places levels (empty: it has none).
+    pub bands: Vec<BandRecord>,
+}
+
+impl Choice {
+    fn new(policy: Policy, origin: Origin, reason: impl Into<String>) -> Self {
+        Self { policy, origin, reason: reason.into(), bands: Vec::new() }
+    }
+
+    /// Whether it is known where every level runs.
+    pub fn is_complete(&self) -> bool {
+        // What concurrent is not told it knows by itself.
+        let knows = matches!(self.policy, Policy::Concurrent(_));
+        knows || self.policy.adaptive().is_none_or(|adaptive| adaptive.bands.is_complete())
+    }
+
+    /// Writes it to the log.
+    pub(super) fn tell(&self) {
+        log::info!("policy in force: {} ({}: {})", self.policy, self.origin, self.reason);
+        for band in &self.bands {
+            let value = band.value.map_or_else(|| "never".to_owned(), |value| value.to_string());
+            log::info!("adaptive.{} = {value} ({})", band.key, band.origin);
+        }
+    }
+
+    /// What a record says of it.
+    pub fn record(&self) -> ChosenPolicy {
+        let policy = self.policy.to_string();
+        ChosenPolicy { policy, origin: self.origin.name(), reason: self.reason.clone(), bands: self.bands.clone() }
+    }
+}
+
+/// What a device costs that is about to be used.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Costs<'a> {
+    /// Thresholds that were measured for this search.
+    pub measured: Option<&'a Measured>,
+    /// Handing the state of this search over, to the GPU and back.
+    pub handover: Option<(ChangeCost, ChangeCost)>,
+}
+
+/// No level has so much work: a graph has fewer vertices, and fewer arcs.
+pub const MOST_WORK: u64 = 1 << 32;
+
+/// Names of the bounds, in the order of [`bounds`].
+const NAMES: [&str; 8] = [
+    "top_down.gpu_from",
+    "top_down.split_from",
+    "top_down.up_to",
+    "top_down.gpu_permille",
+    "bottom_up.gpu_from",
+    "bottom_up.split_from",
+    "bottom_up.up_to",
+    "bottom_up.gpu_permille",
+];
+
+fn bounds(bands: &Bands) -> [Option<u64>; 8] {
+    let of = |band: &Band| [band.gpu_from, band.split_from, band.up_to, band.gpu_permille.map(u64::from)];
+    let ([a, b, c, d], [e, f, g, h]) = (of(&bands.top_down), of(&bands.bottom_up));
+    [a, b, c, d, e, f, g, h]
+}
+
+/// The bands of the first source that gives each bound, and which one that is.
+fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
+    let bands = sources.iter().fold(Bands::default(), |bands, (other, _)| bands.or(*other));
+    let origin = |place: usize| sources.iter().find(|(bands, _)| bounds(bands)[place].is_some()).map(|(_, origin)| *origin);
+    let record = |(place, value): (usize, Option<u64>)| {
+        let (value, origin) = (value?, origin(place)?);
+        Some(BandRecord { key: NAMES[place], value: Some(value).filter(|&value| value != NEVER), origin: origin.name() })
+    };
+    (bands, bounds(&bands).into_iter().enumerate().filter_map(record).collect())
+}
+
+impl Runtime {
+    /// The policy that decides on this machine, by a calibration that holds here, with a device beside the CPU or without, and what is known
+    /// of its costs.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].
+    pub fn choose(&self, found: Option<&Found>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
+        let mut choice = self.choose_kind(found, with_device)?;
+        let given = if choice.origin == Origin::Calibration { Origin::Calibration } else { self.policy.origin };
+        // Whether splitting pays is not asked where it was asked for.
+        let costs = if matches!(choice.policy, Policy::Concurrent(_)) { Costs { measured: None, ..costs } } else { costs };
+        if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device) {
+            choice.bands = self.complete(adaptive, given, found, costs);
+        }
+        Ok(choice)
+    }
+
+    /// What was asked for where it says everything; what else decides where it was `auto`.
+    fn choose_kind(&self, found: Option<&Found>, with_device: bool) -> Result<Choice, RuntimeError> {
+        let (objective, asked) = (self.objective.value, &self.policy.value);
+        let calibration = found.map(|found| &found.calibration);
+        // A device that was named searches alone; with one that was merely found, each level runs where it is faster.
+        let places_levels = with_device && self.device.value == DeviceChoice::Auto;
+        match asked {
+            Policy::Auto | Policy::CostModel(_) if objective != Objective::Time => {
+                let model = self.model(found, if let Policy::CostModel(named) = asked { Some(named) } else { None });
+                let origin = if found.is_some() { Origin::Calibration } else { Origin::BuiltIn };
+                let policy = self.priced(model, found, with_device)?;
+                Ok(Choice::new(policy, origin, format!("the cost model is the policy that minimises {objective}")))
+            }
+            _ if objective != Objective::Time => Err(RuntimeError::Objective { objective, policy: asked.to_string() }),
+            Policy::Auto => {
+                if places_levels && self.board_bands(false) != Bands::default() {
+                    let reason = format!("board {} says where levels run", self.profile.name());
+                    return Ok(Choice::new(Policy::Adaptive(Box::default()), self.profile.origin, reason));
+                }
+                if let Some(calibration) = calibration {
+                    let decider = calibration.decider();
+                    let policy = match decider {
+                        Decider::CostModel => self.priced(calibration.model, found, with_device)?,
+                        Decider::Zhang => self.priced(calibration.model_zhang, found, with_device)?,
+                        Decider::Sampled => Decider::sampled(with_device),
+                        Decider::Mlp => self.trained(found, Form::Mlp, with_device).unwrap_or(Policy::Auto),
+                    };
+                    let reason = format!("{} won the contest of the calibration", decider.name());
+                    return Ok(Choice::new(policy, Origin::Calibration, reason));
+                }
+                if places_levels {
+                    return Ok(Choice::new(Policy::Adaptive(Box::default()), Origin::BuiltIn, "a device is beside the CPU"));
+                }
+                let reason = if with_device { "the device was asked for by name" } else { "there is the CPU alone" };
+                Ok(Choice::new(Policy::Auto, Origin::BuiltIn, reason))
+            }
+            Policy::CostModel(named) => {
+                let policy = self.priced(self.model(found, Some(named)), found, with_device)?;
+                Ok(Choice::new(policy, self.policy.origin, "asked for"))
+            }
+            Policy::Mlp(mlp) => {
+                let trained = self.plain_network().and_then(|form| self.trained(found, form, with_device));
+                let reason = if trained.is_some() { "asked for; its weights are those of the calibration" } else { "asked for" };
+                Ok(Choice::new(trained.unwrap_or_else(|| Policy::Mlp(mlp.clone())), self.policy.origin, reason))
+            }
+            other => Ok(Choice::new(other.clone(), self.policy.origin, "asked for")),
+        }
+    }
+
+    /// The bounds by which a search places its levels, as far as nothing has to be measured for them.
+    pub fn bands(&self, found: Option<&Found>) -> Vec<BandRecord> {
+        let mut policy = self.policy.value.clone();
+        let mut any = Adaptive::default();
+        self.complete(policy.adaptive_mut().unwrap_or(&mut any), self.policy.origin, found, Costs::default())
+    }
+
+    /// Fills what `adaptive` does not say, and tells where each bound came from: `given` for those that are there.
+    fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&Found>, costs: Costs<'_>) -> Vec<BandRecord> {
+        let mut sources = vec![(adaptive.bands, given), (self.board_bands(false), self.profile.origin)];
+        if let Some(found) = found {
+            // What else the policy has of costs, it has from here.
+            adaptive.model = CostModel { objective: Objective::Time, ..found.calibration.model };
+        }
+        sources.push((self.board_bands(true), Origin::Estimate));
+        if let Some(measured) = costs.measured {
+            sources.push((measured.bands, Origin::Measured));
+            if found.is_none() {
+                adaptive.model = measured.adaptive().model;
+            }
+        }
+        if let Some((to_gpu, to_cpu)) = costs.handover {
+            (adaptive.model.to_gpu, adaptive.model.to_cpu) = (to_gpu, to_cpu);
+        }
+        if let Some(change) = self.board_handover() {
+            (adaptive.model.to_gpu, adaptive.model.to_cpu) = (change, change);
+        }
+        let (bands, records) = resolve(&sources);
+        adaptive.bands = bands;
+        records
+    }
+
+    /// The bands of the board: those that were measured on it, or its estimates.
+    fn board_bands(&self, estimates: bool) -> Bands {
+        let board = &self.profile.board;
+        let bound = |work: u64| if work >= MOST_WORK { NEVER } else { work };
+        let band = |band: &board::Band, table: &str| {
+            let is_asked = |key: &str| board.is_estimate(&format!("adaptive.{table}.{key}")) == estimates;
+            Band {
+                gpu_from: band.gpu_from.filter(|_| is_asked("gpu_from")).map(bound),
+                split_from: band.split_from.filter(|_| is_asked("split_from")).map(bound),
+                up_to: band.up_to.filter(|_| is_asked("up_to")).map(bound),
+                gpu_permille: band.gpu_permille.filter(|_| is_asked("gpu_permille")),
+            }
+        };
+        Bands { top_down: band(&board.adaptive.top_down, "top_down"), bottom_up: band(&board.adaptive.bottom_up, "bottom_up") }
+    }
+
+    /// What a change of device costs by the board's word.
+    pub(super) fn board_handover(&self) -> Option<ChangeCost> {
+        let board::Handover { fixed_us, mega_vertex_us } = self.profile.board.adaptive.handover;
+        if fixed_us.is_none() && mega_vertex_us.is_none() {
+            return None;
+        }
+        // A word is 64 vertices.
+        let word_ns = mega_vertex_us.unwrap_or(0.0) * 1e3 * 64.0 / 1e6;
+        Some(ChangeCost { fixed_ns: fixed_us.unwrap_or(0.0) * 1e3, word_ns, ..ChangeCost::default() })
+    }
+
+    /// The costs by which a cost model decides: the calibration's, else those of `named`, else the shipped ones; in Zhang's form with the
+    /// board's speeds.
+    fn model(&self, found: Option<&Found>, named: Option<&CostModel>) -> CostModel {
+        let is_zhang = named.is_some_and(|named| named.form == ModelForm::Zhang);
+        let mut model = match (found.map(|found| &found.calibration), named) {
+            (Some(calibration), _) if is_zhang => calibration.model_zhang,
+            (Some(calibration), _) => calibration.model,
+            (None, Some(named)) => *named,
+            (None, None) => CostModel::shipped(ModelForm::Full),
+        };
+        if is_zhang {
+            self.speeds_into(&mut model, found.is_some());
+        }
+        model
+    }
+
+    /// Sets what the board says of speeds. An estimate is worth less than what a calibration measured.
+    fn speeds_into(&self, model: &mut CostModel, is_calibrated: bool) {
+        let (board, speeds) = (&self.profile.board, &self.profile.board.speeds);
+        let counts = |key: &str| !(is_calibrated && board.is_estimate(&format!("speeds.{key}")));
+        for (strategy, speed, key) in [
+            (Strategy::Tc, speeds.tc_mega_edges_per_s, "tc_mega_edges_per_s"),
+            (Strategy::Tg, speeds.tg_mega_edges_per_s, "tg_mega_edges_per_s"),
+            (Strategy::Tgm, speeds.tgm_mega_edges_per_s, "tgm_mega_edges_per_s"),
+            (Strategy::Bc, speeds.bc_mega_edges_per_s, "bc_mega_edges_per_s"),
+            (Strategy::Bg, speeds.bg_mega_edges_per_s, "bg_mega_edges_per_s"),
+            (Strategy::Bgc, speeds.bgc_mega_edges_per_s, "bgc_mega_edges_per_s"),
+        ] {
+            if let Some(speed) = speed.filter(|_| counts(key)) {
+                let (ns, watts) = (1e3 / speed, model.of(strategy).and_then(|cost| cost.watts));
+                *model.of_mut(strategy) = Some(match strategy.direction() {
+                    Direction::TopDown => StrategyCost { frontier_edge_ns: ns, watts, ..StrategyCost::default() },
+                    Direction::BottomUp => StrategyCost { unvisited_edge_ns: ns, watts, ..StrategyCost::default() },
+                });
+            }
+        }
+        let launch_us = speeds.launch_us.filter(|_| counts("launch_us"));
+        for strategy in Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu()) {
+            if let (Some(cost), Some(us)) = (model.of_mut(strategy), launch_us) {
+                cost.fixed_ns = us * 1e3;
+            }
+        }
+    }
+
+    /// `model` as a policy, with the power of each strategy where the objective asks for it.
+    fn priced(&self, model: CostModel, found: Option<&Found>, with_device: bool) -> Result<Policy, RuntimeError> {
+        let mut model = CostModel { objective: self.objective.value, ..model };
+        for strategy in Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() && !with_device) {
+            *model.of_mut(strategy) = None;
+        }
+        if self.objective.value != Objective::Time {
+            self.power_into(&mut model, found)?;
+        }
+        Ok(Policy::CostModel(Box::new(model)))
+    }
+
+    /// Sets the power of each strategy of `model`: what the board says, else what the calibration measured, else the board's estimates. All
+    /// from one place: what a sensor of the board measures and what a paper printed of another one don't compare.
+    fn power_into(&self, model: &mut CostModel, found: Option<&Found>) -> Result<(), RuntimeError> {
+        let (board, objective) = (&self.profile.board, self.objective.value);
+        let of_board = |strategy: Strategy, estimates: bool| {
+            let is_estimate = board.is_estimate(&format!("power.watts.{}", strategy.name()));
+            watts_of(&board.power.watts, strategy).filter(|_| estimates || !is_estimate)
+        };
+        let calibration = found.map(|found| &found.calibration).filter(|calibration| calibration.power.is_some());
+        let of_calibration = |strategy| calibration.and_then(|calibration| calibration.model.of(strategy)?.watts);
+        let strategies: Vec<Strategy> = Strategy::ALL.into_iter().filter(|&strategy| model.of(strategy).is_some()).collect();
+        let places: [&dyn Fn(Strategy) -> Option<f64>; 3] =
+            [&|strategy| of_board(strategy, false), &of_calibration, &|strategy| of_board(strategy, true)];
+        let missing = |of: &dyn Fn(Strategy) -> Option<f64>| -> Vec<&str> {
+            strategies.iter().filter(|&&strategy| of(strategy).is_none()).map(|strategy| strategy.name()).collect()
+        };
+        if let Some(watts) = places.into_iter().find(|of| missing(of).is_empty()) {
+            for &strategy in &strategies {
+                if let Some(cost) = model.of_mut(strategy) {
+                    cost.watts = watts(strategy);
+                }
+            }
+            return Ok(());
+        }
+        let place = match found {
+            Some(found) => format!("neither calibration {} nor board profile {} tells", found.file.display(), self.profile.place),
+            None => format!("there is no calibration, and board profile {} does not tell", self.profile.place),
+        };
+        let absent = if calibration.is_some() { missing(&of_calibration) } else { missing(places[2]) };
+        Err(RuntimeError::NoPower { objective, place, strategies: absent.join(", ") })
+    }
+
+    /// The network of this form that was trained for the levels it would decide: those of the device, or those of the CPU.
+    fn trained(&self, found: Option<&Found>, form: Form, on_device: bool) -> Option<Policy> {
+        let trained = found?.calibration.trained(form).filter(|trained| trained.on_device == on_device)?;
+        // (Weights that a calibration was read with are right.)
+        trained.network(form).ok().map(Policy::Mlp)
+    }
+
+    /// The form of the network that the policy is, where nothing says with which weights.
+    pub(super) fn plain_network(&self) -> Option<Form> {
+        match &self.policy.value {
+            Policy::Mlp(mlp) if Mlp::is_shipped(mlp) && mlp.origin().is_none() => Some(mlp.form()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{
+        board::{Board, Evidence, KEYS, key},
+        calibrate::example,
+        memory::Way,
+        opencl::{DeviceInfo, DeviceKind, invented},
+        runtime::{Given, Profile, Setting},
+    };
+
+    fn runtime(text: &str, policy: Option<&str>) -> Runtime {
+        let board = Board::parse(text, "b.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let text = text.to_owned().into();
+        let profile = Profile { board, text, place: "b.toml".into(), origin: Origin::Board, reason: "asked for".into() };
+        let policy = policy.map(|policy| Setting::flag(policy.parse().unwrap()));
+        Runtime::new(profile, Given { policy, ..Given::default() }).unwrap()
+    }
+
+    fn calibrated() -> Found {
+        Found { calibration: example(), file: "c.toml".into() }
+    }
+
+    fn measured(bands: Bands) -> Measured {
+        Measured {
+            bands,
+            tc: None,
+            tg: None,
+            bc: None,
+            bg: None,
+            split_top_down: None,
+            split_bottom_up: None,
+            handover_ns: 1.0,
+            cpu_ns: 1,
+            gpu_ns: 1,
+        }
+    }
+
+    const NAME: &str = "schema = 1\n[board]\nname = 'b'\n";
+
+    fn of<'a>(choice: &'a Choice, key: &str) -> Option<(Option<u64>, &'a str)> {
+        choice.bands.iter().find(|band| band.key == key).map(|band| (band.value, band.origin))
+    }
+
+    /// Every bound, from the place that comes last to the one that comes first.
+    #[test]
+    fn each_bound_is_that_of_the_first_place_that_gives_it() {
+        let full = Band { gpu_from: Some(5), split_from: Some(6), up_to: Some(900), gpu_permille: Some(7) };
+        let measured = measured(Bands { top_down: full, bottom_up: full });
+        let costs = Costs { measured: Some(&measured), handover: None };
+        for (place, name) in NAMES.into_iter().enumerate() {
+            let (table, key) = name.split_once('.').unwrap();
+            let was = [5, 6, 900, 7][place % 4];
+            let board = format!("{NAME}[adaptive.{table}]\n{key} = 800\n");
+            let estimate = board.replacen("schema = 1", &format!("schema = 1\nestimates = ['adaptive.{name}']"), 1);
+            let flag = format!("adaptive:{table}_{key}=700");
+            for (text, policy, value, origin) in [
+                (NAME, "adaptive", was, "measured"),
+                (&estimate, "adaptive", 800, "board's estimate"),
+                (&board, "adaptive", 800, "board file"),
+                (&board, &flag, 700, "flag"),
+                (&estimate, &flag, 700, "flag"),
+            ] {
+                let choice = runtime(text, Some(policy)).choose(None, true, costs).unwrap();
+                assert_eq!(of(&choice, name), Some((Some(value), origin)), "{policy} {text}");
+                assert_eq!(bounds(&choice.policy.adaptive().unwrap().bands)[place], Some(value), "{policy} {text}");
+                assert!(choice.is_complete());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_given_is_given_even_where_it_is_the_default() {
+        let board = format!("{NAME}[adaptive.top_down]\nsplit_from = 7\n[adaptive.bottom_up]\nsplit_from = 8\n");
+        let given = runtime(&board, Some("concurrent:262144,262144,500")).choose(None, true, Costs::default()).unwrap();
+        assert_eq!(of(&given, "top_down.split_from"), Some((Some(262_144), "flag")));
+        assert_eq!(of(&given, "bottom_up.split_from"), Some((Some(262_144), "flag")));
+        let plain = runtime(&board, Some("concurrent")).choose(None, true, Costs::default()).unwrap();
+        assert_eq!(of(&plain, "top_down.split_from"), Some((Some(7), "board file")));
+    }
+
+    #[test]
+    fn a_board_beats_a_calibration_which_beats_what_is_built_in() {
+        let board = format!("{NAME}[adaptive.top_down]\ngpu_from = 7\n");
+        let estimate = board.replacen("schema = 1", "schema = 1\nestimates = ['adaptive']", 1);
+        let found = calibrated();
+        let choose = |text: &str, found: Option<&Found>, device| runtime(text, None).choose(found, device, Costs::default()).unwrap();
+        let choice = choose(&board, Some(&found), true);
+        assert_eq!((choice.policy.kind(), choice.origin), ("adaptive", Origin::Board));
+        assert!(choice.reason.contains("board b says where levels run"), "{}", choice.reason);
+        for text in [NAME, &estimate] {
+            let choice = choose(text, Some(&found), true);
+            assert_eq!(choice.origin, Origin::Calibration, "{text}");
+            assert_ne!(choice.policy.kind(), "adaptive");
+        }
+        let choice = choose(NAME, None, true);
+        assert_eq!((choice.policy.kind(), choice.origin), ("adaptive", Origin::BuiltIn));
+        assert!(!choice.is_complete(), "nothing says where levels run: it has to be measured");
+        let choice = choose(&board, None, false);
+        assert_eq!((choice.policy.kind(), choice.origin), ("auto", Origin::BuiltIn));
+        // The flag beats all of them.
+        let flag = runtime(&board, Some("tc")).choose(Some(&found), true, Costs::default()).unwrap();
+        assert_eq!((flag.policy.kind(), flag.origin), ("tc", Origin::Flag));
+    }
+
+    #[test]
+    fn a_bound_that_no_level_reaches_is_never() {
+        let board = format!("{NAME}[adaptive.top_down]\ngpu_from = 4_294_967_296\n");
+        let choice = runtime(&board, Some("adaptive")).choose(None, true, Costs::default()).unwrap();
+        assert_eq!(of(&choice, "top_down.gpu_from"), Some((None, "board file")));
+        assert_eq!(of(&choice, "bottom_up.gpu_from"), None, "what is absent is not never");
+    }
+
+    #[test]
+    fn watts_come_from_the_board_before_the_calibration() {
+        let watts = "[power.watts]\ntc = 1.5\ntg = 1.5\ntgm = 1.5\nbc = 1.5\nbg = 1.5\nbgc = 1.5\n";
+        let mut found = calibrated();
+        for strategy in Strategy::ALL {
+            if let Some(cost) = found.calibration.model.of_mut(strategy) {
+                cost.watts = Some(9.0);
+            }
+        }
+        let tc = |text: &str| {
+            let mut runtime = runtime(text, None);
+            runtime.objective = Setting::flag(Objective::Energy);
+            match runtime.choose(Some(&found), true, Costs::default()).unwrap().policy {
+                Policy::CostModel(model) => model.tc.unwrap().watts,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(tc(&format!("{NAME}{watts}")), Some(1.5));
+        assert_eq!(tc(NAME), Some(9.0));
+        let estimate = format!("{NAME}{watts}").replacen("schema = 1", "schema = 1\nestimates = ['power.watts']", 1);
+        assert_eq!(tc(&estimate), Some(9.0));
+    }
+
+    /// Everything that a profile may change of a search.
+    fn observed(text: &str) -> String {
+        let mut info = invented("Portable Computing Language", "Mali-G610 r0p0", DeviceKind::Gpu, 4);
+        (info.svm_coarse, info.svm_fine, info.max_alloc_bytes, info.global_bytes) = (true, true, 1 << 40, 1 << 41);
+        (info.max_work_group, info.local_bytes) = (1 << 12, 1 << 20);
+        let info: DeviceInfo = info;
+        let runtime = runtime(text, None);
+        let permitted: Vec<Way> = Way::ALL.into_iter().filter(|&way| runtime.permits(&info, way)).collect();
+        let choose = |policy: Option<&str>, objective: Objective| {
+            let mut asked = runtime.clone();
+            if let Some(policy) = policy {
+                asked.policy = Setting::flag(policy.parse().unwrap());
+            }
+            asked.objective = Setting::flag(objective);
+            asked.choose(None, true, Costs::default()).map_err(|error| error.to_string())
+        };
+        let evidence = Evidence {
+            device_tree: vec!["a,b".into()],
+            dmi_vendor: Some("V".into()),
+            dmi_product: Some("P".into()),
+            dmi_board: Some("B".into()),
+            cpu_model: Some("C".into()),
+            ..Evidence::default()
+        };
+        format!(
+            "{:?}",
+            (
+                (runtime.profile.name(), &runtime.threads, &runtime.cpus, &runtime.policy, runtime.profile.power()),
+                (runtime.limits(&info), runtime.way_asked(&info), permitted, runtime.runs(&info)),
+                (choose(Some("adaptive"), Objective::Time), choose(Some("cost-model:zhang"), Objective::Time)),
+                (choose(Some("cost-model"), Objective::Energy), choose(Some("cost-model:zhang"), Objective::Energy)),
+                evidence.fits(&runtime.profile.board.detect),
+            )
+        )
+    }
+
+    #[test]
+    fn another_value_of_a_key_that_acts_is_another_search() {
+        let device = "[[opencl.devices]]\nname = 'Mali*'\n";
+        let rail =
+            "[power]\nscope = 'soc-rails'\n[[power.rails]]\nid = 'i'\nlabel = 'l'\ndomain = 'gpu'\ncounted = true\nfamily = 'ina2xx'\n";
+        // `KEY` is replaced by the line.
+        let speeds = "[speeds]\ntg_mega_edges_per_s = 3.0\n";
+        let watts = "[speeds]\ntg_mega_edges_per_s = 3.0\ntgm_mega_edges_per_s = 3.0\nbg_mega_edges_per_s = 3.0\nbgc_mega_edges_per_s = 3.0\n\
+                     [power.watts]\ntc = 1.0\ntg = 1.0\ntgm = 1.0\nbc = 1.0\nbg = 1.0\nbgc = 1.0\n";
+        let cases: &[(&str, &str, &str, &str)] = &[
+            ("board.name", "", "'b'", "'c'"),
+            ("detect.device_tree", "[detect]\n", "['a,b']", "['x,y']"),
+            ("detect.dmi_vendor", "[detect]\n", "['V']", "['X']"),
+            ("detect.dmi_product", "[detect]\n", "['P']", "['X']"),
+            ("detect.dmi_board", "[detect]\n", "['B']", "['X']"),
+            ("detect.cpu_model", "[detect]\n", "['C']", "['X']"),
+            ("cpu.threads", "[cpu]\n", "2", "3"),
+            ("cpu.cpus", "[cpu]\n", "'0'", "'1'"),
+            ("opencl.devices[0].name", "[[opencl.devices]]\nbgc = false\n", "'Mali*'", "'Adreno*'"),
+            ("opencl.devices[0].via", &format!("{device}bgc = false\n"), "'pocl'", "'rusticl'"),
+            ("opencl.devices[0].max_alloc_bytes", device, "1024", "2048"),
+            ("opencl.devices[0].max_work_group", device, "64", "128"),
+            ("opencl.devices[0].local_bytes", device, "64", "128"),
+            ("opencl.devices[0].global_bytes", device, "4096", "8192"),
+            ("opencl.devices[0].memory_way", device, "'copy'", "'svm-fine'"),
+            ("opencl.devices[0].bgc", device, "true", "false"),
+            ("opencl.devices[0].quirks", device, "[]", "['map-copies']"),
+            ("opencl.devices[0].quirks", device, "[]", "['use-host-ptr-copies']"),
+            ("opencl.devices[0].quirks", device, "[]", "['not-coherent']"),
+            ("opencl.devices[0].quirks", device, "[]", "['local-is-global']"),
+            ("policy.kind", "[policy]\n", "'tc'", "'bc'"),
+            ("adaptive.top_down.gpu_from", "[adaptive.top_down]\n", "1", "2"),
+            ("adaptive.top_down.split_from", "[adaptive.top_down]\n", "1", "2"),
+            ("adaptive.top_down.up_to", "[adaptive.top_down]\n", "1", "2"),
+            ("adaptive.top_down.gpu_permille", "[adaptive.top_down]\n", "1", "2"),
+            ("adaptive.bottom_up.gpu_from", "[adaptive.bottom_up]\n", "1", "2"),
+            ("adaptive.bottom_up.split_from", "[adaptive.bottom_up]\n", "1", "2"),
+            ("adaptive.bottom_up.up_to", "[adaptive.bottom_up]\n", "1", "2"),
+            ("adaptive.bottom_up.gpu_permille", "[adaptive.bottom_up]\n", "1", "2"),
+            ("adaptive.handover.fixed_us", "[adaptive.handover]\n", "1.0", "2.0"),
+            ("adaptive.handover.mega_vertex_us", "[adaptive.handover]\n", "1.0", "2.0"),
+            ("speeds.tc_mega_edges_per_s", "[speeds]\n", "1.0", "2.0"),
+            ("speeds.tg_mega_edges_per_s", "[speeds]\n", "1.0", "2.0"),
+            ("speeds.tgm_mega_edges_per_s", "[speeds]\n", "1.0", "2.0"),
+            ("speeds.bc_mega_edges_per_s", "[speeds]\n", "1.0", "2.0"),
+            ("speeds.bg_mega_edges_per_s", "[speeds]\n", "1.0", "2.0"),
+            ("speeds.bgc_mega_edges_per_s", "[speeds]\n", "1.0", "2.0"),
+            ("speeds.launch_us", speeds, "1.0", "2.0"),
+            ("power.scope", rail, "'soc-rails'", "'card'"),
+            ("power.watts.tc", watts, "1.0", "2.0"),
+            ("power.watts.tg", watts, "1.0", "2.0"),
+            ("power.watts.tgm", watts, "1.0", "2.0"),
+            ("power.watts.bc", watts, "1.0", "2.0"),
+            ("power.watts.bg", watts, "1.0", "2.0"),
+            ("power.watts.bgc", watts, "1.0", "2.0"),
+            ("power.rails[0].family", rail, "'ina2xx'", "'ina3221'"),
+            ("power.rails[0].id", rail, "'i'", "'j'"),
+            ("power.rails[0].label", rail, "'l'", "'m'"),
+            ("power.rails[0].domain", rail, "'gpu'", "'cpu'"),
+            (
+                "power.rails[0].counted",
+                &format!("{rail}[[power.rails]]\nid = 'k'\nfamily = 'ina2xx'\ndomain = 'cpu'\ncounted = true\n"),
+                "true",
+                "false",
+            ),
+            ("power.rails[0].sign", rail, "1", "-1"),
+            ("power.rails[0].scale", rail, "1.0", "2.0"),
+        ];
+        let with = |key: &str, table: &str, value: &str| {
+            let name = key.rsplit('.').next().unwrap();
+            let text = format!("{NAME}{table}");
+            // In its table, instead of the line that is there.
+            let line = format!("{name} = {value}");
+            let lines: Vec<&str> = text.lines().collect();
+            let header = match key.rsplit_once('.').unwrap().0 {
+                "board" => "[board]".to_owned(),
+                around if around.ends_with(']') => format!("[[{}]]", around.split('[').next().unwrap()),
+                around => format!("[{around}]"),
+            };
+            let start = lines.iter().position(|line| *line == header).unwrap_or_else(|| panic!("{header} in {text}"));
+            let end = lines.iter().skip(start + 1).position(|line| line.starts_with('[')).map_or(lines.len(), |end| start + 1 + end);
+            let is_old = |line: &&str| line.split(" = ").next() == Some(name);
+            let mut new: Vec<&str> = lines[..=start].to_vec();
+            new.push(&line);
+            new.extend(lines[start + 1..end].iter().filter(|line| !is_old(line)));
+            new.extend(&lines[end..]);
+            new.join("\n")
+        };
+        let mut tested = BTreeSet::new();
+        for &(path, table, one, other) in cases {
+            let (one, other) = (with(path, table, one), with(path, table, other));
+            assert_ne!(observed(&one), observed(&other), "{path}:\n{one}\n{other}");
+            tested.insert(path.replace("[0]", "[]"));
+        }
+        // Every key that acts was tested; those that inform change nothing.
+        let full = board::tests::FULL;
+        for entry in Board::<toml::Table>::entries(full, "full.toml").unwrap() {
+            let plain = entry.key.replace("[0]", "[]").replace("[1]", "[]");
+            let informs = key(&entry.key).unwrap().informs;
+            assert_eq!(informs, !tested.contains(&plain), "{}", entry.key);
+        }
+        assert!(KEYS.iter().any(|key| key.informs));
+        let informing = [
+            ("board.vendor", "", "'x'"),
+            ("board.soc", "", "'x'"),
+            ("board.url", "", "'x'"),
+            ("board.notes", "", "'x'"),
+            ("board.memory_bytes", "", "5"),
+            ("board.memory_bandwidth_mega_bytes_per_s", "", "5"),
+            ("opencl.devices[0].compute_units", device, "5"),
+            ("opencl.devices[0].quirks", device, "['max-alloc-unchecked', 'memory-understated', 'unmapped-stores-lost', 'opt-in']"),
+        ];
+        for (path, table, value) in informing {
+            assert_eq!(observed(&format!("{NAME}{table}")), observed(&with(path, table, value)), "{path}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The bands of a board, measured on this machine and written into its profile.
+
+use super::{MOST_WORK, Prepared, Profile, Progress, Runtime, RuntimeError, Setting};
+use crate::{
+    bench::{BandRecord, Environment},
+    board::{self, Change},
+    graph::Layout,
+    memory::Way,
+    opencl::OpenClError,
+    policy::{Band, Policy},
+};
+
+/// A profile with measured bands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuned {
+    /// Its text.
+    pub text: String,
+    /// The bands it gives.
+    pub bands: Vec<BandRecord>,
+}
+
+/// Measures on `layout`, which errors and comments call `graph`, from where on the GPU and both devices are faster, with which share, and what a
+/// change of device costs; gives the profile of `runtime` with these values.
+///
+/// # Errors
+/// [`RuntimeError`] where there is no device, a search fails, or the profile can't be changed.
+pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<'_>) -> Result<Tuned, RuntimeError> {
+    let mut measuring = runtime.clone();
+    measuring.policy = Setting::flag(Policy::Adaptive(Box::default()));
+    // What is measured anew has no say in it.
+    measuring.profile.board.adaptive = board::Adaptive::default();
+    let prepared = measuring.search_for_all(layout, progress)?;
+    let (Some(device), Some(measured)) = (prepared.devices.first(), &prepared.measured) else {
+        return Err(RuntimeError::NoDevice(OpenClError::NoPlatform));
+    };
+    let used = &device.used;
+    let day = Environment::read(std::path::Path::new("/")).time;
+    let day = day.split('T').next().unwrap_or_default();
+    let comment =
+        format!("measured {day} by socbfs board tune on {graph}, {} with driver {}", one_line(&used.name), one_line(&used.driver));
+    let mut changes = Vec::new();
+    let mut set = |path: String, value: Option<toml_edit::Value>| changes.push(Change { path, value, comment: comment.clone() });
+    for (band, table) in [(&measured.bands.top_down, "top_down"), (&measured.bands.bottom_up, "bottom_up")] {
+        let Band { gpu_from, split_from, gpu_permille, .. } = *band;
+        let work = |work: Option<u64>| work.and_then(|work| i64::try_from(work.min(MOST_WORK)).ok()).map(toml_edit::Value::from);
+        set(format!("adaptive.{table}.gpu_from"), work(gpu_from));
+        set(format!("adaptive.{table}.split_from"), work(split_from));
+        set(format!("adaptive.{table}.gpu_permille"), gpu_permille.map(|share| i64::from(share).into()));
+        // A bound from elsewhere may leave the measured ones no level.
+        set(format!("adaptive.{table}.up_to"), None);
+    }
+    let (fixed_us, mega_vertex_us) = handover(&prepared, device.memory_way);
+    set("adaptive.handover.fixed_us".to_owned(), fixed_us.map(Into::into));
+    set("adaptive.handover.mega_vertex_us".to_owned(), mega_vertex_us.map(Into::into));
+    for (key, value) in way(runtime, used, device.memory_way) {
+        set(key, Some(value.into()));
+    }
+    let text = board::edit(&runtime.profile.text, &runtime.profile.place, &changes).map_err(RuntimeError::Profile)?;
+    let board = board::Board::parse(&text, &runtime.profile.place).map_err(RuntimeError::Profile)?;
+    let profile = Profile { board, text: text.clone().into(), ..runtime.profile.clone() };
+    let bands = Runtime { profile, policy: measuring.policy, ..runtime.clone() }.bands(None);
+    Ok(Tuned { text, bands })
+}
+
+/// Microseconds of a change of device, whatever the size, and for 10^6 vertices: the mean of there and back.
+fn handover(prepared: &Prepared<'_>, way: Way) -> (Option<f64>, Option<f64>) {
+    let Some(times) = prepared.devices.first().and_then(|device| device.handover.way(way)) else { return (None, None) };
+    // Parents, and bitmaps of what is visited and of the frontier.
+    let mean_us = |vertices: u64| times.cost_ns(vertices * 4 + vertices / 4).map(|(there, back)| (there + back) as f64 / 2e3);
+    let (Some(fixed), Some(million)) = (mean_us(0), mean_us(1_000_000)) else { return (None, None) };
+    let round = |us: f64| (us * 1e3).round() / 1e3;
+    (Some(round(fixed)), Some(round((million - fixed).max(0.0))))
+}
+
+/// How memory is shared, where the profile does not say it: otherwise the next start would measure it again.
+fn way(runtime: &Runtime, used: &crate::engine::DeviceUse, way: Way) -> Vec<(String, String)> {
+    let devices = &runtime.profile.board.opencl.devices;
+    let described = devices.iter().position(|device| device.describes(&used.name, &used.platform));
+    match described {
+        Some(place) if devices[place].memory_way.is_some() => Vec::new(),
+        Some(place) => vec![(format!("opencl.devices[{place}].memory_way"), way.to_string())],
+        None => {
+            let key = |key: &str| format!("opencl.devices[{}].{key}", devices.len());
+            vec![(key("name"), used.name.clone()), (key("memory_way"), way.to_string())]
+        }
+    }
+}
+
+/// Without line breaks: a comment ends with its line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
