@@ -524,8 +524,8 @@ fn boards_are_checked_with_file_line_and_key() {
     refused(&["board", "validate", &folder.path("none.toml")], &["none.toml"]);
     let newer = folder.file("newer.toml", "# of the future\nschema = 7\n");
     refused(&["board", "show", &newer], &["newer.toml:2: the profile has schema 7", "reads schema 1", "help:"]);
-    let value = folder.file("value.toml", "schema = 1\n[board]\nname = 'b'\n[concurrent]\ntop_down_gpu_share = 2.0\n");
-    refused(&["board", "validate", &value], &["value.toml:5: concurrent.top_down_gpu_share", "from 0"]);
+    let value = folder.file("value.toml", "schema = 1\n[board]\nname = 'b'\n[adaptive.top_down]\ngpu_permille = 1000\n");
+    refused(&["board", "validate", &value], &["value.toml:5: adaptive.top_down.gpu_permille", "1 to 999"]);
     let policy = folder.file("policy.toml", "schema = 1\n[board]\nname = 'b'\n[policy]\nkind = 'alpha-beta'\ngamma = 3\n");
     // A key of another policy is the fault of the table.
     refused(&["board", "validate", &policy], &["policy.toml:4", "alpha-beta does not take gamma"]);
@@ -561,18 +561,29 @@ fn boards_are_detected_listed_and_shown() {
     let text = stdout(&good(&["board", "show", "odroid-xu4"])).to_owned();
     let words: Vec<String> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert!(words.iter().any(|line| line == "board odroid-xu4 asked for"), "{text}");
-    assert!(
-        words
-            .iter()
-            .any(|line| line.starts_with("selective.top_down_gpu_from_edges 90_000 odroid-xu4:") && line.contains("estimate # Remis"))
-    );
+    assert!(words.iter().any(|line| line.starts_with("adaptive.top_down.gpu_from 90_000 odroid-xu4:")
+        && line.contains("estimate [where top-down levels run] # Remis")));
     assert!(words.iter().any(|line| line.starts_with("cpu.clusters[1].max_mhz 2000 odroid-xu4:") && !line.contains("estimate")));
     let shown = json(&["board", "show", "odroid-xu4", "--json", "--threads", "2"]);
     assert_eq!(shown["settings"][0], serde_json::json!({ "name": "threads", "value": "2", "origin": "flag" }));
     let values = shown["values"].as_array().unwrap();
-    let share = values.iter().find(|value| value["key"] == "concurrent.top_down_gpu_share").unwrap();
-    assert_eq!((share["estimate"].as_bool(), share["value"].as_str()), (Some(true), Some("0.5")));
+    let share = values.iter().find(|value| value["key"] == "adaptive.top_down.gpu_permille").unwrap();
+    assert_eq!((share["estimate"].as_bool(), share["value"].as_str()), (Some(true), Some("500")));
     assert!(share["source"].as_str().unwrap().contains("until it is measured"));
+    let bands = shown["bands"].as_array().unwrap();
+    assert!(bands.contains(&serde_json::json!({ "key": "top_down.gpu_from", "value": 90_000, "origin": "board's estimate" })), "{bands:?}");
+}
+
+#[test]
+fn every_value_of_every_profile_says_what_it_is_used_for() {
+    let list = serde_json::from_slice::<Value>(&good(&["board", "list", "--json"]).stdout).unwrap();
+    for row in list.as_array().unwrap() {
+        let name = row["name"].as_str().unwrap();
+        let shown = serde_json::from_slice::<Value>(&good(&["board", "show", name, "--json"]).stdout).unwrap();
+        for value in shown["values"].as_array().unwrap() {
+            assert!(value["purpose"].as_str().is_some_and(|purpose| !purpose.is_empty()), "{name}: {value}");
+        }
+    }
 }
 
 #[test]

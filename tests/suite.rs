@@ -9,6 +9,7 @@ mod implementations;
 mod reference;
 mod searches;
 
+mod bands;
 mod board_tools;
 mod calibrate;
 mod command;

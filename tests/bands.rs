@@ -1,0 +1,244 @@
+//! The bands of a board decide where levels run, in every command alike; `board tune` measures them.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+use std::{collections::BTreeSet, fs, process::Command};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::implementations::{device, skipped, turn};
+
+const PLATFORM: &str = "Portable Computing Language";
+const GRAPH: &str = "kronecker:12";
+
+/// A user without any settings, beside PoCL.
+struct User(TempDir);
+
+impl User {
+    /// `None`, and a word about it, where PoCL is not installed.
+    fn with_device(test: &str) -> Option<Self> {
+        if device(PLATFORM).is_none() {
+            skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
+            return None;
+        }
+        Some(Self(tempfile::tempdir().unwrap()))
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
+        for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "DEVICE", "OBJECTIVE", "CALIBRATION", "LOG"] {
+            command.env_remove(format!("SOCBFS_{name}"));
+        }
+        command.env_remove("XDG_CONFIG_HOME").env("HOME", self.0.path()).env("SOCBFS_ENERGY", "off");
+        let output = command.args(arguments).args(["--device", PLATFORM, "--threads", "2"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.run(arguments)).unwrap()
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// The record of searches by these bands.
+    fn bench(&self, bands: &Bands) -> Value {
+        let board = self.file("bands.toml", &bands.board());
+        self.json(&["bench", GRAPH, "--roots", "3", "--policy", "adaptive", "--board", &board, "--json", "-"])
+    }
+}
+
+/// `gpu_from`, `split_from`, `up_to`, top-down and bottom-up.
+#[derive(Clone, Copy)]
+struct Bands([u64; 6]);
+
+/// In one search of the graph all three placements.
+const THREE: Bands = Bands([40, 2_000, 50_000, 20, 1_500, 1_000_000]);
+
+impl Bands {
+    /// A change of device costs nothing, so that the bands hold exactly.
+    fn board(self) -> String {
+        let [a, b, c, d, e, f] = self.0;
+        format!(
+            "schema = 1\n[board]\nname = 'three'\n[adaptive.top_down]\ngpu_from = {a}\nsplit_from = {b}\nup_to = {c}\n\
+             [adaptive.bottom_up]\ngpu_from = {d}\nsplit_from = {e}\nup_to = {f}\n\
+             [adaptive.handover]\nfixed_us = 0.0\nmega_vertex_us = 0.0\n"
+        )
+    }
+
+    /// Where a level runs, by the words of boards/README.md.
+    fn place(self, direction: &str, stats: &Value) -> &'static str {
+        let (work, bands) = match direction {
+            "top-down" => (&stats["frontier_edges"], &self.0[..3]),
+            _ => (&stats["unvisited_vertices"], &self.0[3..]),
+        };
+        let work = work.as_u64().unwrap();
+        match bands {
+            [_, _, up_to] if work >= *up_to => "cpu",
+            [_, split_from, _] if work >= *split_from => "both",
+            [gpu_from, ..] if work >= *gpu_from => "gpu",
+            _ => "cpu",
+        }
+    }
+}
+
+/// Where a plan puts a level.
+fn placed(plan: &Value) -> &'static str {
+    match &plan["placement"] {
+        Value::String(word) if word == "cpu" => "cpu",
+        Value::Object(map) if map.contains_key("gpu") => "gpu",
+        Value::Object(map) if map.contains_key("split") => "both",
+        other => panic!("{other}"),
+    }
+}
+
+fn levels(record: &Value) -> Vec<&Value> {
+    record["roots"].as_array().unwrap().iter().flat_map(|root| root["level_records"].as_array().unwrap()).collect()
+}
+
+/// Demands that every level of `record` ran where `bands` say; gives the placements.
+fn hold(bands: &Bands, record: &Value) -> BTreeSet<&'static str> {
+    let mut seen = BTreeSet::new();
+    for level in levels(record) {
+        let direction = level["plan"]["direction"].as_str().unwrap();
+        assert_eq!(placed(&level["plan"]), bands.place(direction, &level["stats"]), "{:?}: {level}", bands.0);
+        seen.insert(placed(&level["plan"]));
+    }
+    seen
+}
+
+#[test]
+fn three_bands_are_three_placements_and_each_threshold_moves_its_own() {
+    let Some(user) = User::with_device("three_bands_are_three_placements_and_each_threshold_moves_its_own") else { return };
+    let _turn = turn();
+    let record = user.bench(&THREE);
+    assert_eq!(hold(&THREE, &record), BTreeSet::from(["cpu", "gpu", "both"]), "{:?}", record["roots"][0]["level_records"]);
+    assert!(record["search"]["thresholds"].is_null(), "nothing is measured where the board says it");
+    let bands = record["search"]["chosen"]["bands"].as_array().unwrap();
+    assert_eq!(bands.len(), 6, "{bands:?}");
+    assert!(bands.iter().all(|band| band["origin"] == "board file"), "{bands:?}");
+
+    for place in 0..6 {
+        // Out of reach, and reached by everything.
+        let mut flips = 0;
+        for value in [0, 3_000_000] {
+            let mut other = THREE;
+            other.0[place] = value;
+            if place % 3 == 2 && value == 0 {
+                // No level would be left, which a profile may not say.
+                other.0[place] = THREE.0[place - 2] + 1;
+            }
+            let record = user.bench(&other);
+            hold(&other, &record);
+            let changed = |level: &&&Value| {
+                let direction = level["plan"]["direction"].as_str().unwrap();
+                placed(&level["plan"]) != THREE.place(direction, &level["stats"])
+            };
+            for level in levels(&record).iter().filter(changed) {
+                assert_eq!(level["plan"]["direction"], if place < 3 { "top-down" } else { "bottom-up" }, "place {place}: {level}");
+                flips += 1;
+            }
+        }
+        assert!(flips > 0, "threshold {place} moves nothing");
+    }
+}
+
+#[test]
+fn every_command_plans_the_same() {
+    let Some(user) = User::with_device("every_command_plans_the_same") else { return };
+    let _turn = turn();
+    let board = user.file("three.toml", &THREE.board());
+    let record = user.bench(&THREE);
+    for root in record["roots"].as_array().unwrap() {
+        let text = user.run(&["run", GRAPH, "--root", &root["root"].to_string(), "--policy", "adaptive", "--board", &board, "--trace"]);
+        let rows: Vec<&str> = text.lines().skip_while(|line| !line.trim_start().starts_with("level ")).skip(1).collect();
+        let records = root["level_records"].as_array().unwrap();
+        for (row, level) in rows.iter().zip(records) {
+            let cells: Vec<&str> = row.split_whitespace().collect();
+            let place = match cells[2] {
+                "cpu" => "cpu",
+                "cpu+gpu" => "both",
+                _ => "gpu",
+            };
+            assert_eq!((cells[1], place), (level["plan"]["direction"].as_str().unwrap(), placed(&level["plan"])), "{text}\n{level}");
+        }
+        assert!(text.contains("adaptive.top_down.gpu_from") && text.contains("board file"), "{text}");
+    }
+    let policies = ["adaptive", "selective"]
+        .map(|policy| user.json(&["policies", GRAPH, "--only", policy, "--roots", "2", "--turns", "1", "--board", &board, "--json", "-"]));
+    for (policies, never_split) in policies.iter().zip([false, true]) {
+        let mut seen = BTreeSet::new();
+        for root in policies["graphs"][0]["evaluation"]["roots"].as_array().unwrap() {
+            let plans = root["policies"][0]["plans"].as_array().unwrap();
+            for (plan, level) in plans.iter().zip(root["table"]["levels"].as_array().unwrap()) {
+                let mut bands = THREE;
+                if never_split {
+                    (bands.0[1], bands.0[4]) = (u64::MAX, u64::MAX);
+                }
+                assert_eq!(placed(plan), bands.place(plan["direction"].as_str().unwrap(), &level["stats"]), "{plan} {level}");
+                seen.insert(placed(plan));
+            }
+        }
+        assert!(seen.contains("gpu"), "{seen:?}");
+        assert_eq!(seen.contains("both"), !never_split, "{seen:?}");
+    }
+}
+
+#[test]
+fn what_is_tuned_is_written_once_and_measured_no_more() {
+    let Some(user) = User::with_device("what_is_tuned_is_written_once_and_measured_no_more") else { return };
+    let _turn = turn();
+    let before = "# Mine.\nschema = 1\nestimates = ['adaptive', 'cpu.threads']\n\n[board]\nname = 'mine' # I say\n\n[cpu]\nthreads = 2\n\n\
+                  # Nobody measured it.\n[adaptive.top_down]\ngpu_from = 90_000\nup_to = 95_000\n";
+    let board = user.file("mine.toml", before);
+    let told = user.run(&["board", "tune", &board, "--graph", "kronecker:11"]);
+    assert!(told.contains("adaptive.bottom_up.split_from"), "{told}");
+    let after = fs::read_to_string(&board).unwrap();
+    assert!(after.starts_with("# Mine.\nschema = 1\n") && after.contains("name = 'mine' # I say"), "{after}");
+    assert!(
+        after.contains("measured 20") && after.contains("by socbfs board tune on kronecker") && after.contains("with driver"),
+        "{after}"
+    );
+    assert!(!after.contains("Nobody measured it") && !after.contains("90_000") && !after.contains("up_to"), "{after}");
+    let estimates = after.lines().find(|line| line.starts_with("estimates")).unwrap();
+    assert!(estimates.contains("cpu.threads") && !estimates.contains("adaptive"), "{estimates}");
+    let records =
+        [(); 2].map(|()| user.json(&["bench", "kronecker:9", "--roots", "2", "--policy", "adaptive", "--board", &board, "--json", "-"]));
+    for record in &records {
+        let search = &record["search"];
+        assert!(search["thresholds"].is_null(), "{search}");
+        // (Bands that never leave the CPU need no device.)
+        let devices = search["devices"].as_array().unwrap();
+        assert!(
+            devices.iter().all(|device| device["handover"]["ways"] == serde_json::json!([])),
+            "handovers were measured again: {devices:?}"
+        );
+        let bands = search["chosen"]["bands"].as_array().unwrap();
+        assert!(!bands.is_empty() && bands.iter().all(|band| band["origin"] == "board file"), "{bands:?}");
+    }
+    assert_eq!(records[0]["search"]["chosen"], records[1]["search"]["chosen"]);
+    let plans = |record: &Value| levels(record).iter().map(|level| placed(&level["plan"])).collect::<Vec<_>>();
+    assert_eq!(plans(&records[0]), plans(&records[1]));
+}
+
+#[test]
+fn a_quirk_takes_a_way_of_sharing_memory_away() {
+    let Some(user) = User::with_device("a_quirk_takes_a_way_of_sharing_memory_away") else { return };
+    let _turn = turn();
+    let board =
+        |quirks: &str| format!("schema = 1\n[board]\nname = 'q'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\nquirks = [{quirks}]\n");
+    let without = user.file("without.toml", &board(""));
+    let with = user.file("with.toml", &board("'map-copies', 'local-is-global'"));
+    let ways = |board: &str| {
+        let record = user.json(&["bench", "kronecker:8", "--roots", "1", "--policy", "tg", "--board", board, "--json", "-"]);
+        let ways = record["search"]["devices"][0]["handover"]["ways"].as_array().unwrap().clone();
+        ways.iter().map(|way| way["way"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+    };
+    let (all, left) = (ways(&without), ways(&with));
+    assert!(all.contains("alloc-host-ptr") && all.contains("use-host-ptr"), "{all:?}");
+    assert_eq!(left, all.into_iter().filter(|way| !way.ends_with("host-ptr")).collect());
+}
