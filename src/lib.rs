@@ -8,8 +8,10 @@ pub mod bench;
 pub mod bfs;
 pub mod board;
 pub mod calibrate;
-pub mod cli;
-pub mod doctor;
+#[cfg(feature = "cli")]
+mod cli;
+#[cfg(feature = "cli")]
+mod doctor;
 pub mod engine;
 pub mod files;
 pub mod graph;
@@ -24,6 +26,11 @@ pub mod search;
 pub mod stats;
 pub mod train;
 pub mod validate;
+
+/// What the command's `main` calls.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use cli::main as command;
 
 /// The README's example is compiled and run as a test of documentation.
 #[cfg(doctest)]

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    socbfs::cli::main()
+    socbfs::command()
 }

@@ -9,11 +9,16 @@ mod implementations;
 mod reference;
 mod searches;
 
+#[cfg(feature = "cli")]
 mod bands;
+#[cfg(feature = "cli")]
 mod board_tools;
+#[cfg(feature = "cli")]
 mod calibrate;
+#[cfg(feature = "cli")]
 mod command;
 mod data;
+#[cfg(feature = "cli")]
 mod devices;
 mod gpu_account;
 mod gpu_counts;
@@ -23,9 +28,11 @@ mod gpu_search;
 mod gpu_small_devices;
 mod info;
 mod opencl;
+#[cfg(feature = "cli")]
 mod replay;
 mod rooms;
 mod search;
+#[cfg(feature = "cli")]
 mod security;
 mod trained;
 mod vm_energy;

@@ -6,6 +6,7 @@ mod slab;
 
 use std::sync::atomic::AtomicU32;
 
+#[cfg(feature = "cli")]
 pub(crate) use available::available_of;
 pub use available::{available_bytes, available_bytes_below};
 pub use shared_slice::{Owner, ShareError, SharedSlice, UnknownWay, Way};

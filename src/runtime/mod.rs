@@ -27,6 +27,7 @@ mod tune;
 pub use calibration::{CalibrationChoice, Found, folder, text};
 pub use choice::{Choice, Costs, MOST_WORK};
 pub use error::RuntimeError;
+#[cfg(feature = "cli")]
 pub(crate) use error::with_causes;
 pub use prepare::{Machine, Prepared, Progress, Step};
 pub use profile::Profile;

@@ -199,17 +199,37 @@ fn group_is_as_wanted(device: &Device, wanted: Option<usize>, got: usize) -> boo
     }
 }
 
-/// Searches `edges` from `roots`, in all this variety.
+/// Whether every combination is tried: `tests/run --all` sets `SOCBFS_TEST_ALL`.
+fn all_combinations() -> bool {
+    std::env::var_os("SOCBFS_TEST_ALL").is_some()
+}
+
+/// Of combinations of choices in as many dimensions as `lengths` has, whether that with these indices is tried. Each choice of each
+/// dimension is tried: along another dimension that is at least as long as the divisor the sum of the indices takes every remainder.
+fn is_tried(indices: &[usize], lengths: &[usize]) -> bool {
+    let mut lengths = lengths.to_vec();
+    lengths.sort_unstable();
+    let second = lengths.iter().rev().nth(1).copied().unwrap_or(1).max(1);
+    all_combinations() || indices.iter().sum::<usize>() % second == 0
+}
+
+/// Searches `edges` from `roots`, in this variety: one combination out of three, or all of them with `SOCBFS_TEST_ALL`.
 pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32], variety: &Variety) {
     let reference = Reference::new(n, edges, directed, roots);
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
-    for &order in &variety.orders {
+    let ways: Vec<_> = variety.ways.iter().filter(|way| way.offered(device.info())).collect();
+    let lengths =
+        [variety.orders.len(), variety.groups.len(), variety.parts.len(), ways.len(), variety.run_arcs.len(), variety.threads.len()];
+    for (a, &order) in variety.orders.iter().enumerate() {
         let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
-        for &group in &variety.groups {
-            for &parts in &variety.parts {
-                for &way in variety.ways.iter().filter(|way| way.offered(device.info())) {
-                    for &run_arcs in &variety.run_arcs {
-                        for &threads in &variety.threads {
+        for (b, &group) in variety.groups.iter().enumerate() {
+            for (c, &parts) in variety.parts.iter().enumerate() {
+                for (d, &&way) in ways.iter().enumerate() {
+                    for (e, &run_arcs) in variety.run_arcs.iter().enumerate() {
+                        for (f, &threads) in variety.threads.iter().enumerate() {
+                            if !is_tried(&[a, b, c, d, e, f], &lengths) {
+                                continue;
+                            }
                             let options = GpuOptions { group, parts, run_arcs, cached_words: variety.cached_words };
                             let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
                             let options = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
@@ -287,5 +307,26 @@ pub fn everything(device: &Device) -> Variety {
         threads: if slow { vec![2] } else { vec![1, 2] },
         run_arcs: if slow { vec![Some(8)] } else { vec![Some(0), Some(8), None] },
         cached_words: Some(5),
+    }
+}
+
+#[test]
+fn every_choice_is_tried() {
+    for lengths in [[2, 3, 1, 3, 3, 2], [1, 1, 1, 1, 1, 2], [1, 1, 1, 1, 1, 1], [2, 1, 1, 1, 3, 1]] {
+        let mut tried = vec![Vec::new(); lengths.len()];
+        let all: usize = lengths.iter().product();
+        for number in 0..all {
+            let (mut rest, mut indices) = (number, Vec::new());
+            for length in lengths {
+                indices.push(rest % length);
+                rest /= length;
+            }
+            if is_tried(&indices, &lengths) {
+                indices.iter().enumerate().for_each(|(dimension, &index)| tried[dimension].push(index));
+            }
+        }
+        for (dimension, length) in lengths.into_iter().enumerate() {
+            assert!((0..length).all(|index| tried[dimension].contains(&index)), "{lengths:?}: {tried:?}");
+        }
     }
 }
