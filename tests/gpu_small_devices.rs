@@ -14,7 +14,7 @@ use socbfs::{
 };
 
 use crate::{
-    implementations::{self, inside, skipped},
+    implementations::{self, inside, refusing_library, skipped},
     reference::Reference,
     searches::{self, Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow},
 };
@@ -58,6 +58,38 @@ fn work_groups_of_64_little_local_memory_and_small_buffers() {
         let search = Search::new(&layout, &on(device, GpuOptions { group: Some(256), ..GpuOptions::default() })).unwrap();
         let got = &search.devices()[0];
         assert_eq!((got.parts, got.group <= 64 && got.group >= 32), (2, true), "{got:?}");
+    }
+}
+
+#[test]
+fn a_driver_that_builds_no_large_work_groups_gets_smaller_ones() {
+    const TEST: &str = "a_driver_that_builds_no_large_work_groups_gets_smaller_ones";
+    const LARGEST: &str = "SOCBFS_TEST_LARGEST_GROUP";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = refusing_library(folder.path()) else {
+        return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
+    };
+    if implementations::device(POCL).is_none() {
+        return skipped(TEST, "PoCL is not installed, or not found without tests/opencl_env");
+    }
+    // Without the cache, which has programs that were built before.
+    let fixed = [("OPENCL_DYLIB_PATH", library.to_str().unwrap()), ("SOCBFS_TEST_DEVICE", POCL), ("SOCBFS_CACHE_DIR", "")];
+    for largest in ["128", "32", "16"] {
+        if !inside(module_path!(), TEST, &[&fixed[..], &[(LARGEST, largest)]].concat()) {
+            continue;
+        }
+        let largest: usize = std::env::var(LARGEST).unwrap().parse().unwrap();
+        let edges = edges(300, 900, 2, 0);
+        let (layout, reference) = (layout(300, &edges), Reference::new(300, &edges, false, &[1]));
+        let device = &devices(TEST, Limits::default()).all[0];
+        let options = on(device, GpuOptions { group: Some(256), ..GpuOptions::default() });
+        match Search::new(&layout, &options) {
+            Ok(search) => assert_eq!(search.devices()[0].group, largest),
+            // A program that is refused for another reason is not tried for ever.
+            Err(error) => return assert!(largest < 32 && error.to_string().contains("-DGROUP=32 "), "{largest}: {error}"),
+        }
+        assert!(largest >= 32);
+        return reference.compare(&layout, &SearchOptions { policy: "tg".parse().unwrap(), ..options });
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use socbfs::opencl::{Device, DeviceInfo, Limits, OpenClError, choose, devices};
+use socbfs::opencl::{Device, DeviceError, DeviceInfo, Kernel, Limits, OpenClError, choose, devices};
 
 /// Name for people, and what its device's or platform's name holds.
 pub const IMPLEMENTATIONS: [(&str, &str); 3] = [("PoCL", "Portable Computing Language"), ("rusticl", "rusticl"), ("Oclgrind", "Oclgrind")];
@@ -57,6 +57,12 @@ pub fn on_each(test: &str, limits: Limits, body: impl Fn(&str, &Arc<Device>)) {
     }
 }
 
+/// Starts a kernel of a test.
+pub fn run(kernel: &Kernel, groups: usize, local: usize) -> Result<(), DeviceError> {
+    // SAFETY: the kernels of tests stay inside what they are given, and tests wait before they take it back.
+    unsafe { kernel.run(groups, local) }
+}
+
 /// Tells a process that it was started by [`inside`], and by which test.
 const INSIDE: &str = "SOCBFS_TEST_INSIDE";
 
@@ -85,6 +91,11 @@ pub fn inside(module: &str, test: &str, variables: &[(&str, &str)]) -> bool {
 /// the device then; or as the file `SOCBFS_TEST_LOSE_FILE` says (see there). `None` where there is no C compiler or no OpenCL library.
 pub fn losing_library(folder: &Path) -> Option<PathBuf> {
     library(folder, "loses")
+}
+
+/// The same of `refuses.c`: it builds no program whose work-groups are larger than `SOCBFS_TEST_LARGEST_GROUP`.
+pub fn refusing_library(folder: &Path) -> Option<PathBuf> {
+    library(folder, "refuses")
 }
 
 /// Builds `NAME.c` of this folder, a layer over the system's OpenCL library.

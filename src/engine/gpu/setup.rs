@@ -132,6 +132,10 @@ impl<'g> GpuEngine<'g> {
                 Ok(kernels) => break (kernels, heavy),
                 // A driver may count what all kernels declare together.
                 Err(OpenClError::LocalMemory { .. }) if collected > least => room /= 2,
+                // It may refuse work-groups of a size, or have too few registers for them.
+                Err(OpenClError::Build { .. } | OpenClError::NoKernel { .. }) if group > 32 => {
+                    (group, room) = (Self::fitting(group / 2, device.max_work_group()), words);
+                }
                 Err(OpenClError::LocalMemory { .. }) if group > 1 => {
                     (group, room) = (Self::fitting(group / 2, device.max_work_group()), words);
                 }
