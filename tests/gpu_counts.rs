@@ -13,7 +13,7 @@ use socbfs::{
 };
 
 use crate::{
-    implementations::{Counts, counting},
+    implementations::{Counts, counting, run},
     searches::{devices, edges},
 };
 
@@ -30,14 +30,14 @@ fn calls_are_counted() {
         let kernel = device.program("kernel void f(global uint *a) { a[0] = 1; }", "").unwrap().kernel("f").unwrap();
         let buffer = Buffer::<u32>::new(&device, 100, "a test").unwrap();
         kernel.set_buffer(0, &buffer).unwrap();
-        counted("launch", Counts { launches: 1, ..none }, &mut || kernel.launch(1, 1).unwrap());
+        counted("launch", Counts { launches: 1, ..none }, &mut || run(&kernel, 1, 1).unwrap());
         counted("finish", Counts { waits: 1, ..none }, &mut || device.finish().unwrap());
         counted("fill", Counts { fills: 1, ..none }, &mut || buffer.fill(1).unwrap());
         let mut values = [0; 7];
         counted("read", Counts { reads: 1, waits: 1, to_host: 28, ..none }, &mut || buffer.read(1..8, &mut values).unwrap());
         counted("write", Counts { writes: 1, waits: 1, to_device: 28, ..none }, &mut || buffer.write(1..8, &values).unwrap());
         // What fails before OpenCL is asked, or in it, is not counted.
-        counted("nothing", none, &mut || assert!(buffer.read(0..101, &mut [0; 101]).is_err() && kernel.launch(1, 1 << 20).is_err()));
+        counted("nothing", none, &mut || assert!(buffer.read(0..101, &mut [0; 101]).is_err() && run(&kernel, 1, 1 << 20).is_err()));
         for way in [Way::AllocHostPtr, Way::SvmCoarse].into_iter().filter(|way| way.offered(info)) {
             let mut slice = SharedSlice::<u32>::on(&device, way, 1000, "a test").unwrap();
             let before = Counts::now();

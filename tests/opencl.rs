@@ -12,7 +12,7 @@ use socbfs::{
     },
 };
 
-use crate::implementations::on_each;
+use crate::implementations::{on_each, run};
 
 const SOURCE: &str = "
 kernel void add(global uint *values, uint count, uint number) {
@@ -48,7 +48,7 @@ fn add(kernel: &Kernel, values: &impl Argument, count: u32, number: u32) {
     kernel.set_buffer(0, values).unwrap();
     kernel.set(1, count).unwrap();
     kernel.set(2, number).unwrap();
-    kernel.launch(3, kernel.max_group().min(16)).unwrap();
+    run(kernel, 3, kernel.max_group().min(16)).unwrap();
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn kernels_compute_on_buffers() {
         sum.set(1, count).unwrap();
         sum.set_buffer(2, &result).unwrap();
         sum.set_local(3, local * 4).unwrap();
-        sum.launch(4, local).unwrap();
+        run(&sum, 4, local).unwrap();
         let mut total = [0];
         result.read(0..1, &mut total).unwrap();
         assert_eq!(total[0], (0..count).fold(0u32, |sum, i| sum.wrapping_add(i * 4 + 100)), "{name}");
@@ -82,7 +82,7 @@ fn kernels_compute_on_buffers() {
         numbers.set(1, u32::MAX).unwrap();
         numbers.set(2, -5i32).unwrap();
         numbers.set(3, 1u64 << 40).unwrap();
-        numbers.launch(1, 1).unwrap();
+        run(&numbers, 1, 1).unwrap();
         let mut got = [0; 3];
         out.read(0..3, &mut got).unwrap();
         assert_eq!(got, [u64::from(u32::MAX), -5i64 as u64, 1 << 40], "{name}");
@@ -123,7 +123,7 @@ fn every_way_carries_values_both_ways() {
                 sum.set(1, 10u32).unwrap();
                 sum.set_buffer(2, &result).unwrap();
                 sum.set_local(3, 4).unwrap();
-                sum.launch(1, 1).unwrap();
+                run(&sum, 1, 1).unwrap();
                 assert_eq!(slice[9], 1);
                 let mut total = [0];
                 result.read(0..1, &mut total).unwrap();
@@ -191,19 +191,19 @@ fn memory_is_used_by_its_owner_only() {
         for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
             let mut slice = SharedSlice::<u32>::on(device, way, 10, "a test").unwrap();
             add_kernel.set_buffer(0, &slice).unwrap();
-            assert_eq!(add_kernel.launch(1, 1).unwrap_err().code, HOST_OWNS_ARGUMENT, "{name} {way}");
+            assert_eq!(run(&add_kernel, 1, 1).unwrap_err().code, HOST_OWNS_ARGUMENT, "{name} {way}");
             slice.to_device(0..10).unwrap();
             assert!(slice.is_empty() && slice.first_mut().is_none());
-            add_kernel.launch(1, 1).unwrap();
+            run(&add_kernel, 1, 1).unwrap();
             slice.read_both(0..10).unwrap();
             assert_eq!(slice[..], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "{name} {way}");
             let written = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| slice[0] = 1));
             assert!(written.is_err(), "writing while both read");
             slice.to_device(0..10).unwrap();
-            add_kernel.launch(1, 1).unwrap();
+            run(&add_kernel, 1, 1).unwrap();
             // The kernel keeps the memory alive while it runs, and never runs with it again.
             drop(slice);
-            assert_eq!(add_kernel.launch(1, 1).unwrap_err().code, HOST_OWNS_ARGUMENT, "{name} {way}");
+            assert_eq!(run(&add_kernel, 1, 1).unwrap_err().code, HOST_OWNS_ARGUMENT, "{name} {way}");
         }
         let host = SharedSlice::<u32>::host(10, "a test").unwrap();
         assert_eq!(add_kernel.set_buffer(0, &host).unwrap_err().code, HOST_ONLY);
@@ -214,7 +214,7 @@ fn memory_is_used_by_its_owner_only() {
         let buffer = Buffer::from_host(device, &[0u32; 10], "a test").unwrap();
         add_kernel.set_buffer(0, &buffer).unwrap();
         drop(buffer);
-        add_kernel.launch(1, 1).unwrap();
+        run(&add_kernel, 1, 1).unwrap();
         device.finish().unwrap();
     });
 }
@@ -227,20 +227,21 @@ fn the_hosts_own_arrays_are_read_in_place() {
         let sum = kernel(device, "sum");
         // From the start of a page, and from beside it.
         for (values, zero_copy) in [(&paged[..], true), (&paged[1..], false), (&paged[..4_001], true), (&paged[..0], false)] {
-            let shared = Buffer::over_host(device, values, "a test").unwrap();
+            let shared = // SAFETY: dropped before the values are.
+            unsafe { Buffer::over_host(device, values, "a test") }.unwrap();
             assert_eq!(shared.is_zero_copy(), zero_copy);
             let result = Buffer::from_host(device, &[0u32], "a test").unwrap();
             sum.set_buffer(0, &shared).unwrap();
             sum.set(1, values.len() as u32).unwrap();
             sum.set_buffer(2, &result).unwrap();
             sum.set_local(3, 8 * 4).unwrap();
-            sum.launch(2, 8).unwrap();
+            run(&sum, 2, 8).unwrap();
             let mut total = [0];
             result.read(0..1, &mut total).unwrap();
             // The host reads on meanwhile.
             assert_eq!(total[0], shared.iter().sum::<u32>(), "{name} {}", values.len());
             drop(shared);
-            assert_eq!(sum.launch(1, 1).unwrap_err().code, ARGUMENT_FREED, "{name}");
+            assert_eq!(run(&sum, 1, 1).unwrap_err().code, ARGUMENT_FREED, "{name}");
         }
     });
 }
@@ -279,11 +280,11 @@ fn limits_are_kept_even_where_the_driver_would_not() {
         sum.set_buffer(0, &buffer).unwrap();
         sum.set(1, 4u32).unwrap();
         sum.set_buffer(2, &buffer).unwrap();
-        assert!(sum.launch(1, 9).unwrap_err().to_string().contains("CL_INVALID_WORK_GROUP_SIZE"));
-        assert!(sum.launch(1, 0).is_err());
-        assert!(sum.launch(usize::MAX, 8).is_err());
-        sum.launch(0, 8).unwrap();
-        sum.launch(1, 8).unwrap();
+        assert!(run(&sum, 1, 9).unwrap_err().to_string().contains("CL_INVALID_WORK_GROUP_SIZE"));
+        assert!(run(&sum, 1, 0).is_err());
+        assert!(run(&sum, usize::MAX, 8).is_err());
+        run(&sum, 0, 8).unwrap();
+        run(&sum, 1, 8).unwrap();
         device.finish().unwrap();
 
         let error = device.program(SOURCE, "").unwrap().kernel("large").unwrap_err();
@@ -350,7 +351,7 @@ fn what_is_wrong_is_said() {
             let program = device.program("kernel void f(global uint *a) { a[0] = ONE; }", options).unwrap();
             let (kernel, out) = (program.kernel("f").unwrap(), Buffer::from_host(device, &[0u32], "a test").unwrap());
             kernel.set_buffer(0, &out).unwrap();
-            kernel.launch(1, 1).unwrap();
+            run(&kernel, 1, 1).unwrap();
             let mut value = [0];
             out.read(0..1, &mut value).unwrap();
             value[0]
@@ -367,7 +368,7 @@ fn programs_are_kept_and_damaged_ones_are_built_again() {
             let program = device.program_in(folder.path(), source, "").unwrap();
             let (kernel, out) = (program.kernel("f").unwrap(), Buffer::from_host(device, &[0u32], "a test").unwrap());
             kernel.set_buffer(0, &out).unwrap();
-            kernel.launch(1, 1).unwrap();
+            run(&kernel, 1, 1).unwrap();
             let mut value = [0];
             out.read(0..1, &mut value).unwrap();
             (program.from_cache(), value[0])

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use implementations::{on_each, skipped};
+use implementations::{on_each, run, skipped};
 use searches::is_slow;
 use socbfs::{
     engine::{GpuOptions, GpuSetup},
@@ -136,7 +136,8 @@ fn main() {
         let kernel = device.program(SOURCE, "-cl-std=CL1.2").unwrap().kernel("add").unwrap();
         let buffer = Buffer::from_host(device, &[1u32; 1000], "a test").unwrap();
         let shared = [7u32; 1024];
-        let over = Buffer::over_host(device, &shared, "a test").unwrap();
+        // SAFETY: dropped before the values are.
+        let over = unsafe { Buffer::over_host(device, &shared, "a test") }.unwrap();
         let round = |slice: Option<&mut SharedSlice<u32>>| {
             kernel.set(1, 1000u32).unwrap();
             kernel.set_local(2, 8 * 4).unwrap();
@@ -145,7 +146,7 @@ fn main() {
                     kernel.set_buffer(0, slice).unwrap();
                     slice.fill(3);
                     slice.to_device(0..1000).unwrap();
-                    kernel.launch(2, 8).unwrap();
+                    run(&kernel, 2, 8).unwrap();
                     slice.read_both(0..1000).unwrap();
                     slice.to_host(0..1000).unwrap();
                     slice.read_both(0..1000).unwrap();
@@ -154,14 +155,14 @@ fn main() {
                     slice.to_host(0..1000).unwrap();
                     assert_eq!(slice[999], 9);
                     // And what fails: the host owns it.
-                    assert!(kernel.launch(2, 8).is_err());
+                    assert!(run(&kernel, 2, 8).is_err());
                 }
                 None => {
                     let mut back = [0u32; 1000];
                     kernel.set_buffer(0, &over).unwrap();
                     kernel.set_buffer(0, &buffer).unwrap();
                     buffer.write(0..1000, &[1; 1000]).unwrap();
-                    kernel.launch(2, 8).unwrap();
+                    run(&kernel, 2, 8).unwrap();
                     device.flush().unwrap();
                     device.finish().unwrap();
                     let mut launches = 0;
@@ -170,7 +171,7 @@ fn main() {
                     buffer.read(0..1000, &mut back).unwrap();
                     assert_eq!(back[999], 2);
                     buffer.fill(5).unwrap();
-                    assert!(buffer.read(0..2000, &mut back).is_err() && kernel.set(7, 1u32).is_err() && kernel.launch(1, 1 << 20).is_err());
+                    assert!(buffer.read(0..2000, &mut back).is_err() && kernel.set(7, 1u32).is_err() && run(&kernel, 1, 1 << 20).is_err());
                 }
             }
         };

@@ -48,17 +48,19 @@ impl<T: Plain> Buffer<T> {
 
     /// A buffer that kernels read, over `values` where they lie (no copy), as long as the host only reads them too.
     ///
-    /// Only memory that starts at a page can be shared; of any other a copy is made, and [`HostBuffer::is_zero_copy`] says so. Must be
-    /// dropped (not forgotten) before `values` are.
+    /// Only memory that starts at a page can be shared; of any other a copy is made, and [`HostBuffer::is_zero_copy`] says so.
     ///
     /// # Errors
     /// As [`from_host`](Self::from_host).
-    pub fn over_host<'a>(device: &Arc<Device>, values: &'a [T], what: &'static str) -> Result<HostBuffer<'a, T>, OpenClError> {
+    ///
+    /// # Safety
+    /// The buffer must be dropped before `values` are, and not forgotten: its drop is what keeps kernels from reading what is freed.
+    pub unsafe fn over_host<'a>(device: &Arc<Device>, values: &'a [T], what: &'static str) -> Result<HostBuffer<'a, T>, OpenClError> {
         let start = NonNull::from(values).cast::<c_void>();
         let zero_copy = !values.is_empty() && start.as_ptr() as usize % PAGE == 0 && start.as_ptr() as usize % align(device) == 0;
         let buffer = if zero_copy {
             // SAFETY: pages are mapped as a whole, so that memory which starts at one can be read to the end of its last one. Kernels only
-            // read it, and `HostBuffer` ends its use before the borrow of `values` ends.
+            // read it, and `HostBuffer`, which the caller drops, ends its use before the borrow of `values` ends.
             let memory = unsafe { Memory::new(device, MemoryKind::OverHost { start, read_only: true }, size_of_val(values), what) }?;
             Self { memory, len: values.len(), values: PhantomData }
         } else {

@@ -166,7 +166,18 @@ impl Kernel {
     /// # Errors
     /// A work-group larger than [`max_group`](Self::max_group); [`HOST_OWNS_ARGUMENT`](super::HOST_OWNS_ARGUMENT) where memory was not
     /// handed over; what the driver says.
-    pub fn launch(&self, groups: usize, local: usize) -> Result<(), DeviceError> {
+    ///
+    /// # Safety
+    /// The kernel must stay inside what it was given, for every work-item: OpenCL checks no access. It must not write what the host may
+    /// read while it runs, nor memory that it was given for reading only. Until it has ended no thread may take over memory that it
+    /// was given: whose turn it is is looked at before it is started, not while.
+    pub unsafe fn run(&self, groups: usize, local: usize) -> Result<(), DeviceError> {
+        self.launch(groups, local)
+    }
+
+    /// As [`run`](Self::run), of the kernels of this program, which keep to what is said there; the engine that launches them has the memory
+    /// to itself.
+    pub(crate) fn launch(&self, groups: usize, local: usize) -> Result<(), DeviceError> {
         const CALL: &str = "clEnqueueNDRangeKernel";
         if groups == 0 {
             return Ok(());

@@ -56,6 +56,12 @@ impl EdgeParts {
     }
 }
 
+/// An array of the host, in place where the device can.
+fn over<'g>(device: &Arc<Device>, values: &'g [u32], what: &'static str) -> Result<HostBuffer<'g, u32>, OpenClError> {
+    // SAFETY: such buffers are nowhere but in a `DeviceGraph`, which its engine drops with itself and nothing forgets.
+    unsafe { Buffer::over_host(device, values, what) }
+}
+
 /// Adjacency in one direction.
 #[derive(Debug)]
 pub(crate) struct Lists<'g> {
@@ -70,9 +76,9 @@ impl<'g> Lists<'g> {
         for part in 0..split.parts {
             let begin = (part * split.edges_per_part).min(csr.arcs());
             let end = (begin + split.edges_per_part).min(csr.arcs());
-            parts.push(Buffer::over_host(device, &csr.targets[begin..end], "a part of the adjacency")?);
+            parts.push(over(device, &csr.targets[begin..end], "a part of the adjacency")?);
         }
-        Ok(Self { offsets: Buffer::over_host(device, &csr.offsets, "offsets")?, parts, slots: split.slots() })
+        Ok(Self { offsets: over(device, &csr.offsets, "offsets")?, parts, slots: split.slots() })
     }
 
     /// Gives the parts to `kernel` from argument `first` on.
@@ -103,7 +109,7 @@ impl<'g> DeviceGraph<'g> {
     pub(crate) fn new(device: &Arc<Device>, layout: &'g Layout, at_least: usize) -> Result<Self, OpenClError> {
         let arcs = layout.csr().arcs().max(layout.incoming().arcs());
         let split = EdgeParts::new(arcs, device.max_alloc_bytes(), at_least, &device.info().name)?;
-        let over = |values: &'g [u32], what| Buffer::over_host(device, values, what);
+        let over = |values, what| over(device, values, what);
         let (mut columns, mut names) = (Vec::new(), Vec::new());
         for (column, name) in layout.columns().iter().zip(layout.column_originals()) {
             columns.push(over(column, "columns of first neighbours")?);
