@@ -101,6 +101,11 @@ pub(crate) fn memory(root: &Path) -> Fields {
     Fields(text(&root.join("proc/meminfo")).unwrap_or_default())
 }
 
+/// /proc/self/status, with fields such as "VmSize".
+pub(crate) fn status() -> Fields {
+    Fields(text(Path::new("/proc/self/status")).unwrap_or_default())
+}
+
 /// /proc/cpuinfo below `root`, with fields such as "model name". (Its values are those of the first CPU that has them.)
 pub(crate) fn processor(root: &Path) -> Fields {
     Fields(text(&root.join("proc/cpuinfo")).unwrap_or_default())

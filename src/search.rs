@@ -270,8 +270,7 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Parents of the last search, by original vertex: the root's is itself, [`NONE`] where not reached. Empty after a search that failed;
-    /// the next one begins anew, on a device as soon as that answers again.
+    /// Parents of the last search, by original vertex: the root's is itself, [`NONE`] where not reached.
     pub fn parents(&self) -> &[Vertex] {
         self.engine.parents()
     }

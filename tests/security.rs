@@ -86,6 +86,14 @@ fn emulated() -> bool {
     std::env::var_os("SOCBFS_TEST_EMULATED").is_some()
 }
 
+/// Makes what is started from now on hear signals: a shell that runs the tests in its background ignores them, and so would they.
+pub(crate) fn hear_signals() {
+    for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
+        // SAFETY: the default action runs no code of ours.
+        unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) }.unwrap();
+    }
+}
+
 fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
 }
@@ -103,6 +111,7 @@ fn wait_for(path: &str) {
 
 #[test]
 fn a_signal_reaches_the_command_whose_energy_is_measured() {
+    hear_signals();
     for (name, number) in [(Signal::SIGINT, 2), (Signal::SIGTERM, 15), (Signal::SIGHUP, 1)] {
         let folder = Folder::new();
         let ready = folder.path("ready");
@@ -139,6 +148,7 @@ fn a_command_that_is_not_there_ends_as_in_a_shell() {
 
 #[test]
 fn a_hang_up_that_is_ignored_stays_ignored() {
+    hear_signals();
     let folder = Folder::new();
     let (ready, graph) = (folder.path("ready"), folder.path("g.el"));
     for (ignored, code) in [(true, 130), (false, 130)] {
@@ -164,6 +174,7 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
 
 #[test]
 fn a_signal_that_dumps_or_kills_leaves_no_temporary() {
+    hear_signals();
     for kind in [Signal::SIGQUIT, Signal::SIGKILL] {
         let folder = Folder::new();
         let graph = folder.path("g.el");
@@ -281,4 +292,272 @@ fn measurements_beside_a_calibration_take_nothing_over() {
     assert_eq!(folder.names(), ["c.toml.partial", "precious"]);
     let output = socbfs(&["info", &precious]).output().unwrap();
     assert!(ended(&output));
+}
+
+#[test]
+fn a_result_is_not_lost_where_another_output_fails() {
+    let folder = Folder::new();
+    let record = folder.path("r.json");
+    let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    let output = socbfs(&["bench", "grid:8x8", "--roots", "2", "--json", &record]).stdout(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("error: can't write to standard output"), "{}", text(&output.stderr));
+    let parsed: serde_json::Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+    assert_eq!(parsed["valid"], true);
+    for arguments in [
+        &["policies", "grid:8x8", "--roots", "1", "--turns", "1", "--only", "tc", "--json", "/dev/full"][..],
+        &["bench", "grid:8x8", "--roots", "2", "--json", "/dev/full"],
+        &["run", "grid:8x8", "--root", "0", "--levels", "/dev/full"],
+    ] {
+        let output = socbfs(arguments).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        // A name like that of a device may not say which format is meant: that is told before any work.
+        assert!(
+            said.contains("error: can't write /dev/full") && !output.stdout.is_empty() || said.contains("name"),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn outputs_that_can_not_be_written_are_refused_before_work_begins() {
+    let folder = Folder::new();
+    let theirs = folder.path("shared");
+    fs::create_dir(&theirs).unwrap();
+    for output in ["/proc/r.json", "/nowhere/r.json", "/dev/null/r.json"] {
+        // Work that would take hours.
+        refused(socbfs(&["bench", "kronecker:31", "--json", output]), &["can't write", output]);
+    }
+    if !geteuid().is_root() {
+        let _ = std::io::stderr().write_all(b"SKIPPED: only root can be two users\n");
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    for mode in [0o755, 0o1777] {
+        let record = folder.path("shared/r.json");
+        fs::set_permissions(&theirs, fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(folder.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(&record, "root's").unwrap();
+        fs::set_permissions(&record, fs::Permissions::from_mode(0o666)).unwrap();
+        // A copy that every user can run.
+        let mut command = socbfs(&["bench", "kronecker:31", "--json", &record]);
+        command.uid(65534).gid(65534);
+        if command.output().is_ok_and(|output| output.status.code() == Some(2)) {
+            refused(command, &["can't write", "r.json"]);
+        } else {
+            let _ = std::io::stderr().write_all(b"SKIPPED: another user can't run the program where it is built\n");
+        }
+        assert_eq!(fs::read_to_string(&record).unwrap(), "root's");
+    }
+}
+
+// --- Memory, threads and files -----------------------------------------------------------------------------------------
+
+/// Says SKIPPED where limits of memory are not those of the process.
+fn memory_is_emulated(test: &str) -> bool {
+    if emulated() {
+        let _ = std::io::stderr().write_all(format!("SKIPPED {test}: the memory is the emulator's\n").as_bytes());
+    }
+    emulated()
+}
+
+/// Lines of 4 bytes, compressed to a thousandth, in members that decompressors read one after the other.
+fn bomb(folder: &Folder, members: usize) -> String {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(&b"1 2\n".repeat(4 << 20)).unwrap();
+    folder.file("bomb.el.gz", encoder.finish().unwrap().repeat(members))
+}
+
+#[test]
+fn what_does_not_fit_the_memory_is_refused_with_its_size() {
+    if memory_is_emulated("what_does_not_fit_the_memory_is_refused_with_its_size") {
+        return;
+    }
+    let folder = Folder::new();
+    let (el, gz) = (folder.path("g.el"), bomb(&folder, 40));
+    // 134,217,728 edges of 8 bytes.
+    refused(under("ulimit -v 1000000", &["bench", "--kronecker", "23"]), &["1073741824 bytes", "available"]);
+    refused(socbfs(&["bench", "kronecker:31,edgefactor=1024"]), &["bytes", "available"]);
+    refused(
+        under("ulimit -v 800000", &["generate", "uniform", "--vertices", "10", "--edges", "200000000", "-o", &el]),
+        &["1600000000 bytes"],
+    );
+    let said = refused(under("ulimit -v 500000", &["info", &gz]), &["bomb.el.gz", "bytes of edges"]);
+    assert!(!said.contains("panick") && !said.contains("allocation"), "{said}");
+    let long = folder.path("long.el.gz");
+    let mut encoder = flate2::write::GzEncoder::new(fs::File::create(&long).unwrap(), flate2::Compression::fast());
+    (0..4).for_each(|_| encoder.write_all(&b"1".repeat(8 << 20)).unwrap());
+    encoder.finish().unwrap();
+    refused(socbfs(&["info", &long]), &["long.el.gz", "longer than 1048576 bytes"]);
+    fs::remove_file(&long).unwrap();
+    assert_eq!(folder.names(), ["bomb.el.gz"]);
+}
+
+/// Eight commands, with outputs into `folder`.
+fn eight(folder: &Folder) -> Vec<Vec<String>> {
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let path = |name: &str| folder.path(name);
+    vec![
+        words(&format!("info {}", path("in.el"))),
+        words(&format!("convert {} {}", path("in.el"), path("out.sg"))),
+        words(&format!("generate kronecker --scale 14 -o {}", path("out.mtx"))),
+        words(&format!("run {} --root 1 --parents {}", path("in.el.gz"), path("out.npy"))),
+        words(&format!("bench kronecker:12 --roots 2 --threads 2 --json {}", path("out.json"))),
+        words(&format!("policies grid:40x40 --roots 1 --turns 1 --only tc,bc --json {}", path("out2.json"))),
+        words(&format!("compare {} {}", path("a.json"), path("a.json"))),
+        words("board show"),
+    ]
+}
+
+/// Runs each command under each of the `limits` of the shell: it ends with 0, 1 or 2, and leaves its whole output or none.
+fn swept(limits: &[String]) {
+    let folder = Folder::new();
+    let text: String = (0..200_000_u32).map(|i| format!("{} {}\n", i % 5000, i * 7 % 9001)).collect();
+    folder.file("in.el", &text);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    folder.file("in.el.gz", encoder.finish().unwrap());
+    assert!(socbfs(&["bench", "grid:8x8", "--roots", "2", "--json", &folder.path("a.json")]).output().unwrap().status.success());
+    let before = folder.names();
+    let mut refusals = 0;
+    for limit in limits {
+        for arguments in eight(&folder) {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let output = under(limit, &arguments).output().unwrap();
+            let said = self::text(&output.stderr);
+            assert!(ended(&output), "{limit}: {arguments:?}: {}\n{said}", output.status);
+            if output.status.code() == Some(2) {
+                refusals += 1;
+                assert!(said.contains("error: "), "{limit}: {arguments:?}\n{said}");
+                assert!(!said.contains("a mistake in socbfs"), "{limit}: {arguments:?}\n{said}");
+                if said.contains("memory") && limit.contains("-v") {
+                    assert!(said.contains("bytes") || said.contains("thread"), "{limit}: {arguments:?}\n{said}");
+                }
+            }
+            for name in folder.names() {
+                assert!(before.contains(&name) || name.starts_with("out"), "{limit}: {arguments:?} left {name}");
+                if name.starts_with("out") {
+                    assert_eq!(output.status.code(), Some(0), "{limit}: {arguments:?} left {name}\n{said}");
+                    fs::remove_file(folder.path(&name)).unwrap();
+                }
+            }
+        }
+    }
+    assert!(refusals > 0, "no limit was felt: {limits:?}");
+}
+
+#[test]
+fn no_limit_of_memory_kills() {
+    if !memory_is_emulated("no_limit_of_memory_kills") {
+        // Below some 20 MB the dynamic linker itself fails.
+        swept(&[40_000, 120_000].map(|kilobytes| format!("ulimit -v {kilobytes}")));
+    }
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_limit_of_memory_kills_at_any_size() {
+    let sizes: Vec<String> =
+        (24..=160).step_by(4).chain((180..=600).step_by(20)).map(|mega| format!("ulimit -v {}", mega * 1000)).collect();
+    swept(&sizes);
+    let sizes: Vec<String> = (1..=60).step_by(3).map(|mega| format!("ulimit -d {}", mega * 1000)).collect();
+    swept(&sizes);
+}
+
+#[test]
+fn no_limit_of_files_kills() {
+    swept(&[6].map(|files| format!("ulimit -n {files}")));
+    swept(&["ulimit -f 1".to_owned()]);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_limit_of_files_kills_at_any_number() {
+    swept(&(4..=20).map(|files| format!("ulimit -n {files}")).collect::<Vec<_>>());
+    swept(&[0, 1, 2, 8, 64, 500].map(|blocks| format!("ulimit -f {blocks}")));
+}
+
+#[test]
+fn no_limit_of_processes_kills() {
+    let Some(group) = control_group("pids", "pids.max", 100) else {
+        let _ = std::io::stderr().write_all(b"SKIPPED no_limit_of_processes_kills: no control group can be made here\n");
+        return;
+    };
+    let limits = |counts: &[u32]| {
+        let enter = |count| format!("echo {count} >{0}/pids.max; echo $$ >{0}/cgroup.procs", group.display());
+        counts.iter().map(enter).collect::<Vec<_>>()
+    };
+    swept(&limits(&[1, 2, 4]));
+    fs::remove_dir(&group).unwrap();
+}
+
+/// A control group of its own, with a limit. `None` where none can be made.
+fn control_group(controller: &str, file: &str, limit: u64) -> Option<PathBuf> {
+    let root = PathBuf::from("/sys/fs/cgroup");
+    let name = format!("socbfs-test-{}", std::process::id());
+    let folder = if root.join("cgroup.controllers").exists() { root.join(name) } else { root.join(controller).join(name) };
+    fs::create_dir(&folder).ok()?;
+    if fs::write(folder.join(file), limit.to_string()).is_err() {
+        let _ = fs::remove_dir(&folder);
+        return None;
+    }
+    Some(folder)
+}
+
+#[test]
+fn a_control_group_is_a_limit_of_memory() {
+    let limit = if PathBuf::from("/sys/fs/cgroup/cgroup.controllers").exists() { "memory.max" } else { "memory.limit_in_bytes" };
+    let Some(group) = control_group("memory", limit, 200 << 20) else {
+        let _ = std::io::stderr().write_all(b"SKIPPED a_control_group_is_a_limit_of_memory: no control group can be made here\n");
+        return;
+    };
+    let folder = Folder::new();
+    let gz = bomb(&folder, 40);
+    let enter = format!("echo $$ >{}", group.join("cgroup.procs").display());
+    refused(under(&enter, &["bench", "--kronecker", "22"]), &["bytes", "available"]);
+    refused(under(&enter, &["info", &gz]), &["bytes of edges"]);
+    fs::remove_dir(&group).unwrap();
+}
+
+// --- What is shown -----------------------------------------------------------------------------------------------------
+
+#[test]
+fn nothing_that_comes_from_elsewhere_reaches_a_terminal_raw() {
+    const TITLE: &str = "\x1b]0;hidden\x07\r\u{9b}2J\u{202e}";
+    let folder = Folder::new();
+    let name = format!("{TITLE}.el");
+    let graph = folder.file(&name, "0 1\n1 2\n");
+    let banner = folder.file("banner.mtx", format!("%%MatrixMarket matrix {TITLE} pattern {TITLE}\n1 1 1\n1 1\n"));
+    let record = folder.path("r.json");
+    assert!(socbfs(&["bench", &graph, "--roots", "1", "--json", &record]).output().unwrap().status.success());
+    let text_of_record = fs::read_to_string(&record).unwrap();
+    let mut parsed: serde_json::Value = serde_json::from_str(&text_of_record).unwrap();
+    parsed["search"]["board"] = TITLE.into();
+    parsed["environment"]["cpu"]["model"] = TITLE.into();
+    let strange = folder.file("s.json", parsed.to_string());
+    let board = folder.file("b.toml", format!("schema = 1\n[board]\nname = \"\\u001b]0;x\\u0007\"\n\"{}\" = 1\n", "\\u001b[2J"));
+    for arguments in [
+        &["-v", "info", &graph][..],
+        &["-v", "bench", &graph, "--roots", "1"],
+        &["info", &folder.path(&format!("missing{TITLE}"))],
+        &["info", &banner],
+        &["compare", &record, &strange],
+        &["board", "validate", &board],
+        &["bench", "--policy", TITLE],
+        &["bench", "--threads", TITLE],
+        &[TITLE],
+        &["convert", &graph, &folder.path(&format!("out{TITLE}.el"))],
+    ] {
+        let output = socbfs(arguments).env("SOCBFS_LOG", "debug").output().unwrap();
+        for stream in [&output.stdout, &output.stderr] {
+            let shown = text(stream);
+            let raw = shown.chars().find(|c| c.is_control() && *c != '\n' && *c != '\t' || *c == '\u{202e}');
+            assert_eq!(raw, None, "{arguments:?}: {shown:?}");
+        }
+        assert!(!(output.stdout.is_empty() && output.stderr.is_empty()), "{arguments:?}");
+    }
+    let long = format!("{}.el", "x".repeat(200)).repeat(50);
+    let said = refused(socbfs(&["bench", "--policy", &long]), &["error: "]);
+    assert!(said.len() < 6000, "{} bytes of error", said.len());
 }

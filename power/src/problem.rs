@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -108,6 +109,9 @@ const UDEV_RULE: &str = include_str!("../99-socbfs-power.rules");
 /// Its name.
 const UDEV_NAME: &str = "99-socbfs-power.rules";
 
+/// The group that may read the counters of the processor. The rule names it, and the package makes it.
+const GROUP: &str = "socbfs-power";
+
 /// Where udev looks for rules, below the root; the first is the administrator's own.
 const UDEV_FOLDERS: [&str; 3] = ["etc/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d"];
 
@@ -118,12 +122,20 @@ fn permission_cure(path: &Path) -> String {
     if text.starts_with("/dev/tty") {
         return "sudo usermod -a -G dialout $USER, then log in again".to_owned();
     }
+    let found = root_and_subsystem(path);
+    if let Some((root, subsystem @ "powercap")) = &found {
+        // Not for every user: programs of others can be observed through these counters.
+        let join = format!("sudo usermod -a -G {GROUP} $USER");
+        let is_open = std::fs::metadata(path).is_ok_and(|metadata| metadata.mode() & 0o7777 == 0o440);
+        let before = if is_open { String::new() } else { format!("{} && ", lasting_cure(root, subsystem)) };
+        return format!("`{before}{join}`, then log in again");
+    }
     let at_once = if text.starts_with("/dev/") {
         format!("`sudo chmod a+rw {text}` until it is plugged in again")
     } else {
         format!("`sudo chmod a+r {text}` until the next boot")
     };
-    match root_and_subsystem(path) {
+    match found {
         Some((root, subsystem)) => format!("{at_once}; `{}` lasts", lasting_cure(&root, subsystem)),
         None => at_once,
     }
@@ -152,7 +164,8 @@ fn lasting_cure(root: &Path, subsystem: &str) -> String {
     // Whoever has the program alone has no file to copy.
     let lines = UDEV_RULE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let lines = lines.map(|line| format!(" '{line}'")).collect::<String>();
-    format!("printf '%s\\n'{lines} | sudo tee /{}/{UDEV_NAME} && sudo udevadm control --reload && {trigger}", UDEV_FOLDERS[0])
+    let group = if subsystem == "powercap" { format!("sudo groupadd -f --system {GROUP} && ") } else { String::new() };
+    format!("{group}printf '%s\\n'{lines} | sudo tee /{}/{UDEV_NAME} && sudo udevadm control --reload && {trigger}", UDEV_FOLDERS[0])
 }
 
 #[cfg(test)]
@@ -164,7 +177,8 @@ mod tests {
         let path = Path::new("/sys/class/powercap/intel-rapl:0/energy_uj");
         let error = Unusable::io(path, &io::Error::from_raw_os_error(nix::libc::EACCES));
         let cure = error.cure().unwrap();
-        assert!(cure.contains("sudo chmod a+r /sys/class/powercap/intel-rapl:0/energy_uj") && cure.contains("udevadm"), "{cure}");
+        assert!(cure.ends_with("sudo usermod -a -G socbfs-power $USER`, then log in again"), "{cure}");
+        assert!(!cure.contains("a+r"), "the counters tell of other users' programs: {cure}");
         assert!(error.to_string().contains("may not be read"), "{error}");
         assert!(Unusable::io(Path::new("/dev/ttyUSB0"), &io::ErrorKind::PermissionDenied.into()).cure().unwrap().contains("dialout"));
         assert!(Unusable::io(Path::new("/dev/usbtmc0"), &io::ErrorKind::PermissionDenied.into()).cure().unwrap().contains("a+rw"));
@@ -178,13 +192,15 @@ mod tests {
         let written = cure("sys/class/powercap/intel-rapl:0/energy_uj");
         // All of the rule in one line, as a shell reads it.
         assert!(
-            written.contains(
-                r#"; `printf '%s\n' 'SUBSYSTEM=="powercap", ACTION=="add", RUN+="/bin/chmod -f a+r /sys%p/energy_uj"' 'SUBSYSTEM=="usbmisc", "#
+            written.starts_with(
+                r#"`sudo groupadd -f --system socbfs-power && printf '%s\n' 'SUBSYSTEM=="powercap", ACTION=="add", RUN+="/bin/chgrp -f socbfs-power /sys%p/energy_uj", RUN+="/bin/chmod -f 0440 /sys%p/energy_uj"' 'SUBSYSTEM=="usbmisc", "#
             ),
             "{written}"
         );
         assert!(written.contains("' | sudo tee /etc/udev/rules.d/99-socbfs-power.rules && sudo udevadm control --reload && "), "{written}");
-        assert!(written.ends_with("sudo udevadm trigger --action=add --subsystem-match=powercap` lasts"), "{written}");
+        let end =
+            "sudo udevadm trigger --action=add --subsystem-match=powercap && sudo usermod -a -G socbfs-power $USER`, then log in again";
+        assert!(written.ends_with(end), "{written}");
         assert!(!written.contains("sudo cp") && !written.contains(['#', '\n']) && written.matches('\'').count() == 6, "{written}");
         assert!(cure("dev/usbtmc0").ends_with("--subsystem-match=usbmisc` lasts"));
         // No rule opens these.
@@ -194,16 +210,22 @@ mod tests {
             std::fs::create_dir_all(rule.parent().unwrap()).unwrap();
             std::fs::write(&rule, "").unwrap();
             let triggered = cure("sys/class/powercap/intel-rapl:0/energy_uj");
-            assert!(triggered.ends_with("; `sudo udevadm trigger --action=add --subsystem-match=powercap` lasts"), "{triggered}");
+            assert_eq!(triggered, format!("`{end}"));
             std::fs::remove_file(&rule).unwrap();
         }
         assert_eq!(cure("sys/class/powercap/intel-rapl:0/energy_uj"), written);
+        // The rule has been applied: only the user is not in the group.
+        let counter = root.path().join("sys/class/powercap/intel-rapl:0/energy_uj");
+        std::fs::create_dir_all(counter.parent().unwrap()).unwrap();
+        std::fs::write(&counter, "1").unwrap();
+        std::fs::set_permissions(&counter, std::os::unix::fs::PermissionsExt::from_mode(0o440)).unwrap();
+        assert_eq!(cure("sys/class/powercap/intel-rapl:0/energy_uj"), "`sudo usermod -a -G socbfs-power $USER`, then log in again");
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn a_shell_writes_the_rule_as_it_is() {
-        let cure = lasting_cure(Path::new("/nonexistent"), "powercap");
+        let cure = lasting_cure(Path::new("/nonexistent"), "usbmisc");
         let (print, _) = cure.split_once(" | sudo tee ").unwrap();
         let output = std::process::Command::new("sh").args(["-c", print]).output().unwrap();
         let rules: String = UDEV_RULE.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();

@@ -9,7 +9,7 @@ use super::{
     config::{LayoutArgs, SearchArgs},
     energy::EnergyArgs,
     error::Failure,
-    output::{Output, print},
+    output::{Output, both, print},
     progress::{self, Progress},
     say,
     source::{self, FormatParser, Source, with_graph_help},
@@ -214,18 +214,16 @@ fn graph_record(source: &Source, layout: &Layout, acquisition_seconds: f64) -> G
     }
 }
 
-/// The table first: on a terminal the report then stands last.
+/// The table first: on a terminal the report then stands last. What fails keeps nothing else from being written: all of it took long.
 fn publish(record: &Record, json: Option<Output>, quiet: bool) -> Result<(), Failure> {
     if !quiet {
         say(report::table(record).trim_end());
         say("");
     }
-    if !matches!(json, Some(Output::Stdout)) {
-        print(&report::graph500(record))?;
-    }
-    if let Some(json) = json {
-        json.finish(|out| report::json(record, out))?;
-    }
+    let in_place = matches!(json, Some(Output::Stdout));
+    let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(record, out)));
+    let printed = if in_place { Ok(()) } else { print(&report::graph500(record)) };
+    both(written, printed)?;
     verdict(record)
 }
 

@@ -12,7 +12,7 @@ use super::{
     bench::{BenchArgs, ROOT, verdict},
     error::Failure,
     interrupt,
-    output::{Output, print},
+    output::{Output, both, print},
     say,
     source::{self, Source},
 };
@@ -201,7 +201,7 @@ fn drivers(choice: &DeviceChoice) -> Drivers {
     if *choice == DeviceChoice::Cpu {
         return Drivers { problem: Some("not looked for (--device cpu)".to_owned()), devices: Vec::new() };
     }
-    let devices = match opencl::devices() {
+    let devices = match opencl::asking(opencl::devices) {
         Ok(devices) => devices,
         Err(OpenClError::NoLibrary) => return Drivers { problem: Some("no OpenCL library".to_owned()), devices: Vec::new() },
         Err(error) => return Drivers { problem: Some(error.to_string()), devices: Vec::new() },
@@ -224,13 +224,9 @@ fn one_line(run: &Record) -> String {
 
 fn publish(made: &mut Progress) -> Result<(), Failure> {
     let json = made.json.take();
-    if !matches!(json, Some(Output::Stdout)) {
-        print(&report::board(&made.record))?;
-    }
-    if let Some(json) = json {
-        json.finish(|out| report::json(&made.record, out))?;
-    }
-    Ok(())
+    let in_place = matches!(json, Some(Output::Stdout));
+    let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(&made.record, out)));
+    both(written, if in_place { Ok(()) } else { print(&report::board(&made.record)) })
 }
 
 #[cfg(test)]

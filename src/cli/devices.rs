@@ -32,7 +32,7 @@ pub(super) struct DevicesArgs {
 }
 
 pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
-    let all = match opencl::platforms() {
+    let all = match opencl::asking(opencl::platforms) {
         Ok(platforms) => {
             let progress = Progress::start("Measuring hand-overs", 0);
             let found = |info: &DeviceInfo| handover(info, arguments.quick);

@@ -61,6 +61,9 @@ pub(super) struct DoctorArgs {
 /// A driver that compiles kernels for the first time may take long on a small board.
 const PATIENCE: Duration = Duration::from_secs(180);
 
+/// One that only says which devices it has may not.
+const PATIENCE_FOR_A_LIST: Duration = Duration::from_secs(20);
+
 /// How long other programs are watched.
 const WATCH: Duration = Duration::from_millis(500);
 
@@ -105,7 +108,7 @@ fn probe(root: &Path, board: Option<&Path>) -> Result<Probe, Failure> {
     let usable = meter.picks().map(|pick| pick.channel.name()).collect();
     let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, usable, unusable: meter.skipped().to_vec() };
     drop(meter);
-    let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu"]).map(|_| ());
+    let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu"], PATIENCE).map(|_| ());
     Ok(Probe { search: Some(search), opencl: Some(opencl()), sensors: Some(sensors), busy })
 }
 
@@ -134,7 +137,7 @@ struct ListedDevice {
 
 /// Asks the drivers in a process of its own: a bad one takes its process with it.
 fn opencl() -> OpenClProbe {
-    let text = match tried(&["devices", "--quick", "--json"]) {
+    let text = match tried(&["devices", "--quick", "--json"], PATIENCE_FOR_A_LIST) {
         Ok(text) => text,
         Err(how) => return OpenClProbe::Crashed(how),
     };
@@ -172,11 +175,11 @@ fn tried_all(platforms: Vec<ListedPlatform>, search: impl Fn(&str) -> Option<Str
 
 /// What went wrong with a search on a device.
 fn search_on(device: &str) -> Option<String> {
-    tried(&["run", GRAPH, "--root", "0", "--policy", "tg", "--device", device]).err()
+    tried(&["run", GRAPH, "--root", "0", "--policy", "tg", "--device", device], PATIENCE).err()
 }
 
 /// Runs this program with `arguments` and gives what it printed, or how it ended.
-fn tried(arguments: &[&str]) -> Result<String, String> {
+fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
     let progress = Progress::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
     // Without /proc a program does not know its own file, but the name that it was called by is found again as it was before.
     let called = || std::env::args_os().next().map_or_else(|| "socbfs".into(), PathBuf::from);
@@ -191,19 +194,28 @@ fn tried(arguments: &[&str]) -> Result<String, String> {
     let mut child = command.spawn().map_err(|error| format!("it can't be started ({error})"))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let reader = |from: Option<Box<dyn Read + Send>>| {
-        std::thread::spawn(move || {
+        let read = move || {
             let mut bytes = Vec::new();
-            // What was printed until then is worth as much.
-            let _ = from.map(|mut from| from.read_to_end(&mut bytes));
+            // What was printed until then is worth as much; more than this no probe prints.
+            let _ = from.map(|from| from.take(16 << 20).read_to_end(&mut bytes));
             String::from_utf8_lossy(&bytes).into_owned()
-        })
+        };
+        std::thread::Builder::new().spawn(read).map_err(|error| format!("no thread can be started to listen to it ({error})"))
     };
-    let (out, err) = (reader(out.map(|out| Box::new(out) as _)), reader(err.map(|err| Box::new(err) as _)));
+    let readers = (reader(out.map(|out| Box::new(out) as _)), reader(err.map(|err| Box::new(err) as _)));
+    let (out, err) = match readers {
+        (Ok(out), Ok(err)) => (out, err),
+        (Err(error), _) | (_, Err(error)) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
+    };
     let begin = Instant::now();
     let status = loop {
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) => break Some(status),
-            None if begin.elapsed() > PATIENCE => {
+            None if begin.elapsed() > patience => {
                 // It may have ended just now.
                 let _ = child.kill();
                 let _ = child.wait();
@@ -214,7 +226,7 @@ fn tried(arguments: &[&str]) -> Result<String, String> {
     };
     drop(progress);
     // A driver's own children may hold the pipes open: after a kill nothing is waited for.
-    let Some(status) = status else { return Err(format!("no answer in {} s", PATIENCE.as_secs())) };
+    let Some(status) = status else { return Err(format!("no answer in {} s", patience.as_secs())) };
     let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
     if status.success() { Ok(out) } else { Err(ending(status, &err)) }
 }

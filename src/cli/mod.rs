@@ -16,6 +16,7 @@ mod devices;
 mod doctor;
 mod energy;
 mod error;
+mod fatal;
 mod generate;
 mod info;
 mod interrupt;
@@ -25,11 +26,13 @@ mod policies;
 mod progress;
 mod run;
 mod sensors;
+mod shown;
 mod source;
 mod train;
 mod validate;
 
 use std::{
+    borrow::Cow,
     io::{Write, stderr},
     process::ExitCode,
 };
@@ -37,6 +40,7 @@ use std::{
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use error::Failure;
+pub use fatal::Allocator;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,12 +114,21 @@ enum Command {
 
 /// Parses the arguments of the process, runs the command, prints its error.
 pub fn main() -> ExitCode {
+    fatal::watch();
     let (cli, matches) = match parse() {
         Ok(parsed) => parsed,
         Err(error) => {
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let text = error.render().to_string();
+            let cut = if error.use_stderr() { shown::cut(&text) } else { Cow::Borrowed(&*text) };
+            if matches!((&cut, shown::text(&cut)), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
+                // What stands on the command line may come from a script that took it from elsewhere.
+                say(&cut);
+                return ExitCode::from(code);
+            }
             // A reader that has gone is no error, and there is nowhere else to tell of one.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            return ExitCode::from(code);
         }
     };
     log_to_stderr(&cli);
@@ -164,16 +177,16 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
 /// Prints `error: ...` and the cure.
 fn tell(failure: &Failure) {
     if let Failure::Error { message, cure } = failure {
-        say(&format!("error: {message}"));
+        say(&shown::line(&format!("error: {message}")));
         if let Some(cure) = cure {
-            say(&format!("  help: {cure}"));
+            say(&shown::line(&format!("  help: {cure}")));
         }
     }
 }
 
 /// Prints a line on standard error. `eprintln!` would panic where nobody reads it any more.
 fn say(line: &str) {
-    let _ = writeln!(stderr(), "{line}");
+    let _ = writeln!(stderr(), "{}", shown::text(line));
 }
 
 /// Flag > SOCBFS_LOG > warnings only.
@@ -195,7 +208,7 @@ fn log_to_stderr(cli: &Cli) {
             log::Level::Warn => "warning".to_owned(),
             other => other.as_str().to_ascii_lowercase(),
         };
-        writeln!(out, "{level}: {}", record.args())
+        writeln!(out, "{level}: {}", shown::line(&record.args().to_string()))
     });
     builder.init();
 }

@@ -7,27 +7,32 @@ use std::{
 
 use serde::Serialize;
 
-use super::error::Failure;
+use super::{error::Failure, shown};
 use crate::files::AtomicFile;
 
 /// Prints a result on standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
-    to_stdout(|out| out.write_all(text.as_bytes()))
+    to_stdout(|out| out.write_all(shown::text(text).as_bytes()))
 }
 
 /// Writes `report` as JSON where that was asked for, and prints it in words unless the JSON has taken their place.
 pub(super) fn publish(json: Option<Output>, report: &impl Serialize, words: impl FnOnce() -> String) -> Result<(), Failure> {
-    if let Some(json) = json {
-        let in_place = matches!(json, Output::Stdout);
+    let in_place = matches!(json, Some(Output::Stdout));
+    let written = json.map_or(Ok(()), |json| {
         json.finish(|out| {
             serde_json::to_writer(&mut *out, report)?;
             out.write_all(b"\n")
-        })?;
-        if in_place {
-            return Ok(());
-        }
+        })
+    });
+    both(written, if in_place { Ok(()) } else { print(&words()) })
+}
+
+/// Of two outputs both of which were tried: the first error, after which the second is told.
+pub(super) fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), Failure> {
+    if let (Err(_), Err(second)) = (&first, &second) {
+        super::tell(second);
     }
-    print(&words())
+    first.and(second)
 }
 
 fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {

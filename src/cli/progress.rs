@@ -13,6 +13,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::shown;
 use crate::{input, runtime::Step};
 
 /// Work shorter than this shows nothing.
@@ -46,7 +47,10 @@ impl Progress {
             let draw = move || {
                 if stopped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
-                    bar.enable_steady_tick(TICK);
+                    // Not by a thread of the bar's own, which would panic where none can be started.
+                    while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                        bar.tick();
+                    }
                 }
             };
             // Without a thread there is no bar, and no harm.
@@ -62,7 +66,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
-        bar.set_message(what.to_owned());
+        bar.set_message(shown::line(what));
         let visible = ENABLED.load(Ordering::Relaxed) && stderr().is_terminal();
         Self { bar, started: Instant::now(), visible, timer: None }
     }

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args};
 use super::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,
-    output::{Output, print},
+    output::{Output, both, print},
     progress, say,
     source::{self, FormatParser, Source, with_graph_help},
 };
@@ -106,12 +106,11 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         text.push('\n');
         text.push_str(&report::chosen(&choice.record()));
     }
-    if let Some((format, output)) = parents {
-        output.finish(|out| write_array(out, format, Column::Parent, search.parents()))?;
-    }
-    if let Some((format, output)) = levels {
+    let written =
+        parents.map_or(Ok(()), |(format, output)| output.finish(|out| write_array(out, format, Column::Parent, search.parents())));
+    let levels = levels.map_or(Ok(()), |(format, output)| {
         let tree = search.result(arguments.root);
-        output.finish(|out| write_array(out, format, Column::Level, &tree.level))?;
-    }
-    print(&text)
+        output.finish(|out| write_array(out, format, Column::Level, &tree.level))
+    });
+    both(both(written, levels), print(&text))
 }

@@ -1,6 +1,7 @@
 //! Graphs as the command line names them: a file, or a generator such as `kronecker:20`.
 
 use std::{
+    error::Error,
     ffi::OsStr,
     path::{Path, PathBuf},
     str::FromStr,
@@ -96,6 +97,7 @@ impl Source {
 
     /// Reads or generates it, with the seconds that took.
     pub(super) fn load(&self) -> Result<(EdgeList, f64), Failure> {
+        start_pool()?;
         let start = Instant::now();
         let edges = match self {
             Self::File(path, format) => {
@@ -110,6 +112,16 @@ impl Source {
             }
         };
         Ok((edges, start.elapsed().as_secs_f64()))
+    }
+}
+
+/// Starts the pool on which graphs are read and built, unless the settings of a search have started it. (At its first use it would start
+/// by itself, and panic where it can't.)
+fn start_pool() -> Result<(), Failure> {
+    match rayon::ThreadPoolBuilder::new().build_global() {
+        Err(error) if error.source().is_some() => Err(Failure::because("can't start a thread for every CPU", &error)
+            .cure("allow more processes (ulimit -u) or more memory (ulimit -v)")),
+        _ => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,
-    output::{Output, print},
+    output::{Output, both, print},
     progress::{self, Progress},
     say,
     source::{self, Source, with_graph_help},
@@ -169,22 +169,28 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         learn_all(&learn, arguments.seed, arguments.steps)?
     };
     let judged = judge_all(&networks, &judge);
+    // What fails keeps nothing else from being written: all of it took hours.
+    let mut result = Ok(());
     for (form, output) in [(Form::Surf, surf), (Form::Mlp, mlp)] {
         if let (Some(network), Some(output)) = (networks.iter().find(|network| network.form() == form), output) {
             let text = written(network, &records, &learn, &judged);
-            output.finish(|out| out.write_all(text.as_bytes()))?;
+            result = both(result, output.finish(|out| out.write_all(text.as_bytes())));
         }
     }
     if for_calibration {
         let trained: Vec<(Form, Trained)> =
             networks.iter().filter_map(|network| Some((network.form(), trained(network, arguments.gpu, &learn, &judged)?))).collect();
-        let file = write_into(target(&config)?, trained)?;
-        say(&format!("weights of surf and mlp are in {}; `socbfs calibrate` finds out whether auto should decide by them", file.display()));
+        let written = target(&config).and_then(|target| write_into(target, trained)).map(|file| {
+            let file = file.display();
+            say(&format!("weights of surf and mlp are in {file}; `socbfs calibrate` finds out whether auto should decide by them"));
+        });
+        result = both(result, written);
     }
     if let Some(json) = json {
-        json.finish(|out| serde_json::to_writer_pretty(out, &judged).map_err(std::io::Error::from))?;
+        let written = json.finish(|out| serde_json::to_writer_pretty(out, &judged).map_err(std::io::Error::from));
+        result = both(result, written);
     }
-    print(&table(&judged))
+    both(result, print(&table(&judged)))
 }
 
 impl TrainArgs {

@@ -33,6 +33,16 @@ pub fn remove_temporaries() {
     std::mem::forget(registered);
 }
 
+/// As [`remove_temporaries`], by a thread that may be in the midst of making one.
+pub fn try_remove_temporaries() {
+    if let Ok(mut registered) = TEMPORARIES.try_lock() {
+        for path in std::mem::take(&mut *registered) {
+            let _ = fs::remove_file(path);
+        }
+        std::mem::forget(registered);
+    }
+}
+
 /// A file that appears under its name, in place of what had that name before, only when it is complete: it is written to a
 /// temporary in its folder (so on the same file system), to which [`commit`](Self::commit) gives the name. Where the file system
 /// allows it, the temporary has no name before, so that a process that is killed leaves none. Dropping the `AtomicFile` removes the

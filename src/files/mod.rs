@@ -6,7 +6,7 @@ mod claim;
 mod own;
 mod whole;
 
-pub use atomic::{AtomicFile, remove_temporaries};
+pub use atomic::{AtomicFile, remove_temporaries, try_remove_temporaries};
 pub use claim::protect;
 pub use own::{OwnFile, open_own};
 pub use whole::{CONFIGURATION, Kind, RECORD, read, read_text};

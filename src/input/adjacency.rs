@@ -180,8 +180,14 @@ impl AdjacencyReader {
         Ok(())
     }
 
+    /// Makes room for so many offsets and the last one.
+    fn make_room(&mut self, more: usize) -> Result<(), String> {
+        self.offsets.try_reserve(more + 1).map_err(|_| format!("no memory for the offsets of {} vertices", self.offsets.len() + more))
+    }
+
     /// Ligra's offsets: they start at 0, never decrease, and stay within the entries.
     fn offsets(&mut self, values: &[Vertex]) -> Result<(), (usize, String)> {
+        self.make_room(values.len()).map_err(|reason| (0, reason))?;
         for (index, &offset) in values.iter().enumerate() {
             let before = self.offsets.last().copied();
             if before.is_none() && offset != 0 || before.is_some_and(|before| offset < before) || u64::from(offset) > self.entries {
@@ -201,6 +207,7 @@ impl AdjacencyReader {
 
     /// Rodinia's pairs: every start is where the targets of the vertex before end.
     fn rows(&mut self, values: &[Vertex]) -> Result<(), (usize, String)> {
+        self.make_room(values.len()).map_err(|reason| (0, reason))?;
         for (index, &value) in values.iter().enumerate() {
             let position = self.seen + index as u64;
             if position % 2 == 0 {

@@ -3,7 +3,7 @@
 //! format does not promise it), and PACE's `p tw vertices edges` with lines `u v`, every edge once.
 
 use super::error::Fault;
-use super::lines::{Records, Syntax};
+use super::lines::{LONE_RETURN, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
 use super::text::{Parsed, TextReader, Tick};
 use crate::graph::{GraphError, Listing, MAX_VERTICES};
@@ -22,6 +22,9 @@ struct Header {
 
 /// Reads a line before the arcs: the header, a comment or an empty line (`None`).
 fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
+    if let Some(at) = lone_return(line) {
+        return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
+    }
     let words: Vec<(usize, &[u8])> = fields(line).collect();
     let Some(&(at, first)) = words.first() else { return Ok(None) };
     if first[0] == b'c' {

@@ -45,6 +45,11 @@ impl TextReader for EdgeListReader {
             ));
         }
         let Records { edges, vertices, note } = self.records;
+        let found = edges.len() as u64;
+        if let Some(entries) = note.entries.filter(|&entries| entries != found) {
+            let cure = if found < entries { "is it cut off?" } else { "correct or remove the comment" };
+            return Err(Fault::whole(format!("a comment announces {entries} edges, but the file holds {found}")).cure(cure));
+        }
         let vertices = vertices.max(note.vertices.unwrap_or(0));
         Ok(Parsed { vertices, edges, listing: note.listing.unwrap_or(Listing::Unknown) })
     }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::error::Fault;
 use crate::graph::Vertex;
+use crate::memory;
 
 /// The slots of one task.
 pub(super) struct Slots<'a> {
@@ -39,9 +40,7 @@ pub(super) fn fill<P: Send>(
 ) -> Result<Vec<P>, Box<Fault>> {
     let total: usize = room.iter().sum();
     let old = edges.len();
-    // Exactly where this is all there is; with room to grow where blocks of a stream follow each other.
-    let reserved = if edges.is_empty() { edges.try_reserve_exact(total) } else { edges.try_reserve(total) };
-    reserved.map_err(|_| Box::new(Fault::Memory((old + total) as u64 * size_of::<[Vertex; 2]>() as u64)))?;
+    reserve(edges, total)?;
     let mut spare = &mut edges.spare_capacity_mut()[..total];
     ask_for_huge_pages(spare);
     let mut tasks = Vec::with_capacity(room.len());
@@ -74,6 +73,21 @@ pub(super) fn fill<P: Send>(
     // SAFETY: all below `to` is initialised: the edges before, and what the tasks pushed, moved together.
     unsafe { edges.set_len(to) };
     Ok(results)
+}
+
+/// Makes room for `more` edges: exactly where this is all there is; with room to grow where blocks of a stream follow each other, as far
+/// as there is memory.
+fn reserve(edges: &mut Vec<[Vertex; 2]>, more: usize) -> Result<(), Box<Fault>> {
+    if edges.capacity() - edges.len() >= more {
+        return Ok(());
+    }
+    let bytes = |count: usize| count as u64 * size_of::<[Vertex; 2]>() as u64;
+    let old = edges.len();
+    let mut reserve = |count: usize| {
+        // The system may promise more than it has: touching it would end the process. What is there moves, and is there twice meanwhile.
+        memory::check_available(bytes(old + count), "edges").is_ok() && edges.try_reserve_exact(count).is_ok()
+    };
+    if reserve(more.max(old)) || reserve(more) { Ok(()) } else { Err(Box::new(Fault::Memory(bytes(old + more)))) }
 }
 
 /// Asks for huge pages under memory that is about to be written for the first time: the system then clears 2 MiB per fault

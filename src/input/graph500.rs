@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::error::{Fault, Place};
 use super::fill::{Slots, fill};
 use super::scan::Cut;
-use super::source::{Content, Source};
+use super::source::{Content, LONGEST, Source};
 use super::text::{Parsed, Tick, stream};
 use super::{InputError, Progress};
 use crate::graph::{EdgeList, Listing, MAX_VERTICES, Vertex};
@@ -111,7 +111,7 @@ pub(super) fn read(source: Source, layout: Layout, progress: Option<&dyn Progres
         reader.append(map, &tick).map_err(|fault| fail(fault, 0))?;
     } else {
         let mut start = 0;
-        stream(source, Cut::Bytes(layout.size()), |bytes, consumed| {
+        stream(source, Cut::Bytes(layout.size()), LONGEST, |bytes, consumed| {
             reader.append(bytes, &tick).map_err(|fault| fail(fault, start))?;
             start += bytes.len() as u64;
             tick.at(consumed);

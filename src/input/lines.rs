@@ -34,33 +34,42 @@ pub(super) struct Note {
     pub(super) vertices: Option<u64>,
     /// How edges are listed.
     pub(super) listing: Option<Listing>,
+    /// Number of entries.
+    pub(super) entries: Option<u64>,
 }
 
 impl Note {
-    /// Reads ` socbfs vertices 5 listing once` or ` Nodes: 5 Edges: 8`, a comment without its sign; `None` for any other.
-    pub(super) fn parse(comment: &[u8]) -> Option<Self> {
+    /// Reads ` socbfs vertices 5 entries 8 listing once` or ` Nodes: 5 Edges: 8`, a comment without its sign; `None` for any other.
+    ///
+    /// # Errors
+    /// What is wrong with a note of ours that is damaged.
+    pub(super) fn parse(comment: &[u8]) -> Result<Option<Self>, String> {
         let mut words = fields(comment).map(|(_, word)| word);
         let mut note = Self::default();
-        match words.next()? {
-            b"Nodes:" => {
-                let Field::Number(vertices) = field(words.next()?) else { return None };
-                return Some(Self { vertices: Some(vertices), listing: None });
+        match words.next() {
+            Some(b"Nodes:") => {
+                let Some(Field::Number(vertices)) = words.next().map(field) else { return Ok(None) };
+                let entries = match (words.next(), words.next().map(field)) {
+                    (Some(b"Edges:"), Some(Field::Number(entries))) => Some(entries),
+                    _ => None,
+                };
+                return Ok(Some(Self { vertices: Some(vertices), listing: None, entries }));
             }
-            b"socbfs" => {}
-            _ => return None,
+            Some(b"socbfs") => {}
+            _ => return Ok(None),
         }
+        let damaged = |word: &[u8]| Err(format!("this note of socbfs is damaged at {}", shown(word)));
         while let Some(key) = words.next() {
-            match (key, words.next()?) {
-                (b"vertices", value) => match field(value) {
-                    Field::Number(vertices) => note.vertices = Some(vertices),
-                    _ => return None,
-                },
-                (b"listing", b"once") => note.listing = Some(Listing::Once),
-                (b"listing", b"both-directions") => note.listing = Some(Listing::BothDirections),
-                _ => return None,
+            let Some(value) = words.next() else { return damaged(key) };
+            match (key, field(value)) {
+                (b"vertices", Field::Number(vertices)) => note.vertices = Some(vertices),
+                (b"entries", Field::Number(entries)) => note.entries = Some(entries),
+                (b"listing", _) if value == b"once" => note.listing = Some(Listing::Once),
+                (b"listing", _) if value == b"both-directions" => note.listing = Some(Listing::BothDirections),
+                _ => return damaged(value),
             }
         }
-        Some(note)
+        Ok(Some(note))
     }
 
     /// The text that [`parse`](Self::parse) reads; `None` where there is nothing to note.
@@ -71,13 +80,15 @@ impl Note {
             Some(Listing::BothDirections) => " listing both-directions",
             Some(Listing::Unknown) | None => "",
         };
-        let text = vertices.unwrap_or_default() + listing;
+        let entries = self.entries.map(|entries| format!(" entries {entries}"));
+        let text = vertices.unwrap_or_default() + &entries.unwrap_or_default() + listing;
         (!text.is_empty()).then(|| format!(" socbfs{text}"))
     }
 
     fn merge(&mut self, later: Self) {
         self.vertices = later.vertices.or(self.vertices);
         self.listing = later.listing.or(self.listing);
+        self.entries = later.entries.or(self.entries);
     }
 }
 
@@ -215,11 +226,23 @@ unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, ext
         while at < limit && WEIGHT[usize::from(byte(at))] {
             at += 1;
         }
-        if at == start || at == limit {
+        // What is more than digits is looked at more closely.
+        if at == start || at == limit || !text[start..at].iter().all(u8::is_ascii_digit) && !is_weight(&text[start..at]) {
             return None;
         }
         weights += 1;
     }
+}
+
+/// What a carriage return in the middle of a line is.
+pub(super) const LONE_RETURN: &str = "a carriage return without a line feed ends no line";
+/// And what helps.
+pub(super) const RETURN_CURE: &str = "convert the line ends: tr '\\r' '\\n' <FILE";
+
+/// Where a carriage return stands in `line` that belongs to no line end: what follows it would be lost.
+pub(super) fn lone_return(line: &[u8]) -> Option<usize> {
+    let at = memchr(b'\r', line)?;
+    line[at..].iter().any(|byte| !byte.is_ascii_whitespace()).then_some(at)
 }
 
 /// What a line is.
@@ -234,10 +257,14 @@ enum Line {
 /// Parses any line, and says what is wrong with it.
 #[cold]
 fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
+    if let Some(at) = lone_return(line) {
+        return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
+    }
     let mut fields = fields(line);
     let Some((at, first)) = fields.next() else { return Ok(Line::Nothing) };
     if syntax.comments.contains(&first[0]) {
-        return Ok(Note::parse(&line[at + 1..]).map_or(Line::Nothing, Line::Note));
+        let note = Note::parse(&line[at + 1..]).map_err(|reason| Fault::at(at, reason).cure("correct it, or remove the line"))?;
+        return Ok(note.map_or(Line::Nothing, Line::Note));
     }
     let mut next = Some((at, first));
     if let Some(tag) = syntax.tag {

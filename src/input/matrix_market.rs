@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::error::Fault;
-use super::lines::{Note, Records, Syntax};
+use super::lines::{LONE_RETURN, Note, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
 use super::text::{Parsed, TextReader, Tick};
 use crate::graph::{GraphError, Listing, MAX_VERTICES};
@@ -69,10 +69,14 @@ impl MatrixMarketReader {
 
     /// A line before the entries: a comment, an empty line, or the size line.
     fn size(&mut self, line: &[u8]) -> Result<(), Box<Fault>> {
+        if let Some(at) = lone_return(line) {
+            return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
+        }
         let words: Vec<(usize, &[u8])> = fields(line).collect();
         let Some(&(at, first)) = words.first() else { return Ok(()) };
         if first[0] == b'%' {
-            if let Some(listing) = Note::parse(&line[at + 1..]).and_then(|note| note.listing) {
+            let note = Note::parse(&line[at + 1..]).map_err(|reason| Fault::at(at, reason).cure("correct it, or remove the line"))?;
+            if let Some(listing) = note.and_then(|note| note.listing) {
                 self.listing = listing;
             }
             return Ok(());

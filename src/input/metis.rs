@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::error::Fault;
 use super::fill::{Slots, fill};
+use super::lines::{LONE_RETURN, RETURN_CURE, lone_return};
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, count_lines, field, fields, is_weight, line_end, number, shown};
 use super::text::{Parsed, TextReader, Tick};
 use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
@@ -34,6 +35,9 @@ struct Header {
 impl Header {
     /// Reads a line before the rows: the header, a comment or an empty line (`None`).
     fn parse(line: &[u8]) -> Result<Option<Self>, Box<Fault>> {
+        if let Some(at) = lone_return(line) {
+            return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
+        }
         let words: Vec<(usize, &[u8])> = fields(line).collect();
         let Some(&(at, first)) = words.first() else { return Ok(None) };
         if first[0] == b'%' {
@@ -132,6 +136,9 @@ fn parse(text: &[u8], chunk: Range<usize>, mut vertex: u64, header: Header, out:
 
 /// Parses a row, or the rest of one, with care.
 fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<(), Box<Fault>> {
+    if let Some(at) = lone_return(line) {
+        return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
+    }
     let mut fields = fields(line);
     if vertex >= header.vertices {
         return match fields.next() {
@@ -171,6 +178,10 @@ fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<
 }
 
 impl TextReader for MetisReader {
+    fn longest(&self) -> usize {
+        1 << 30 // a vertex of 100 million neighbours
+    }
+
     fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
         let mut at = 0;
         while at < text.len() {

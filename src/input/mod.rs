@@ -5,6 +5,7 @@
 //! with what has been read, never with what a header announces.
 
 mod adjacency;
+mod archive;
 mod dimacs;
 mod edge_list;
 mod error;
@@ -32,6 +33,7 @@ use std::path::Path;
 pub use error::{InputError, Place};
 pub use format::{Compression, Format, UnknownFormat};
 pub use recognise::Recognised;
+pub(crate) use source::READING;
 pub use write::{WriteOptions, write};
 
 use self::adjacency::AdjacencyReader;

@@ -113,9 +113,30 @@ pub(super) const WEIGHT: [bool; 256] = {
     table
 };
 
-/// Could the field be a weight?
+/// Is the field a weight: an integer or a decimal number, `inf`, `nan`?
 pub(super) fn is_weight(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(|&byte| WEIGHT[usize::from(byte)])
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let unsigned = |text: &'_ [u8]| usize::from(matches!(text, [b'+' | b'-', ..]));
+    let text = &text[unsigned(text)..];
+    if [&b"inf"[..], b"infinity", b"nan"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        return true;
+    }
+    let whole = digits(text);
+    let text = &text[whole..];
+    let (fraction, text) = match text {
+        [b'.', rest @ ..] => (digits(rest), &rest[digits(rest)..]),
+        _ => (0, text),
+    };
+    match text {
+        _ if whole + fraction == 0 => false,
+        [] => true,
+        // D is Fortran's.
+        [b'e' | b'E' | b'd' | b'D', rest @ ..] => {
+            let rest = &rest[unsigned(rest)..];
+            !rest.is_empty() && digits(rest) == rest.len()
+        }
+        _ => false,
+    }
 }
 
 /// The fields of a line with their offsets in it.
@@ -279,6 +300,11 @@ mod tests {
         for other in [&b""[..], b"-", b"+1", b"1.5", b"1,2", b"0x1", b"\xff"] {
             assert_eq!(field(other), Field::Other);
         }
-        assert!(is_weight(b"-1.5e+3") && is_weight(b"nan") && !is_weight(b"") && !is_weight(b"1;2"));
+        for weight in [&b"-1.5e+3"[..], b"nan", b"-Inf", b"1", b".5", b"1.", b"+2D-7", b"1e5"] {
+            assert!(is_weight(weight), "{weight:?}");
+        }
+        for other in [&b""[..], b"1;2", b"-", b"e", b".", b"1e", b"1e+", b"1-2", b"--1", b"na", b"5f", b"1.2.3"] {
+            assert!(!is_weight(other), "{other:?}");
+        }
     }
 }

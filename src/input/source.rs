@@ -12,9 +12,11 @@ use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use memmap2::Mmap;
 
+use super::archive;
 use super::scan::Cut;
 use super::zstd::ZstdReader;
 use super::{Compression, InputError};
+use crate::memory;
 
 /// A file that has been opened.
 pub(super) struct Source {
@@ -35,14 +37,17 @@ pub(super) enum Content {
     Stream { head: Vec<u8>, rest: Option<Box<dyn Read + Send>> },
 }
 
+/// The name of the thread that reads, and decompresses.
+pub const READING: &str = "socbfs-read";
+
 /// How much of a stream is looked at to recognise its format.
 const HEAD: usize = 64 << 10;
 
 /// Size of the blocks that a stream is cut into: work for every thread, and small against any graph worth the parallelism.
 const BLOCK: usize = 8 << 20;
 
-/// The longest line of a compressed text: a vertex of 100 million neighbours in METIS.
-const LONGEST: usize = 1 << 30;
+/// The longest line of a compressed text of most formats; one has not more than some numbers.
+pub(super) const LONGEST: usize = 1 << 20;
 
 /// What an xz file may make the decompressor allocate, in KiB: four times what `xz -9` needs.
 const XZ_MEMORY_KIB: u32 = 256 << 10;
@@ -71,7 +76,8 @@ impl Source {
             // ends this process with SIGBUS, as for every tool that maps files.
             if let Ok(map) = unsafe { Mmap::map(&file) } {
                 source.compression = Compression::of_content(&map);
-                if source.compression == Compression::None {
+                source.refuse_archive(&map)?;
+                if source.compression == Compression::None && !archive::is_tar(&map) {
                     #[cfg(unix)]
                     let _ = map.advise(memmap2::Advice::WillNeed); // a hint, no promise
                     source.content = Content::Mapped(map);
@@ -99,6 +105,12 @@ impl Source {
         if head.is_empty() {
             return Err(InputError::Empty { path: source.path });
         }
+        source.refuse_archive(&head)?;
+        if archive::is_tar(&head) {
+            let tar_error = |reason| InputError::Read { path: path.to_owned(), reason };
+            rest = archive::matrix(Cursor::new(std::mem::take(&mut head)).chain(rest)).map_err(tar_error)?;
+            rest.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(tar_error)?;
+        }
         let rest = (head.len() == HEAD).then_some(rest);
         source.content = Content::Stream { head, rest };
         Ok(source)
@@ -118,6 +130,13 @@ impl Source {
         match self.compression {
             Compression::None => InputError::Read { path, reason },
             compression => InputError::Decompress { path, compression, reason },
+        }
+    }
+
+    fn refuse_archive(&self, head: &[u8]) -> Result<(), InputError> {
+        match archive::not_read(head) {
+            Some(reason) => Err(InputError::Unsupported { path: self.path.clone(), reason: reason.to_owned() }),
+            None => Ok(()),
         }
     }
 
@@ -161,15 +180,16 @@ pub(super) enum Stopped<E> {
 pub(super) fn for_each_block<E>(
     reader: impl Read + Send,
     cut: Cut,
+    longest: usize,
     mut consume: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), Stopped<E>> {
     let (full_sender, full) = mpsc::sync_channel::<io::Result<Vec<u8>>>(2);
     let (empty, empty_receiver) = mpsc::channel::<Vec<u8>>();
     thread::scope(|scope| {
         let producer = thread::Builder::new()
-            .name("socbfs-read".to_owned())
+            .name(READING.to_owned())
             .spawn_scoped(scope, move || {
-                let mut blocks = Blocks { reader, cut, carry: Vec::new(), ended: false };
+                let mut blocks = Blocks { reader, cut, longest, carry: Vec::new(), ended: false };
                 loop {
                     let block = blocks.next(empty_receiver.try_recv().unwrap_or_default());
                     let last = block.as_ref().map_or(true, Vec::is_empty);
@@ -197,6 +217,8 @@ pub(super) fn for_each_block<E>(
 struct Blocks<R> {
     reader: R,
     cut: Cut,
+    /// The longest piece without a cut.
+    longest: usize,
     /// What stood behind the last cut.
     carry: Vec<u8>,
     ended: bool,
@@ -209,7 +231,13 @@ impl<R: Read> Blocks<R> {
         block.append(&mut self.carry);
         while !self.ended {
             let want = if block.len() < BLOCK { BLOCK - block.len() } else { block.len() };
-            block.try_reserve(want).map_err(io::Error::other)?;
+            let available = memory::check_available(want as u64, "a block of text");
+            available
+                .map_err(|error| error.to_string())
+                .and_then(|()| block.try_reserve_exact(want).map_err(|error| error.to_string()))
+                .map_err(|reason| {
+                    io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for {} bytes of text: {reason}", block.len() + want))
+                })?;
             let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block)?;
             self.ended = read < want;
             let end = if self.ended { block.len() } else { self.cut.last(&block) };
@@ -218,8 +246,8 @@ impl<R: Read> Blocks<R> {
                 block.truncate(end);
                 break;
             }
-            if block.len() > LONGEST {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line is longer than {LONGEST} bytes")));
+            if block.len() > self.longest {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line is longer than {} bytes", self.longest)));
             }
         }
         Ok(block)
@@ -228,6 +256,7 @@ impl<R: Read> Blocks<R> {
 
 /// Reads all that is left of a stream, with an error instead of an abort where there is not enough memory.
 pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64) -> io::Result<()> {
+    let mut left = at_most;
     let mut reader = reader.take(at_most);
     let mut buffered = BufReader::with_capacity(1 << 20, &mut reader);
     loop {
@@ -235,9 +264,18 @@ pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64
         if part.is_empty() {
             return Ok(());
         }
-        bytes.try_reserve(part.len()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        if bytes.capacity() - bytes.len() < part.len() {
+            // As much again, where there is so much: what the system promises it need not have.
+            let more = bytes.len().max(16 << 20).min(usize::try_from(left).unwrap_or(usize::MAX)).max(part.len());
+            let mut reserve =
+                |more: usize| memory::check_available(more as u64, "the file").is_ok() && bytes.try_reserve_exact(more).is_ok();
+            if !(reserve(more) || reserve(part.len())) {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
+        }
         bytes.extend_from_slice(part);
         let count = part.len();
+        left -= count as u64;
         buffered.consume(count);
     }
 }

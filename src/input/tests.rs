@@ -58,6 +58,200 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(Cursor::new(bytes), ruzstd::encoding::CompressionLevel::Fastest)
 }
 
+/// A tar archive.
+fn tar(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, text) in files {
+        let mut header = [0_u8; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[124..136].copy_from_slice(format!("{:011o} ", text.len()).as_bytes());
+        header[156] = if name.ends_with('/') { b'5' } else { b'0' };
+        header[257..263].copy_from_slice(b"ustar\0");
+        bytes.extend(header);
+        bytes.extend(text.as_bytes());
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+    }
+    bytes.resize(bytes.len() + 1024, 0);
+    bytes
+}
+
+/// What used to be accepted in silence, or refused without a cure.
+mod wrong {
+    use super::*;
+
+    #[test]
+    fn a_number_of_edges_that_is_announced_is_compared() {
+        assert!(message("g.txt", b"# Nodes: 3 Edges: 3\n0 1\n1 2\n").contains("announces 3 edges, but the file holds 2"));
+        assert!(message("g.el", b"# socbfs entries 1\n0 1\n1 2\n").contains("announces 1 edges, but the file holds 2"));
+        // A file of ours, cut anywhere behind its first line.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.el");
+        let list = EdgeList::new(9, (0..8).map(|v| [v, v + 1]).collect(), Listing::Once).unwrap();
+        write(&path, Format::EdgeListText, &list, &WriteOptions::default()).unwrap();
+        let whole = fs::read(&path).unwrap();
+        let first = whole.iter().position(|&byte| byte == b'\n').unwrap();
+        assert_eq!(read_bytes("g.el", &whole).unwrap(), parts(&list));
+        for length in first + 1..whole.len() - 2 {
+            assert!(read_bytes("g.el", &whole[..length]).is_err(), "cut to {length}");
+        }
+    }
+
+    #[test]
+    fn lone_carriage_returns_drop_no_lines() {
+        let mtx = "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\r2 1\n";
+        for (name, text) in [
+            ("g.el", "0 1\r1 2\r2 3\r"),
+            ("g.el", "# comment\r0 1\n1 2\n"),
+            ("g.el", "0 1\n1 2\r2 3\n"),
+            ("g.mtx", mtx),
+            ("g.gr", "p sp 2 1\ra 1 2 3\n"),
+            ("g.graph", "3 2\n2\r1 3\r2\n"),
+        ] {
+            let message = message(name, text.as_bytes());
+            assert!(message.contains("carriage return") && message.contains("tr '"), "{text:?}: {message}");
+        }
+        assert_eq!(ok("g.el", "0 1\r\r\n1 2 \r \n").1, [[0, 1], [1, 2]]);
+    }
+
+    #[test]
+    fn a_damaged_note_is_told() {
+        for note in ["vertices", "vertices x", "entries -1", "listing twice", "vertexes 5"] {
+            let message = message("g.el", format!("# socbfs {note}\n0 1\n").as_bytes());
+            assert!(message.contains("note of socbfs is damaged"), "{note}: {message}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_weight_is_told() {
+        for weight in ["-", "e", "1e", ".", "--1", "f", "1-2"] {
+            for text in [format!("0 1 {weight}\n"), format!("0 1 {weight}\n").repeat(100)] {
+                let message = message("g.el", text.as_bytes());
+                assert!(message.contains("is no weight"), "{weight}: {message}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_size_that_a_zstd_frame_announces_is_compared() {
+        // A frame of one raw block of four bytes in a single segment, with the size of its content in a byte.
+        let frame = |size: u8| [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, size, 4 << 3 | 1, 0, 0][..], b"0 1\n"].concat();
+        assert_eq!(read_bytes("g.el.zst", &frame(4)).unwrap().1, [[0, 1]]);
+        assert!(message("g.el.zst", &frame(5)).contains("less than its header announces"));
+        assert!(message("g.el.zst", &frame(3)).contains("announces"));
+    }
+
+    #[test]
+    fn the_matrix_of_an_archive_is_read_and_other_archives_are_named() {
+        let mtx = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n";
+        let archive = tar(&[("bcs/", ""), ("bcs/bcs_b.mtx", "%%MatrixMarket matrix array real general\n"), ("bcs/bcs.mtx", mtx)]);
+        let expected = ok("g.mtx", mtx);
+        for (name, bytes) in [("bcs.tar.gz", gzip(&archive)), ("bcs.tar", archive.clone()), ("x.tar.xz", xz(&archive, None))] {
+            assert_eq!(read_bytes(name, &bytes).unwrap(), expected, "{name}");
+        }
+        assert!(message("x.tar.gz", &gzip(&archive[..archive.len() - 1600])).contains("cut off"));
+        assert!(message("x.tar.gz", &gzip(&tar(&[("a/b.txt", "0 1\n")]))).contains("tar xf"));
+        for (name, head, word) in
+            [("a.bz2", &b"BZh91AY&SY"[..], "bunzip2"), ("a.zip", b"PK\x03\x04rest", "unzip"), ("a.7z", b"7z\xbc\xaf\x27\x1c", "7z x")]
+        {
+            assert!(message(name, head).contains(word), "{name}");
+            assert!(message("b.el.gz", &gzip(head)).contains(word), "{name} inside gzip");
+        }
+    }
+}
+
+/// Random bytes, and right files with random changes, for every reader: an error or a graph, never a panic.
+mod fuzz {
+    use super::*;
+
+    const NAMES: [&str; 9] = ["g.el", "g.mtx", "g.gr", "g.graph", "g.sg", "g.adj", "graph_input.dat", "g.txt", "g.bin"];
+
+    const SEEDS: [&str; 8] = [
+        "# socbfs vertices 4 entries 3 listing once\n0 1 5\n1 2 -1e3\n2 3\n",
+        "%%MatrixMarket matrix coordinate real general\n% c\n3 3 2\n1 2 1.5\n3 1 nan\n",
+        "c x\np sp 3 2\na 1 2 3\na 2 3 4\n",
+        "3 2 011 1\n1 2 5\n% c\n1 1 5 3 6\n2 2 6\n",
+        "WeightedAdjacencyGraph\n2\n2\n0\n1\n1\n0\n5\n-6\n",
+        "2\n0 1\n1 1\n0\n2\n1 3\n0 4\n",
+        "# Nodes: 3 Edges: 2\n0\t1\r\n1\t2\r\n",
+        "p tw 3 2\n1 2\n2 3\n",
+    ];
+
+    /// A right file: of text, or of ours.
+    fn seed(index: usize) -> Vec<u8> {
+        if index < SEEDS.len() {
+            return SEEDS[index].as_bytes().to_vec();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.sg");
+        let list = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
+        write(&path, Format::GapSg, &list, &WriteOptions { directed: index % 2 == 0, progress: None }).unwrap();
+        fs::read(path).unwrap()
+    }
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![Just(b'\n'), Just(b'\r'), Just(b' '), Just(b'0'), Just(b'1'), Just(b'-'), Just(b'%'), any::<u8>()];
+        let changed =
+            (0..SEEDS.len() + 2, proptest::collection::vec((any::<Index>(), piece.clone(), 0..4_u8), 0..6)).prop_map(|(index, changes)| {
+                let mut bytes = seed(index);
+                for (at, byte, what) in changes {
+                    let at = at.index(bytes.len() + 1);
+                    match what {
+                        0 => bytes.insert(at, byte),
+                        1 if at < bytes.len() => bytes[at] = byte,
+                        2 if at < bytes.len() => drop(bytes.remove(at)),
+                        3 => bytes.truncate(at),
+                        _ => {}
+                    }
+                }
+                bytes
+            });
+        prop_oneof![proptest::collection::vec(piece, 0..200), changed]
+    }
+
+    fn check(name: &str, bytes: &[u8], packed: u8, format: Option<Format>) {
+        let bytes = match packed {
+            1 => gzip(bytes),
+            2 => zstd(bytes),
+            3 => xz(bytes, None),
+            4 => gzip(&tar(&[("g/g.mtx", &String::from_utf8_lossy(bytes))])),
+            _ => bytes.to_vec(),
+        };
+        if let Err(error) = read_as(name, &bytes, format) {
+            assert!(!error.to_string().is_empty());
+        }
+        // And what a decompressor is given that is damaged.
+        if packed > 0 {
+            let mut damaged = bytes;
+            let at = damaged.len() / 2;
+            damaged[at] ^= 0x55;
+            let _ = read_as(name, &damaged, format);
+        }
+    }
+
+    fn cases(count: u32) {
+        let format = proptest::option::of(proptest::sample::select(&Format::ALL[..]));
+        let strategy = (proptest::sample::select(&NAMES[..]), bytes(), 0..6_u8, format);
+        let config = ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() };
+        proptest::test_runner::TestRunner::new(config)
+            .run(&strategy, |(name, bytes, packed, format)| {
+                check(name, &bytes, packed, format);
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn no_bytes_make_a_reader_panic() {
+        cases(4000);
+    }
+
+    #[test]
+    #[ignore = "takes an hour"]
+    fn no_million_of_bytes_makes_a_reader_panic() {
+        cases(1_000_000);
+    }
+}
+
 mod formats {
     use super::*;
 
@@ -518,8 +712,8 @@ mod writers {
             write(&path, format, &list, &WriteOptions::default()).unwrap();
             fs::read_to_string(path).unwrap()
         };
-        assert_eq!(text(Format::EdgeListText, Listing::Unknown), "0 1\n2 1\n2 2\n# socbfs vertices 4\n");
-        assert_eq!(text(Format::EdgeListText, Listing::Once), "0 1\n2 1\n2 2\n# socbfs vertices 4 listing once\n");
+        assert_eq!(text(Format::EdgeListText, Listing::Unknown), "# socbfs vertices 4 entries 3\n0 1\n2 1\n2 2\n");
+        assert_eq!(text(Format::EdgeListText, Listing::Once), "# socbfs vertices 4 entries 3 listing once\n0 1\n2 1\n2 2\n");
         let head = "%%MatrixMarket matrix coordinate pattern";
         assert_eq!(text(Format::MatrixMarket, Listing::Unknown), format!("{head} general\n4 4 3\n1 2\n3 2\n3 3\n"));
         assert_eq!(text(Format::MatrixMarket, Listing::Once), format!("{head} symmetric\n4 4 3\n2 1\n3 2\n3 3\n"));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::{Fault, Place};
 use super::scan::{Cut, count_lines};
-use super::source::{Content, Source, Stopped, for_each_block};
+use super::source::{Content, LONGEST, Source, Stopped, for_each_block};
 use super::{InputError, Progress};
 use crate::graph::{EdgeList, GraphError, Listing, Vertex};
 
@@ -19,6 +19,11 @@ pub(super) trait TextReader {
     /// The most text it wants in a block, for parsers that need memory in proportion to it.
     fn most(&self) -> usize {
         usize::MAX
+    }
+
+    /// The longest line.
+    fn longest(&self) -> usize {
+        LONGEST
     }
 
     /// Parses the next block. Offsets of faults count from its start.
@@ -97,7 +102,7 @@ pub(super) fn read(source: Source, mut parser: Box<dyn TextReader + '_>, progres
         Content::Stream { .. } => {
             let cut = parser.cut();
             let mut lines = 0;
-            stream(source, cut, |text, consumed| {
+            stream(source, cut, parser.longest(), |text, consumed| {
                 parser.block(text, &tick).map_err(|fault| {
                     fault.into_error(path.clone(), |offset| Place::Line(lines + count_lines(&text[..offset]) as u64 + 1))
                 })?;
@@ -115,6 +120,7 @@ pub(super) fn read(source: Source, mut parser: Box<dyn TextReader + '_>, progres
 pub(super) fn stream(
     mut source: Source,
     cut: Cut,
+    longest: usize,
     mut consume: impl FnMut(&[u8], u64) -> Result<(), InputError>,
 ) -> Result<(), InputError> {
     let Content::Stream { head, rest } = std::mem::replace(&mut source.content, Content::Stream { head: Vec::new(), rest: None }) else {
@@ -122,7 +128,7 @@ pub(super) fn stream(
     };
     let rest = rest.unwrap_or_else(|| Box::new(std::io::empty()));
     let consumed = &source.consumed;
-    let result = for_each_block(Cursor::new(head).chain(rest), cut, |block| consume(block, consumed.load(Ordering::Relaxed)));
+    let result = for_each_block(Cursor::new(head).chain(rest), cut, longest, |block| consume(block, consumed.load(Ordering::Relaxed)));
     result.map_err(|stopped| match stopped {
         Stopped::Stream(reason) => source.stream_error(reason),
         Stopped::Consumer(error) => error,

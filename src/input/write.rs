@@ -23,8 +23,8 @@ pub struct WriteOptions<'a> {
 /// Writes `edges` to `path`, which appears only when it is complete (see [`AtomicFile`]).
 ///
 /// What [`read`](super::read()) gives back:
-/// - [`Format::EdgeListText`]: the same entries in the same order. Vertices behind the last edge, and a known [`Listing`], are
-///   noted in a comment at the end (where GAP's reader stops, having read all edges).
+/// - [`Format::EdgeListText`]: the same entries in the same order. Their number, vertices behind the last edge, and a known
+///   [`Listing`] are noted in a comment on the first line (readers of bare numbers, such as GAP's, want it skipped: `tail -n +2`).
 /// - [`Format::MatrixMarket`]: the same entries in the same order, as `pattern general`; where the list has every edge
 ///   once, as `pattern symmetric`, which has the larger vertex first.
 /// - [`Format::GapSg`]: the same graph, row by row, neighbours ascending, repeats and self-loops kept: arcs as they are if
@@ -119,25 +119,25 @@ fn push_line(buffer: &mut Vec<u8>, first: Vertex, second: Vertex) {
 }
 
 fn edge_list(out: &mut impl Write, edges: &EdgeList, progress: Option<&dyn Progress>) -> io::Result<()> {
-    in_blocks(out, edges.len(), progress, |block, buffer| edges.for_each(block, |source, target| push_line(buffer, source, target)))?;
     let seen = blocks(edges.len(), BLOCK).into_par_iter().map(|block| {
         let mut seen = 0;
         edges.for_each(block, |source, target| seen = seen.max(source.max(target) as usize + 1));
         seen
     });
     let isolated_behind = seen.max().unwrap_or(0) < edges.vertices() || edges.is_empty();
-    let note = Note { vertices: isolated_behind.then_some(edges.vertices() as u64), listing: Some(edges.listing()) };
-    if let Some(text) = note.text() {
+    let vertices = isolated_behind.then_some(edges.vertices() as u64);
+    // First, so that a file that is cut still has it.
+    if let Some(text) = (Note { vertices, listing: Some(edges.listing()), entries: Some(edges.len() as u64) }).text() {
         writeln!(out, "#{text}")?;
     }
-    Ok(())
+    in_blocks(out, edges.len(), progress, |block, buffer| edges.for_each(block, |source, target| push_line(buffer, source, target)))
 }
 
 fn matrix_market(out: &mut impl Write, edges: &EdgeList, progress: Option<&dyn Progress>) -> io::Result<()> {
     let symmetric = edges.listing() == Listing::Once;
     writeln!(out, "%%MatrixMarket matrix coordinate pattern {}", if symmetric { "symmetric" } else { "general" })?;
     if edges.listing() == Listing::BothDirections {
-        if let Some(text) = (Note { vertices: None, listing: Some(edges.listing()) }).text() {
+        if let Some(text) = (Note { vertices: None, listing: Some(edges.listing()), entries: None }).text() {
             writeln!(out, "%{text}")?;
         }
     }

@@ -11,11 +11,13 @@ const WINDOW: u64 = 128 << 20;
 pub(super) struct ZstdReader<R> {
     source: R,
     frame: Option<FrameDecoder>,
+    /// What is still to come of the frame, where its header says it.
+    left: Option<u64>,
 }
 
 impl<R: BufRead> ZstdReader<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, frame: None }
+        Self { source, frame: None, left: None }
     }
 
     /// Starts the next frame; false at the end of the source.
@@ -44,6 +46,8 @@ impl<R: BufRead> ZstdReader<R> {
         }
         let mut decoder = FrameDecoder::new();
         decoder.init((&header[..]).chain(&mut self.source)).map_err(invalid)?;
+        // The descriptor says whether the size of the content is in the header.
+        self.left = (header[4] & 0xe0 != 0).then(|| decoder.content_size());
         self.frame = Some(decoder);
         Ok(true)
     }
@@ -86,8 +90,14 @@ impl<R: BufRead> Read for ZstdReader<R> {
                 frame.decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1)).map_err(invalid)?;
             }
             let count = frame.read(buffer)?;
+            if let Some(left) = &mut self.left {
+                *left = left.checked_sub(count as u64).ok_or_else(|| invalid("a frame holds more than its header announces"))?;
+            }
             if count > 0 {
                 return Ok(count);
+            }
+            if self.left.is_some_and(|left| left > 0) {
+                return Err(invalid("a frame holds less than its header announces"));
             }
             if let Some(expected) = frame.get_checksum_from_data() {
                 if frame.get_calculated_checksum() != Some(expected) {

@@ -2,10 +2,12 @@
 
 use std::{fs, path::Path};
 
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+
 use crate::machine::{self, Fields, number};
 
 /// Memory the system could give this process without swapping, in bytes (`None` where nothing says it): not more than its control group
-/// may still take, and of a 32-bit process not more than it has addresses left.
+/// may still take, than its own limits (`ulimit -v`, `ulimit -d`) leave, and of a 32-bit process than it has addresses left.
 pub fn available_bytes() -> Option<u64> {
     available_bytes_below(Path::new("/"))
 }
@@ -17,12 +19,25 @@ pub fn available_bytes_below(root: &Path) -> Option<u64> {
 
 /// As [`available_bytes_below`], where /proc/meminfo below `root` has been read already.
 pub(crate) fn available_of(memory: &Fields, root: &Path) -> Option<u64> {
-    let live_32_bit = cfg!(target_pointer_width = "32") && root == Path::new("/");
-    least([system_bytes(memory), group_bytes(root), live_32_bit.then(addresses_left)])
+    let is_live = root == Path::new("/");
+    let live_32_bit = cfg!(target_pointer_width = "32") && is_live;
+    let limits = if is_live { limits_leave() } else { None };
+    least([system_bytes(memory), group_bytes(root), limits, live_32_bit.then(addresses_left)])
+}
+
+/// What the limits of this process leave of addresses and of data.
+fn limits_leave() -> Option<u64> {
+    let status = machine::status();
+    let left = |resource, used| {
+        let (soft, _) = getrlimit(resource).ok().filter(|&(soft, _)| soft != RLIM_INFINITY)?;
+        #[allow(clippy::useless_conversion, reason = "limits have 32 bits on some systems")]
+        Some(u64::from(soft).saturating_sub(status.bytes(used).unwrap_or(0)))
+    };
+    [left(Resource::RLIMIT_AS, "VmSize"), left(Resource::RLIMIT_DATA, "VmData")].into_iter().flatten().min()
 }
 
 /// The tightest of the bounds that are known.
-fn least(bounds: [Option<u64>; 3]) -> Option<u64> {
+fn least(bounds: [Option<u64>; 4]) -> Option<u64> {
     bounds.into_iter().flatten().min()
 }
 
@@ -151,9 +166,9 @@ mod tests {
         let group = [("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "500000\n"), ("sys/fs/cgroup/memory.current", "0\n")];
         assert_eq!(available_bytes_below(machine(&group).path()), Some(500_000));
         assert_eq!(available_bytes_below(machine(&[&[OLD_MEMINFO][..], &group].concat()).path()), Some(500_000));
-        assert_eq!(least([None, None, Some(3)]), Some(3));
-        assert_eq!(least([Some(1), None, Some(3)]), Some(1));
-        assert_eq!(least([None; 3]), None);
+        assert_eq!(least([None, None, Some(3), None]), Some(3));
+        assert_eq!(least([Some(1), None, Some(3), None]), Some(1));
+        assert_eq!(least([None; 4]), None);
     }
 
     #[test]

@@ -72,13 +72,20 @@ pub fn peak_resident_bytes() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
+/// What is taken beside a large piece before the next one is asked for: small pieces that nobody counts, and the system's tables of pages.
+fn beside(bytes: u64) -> u64 {
+    bytes.min(16 << 20) + bytes / 256
+}
+
 /// Refuses a plan that needs more memory than there is, before the system has to kill somebody for it.
 ///
 /// # Errors
 /// [`OutOfMemory`] naming `what`.
 pub fn check_available(bytes: u64, what: &'static str) -> Result<(), OutOfMemory> {
     match available_bytes() {
-        Some(available) if bytes > available => Err(OutOfMemory { what, bytes, reason: format!("only {available} bytes are available") }),
+        Some(available) if bytes.saturating_add(beside(bytes)) > available => {
+            Err(OutOfMemory { what, bytes, reason: format!("only {available} bytes are available") })
+        }
         _ => Ok(()),
     }
 }

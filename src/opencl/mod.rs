@@ -13,6 +13,7 @@
 //!
 //! Source: The OpenCL Specification 1.2, Khronos Group; shared virtual memory as in 2.0.
 
+mod asking;
 mod buffer;
 mod cache;
 mod choice;
@@ -26,6 +27,7 @@ mod object;
 mod plain;
 mod program;
 
+pub use asking::{asking, is_asking};
 pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose, exact_choices};
 pub use device::{Device, LaunchTime, Limits};

@@ -229,7 +229,7 @@ impl Runtime {
         if !wanted {
             return Ok(Vec::new());
         }
-        let found = match opencl::devices() {
+        let found = match opencl::asking(opencl::devices) {
             Ok(found) => found,
             Err(OpenClError::NoLibrary | OpenClError::NoPlatform) if self.may_do_without() => return Ok(Vec::new()),
             Err(error) => return Err(RuntimeError::NoDevice(error)),

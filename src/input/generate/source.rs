@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::GenerateError;
 use crate::{
     graph::{GraphError, Vertex},
-    memory::OutOfMemory,
+    memory::{self, OutOfMemory},
 };
 
 /// Most edges a list may have: no allocation may be larger than `isize::MAX` bytes.
@@ -85,8 +85,12 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
 /// Makes room for `count` edges, and gives their number as one of this machine's.
 fn reserve(edges: &mut Vec<[Vertex; 2]>, count: u128) -> Result<usize, GenerateError> {
     let count = usize::try_from(count).ok().filter(|&count| count <= MAX_EDGES).ok_or(GenerateError::TooManyEdges(count))?;
+    let bytes = (count * size_of::<[Vertex; 2]>()) as u64;
+    // What the system promises it need not have: touching it would end the process, or another one.
+    if edges.capacity() < count {
+        memory::check_available(bytes, "the edge list").map_err(GraphError::OutOfMemory)?;
+    }
     edges.try_reserve_exact(count).map_err(|error| {
-        let bytes = (count * size_of::<[Vertex; 2]>()) as u64;
         GenerateError::from(GraphError::OutOfMemory(OutOfMemory { what: "the edge list", bytes, reason: error.to_string() }))
     })?;
     Ok(count)

@@ -1,0 +1,71 @@
+//! Text as it may reach a terminal: whatever a file, a name, a record or a board says, it moves no cursor, sets no title, and hides
+//! nothing. Everything that is printed or logged goes through here.
+
+use std::{borrow::Cow, fmt::Write};
+
+/// The longest message of an error, in characters.
+const MOST: usize = 2000;
+
+/// `text` with control characters written out (line feeds and tabulators stay), and those that change the direction of writing.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_active) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_active(c) {
+            // Writing to a String can't fail.
+            let _ = write!(shown, "{}", c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// A message: as [`text`], its further lines indented so that none looks like a message of its own, and [cut](cut).
+pub(super) fn line(message: &str) -> String {
+    text(&cut(message)).replace('\n', "\n    ")
+}
+
+/// `message` without its middle, where it is longer than anybody reads.
+pub(super) fn cut(message: &str) -> Cow<'_, str> {
+    let count = message.chars().count();
+    if count <= MOST {
+        return Cow::Borrowed(message);
+    }
+    let (head, tail): (String, String) = (message.chars().take(MOST * 3 / 4).collect(), message.chars().skip(count - MOST / 4).collect());
+    Cow::Owned(format!("{head} [...] {tail}"))
+}
+
+fn is_active(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}');
+    turns || c.is_control() && c != '\n' && c != '\t'
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn nothing_moves_the_cursor() {
+        assert_eq!(
+            text("a\x1b]0;title\x07\r\u{9b}2J\u{202e}z\n\t\u{e9}\x7f"),
+            "a\\u{1b}]0;title\\u{7}\\r\\u{9b}2J\\u{202e}z\n\t\u{e9}\\u{7f}"
+        );
+        assert!(matches!(text("plain, \u{e9}\n"), Cow::Borrowed(_)));
+        assert_eq!(line("error: a\nerror: b"), "error: a\n    error: b");
+        let long = line(&format!("error: {}the end", "x".repeat(1 << 20)));
+        assert!(long.len() < 2100 && long.ends_with("the end"), "{}", long.len());
+    }
+
+    proptest! {
+        #[test]
+        fn no_control_character_is_left(words in ".*") {
+            let shown = line(&words);
+            prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+        }
+    }
+}

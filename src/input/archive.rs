@@ -1,0 +1,77 @@
+//! Archives: the matrix in a `.tar.gz` of the SuiteSparse collection, and the names of what is not read.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Bytes of a header, and what contents are filled up to.
+const BLOCK: usize = 512;
+
+/// What a file is that is not read, by its first bytes, and what helps.
+pub(super) fn not_read(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => {
+            Some("it is compressed by bzip2, which is not read: `bunzip2 -k FILE` first")
+        }
+        [b'P', b'K', 3, 4, ..] => Some("it is a zip archive, which is not read: `unzip FILE`, then give the graph in it"),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some("it is a 7z archive, which is not read: `7z x FILE`, then give the graph in it"),
+        [b'R', b'a', b'r', b'!', ..] => Some("it is a rar archive, which is not read: `unrar x FILE`, then give the graph in it"),
+        _ => None,
+    }
+}
+
+/// Whether a text begins as a tar archive.
+pub(super) fn is_tar(head: &[u8]) -> bool {
+    head.get(257..262).is_some_and(|magic| magic == b"ustar")
+}
+
+/// The matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse puts vectors and coordinates beside it), and its size.
+pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut header = [0; BLOCK];
+    loop {
+        if let Err(error) = archive.read_exact(&mut header) {
+            return Err(if error.kind() == io::ErrorKind::UnexpectedEof { no_matrix() } else { error });
+        }
+        if header.iter().all(|&byte| byte == 0) {
+            return Err(no_matrix());
+        }
+        let text = |field: &[u8]| String::from_utf8_lossy(field.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned();
+        let size = u64::from_str_radix(text(&header[124..136]).trim(), 8).map_err(|_| invalid("a header of the tar archive is damaged"))?;
+        let name = text(&header[..100]);
+        if matches!(header[156], b'0' | 0) && is_the_matrix(Path::new(&name)) {
+            log::info!("the tar archive holds {name}, {size} bytes");
+            return Ok(Box::new(Entry { archive, left: size }));
+        }
+        let filled = size.checked_next_multiple_of(BLOCK as u64).ok_or_else(|| invalid("a header of the tar archive is damaged"))?;
+        io::copy(&mut archive.by_ref().take(filled), &mut io::sink())?;
+    }
+}
+
+fn is_the_matrix(name: &Path) -> bool {
+    let folder = name.parent().and_then(Path::file_name);
+    name.extension().is_some_and(|extension| extension == "mtx") && (folder.is_none() || folder == name.file_stem())
+}
+
+fn no_matrix() -> io::Error {
+    invalid("it is a tar archive without a matrix NAME/NAME.mtx; unpack it (tar xf FILE) and give the graph in it")
+}
+
+fn invalid(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+/// A file in an archive.
+struct Entry<R> {
+    archive: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Entry<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = (&mut self.archive).take(self.left).read(buffer)?;
+        self.left -= count as u64;
+        if count == 0 && self.left > 0 && !buffer.is_empty() {
+            return Err(invalid("the tar archive is cut off"));
+        }
+        Ok(count)
+    }
+}
