@@ -27,6 +27,10 @@ pub mod stats;
 pub mod train;
 pub mod validate;
 
+/// What the command allocates with.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use cli::Allocator as CommandAllocator;
 /// What the command's `main` calls.
 #[cfg(feature = "cli")]
 #[doc(hidden)]

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: socbfs::cli::Allocator = socbfs::cli::Allocator;
+static ALLOCATOR: socbfs::CommandAllocator = socbfs::CommandAllocator;
 
 fn main() -> ExitCode {
     socbfs::command()
