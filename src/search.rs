@@ -113,8 +113,9 @@ pub struct Search<'g> {
 }
 
 /// What `policy` asks of the engine.
-fn uses(policy: &Policy, runs: Runs) -> HybridUse {
+fn uses(policy: &Policy, runs: Runs, layout: &Layout) -> HybridUse {
     let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
+    let at_home_on_gpu = at_home_on_gpu || policy.begins_on_gpu(layout.csr().vertices() as u64, layout.csr().arcs() as u64);
     HybridUse { alone, at_home_on_gpu, together }
 }
 
@@ -130,7 +131,7 @@ impl<'g> Search<'g> {
             (0, cpus) => cpus,
             (threads, _) => threads,
         };
-        let wanted = uses(&options.policy, options.runs);
+        let wanted = uses(&options.policy, options.runs, layout);
         let every = options.every_policy && !options.devices.is_empty();
         let uses = if every { HybridUse { alone: true, together: true, ..wanted } } else { wanted };
         let setups = if uses == HybridUse::default() { &[][..] } else { &options.devices[..] };
@@ -150,7 +151,7 @@ impl<'g> Search<'g> {
     /// # Errors
     /// [`SearchError::NoDevice`] where the search was not set up for what the policy does (see [`SearchOptions::every_policy`]).
     pub fn set_policy(&mut self, policy: Policy, runs: Runs) -> Result<(), SearchError> {
-        let wanted = uses(&policy, runs);
+        let wanted = uses(&policy, runs, self.layout);
         if !self.engine.uses().covers(wanted) {
             return Err(SearchError::NoDevice { policy: policy.to_string() });
         }

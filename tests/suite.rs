@@ -34,6 +34,7 @@ mod rooms;
 mod search;
 #[cfg(feature = "cli")]
 mod security;
+mod simulated_boards;
 mod trained;
 mod vm_energy;
 

@@ -51,7 +51,7 @@ pub struct Judged {
     pub over_oracle: f64,
     /// Time spent deciding, sampling included, in nanoseconds: median over the turns.
     pub decision_ns: f64,
-    /// What the levels should cost by the table (`None` where it has strategies that were not measured, or splits levels).
+    /// What the levels should cost by the table (`None` where it has plans that were not measured).
     pub table_ns: Option<f64>,
     /// Directions against the faster one of each level, as SURF counts (section 5.2): `None` where only one was measured.
     pub directions: Option<Directions>,
@@ -142,7 +142,6 @@ pub fn evaluate(
     for &root in roots {
         let table = levels::measure(search, root, strategies, how)?;
         let (plans, _) = table.oracle();
-        let plans: Vec<LevelPlan> = plans.into_iter().map(Strategy::plan).collect();
         let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(Replay::new(&plans)), runs: Runs::Cpu };
         let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
         let mut samples = vec![Samples::default(); everyone.len()];
@@ -178,12 +177,11 @@ struct Samples {
 impl Samples {
     fn judge(self, table: &LevelTable, oracle: &[LevelPlan], against: &[f64]) -> Judged {
         let ratios: Vec<f64> = self.elapsed.iter().zip(against).map(|(own, oracle)| own / oracle.max(1.0)).collect();
-        let strategies: Option<Vec<Strategy>> = self.plans.iter().map(|&plan| Strategy::of(plan)).collect();
         Judged {
             elapsed_ns: median(&self.elapsed),
             over_oracle: median(&ratios),
             decision_ns: median(&self.decision),
-            table_ns: strategies.and_then(|strategies| table.cost_ns(&strategies)),
+            table_ns: table.cost_ns(&self.plans),
             directions: Directions::of(table, &self.plans),
             as_oracle: self.plans.iter().zip(oracle).filter(|(own, oracle)| own == oracle).count(),
             plans: self.plans,

@@ -3,7 +3,11 @@
 //! First every strategy's terms by least squares without negative numbers; then, since a model is there to decide and not to
 //! predict, each term is moved by up to [`MOST`] as long as the plans that the model makes for the very same searches cost less.
 
-use super::{levels::LevelTable, numbers::zhang_edges, plan::plans_ns};
+use super::{
+    levels::{LevelTable, SHARES},
+    numbers::zhang_edges,
+    plan::plans_ns,
+};
 use crate::{
     bfs::{Direction, LevelStats, Strategy},
     policy::{ChangeCost, CostModel, Form, Policy, StrategyCost},
@@ -36,6 +40,8 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
         |to_gpu: bool| move |a: Strategy, b: Strategy| a.direction() == b.direction() && b.is_gpu() == to_gpu && a.is_gpu() != to_gpu;
     model.to_gpu = change_cost(tables, moved(true));
     model.to_cpu = change_cost(tables, moved(false));
+    model.top_down_split = split_cost(tables, Direction::TopDown);
+    model.bottom_up_split = split_cost(tables, Direction::BottomUp);
     model.validate().ok()?;
     let oracles: Vec<f64> = tables.iter().map(|table| table.oracle().1.max(1.0)).collect();
     let refined = refine(model, tables, &oracles);
@@ -126,6 +132,29 @@ fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) 
     }
     let [fixed_ns, word_ns, frontier_vertex_ns] = least_squares(&rows);
     ChangeCost { fixed_ns, word_ns, frontier_vertex_ns }
+}
+
+/// What a split level takes beyond the longer of its two parts (`None`: none was measured).
+fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost> {
+    let mut rows = Vec::new();
+    for table in tables {
+        let step = table.levels.len().div_ceil(LEVELS).max(1);
+        for level in table.levels.iter().skip(1).step_by(step) {
+            let own = |is_gpu: bool| {
+                let of_device =
+                    Strategy::ALL.into_iter().filter(|strategy| strategy.direction() == direction && strategy.is_gpu() == is_gpu);
+                of_device.filter_map(|strategy| level.own_ns(strategy)).min_by(f64::total_cmp)
+            };
+            for share in SHARES {
+                let (Some(both), Some(cpu), Some(gpu)) = (level.split_ns(direction, share), own(false), own(true)) else { continue };
+                let part = f64::from(share) / 1000.0;
+                let beyond = both - (gpu * part).max(cpu * (1.0 - part));
+                rows.push(([1.0, level.stats.vertices as f64 / 64.0, level.stats.frontier_vertices as f64], beyond.max(0.0)));
+            }
+        }
+    }
+    let [fixed_ns, word_ns, frontier_vertex_ns] = least_squares(&rows);
+    (!rows.is_empty()).then_some(ChangeCost { fixed_ns, word_ns, frontier_vertex_ns })
 }
 
 /// Coefficients, none of them negative, with which the terms of each row come closest to its time; an error of a long level weighs more, but

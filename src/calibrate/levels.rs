@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::watts_of;
 use crate::{
-    bfs::{LevelPlan, LevelRecord, LevelStats, Strategy},
+    bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
     board::StrategyWatts,
     graph::Vertex,
     policy::{Policy, Replay, Runs},
@@ -20,6 +20,9 @@ use crate::{
 };
 
 const STRATEGIES: usize = Strategy::ALL.len();
+
+/// Shares of the GPU, in thousandths, at which split levels are measured.
+pub const SHARES: [u16; 3] = [250, 500, 750];
 
 /// A strategy that nowhere comes closer to the fastest than this is not measured after others: no policy worth its name
 /// changes to it.
@@ -32,11 +35,13 @@ pub struct Turns {
     pub turns: usize,
     /// After this long, what has been measured at least once is left at that.
     pub patience: Duration,
+    /// Levels that both devices run are measured as well, by [`SHARES`].
+    pub splits: bool,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { turns: 5, patience: Duration::from_secs(20) }
+        Self { turns: 5, patience: Duration::from_secs(20), splits: false }
     }
 }
 
@@ -60,9 +65,65 @@ pub struct LevelTimes {
     pub found: u64,
     own: [Option<f64>; STRATEGIES],
     after: [[Option<f64>; STRATEGIES]; STRATEGIES],
+    /// Split, by direction and share: without conversions and hand-over of the state, with everything that splitting takes.
+    #[serde(default)]
+    split: [[Option<f64>; SHARES.len()]; 2],
+}
+
+/// The strategy that leaves the state as `plan` does: a split level leaves it with the CPU.
+fn host(plan: LevelPlan) -> Strategy {
+    Strategy::of(plan).unwrap_or(match plan.direction {
+        Direction::TopDown => Strategy::Tc,
+        Direction::BottomUp => Strategy::Bc,
+    })
 }
 
 impl LevelTimes {
+    /// A level whose times are said and not measured: by `own` without changes, and what changes from a strategy to another cost on top.
+    pub fn simulated(
+        stats: LevelStats,
+        found: u64,
+        own: impl Fn(LevelPlan) -> Option<f64>,
+        change: impl Fn(Strategy, Strategy) -> f64,
+    ) -> Self {
+        let mut times =
+            Self { stats, found, own: [None; STRATEGIES], after: [[None; STRATEGIES]; STRATEGIES], split: [[None; SHARES.len()]; 2] };
+        for strategy in Strategy::ALL {
+            times.own[strategy as usize] = own(strategy.plan());
+            for previous in Strategy::ALL {
+                times.after[previous as usize][strategy as usize] = own(strategy.plan()).map(|ns| ns + change(previous, strategy));
+            }
+        }
+        for direction in [Direction::TopDown, Direction::BottomUp] {
+            for (place, gpu_permille) in SHARES.into_iter().enumerate() {
+                times.split[direction as usize][place] = own(split(direction, gpu_permille));
+            }
+        }
+        times
+    }
+
+    /// The level split, where the GPU has this share in thousandths, as [`own_ns`](Self::own_ns): between the shares measured along the
+    /// line that joins them.
+    pub fn split_ns(&self, direction: Direction, gpu_permille: u16) -> Option<f64> {
+        let times = &self.split[direction as usize];
+        let at = SHARES.iter().position(|&share| share >= gpu_permille).unwrap_or(SHARES.len() - 1).max(1);
+        let (low, high) = (f64::from(SHARES[at - 1]), f64::from(SHARES[at]));
+        let part = ((f64::from(gpu_permille) - low) / (high - low)).clamp(0.0, 1.0);
+        Some(times[at - 1]? * (1.0 - part) + times[at]? * part)
+    }
+
+    /// The level by `plan` after one by `previous`, conversions and hand-over included (`None`: not measured).
+    pub fn plan_ns(&self, previous: Option<LevelPlan>, plan: LevelPlan) -> Option<f64> {
+        match (Strategy::of(plan), plan.placement) {
+            (Some(strategy), _) => self.step_ns(previous.map(host), strategy),
+            (None, Placement::Split { gpu_permille }) => {
+                let change = previous.and_then(|previous| self.change_ns(host(previous), host(plan))).unwrap_or(0.0);
+                Some(self.split_ns(plan.direction, gpu_permille)? + change.max(0.0))
+            }
+            _ => None,
+        }
+    }
+
     /// The level by `strategy` after another of its kind, without conversions, hand-over and deciding (at level 0 with the reset
     /// of the search's state). `None`: not measured.
     pub fn own_ns(&self, strategy: Strategy) -> Option<f64> {
@@ -81,72 +142,71 @@ impl LevelTimes {
     }
 }
 
-impl LevelTable {
-    /// The cheapest sequence of strategies, one for each level, and what it costs in nanoseconds: the oracle.
-    pub fn oracle(&self) -> (Vec<Strategy>, f64) {
-        self.cheapest(&self.strategies)
-    }
-
-    /// The same of a choice of the strategies measured.
-    pub fn cheapest(&self, strategies: &[Strategy]) -> (Vec<Strategy>, f64) {
-        // By level and strategy: the cheapest way there, and the strategy before.
-        let mut ways: Vec<[(f64, Option<Strategy>); STRATEGIES]> = Vec::with_capacity(self.levels.len());
-        for level in &self.levels {
-            let mut row = [(f64::INFINITY, None); STRATEGIES];
-            for &strategy in strategies {
-                let best = match ways.last() {
-                    None => (level.step_ns(None, strategy).unwrap_or(f64::INFINITY), None),
-                    Some(before) => strategies
-                        .iter()
-                        .map(|&previous| {
-                            let step = level.step_ns(Some(previous), strategy).unwrap_or(f64::INFINITY);
-                            (before[previous as usize].0 + step, Some(previous))
-                        })
-                        .min_by(|a, b| a.0.total_cmp(&b.0))
-                        .unwrap_or((f64::INFINITY, None)),
-                };
-                row[strategy as usize] = best;
-            }
-            ways.push(row);
-        }
-        let Some(last) = ways.last() else { return (Vec::new(), 0.0) };
-        let end = strategies.iter().copied().min_by(|&a, &b| last[a as usize].0.total_cmp(&last[b as usize].0));
-        let Some(mut at) = end else { return (Vec::new(), 0.0) };
-        let total = last[at as usize].0;
-        let mut plan = vec![at; ways.len()];
-        for (level, row) in ways.iter().enumerate().skip(1).rev() {
-            at = row[at as usize].1.unwrap_or(at);
-            plan[level - 1] = at;
-        }
-        (plan, total)
-    }
-
-    /// What a search costs that runs its levels as given (`None` where a strategy was not measured at some level), in
-    /// nanoseconds. Levels beyond the end of `strategies` are run by the last of them.
-    pub fn cost_ns(&self, strategies: &[Strategy]) -> Option<f64> {
-        let mut previous = None;
-        let mut total = 0.0;
-        for (level, times) in self.levels.iter().enumerate() {
-            let strategy = *strategies.get(level).or(strategies.last())?;
-            total += times.step_ns(previous, strategy)?;
-            previous = Some(strategy);
-        }
-        Some(total)
-    }
+/// The plan of a split level.
+fn split(direction: Direction, gpu_permille: u16) -> LevelPlan {
+    LevelPlan { direction, placement: Placement::Split { gpu_permille } }
 }
 
 impl LevelTable {
-    /// Joules that a search takes which runs its levels as given, where `watts` are drawn while a strategy runs (`None`: a power
-    /// or a time is not known).
-    pub fn joules(&self, strategies: &[Strategy], watts: &StrategyWatts) -> Option<f64> {
-        let mut previous = None;
-        let mut total = 0.0;
-        for (level, times) in self.levels.iter().enumerate() {
-            let strategy = *strategies.get(level).or(strategies.last())?;
-            total += times.step_ns(previous, strategy)? * 1e-9 * watts_of(watts, strategy)?;
-            previous = Some(strategy);
+    /// What was measured: the strategies, and split levels.
+    pub fn plans(&self) -> Vec<LevelPlan> {
+        let measured = |direction: Direction| {
+            self.levels
+                .iter()
+                .any(|level| level.split_ns(direction, SHARES[0]).is_some())
+                .then(|| SHARES.map(|share| split(direction, share)))
+        };
+        let splits = [Direction::TopDown, Direction::BottomUp].into_iter().filter_map(measured).flatten();
+        self.strategies.iter().map(|strategy| strategy.plan()).chain(splits).collect()
+    }
+
+    /// The cheapest sequence of plans, one for each level, and what it costs in nanoseconds: the oracle.
+    pub fn oracle(&self) -> (Vec<LevelPlan>, f64) {
+        self.cheapest(&self.plans())
+    }
+
+    /// The same of a choice of the plans measured.
+    pub fn cheapest(&self, plans: &[LevelPlan]) -> (Vec<LevelPlan>, f64) {
+        // By level and plan: the cheapest way there, and the place of the plan before.
+        let mut ways: Vec<Vec<(f64, usize)>> = Vec::with_capacity(self.levels.len());
+        for level in &self.levels {
+            let way = |&plan: &LevelPlan| {
+                let step = |previous| level.plan_ns(previous, plan).unwrap_or(f64::INFINITY);
+                let Some(before) = ways.last() else { return (step(None), 0) };
+                let ways = before.iter().enumerate().map(|(place, (way, _))| (way + step(Some(plans[place])), place));
+                ways.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0))
+            };
+            ways.push(plans.iter().map(way).collect());
         }
-        Some(total)
+        let end = ways.last().and_then(|last| last.iter().enumerate().min_by(|a, b| a.1.0.total_cmp(&b.1.0)));
+        let Some((mut at, &(total, _))) = end else { return (Vec::new(), 0.0) };
+        let mut chosen = vec![plans[at]; ways.len()];
+        for (level, row) in ways.iter().enumerate().skip(1).rev() {
+            at = row[at].1;
+            chosen[level - 1] = plans[at];
+        }
+        (chosen, total)
+    }
+
+    /// What each level costs that runs as given (`None` where a plan was not measured), in nanoseconds, with its plan. Levels beyond the
+    /// end of `plans` are run by the last of them.
+    fn steps<'a>(&'a self, plans: &'a [LevelPlan]) -> impl Iterator<Item = Option<(LevelPlan, f64)>> + 'a {
+        let at = |level: usize| plans.get(level).or(plans.last()).copied();
+        self.levels.iter().enumerate().map(move |(level, times)| {
+            let previous = level.checked_sub(1).and_then(at);
+            Some((at(level)?, times.plan_ns(previous, at(level)?)?))
+        })
+    }
+
+    /// What a search costs that runs its levels as given (`None` where a plan was not measured at some level), in nanoseconds.
+    pub fn cost_ns(&self, plans: &[LevelPlan]) -> Option<f64> {
+        self.steps(plans).map(|step| step.map(|(_, ns)| ns)).sum()
+    }
+
+    /// Joules that a search takes which runs its levels as given, where `watts` are drawn while a strategy runs (`None`: a power
+    /// or a time is not known; that of both devices at once is never).
+    pub fn joules(&self, plans: &[LevelPlan], watts: &StrategyWatts) -> Option<f64> {
+        self.steps(plans).map(|step| step.and_then(|(plan, ns)| Some(ns * 1e-9 * watts_of(watts, Strategy::of(plan)?)?))).sum()
     }
 }
 
@@ -171,6 +231,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             found: record.found,
             own: [None; STRATEGIES],
             after: [[None; STRATEGIES]; STRATEGIES],
+            split: [[None; SHARES.len()]; 2],
         })
         .collect();
     // Each strategy by itself: own times.
@@ -208,6 +269,23 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
                 for (phase, runs) in runs.iter().enumerate() {
                     let (previous, strategy) = if level % 2 == phase { (b, a) } else { (a, b) };
                     times.after[previous as usize][strategy as usize] = typical(runs, level, with_changes);
+                }
+            }
+        }
+    }
+    if how.splits {
+        for direction in [Direction::TopDown, Direction::BottomUp] {
+            for (place, gpu_permille) in SHARES.into_iter().enumerate() {
+                let mut runs = Vec::new();
+                for turn in 0..how.turns.max(1) {
+                    if turn > 0 && begin.elapsed() > how.patience {
+                        break;
+                    }
+                    runs.push(run(search, root, Replay::new(&[split(direction, gpu_permille)]))?);
+                }
+                for (level, times) in levels.iter_mut().enumerate() {
+                    // What is handed over there is a part of splitting.
+                    times.split[direction as usize][place] = typical(&runs, level, with_changes);
                 }
             }
         }
@@ -251,22 +329,19 @@ fn contends(levels: &[LevelTimes], strategy: Strategy) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bfs::GpuKernel;
 
     /// A table of two strategies: own times, and what changing costs.
     fn table(own: &[[f64; 2]], change: f64) -> LevelTable {
         let levels = own
             .iter()
             .map(|&[tc, bc]| {
-                let mut times =
-                    LevelTimes { stats: LevelStats::default(), found: 1, own: [None; STRATEGIES], after: [[None; STRATEGIES]; STRATEGIES] };
-                for (strategy, time) in [(Strategy::Tc, tc), (Strategy::Bc, bc)] {
-                    times.own[strategy as usize] = Some(time);
-                    for previous in Strategy::CPU {
-                        let change = if previous == strategy { 0.0 } else { change };
-                        times.after[previous as usize][strategy as usize] = Some(time + change);
-                    }
-                }
-                times
+                let own = |plan| match Strategy::of(plan) {
+                    Some(Strategy::Tc) => Some(tc),
+                    Some(Strategy::Bc) => Some(bc),
+                    _ => None,
+                };
+                LevelTimes::simulated(LevelStats::default(), 1, own, |a, b| if a == b { 0.0 } else { change })
             })
             .collect();
         LevelTable { root: 0, strategies: Strategy::CPU.to_vec(), levels }
@@ -274,23 +349,55 @@ mod tests {
 
     #[test]
     fn the_oracle_changes_where_it_pays() {
-        use Strategy::{Bc, Tc};
+        let [tc, bc, bg] = [Strategy::Tc, Strategy::Bc, Strategy::Bg].map(Strategy::plan);
         let times = [[1.0, 9.0], [50.0, 10.0], [12.0, 10.0], [2.0, 8.0]];
-        assert_eq!(table(&times, 0.0).oracle(), (vec![Tc, Bc, Bc, Tc], 23.0));
+        assert_eq!(table(&times, 0.0).oracle(), (vec![tc, bc, bc, tc], 23.0));
         // 3 there, and 3 back are too dear only where less is saved.
-        assert_eq!(table(&times, 3.0).oracle(), (vec![Tc, Bc, Bc, Tc], 29.0));
-        assert_eq!(table(&times, 5.0).oracle(), (vec![Tc, Bc, Bc, Tc], 33.0));
-        assert_eq!(table(&times, 7.0).oracle(), (vec![Tc, Bc, Bc, Bc], 36.0));
-        assert_eq!(table(&times, 40.0).oracle(), (vec![Bc, Bc, Bc, Bc], 37.0));
-        assert_eq!(table(&times, 7.0).cheapest(&[Tc]), (vec![Tc; 4], 65.0));
-        assert_eq!(table(&times, 7.0).cost_ns(&[Tc, Bc]), Some(36.0));
-        assert_eq!(table(&times, 7.0).cost_ns(&[Strategy::Bg]), None);
+        assert_eq!(table(&times, 3.0).oracle(), (vec![tc, bc, bc, tc], 29.0));
+        assert_eq!(table(&times, 5.0).oracle(), (vec![tc, bc, bc, tc], 33.0));
+        assert_eq!(table(&times, 7.0).oracle(), (vec![tc, bc, bc, bc], 36.0));
+        assert_eq!(table(&times, 40.0).oracle(), (vec![bc, bc, bc, bc], 37.0));
+        assert_eq!(table(&times, 7.0).cheapest(&[tc]), (vec![tc; 4], 65.0));
+        assert_eq!(table(&times, 7.0).cost_ns(&[tc, bc]), Some(36.0));
+        assert_eq!(table(&times, 7.0).cost_ns(&[bg]), None);
         assert_eq!(table(&[], 1.0).oracle(), (vec![], 0.0));
         // 2 W for TC, 5 W for BC: 1 ns and 17 + 10 + 8 ns.
         let watts = StrategyWatts { tc: Some(2.0), bc: Some(5.0), ..StrategyWatts::default() };
-        let joules = table(&times, 7.0).joules(&[Tc, Bc, Bc, Bc], &watts).unwrap();
+        let joules = table(&times, 7.0).joules(&[tc, bc, bc, bc], &watts).unwrap();
         assert!((joules - (2.0 + 5.0 * (17.0 + 10.0 + 8.0)) * 1e-9).abs() < 1e-18);
-        assert_eq!(table(&times, 7.0).joules(&[Tc], &StrategyWatts::default()), None);
+        assert_eq!(table(&times, 7.0).joules(&[tc], &StrategyWatts::default()), None);
+    }
+
+    #[test]
+    fn the_oracle_splits_levels() {
+        // The CPU alone, the GPU alone, and both with shares of 25, 50 and 75 %; changing hands takes 5.
+        let times = [[1.0, 9.0, 4.0, 5.0, 6.0], [50.0, 40.0, 39.0, 24.0, 30.0], [60.0, 20.0, 50.0, 40.0, 30.0], [2.0, 8.0, 9.0, 9.0, 9.0]];
+        let level = |[tc, tg, quarter, half, most]: [f64; 5]| {
+            let own = move |plan: LevelPlan| match plan.placement {
+                Placement::Cpu => (plan.direction == Direction::TopDown).then_some(tc),
+                Placement::Gpu(GpuKernel::Tg) => Some(tg),
+                Placement::Split { gpu_permille } if plan.direction == Direction::TopDown => Some(match gpu_permille {
+                    250 => quarter,
+                    500 => half,
+                    _ => most,
+                }),
+                _ => None,
+            };
+            LevelTimes::simulated(LevelStats::default(), 1, own, |a, b| if a.is_gpu() == b.is_gpu() { 0.0 } else { 5.0 })
+        };
+        let table = LevelTable { root: 0, strategies: vec![Strategy::Tc, Strategy::Tg], levels: times.map(level).to_vec() };
+        let (tc, tg) = (Strategy::Tc.plan(), Strategy::Tg.plan());
+        assert_eq!(table.plans().len(), 5);
+        // The third level alone on the GPU: 20 and two ways, split 30.
+        let (oracle, ns) = table.oracle();
+        assert!((ns - (1.0 + 24.0 + 30.0 + 2.0)).abs() < 1e-9, "{oracle:?} {ns}");
+        assert_eq!(oracle, [tc, split(Direction::TopDown, 500), split(Direction::TopDown, 750), tc]);
+        assert_eq!(table.cost_ns(&oracle), Some(ns));
+        assert_eq!(table.cheapest(&[tc, tg]).1, 1.0 + 5.0 + 40.0 + 20.0 + 5.0 + 2.0);
+        // From the GPU to a split level the state changes hands; a share in between lies on a line, one beyond is the next.
+        assert_eq!(table.levels[1].plan_ns(Some(tg), split(Direction::TopDown, 375)), Some(31.5 + 5.0));
+        assert_eq!(table.levels[1].plan_ns(Some(tc), split(Direction::TopDown, 990)), Some(30.0));
+        assert_eq!(table.levels[1].plan_ns(Some(tc), split(Direction::BottomUp, 500)), None);
     }
 
     #[test]
@@ -315,6 +422,6 @@ mod tests {
         }
         let (plans, cost) = table.oracle();
         assert_eq!(table.cost_ns(&plans), Some(cost));
-        assert!(cost <= table.cost_ns(&[Strategy::Tc]).unwrap() && cost <= table.cost_ns(&[Strategy::Bc]).unwrap());
+        assert!(cost <= table.cost_ns(&[Strategy::Tc.plan()]).unwrap() && cost <= table.cost_ns(&[Strategy::Bc.plan()]).unwrap());
     }
 }

@@ -1,5 +1,6 @@
 //! What things cost on this machine, measured.
 
+mod bands;
 mod calibration;
 mod evaluation;
 mod fit;
@@ -15,6 +16,7 @@ mod trained;
 mod training;
 mod watts;
 
+pub use bands::bands;
 #[cfg(test)]
 pub(crate) use calibration::tests::with_device as example;
 pub use calibration::{
@@ -24,7 +26,7 @@ pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation,
 pub use fit::{fit, fit_zhang};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_permitted, measure_quickly};
 pub use holdout::{Candidate, Contest, Decider, held_out};
-pub use levels::{LevelTable, LevelTimes, Turns, measure as measure_levels};
+pub use levels::{LevelTable, LevelTimes, SHARES, Turns, measure as measure_levels};
 pub use lines::{JsonLines, complete_lines};
 pub use numbers::numbers;
 pub use partial::{MeasuredGraph, Partial, PartialError, PartialHeader};

@@ -2,7 +2,7 @@
 
 use super::LevelTable;
 use crate::{
-    bfs::{GpuKernel, LevelPlan, LevelStats, Planner, Strategy},
+    bfs::{GpuKernel, LevelPlan, LevelStats, Planner},
     policy::{Policy, PolicyPlanner, Runs},
 };
 
@@ -28,17 +28,15 @@ pub fn plans(planner: &mut PolicyPlanner, levels: impl IntoIterator<Item = Level
     levels.into_iter().map(plan).collect()
 }
 
-/// What the levels of `table` cost in nanoseconds where `policy` plans them. `None` where a plan has a strategy that was not measured.
+/// What the levels of `table` cost in nanoseconds where `policy` plans them. `None` where a plan was not measured.
 pub(super) fn plans_ns(table: &LevelTable, policy: &Policy) -> Option<f64> {
     let on_gpu = table.strategies.iter().any(|strategy| strategy.is_gpu());
     let mut planner = PolicyPlanner::new(policy.clone(), if on_gpu { Runs::Gpu(GpuKernel::Bg) } else { Runs::Cpu });
-    let plans = plans(&mut planner, table.levels.iter().map(|level| level.stats));
-    let strategies: Option<Vec<Strategy>> = plans.into_iter().map(Strategy::of).collect();
-    table.cost_ns(&strategies?)
+    table.cost_ns(&plans(&mut planner, table.levels.iter().map(|level| level.stats)))
 }
 
-/// What the searches of `tables` cost as `policy` plans them, beyond the oracle's plans, as a share of those. `None` where a plan has a
-/// strategy that was not measured, or there is no time to compare.
+/// What the searches of `tables` cost as `policy` plans them, beyond the oracle's plans, as a share of those. `None` where a plan
+/// was not measured, or there is no time to compare.
 pub fn table_regret(tables: &[LevelTable], policy: &Policy) -> Option<f64> {
     let planned: Option<f64> = tables.iter().map(|table| plans_ns(table, policy)).sum();
     let oracle: f64 = tables.iter().map(|table| table.oracle().1).sum();

@@ -120,7 +120,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let watts = add_objectives(&config, &prepared, on_device, &mut contestants);
         names = contestants.iter().map(|contestant| contestant.name.clone()).collect();
         let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
-        let how = Turns { turns: usize::from(arguments.turns), ..Turns::default() };
+        let how = Turns { turns: usize::from(arguments.turns), splits: on_device.is_some(), ..Turns::default() };
         let progress = Progress::still(&format!("Comparing on {}", source.name()), drawn.len() as u64);
         let evaluation = evaluate(&mut prepared.search, &drawn, strategies, &contestants, &how, |done| progress.between(done))?;
         drop(progress);

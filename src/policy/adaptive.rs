@@ -7,8 +7,8 @@
 //!
 //! A band says where two placements are even. Changing hands costs on top, and how much depends on the sizes of this graph's arrays. So a
 //! search changes device only where the level at hand, together with what earlier levels missed on the other device since the last change,
-//! gains more than the way costs: there and back on the way to the GPU, back on the way to the CPU. Such a search takes at most that
-//! much more than one that knew the future at each change.
+//! (and, on the way to the GPU, with what the next level should gain if the frontier goes on growing as it did) gains more than the way
+//! costs. Where a search of few levels is faster on the GPU from its beginning, it begins there.
 //!
 //! The direction is that of the cheaper of the two candidates, a top-down and a bottom-up level each at its placement, by the model: the
 //! measured costs of this machine, or where a device was not measured, those that follow from the band.
@@ -256,7 +256,10 @@ impl Adaptive {
         let band = self.bands.of(direction);
         let work = work(stats, direction);
         let zone = band.zone(work);
-        let on_gpu = matches!(stats.previous_placement, Some(Placement::Gpu(_)));
+        let on_gpu = match stats.previous_placement {
+            None => self.begins_on_gpu(stats.vertices, stats.arcs),
+            Some(placement) => matches!(placement, Placement::Gpu(_)),
+        };
         let turn_ns = self.model.turn_ns(direction, stats);
         let on_cpu = || (Placement::Cpu, self.cpu_ns(direction, stats, probes));
         let alone_on_gpu = || {
@@ -267,7 +270,8 @@ impl Adaptive {
             Zone::Cpu => on_cpu(),
             Zone::Gpu => alone_on_gpu(),
             Zone::Both => {
-                let gpu_permille = memory.shares[direction as usize].or(band.gpu_permille).unwrap_or(EVEN_SHARE);
+                let given = memory.shares[direction as usize].or(band.gpu_permille);
+                let gpu_permille = given.unwrap_or_else(|| self.model.best_share(direction, stats, probes).unwrap_or(EVEN_SHARE));
                 (Placement::Split { gpu_permille }, self.split_ns(direction, stats, probes, runs, gpu_permille))
             }
         };
@@ -282,15 +286,69 @@ impl Adaptive {
             return Candidate { placement, ns: ns + turn_ns, missed_ns };
         }
         // Where the costs contradict the band, which may come from a better place, the band counts.
-        let gain_ns =
-            if other_ns > ns { other_ns - ns } else { other_ns - beyond(other_ns, work, Some(work.saturating_sub(band.distance(work)))) };
-        let back_ns = self.model.to_cpu.ns(stats);
-        let way_ns = if on_gpu { back_ns } else { self.model.to_gpu.ns(stats) + back_ns };
-        if gain_ns + memory.missed_ns >= way_ns {
-            Candidate { placement, ns: ns + turn_ns + (way_ns - memory.missed_ns).max(0.0), missed_ns: 0.0 }
+        let bound = Some(work.saturating_sub(band.distance(work)));
+        let gain_ns = if other_ns > ns { other_ns - ns } else { other_ns - beyond(other_ns, work, bound) };
+        let way_ns = if on_gpu { self.model.to_cpu.ns(stats) } else { self.model.to_gpu.ns(stats) };
+        let next_ns = if on_gpu { 0.0 } else { self.next_gain_ns(stats, probes) };
+        if gain_ns + next_ns + memory.missed_ns >= way_ns {
+            Candidate { placement, ns: ns + turn_ns + (way_ns - memory.missed_ns - next_ns).max(0.0), missed_ns: 0.0 }
         } else {
             Candidate { placement: other, ns: other_ns + turn_ns, missed_ns: memory.missed_ns + gain_ns }
         }
+    }
+
+    /// What the GPU would gain at the next level, if the frontier goes on growing (or shrinking) as it did; 0 where the GPU was not measured.
+    fn next_gain_ns(&self, stats: &LevelStats, probes: f64) -> f64 {
+        let growth = stats.frontier_vertices as f64 / stats.previous_frontier_vertices.max(1) as f64;
+        let scaled = |value: u64, most: u64| ((value as f64 * growth) as u64).min(most);
+        let next = LevelStats {
+            frontier_vertices: scaled(stats.frontier_vertices, stats.unvisited_vertices),
+            frontier_edges: scaled(stats.frontier_edges, stats.unvisited_edges),
+            unvisited_vertices: stats.unvisited_vertices - scaled(stats.frontier_vertices, stats.unvisited_vertices),
+            unvisited_edges: stats.unvisited_edges - scaled(stats.frontier_edges, stats.unvisited_edges),
+            ..*stats
+        };
+        let least = |ns: &dyn Fn(Direction) -> Option<f64>| match (ns(Direction::TopDown), ns(Direction::BottomUp)) {
+            (Some(top_down), Some(bottom_up)) => Some(top_down.min(bottom_up)),
+            _ => None,
+        };
+        let cpu_ns = least(&|direction| Some(self.cpu_ns(direction, &next, probes)));
+        let gpu_ns = least(&|direction| Some(self.measured_gpu_ns(direction, &next, probes)?.1));
+        cpu_ns.zip(gpu_ns).map_or(0.0, |(cpu, gpu)| (cpu - gpu).max(0.0))
+    }
+
+    /// Whether searches of a graph of this size begin on the GPU, which saves the way there: where a search of a few large levels and some
+    /// small ones takes less time on the GPU from the beginning than with the small levels on the CPU. Graphs of low degree have long
+    /// searches of small levels, and begin on the CPU; so does everything where the GPU was not measured in both directions.
+    pub(super) fn begins_on_gpu(&self, vertices: u64, arcs: u64) -> bool {
+        /// Mean degree from which searches have few levels.
+        const FEW_LEVELS_FROM_DEGREE: u64 = 5;
+        /// Small levels of a search, at either end.
+        const SMALL: f64 = 4.0;
+        let never = |band: &Band| band.gpu_from.is_none_or(|from| from == NEVER);
+        if arcs < FEW_LEVELS_FROM_DEGREE * vertices || (never(&self.bands.top_down) && never(&self.bands.bottom_up)) {
+            return false;
+        }
+        let level = |frontier: u64, unvisited: u64| LevelStats {
+            vertices,
+            arcs,
+            frontier_vertices: frontier,
+            frontier_edges: frontier * (arcs / vertices.max(1)),
+            unvisited_vertices: unvisited,
+            unvisited_edges: unvisited * (arcs / vertices.max(1)),
+            ..LevelStats::default()
+        };
+        let small = level(1, vertices);
+        let (first, second, third) =
+            (level(vertices / 20, vertices), level(vertices / 3, vertices / 10 * 9), level(vertices / 3, vertices / 5));
+        let cpu = |direction, stats: &LevelStats| Some(self.cpu_ns(direction, stats, 2.0));
+        let gpu = |direction, stats: &LevelStats| Some(self.measured_gpu_ns(direction, stats, 2.0)?.1);
+        let large = |ns: &dyn Fn(Direction, &LevelStats) -> Option<f64>| {
+            Some(ns(Direction::TopDown, &first)? + ns(Direction::BottomUp, &second)? + ns(Direction::BottomUp, &third)?)
+        };
+        let (Some(on_cpu), Some(on_gpu)) = (large(&cpu), large(&gpu)) else { return false };
+        let (Some(small_cpu), Some(small_gpu)) = (cpu(Direction::TopDown, &small), gpu(Direction::TopDown, &small)) else { return false };
+        SMALL * small_gpu + on_gpu < SMALL * small_cpu + on_cpu.min(self.model.to_gpu.ns(&small) + on_gpu)
     }
 
     fn candidate_in(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: Runs, memory: &Memory) -> f64 {

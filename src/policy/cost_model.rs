@@ -223,6 +223,9 @@ pub enum CostModelError {
     },
 }
 
+/// Shares of the GPU in split levels among which the model chooses, in thousandths.
+const SHARES: [u16; 3] = [250, 500, 750];
+
 /// What a sample costs, in nanoseconds: where the worst and the best case lie no further apart it is not worth taking.
 const SAMPLE_NS: f64 = 1500.0;
 
@@ -340,6 +343,12 @@ impl CostModel {
         }
     }
 
+    /// The best of [`SHARES`] for a level of this direction (`None`: not measured).
+    pub(super) fn best_share(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<u16> {
+        let costs = SHARES.into_iter().filter_map(|share| Some((share, self.split_ns(direction, stats, probes, share)?)));
+        costs.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(share, _)| share)
+    }
+
     /// A level of this direction that both run, the GPU with this share in thousandths (`None`: not measured).
     pub(super) fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<f64> {
         let (beside, cpu, gpus) = match direction {
@@ -353,16 +362,44 @@ impl CostModel {
         Some(beside.ns(stats) + part(cpu, 1.0 - share).max(gpu))
     }
 
-    /// The best strategy where every unvisited vertex looks at `probes` neighbours, and what it costs in nanoseconds.
-    fn best(&self, runs: Runs, stats: &LevelStats, probes: f64, spent: Spent) -> (Strategy, f64) {
-        let mut best = (Strategy::Tc, f64::INFINITY, f64::INFINITY);
-        for strategy in Strategy::ALL {
-            if strategy.is_gpu() && runs == Runs::Cpu {
-                continue;
+    /// All plans of which the costs are known: the strategies, and levels that both devices run where time is minimised (what both draw
+    /// together is not known).
+    fn plans(&self, runs: Runs) -> impl Iterator<Item = LevelPlan> + '_ {
+        let strategies = Strategy::ALL.into_iter().filter(move |strategy| runs != Runs::Cpu || !strategy.is_gpu()).map(Strategy::plan);
+        let splits =
+            [Direction::TopDown, Direction::BottomUp].into_iter().filter(move |&direction| runs != Runs::Cpu && self.splits(direction));
+        let splits =
+            splits.flat_map(|direction| SHARES.map(|gpu_permille| LevelPlan { direction, placement: Placement::Split { gpu_permille } }));
+        strategies.chain(splits)
+    }
+
+    fn splits(&self, direction: Direction) -> bool {
+        let measured = if direction == Direction::TopDown { self.top_down_split } else { self.bottom_up_split };
+        self.objective == Objective::Time && measured.is_some()
+    }
+
+    /// Nanoseconds of the level at hand by `plan`, changes included (`None`: not measured).
+    fn plan_ns(&self, plan: LevelPlan, stats: &LevelStats, probes: f64) -> Option<f64> {
+        match (Strategy::of(plan), plan.placement) {
+            (Some(strategy), _) => self.level_ns(strategy, stats, probes),
+            (None, Placement::Split { gpu_permille }) => {
+                let host = if plan.direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc };
+                Some(self.split_ns(plan.direction, stats, probes, gpu_permille)? + self.change_ns(host, stats))
             }
-            let Some(ns) = self.level_ns(strategy, stats, probes) else { continue };
-            let watts = self.of(strategy).and_then(|cost| cost.watts).unwrap_or(0.0);
-            let (seconds, joules) = (ns / 1e9, ns / 1e9 * watts);
+            _ => None,
+        }
+    }
+
+    fn watts(&self, plan: LevelPlan) -> f64 {
+        Strategy::of(plan).and_then(|strategy| self.of(strategy)).and_then(|cost| cost.watts).unwrap_or(0.0)
+    }
+
+    /// The best plan where every unvisited vertex looks at `probes` neighbours, and what it costs in nanoseconds.
+    fn best(&self, runs: Runs, stats: &LevelStats, probes: f64, spent: Spent) -> (LevelPlan, f64) {
+        let mut best = (Strategy::Tc.plan(), f64::INFINITY, f64::INFINITY);
+        for plan in self.plans(runs) {
+            let Some(ns) = self.plan_ns(plan, stats, probes) else { continue };
+            let (seconds, joules) = (ns / 1e9, ns / 1e9 * self.watts(plan));
             let price = match self.objective {
                 Objective::Time => seconds,
                 Objective::Energy => joules,
@@ -370,7 +407,7 @@ impl CostModel {
                 Objective::Edp => (spent.joules + joules) * (spent.seconds + seconds),
             };
             if price < best.1 {
-                best = (strategy, price, ns);
+                best = (plan, price, ns);
             }
         }
         (best.0, best.2)
@@ -378,7 +415,7 @@ impl CostModel {
 
     /// What is known without a sample.
     fn bounds(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> Bounds {
-        let ns = |strategy, probes| self.level_ns(strategy, stats, probes).unwrap_or(0.0);
+        let ns = |plan, probes| self.plan_ns(plan, stats, probes).unwrap_or(0.0);
         Bounds::of(stats, |probes| self.best(runs, stats, probes, spent).0, ns)
     }
 
@@ -389,13 +426,12 @@ impl CostModel {
     }
 
     /// Decides, and counts what the level should cost.
-    pub(super) fn plan(&self, runs: Runs, stats: &LevelStats, spent: &mut Spent) -> Strategy {
+    pub(super) fn plan(&self, runs: Runs, stats: &LevelStats, spent: &mut Spent) -> LevelPlan {
         let probes = stats.sampled_probes.map_or_else(|| self.bounds(runs, stats, *spent).without_sample(), f64::from);
-        let (strategy, ns) = self.best(runs, stats, probes, *spent);
-        let watts = self.of(strategy).and_then(|cost| cost.watts).unwrap_or(0.0);
+        let (plan, ns) = self.best(runs, stats, probes, *spent);
         spent.seconds += ns / 1e9;
-        spent.joules += ns / 1e9 * watts;
-        strategy
+        spent.joules += ns / 1e9 * self.watts(plan);
+        plan
     }
 }
 
@@ -413,7 +449,10 @@ impl Rule for CostModel {
     }
 
     fn uses(&self, runs: Runs) -> Uses {
-        if self.has_gpu() && runs != Runs::Cpu { Uses::EITHER } else { Uses::CPU }
+        if !self.has_gpu() || runs == Runs::Cpu {
+            return Uses::CPU;
+        }
+        Uses { together: self.splits(Direction::TopDown) || self.splits(Direction::BottomUp), ..Uses::EITHER }
     }
 
     fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
@@ -421,7 +460,7 @@ impl Rule for CostModel {
     }
 
     fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
-        CostModel::plan(self, runs, stats, &mut memory.spent).plan()
+        CostModel::plan(self, runs, stats, &mut memory.spent)
     }
 }
 
@@ -536,17 +575,17 @@ mod tests {
         let spent = Spent::default();
         // At stake are 600 ns with one probe and 3900 with ten: a sample is not worth it, and the smaller mistake is TC.
         assert!(!model.wants_sample(Runs::Cpu, &stats(1000, 1000), spent));
-        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut Spent::default()), Strategy::Tc);
+        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut Spent::default()), Strategy::Tc.plan());
         // TC 20,600, BC 15,500 to 60,500.
         assert!(model.wants_sample(Runs::Cpu, &stats(10_000, 10_000), spent));
         let plan = |probes| model.plan(Runs::Cpu, &LevelStats { sampled_probes: Some(probes), ..stats(1000, 1000) }, &mut Spent::default());
         // Even at p = 2.2.
-        assert_eq!(plan(2.1), Strategy::Bc);
-        assert_eq!(plan(2.3), Strategy::Tc);
+        assert_eq!(plan(2.1), Strategy::Bc.plan());
+        assert_eq!(plan(2.3), Strategy::Tc.plan());
         // TC for 100 arcs costs 800, less than BC's best; for 4000 arcs 8600, more than its worst.
         assert!(!model.wants_sample(Runs::Cpu, &stats(100, 1000), spent));
         assert!(!model.wants_sample(Runs::Cpu, &stats(4000, 1000), spent));
-        assert_eq!(model.plan(Runs::Cpu, &stats(4000, 1000), &mut Spent::default()), Strategy::Bc);
+        assert_eq!(model.plan(Runs::Cpu, &stats(4000, 1000), &mut Spent::default()), Strategy::Bc.plan());
     }
 
     #[test]
@@ -556,21 +595,44 @@ mod tests {
         // BC now costs 2000 + 700 against TC's 2600; and TC 3500 against BC's 2000 where the level before was bottom-up.
         let mut spent = Spent::default();
         let stats = |edges, unvisited| LevelStats { sampled_probes: Some(1.0), ..stats(edges, unvisited) };
-        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc);
+        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc.plan());
         let before = LevelStats { previous_direction: Some(Direction::BottomUp), ..stats(1000, 1000) };
-        assert_eq!(model.plan(Runs::Cpu, &before, &mut spent), Strategy::Bc);
+        assert_eq!(model.plan(Runs::Cpu, &before, &mut spent), Strategy::Bc.plan());
         assert!((spent.seconds - 4600e-9).abs() < 1e-15);
         // A GPU that needs 1000 less for the level, and 600 for each hand-over.
         let gpu = StrategyCost { fixed_ns: 1000.0, ..StrategyCost::default() };
         let model = CostModel { tg: Some(gpu), to_gpu: change(600.0), to_cpu: change(600.0), ..model };
         let on_gpu = Runs::Gpu(GpuKernel::Bg);
         assert_eq!(model.level_ns(Strategy::Tg, &stats(1000, 1000), 1.0), Some(2200.0));
-        assert_eq!(model.plan(on_gpu, &stats(1000, 1000), &mut spent), Strategy::Tg);
-        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc);
+        assert_eq!(model.plan(on_gpu, &stats(1000, 1000), &mut spent), Strategy::Tg.plan());
+        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc.plan());
         // 700 arcs: TC 2000 < 2200. From the GPU TC costs 2600 and TG 1000.
-        assert_eq!(model.plan(on_gpu, &stats(700, 1000), &mut spent), Strategy::Tc);
+        assert_eq!(model.plan(on_gpu, &stats(700, 1000), &mut spent), Strategy::Tc.plan());
         let there = LevelStats { previous_placement: Some(Placement::Gpu(GpuKernel::Tg)), ..stats(700, 1000) };
-        assert_eq!(model.plan(on_gpu, &there, &mut spent), Strategy::Tg);
+        assert_eq!(model.plan(on_gpu, &there, &mut spent), Strategy::Tg.plan());
+    }
+
+    #[test]
+    fn both_devices_run_a_level_where_that_takes_least() {
+        let (beside, gpu) = (ChangeCost { fixed_ns: 100.0, ..ChangeCost::default() }, model().tc);
+        let model = CostModel { tg: gpu, top_down_split: Some(beside), ..model() };
+        let plan = |edges, runs| model.plan(runs, &LevelStats { sampled_probes: Some(9.0), ..stats(edges, 6000) }, &mut Spent::default());
+        let half = LevelPlan { direction: Direction::TopDown, placement: Placement::Split { gpu_permille: 500 } };
+        // Both as fast: 100 + 500 + 2000 by either, 100 + 100 + 1250 by both; of few arcs 100 and 500 + 20 by either, half of that and 200.
+        assert_eq!(plan(1000, Runs::Gpu(GpuKernel::Bg)), half);
+        assert_eq!(plan(1000, Runs::Cpu), Strategy::Tc.plan());
+        let small = LevelStats { frontier_vertices: 10, ..stats(10, 6000) };
+        assert_eq!(model.plan(Runs::Gpu(GpuKernel::Bg), &small, &mut Spent::default()), Strategy::Tc.plan());
+        // A GPU of a third of the CPU's time takes three quarters.
+        let fast = CostModel { tg: gpu.map(|cost| StrategyCost { frontier_edge_ns: 0.5, frontier_vertex_ns: 1.0, ..cost }), ..model };
+        let far = ChangeCost { fixed_ns: 1e6, ..ChangeCost::default() };
+        let fast = CostModel { to_gpu: far, ..fast };
+        let most = LevelPlan { direction: Direction::TopDown, placement: Placement::Split { gpu_permille: 750 } };
+        assert_eq!(fast.plan(Runs::Gpu(GpuKernel::Bg), &stats(4000, 6000), &mut Spent::default()), most);
+        assert!(
+            fast.uses(Runs::Gpu(GpuKernel::Bg)).together
+                && !CostModel { objective: Objective::Energy, ..fast }.uses(Runs::Gpu(GpuKernel::Bg)).together
+        );
     }
 
     #[test]
@@ -581,8 +643,8 @@ mod tests {
         let model = CostModel { form: Form::Zhang, tc: cost(2.0, 0.0), bc: cost(0.0, 0.05), ..CostModel::default() };
         // e_left = 10,000: 500 ns, as 250 arcs of the frontier.
         let mut spent = Spent::default();
-        assert_eq!(model.plan(Runs::Cpu, &stats(249, 1000), &mut spent), Strategy::Tc);
-        assert_eq!(model.plan(Runs::Cpu, &stats(251, 1000), &mut spent), Strategy::Bc);
+        assert_eq!(model.plan(Runs::Cpu, &stats(249, 1000), &mut spent), Strategy::Tc.plan());
+        assert_eq!(model.plan(Runs::Cpu, &stats(251, 1000), &mut spent), Strategy::Bc.plan());
         assert!(!model.wants_sample(Runs::Cpu, &stats(1000, 1000), spent));
     }
 
@@ -594,13 +656,13 @@ mod tests {
         // TC 2600 ns and 5200 nJ, BC 2000 ns and 6000 nJ.
         let level = LevelStats { sampled_probes: Some(1.0), ..stats(1000, 1000) };
         let plan = |objective, mut spent| CostModel { objective, ..model }.plan(Runs::Cpu, &level, &mut spent);
-        assert_eq!(plan(Objective::Time, Spent::default()), Strategy::Bc);
-        assert_eq!(plan(Objective::Energy, Spent::default()), Strategy::Tc);
+        assert_eq!(plan(Objective::Time, Spent::default()), Strategy::Bc.plan());
+        assert_eq!(plan(Objective::Energy, Spent::default()), Strategy::Tc.plan());
         // 13.52 against 12 at first; after 0.1 us and 20 uJ 25.2 * 2.7 = 68 against 26 * 2.1 = 55; after 20 us and 0.1 uJ 5.3 * 22.6 = 120
         // against 6.1 * 22 = 134.
-        assert_eq!(plan(Objective::Edp, Spent::default()), Strategy::Bc);
-        assert_eq!(plan(Objective::Edp, Spent { seconds: 0.1e-6, joules: 20e-6 }), Strategy::Bc);
-        assert_eq!(plan(Objective::Edp, Spent { seconds: 20e-6, joules: 0.1e-6 }), Strategy::Tc);
+        assert_eq!(plan(Objective::Edp, Spent::default()), Strategy::Bc.plan());
+        assert_eq!(plan(Objective::Edp, Spent { seconds: 0.1e-6, joules: 20e-6 }), Strategy::Bc.plan());
+        assert_eq!(plan(Objective::Edp, Spent { seconds: 20e-6, joules: 0.1e-6 }), Strategy::Tc.plan());
     }
 
     #[test]

@@ -226,6 +226,11 @@ impl Policy {
         self.rule().uses(runs)
     }
 
+    /// Whether searches of a graph of this size begin on the GPU, although other levels may run elsewhere.
+    pub fn begins_on_gpu(&self, vertices: u64, arcs: u64) -> bool {
+        self.adaptive().is_some_and(|adaptive| adaptive.begins_on_gpu(vertices, arcs))
+    }
+
     /// Whether it makes no sense without an OpenCL device.
     pub fn needs_device(&self) -> bool {
         self.uses(Runs::Cpu) != Uses::default()

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::numbers::{counted, general, seconds};
 use crate::{
-    bfs::Strategy,
     board::StrategyWatts,
     calibrate::{Directions, Evaluation, Judged, RootEvaluation},
     graph::LayoutStats,
@@ -72,13 +71,8 @@ fn line(name: &str, graph: &PolicyGraph, judged: impl Fn(&RootEvaluation) -> &Ju
         directions: directions.map(|all| all.into_iter().fold(Directions::default(), Directions::and)),
         as_oracle: sum(&|root| judged(root).as_oracle as f64) / sum(&|root| root.table.levels.len() as f64).max(1.0),
         deciding: sum(&|root| judged(root).decision_ns) / elapsed_ns.max(1.0),
-        joules: graph.watts.and_then(|watts| roots.iter().map(|root| root.table.joules(&strategies(judged(root))?, &watts)).sum()),
+        joules: graph.watts.and_then(|watts| roots.iter().map(|root| root.table.joules(&judged(root).plans, &watts)).sum()),
     }
-}
-
-/// What the plans of a search mean (`None` where both devices ran a level).
-fn strategies(judged: &Judged) -> Option<Vec<Strategy>> {
-    judged.plans.iter().map(|&plan| Strategy::of(plan)).collect()
 }
 
 /// A policy over all graphs.
