@@ -12,6 +12,7 @@ use std::{
 const MOST: u64 = 4 << 20;
 
 /// Whether the files below `root` are this machine's own: only there programs may be run.
+#[cfg(any(feature = "cli", test))]
 pub(crate) fn is_live(root: &Path) -> bool {
     fs::canonicalize(root).is_ok_and(|root| root == Path::new("/"))
 }

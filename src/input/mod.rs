@@ -33,6 +33,7 @@ use std::path::Path;
 pub use error::{InputError, Place};
 pub use format::{Compression, Format, UnknownFormat};
 pub use recognise::Recognised;
+#[cfg(feature = "cli")]
 pub(crate) use source::READING;
 pub use write::{WriteOptions, write};
 
