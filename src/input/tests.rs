@@ -148,7 +148,7 @@ mod wrong {
         for (name, bytes) in [("bcs.tar.gz", gzip(&archive)), ("bcs.tar", archive.clone()), ("x.tar.xz", xz(&archive, None))] {
             assert_eq!(read_bytes(name, &bytes).unwrap(), expected, "{name}");
         }
-        assert!(message("x.tar.gz", &gzip(&archive[..archive.len() - 1600])).contains("cut off"));
+        assert!(message("x.tar.gz", &gzip(&archive[..archive.len() - 1500])).contains("cut off"));
         assert!(message("x.tar.gz", &gzip(&tar(&[("a/b.txt", "0 1\n")]))).contains("tar xf"));
         for (name, head, word) in
             [("a.bz2", &b"BZh91AY&SY"[..], "bunzip2"), ("a.zip", b"PK\x03\x04rest", "unzip"), ("a.7z", b"7z\xbc\xaf\x27\x1c", "7z x")]
@@ -220,7 +220,7 @@ mod fuzz {
             assert!(!error.to_string().is_empty());
         }
         // And what a decompressor is given that is damaged.
-        if packed > 0 {
+        if packed > 0 && !bytes.is_empty() {
             let mut damaged = bytes;
             let at = damaged.len() / 2;
             damaged[at] ^= 0x55;
