@@ -322,7 +322,7 @@ fn the_energy_of_a_command_is_told_beside_its_own_output() {
         return;
     }
     let output = energy("off", &["--", "/nowhere/command"]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(127));
     assert!(stderr(&output).contains("can't run /nowhere/command"), "{}", stderr(&output));
 }
 
