@@ -76,7 +76,7 @@ pub(crate) fn numbered(name: &str, prefix: &str) -> bool {
 }
 
 /// The name of `path`.
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", test))]
 pub(crate) fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
