@@ -1,0 +1,664 @@
+//! What `tests/gpu` measures on an OpenCL device, in one program that needs neither compiler nor network: every kernel, way of sharing
+//! memory, size of work-group and policy compared with a serial search; then what the device is, each kernel level by level, the
+//! device's own times against the clock, the handover, Kronecker graphs on the CPU, the device and both, Rodinia's search on the same
+//! device, and energy. Everything is written into one folder, as JSON and as markdown.
+//!
+//! Exit code 0: all done and right, 1: something is wrong or was left out, 2: no such device, or it can't begin.
+#![allow(clippy::expect_used, reason = "a measurement that can't be set up may stop")]
+
+use std::{
+    collections::BTreeMap,
+    env,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use socbfs::{
+    bench::{RootSource, roots},
+    bfs::GpuKernel,
+    calibrate,
+    engine::{GpuOptions, GpuSetup},
+    graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
+    input::generate::Generator,
+    memory::Way,
+    opencl::{self, Device, DeviceKind, Limits},
+    policy::{Policy, Runs},
+    search::{Search, SearchOptions},
+    validate::SerialBfs,
+};
+
+const HELP: &str = "\
+usage: gpu --out FOLDER [--device NAME] [--any-device] [--socbfs PROGRAM] [--rodinia PROGRAM] [--scales FIRST..=LAST] [--seconds N]
+
+  --out FOLDER        where the results go (made if need be)
+  --device NAME       the device, as `socbfs devices` names it (default: the GPU with most compute units)
+  --any-device        any OpenCL device will do, such as PoCL's: smaller graphs
+  --socbfs PROGRAM    the program `socbfs` (default: the one on the path)
+  --rodinia PROGRAM   Rodinia's OpenCL bfs, which is given the path of a graph
+  --scales A..=B      scales of the Kronecker graphs (default: 18..=24; any device: 12..=14)
+  --seconds N         what does not fit into so many seconds is left out and named (default: 510)";
+
+struct Arguments {
+    out: PathBuf,
+    device: Option<String>,
+    any_device: bool,
+    socbfs: PathBuf,
+    rodinia: Option<PathBuf>,
+    scales: std::ops::RangeInclusive<u32>,
+    seconds: u64,
+}
+
+impl Arguments {
+    fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
+        let (mut out, mut device, mut any_device, mut rodinia, mut scales, mut seconds) = (None, None, false, None, None, 510);
+        let mut socbfs = PathBuf::from("socbfs");
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("{word} needs a value"));
+            match &*word {
+                "--out" => out = Some(PathBuf::from(value()?)),
+                "--device" => device = Some(value()?),
+                "--any-device" => any_device = true,
+                "--socbfs" => socbfs = PathBuf::from(value()?),
+                "--rodinia" => rodinia = Some(PathBuf::from(value()?)),
+                "--scales" => {
+                    let text = value()?;
+                    let range = text.split_once("..=").and_then(|(a, b)| Some(a.parse::<u32>().ok()?..=b.parse::<u32>().ok()?));
+                    scales = Some(range.ok_or(format!("--scales {text:?} is not FIRST..=LAST"))?);
+                }
+                "--seconds" => seconds = value()?.parse().map_err(|_| "--seconds is a number".to_owned())?,
+                // What cargo adds.
+                "--bench" => {}
+                _ => return Err(format!("unknown argument {word:?}\n{HELP}")),
+            }
+        }
+        let Some(out) = out else { return Ok(None) };
+        let scales = scales.unwrap_or(if any_device { 12..=14 } else { 18..=24 });
+        Ok(Some(Self { out, device, any_device, socbfs, rodinia, scales, seconds }))
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::parse(env::args().skip(1)) {
+        Ok(Some(arguments)) => arguments,
+        Ok(None) => {
+            // As one of all benchmarks it has nothing to say: it wants a device for itself.
+            println!("gpu: left out, tests/gpu runs it");
+            return ExitCode::SUCCESS;
+        }
+        Err(problem) => {
+            eprintln!("gpu: {problem}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&arguments) {
+        Ok(problems) if problems.is_empty() => {
+            println!("all right: {}", arguments.out.join("README.md").display());
+            ExitCode::SUCCESS
+        }
+        Ok(problems) => {
+            for problem in &problems {
+                eprintln!("gpu: {problem}");
+            }
+            println!("{} problems: {}", problems.len(), arguments.out.join("README.md").display());
+            ExitCode::from(1)
+        }
+        Err(problem) => {
+            eprintln!("gpu: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+type Step<'a> = fn(&mut Run<'a>) -> Result<(), String>;
+
+/// The measurement: where it goes, how long it may take, and what was wrong.
+struct Run<'a> {
+    arguments: &'a Arguments,
+    device: Arc<Device>,
+    /// How `socbfs` is told the device.
+    choice: String,
+    way: Way,
+    begin: Instant,
+    json: BTreeMap<&'static str, Value>,
+    markdown: String,
+    problems: Vec<String>,
+}
+
+fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
+    let begin = Instant::now();
+    let found = opencl::devices().map_err(|error| error.to_string())?;
+    let names: Vec<&str> = found.iter().map(|info| info.name.as_str()).collect();
+    let exact = opencl::exact_choices(&names);
+    let wanted = arguments.device.as_deref().unwrap_or("gpu");
+    let mut chosen = opencl::choose(&found, &wanted.parse().expect("any text is a choice")).map_err(|error| error.to_string())?;
+    let info = (!chosen.is_empty()).then(|| chosen.remove(0)).ok_or("--device cpu is no OpenCL device")?;
+    if info.kind != DeviceKind::Gpu && !arguments.any_device {
+        return Err(format!("{} is no GPU ({}); --any-device measures it all the same", info.name, info.kind));
+    }
+    let same = |other: &&opencl::DeviceInfo| (&other.name, &other.platform) == (&info.name, &info.platform);
+    let choice = found.iter().position(|other| same(&other)).map_or(info.name.clone(), |index| exact[index].clone());
+    fs::create_dir_all(&arguments.out).map_err(|error| format!("{}: {error}", arguments.out.display()))?;
+    let device = Device::open_timed(&info, Limits::default()).map_err(|error| error.to_string())?;
+    let way = calibrate::measure_quickly(&device).best(1 << 20);
+    let mut run = Run { arguments, device, choice, way, begin, json: BTreeMap::new(), markdown: String::new(), problems: Vec::new() };
+    let _ =
+        writeln!(run.markdown, "# {} ({})\n\nDriver {}, {}; memory shared by {way}.", info.name, info.platform, info.driver, info.version);
+    run.json.insert("device", serde_json::to_value(&info).expect("an info is JSON"));
+    let steps: [(&str, Duration, Step<'_>); 7] = [
+        ("devices", Duration::from_secs(20), Run::devices),
+        ("correctness", Duration::from_secs(30), Run::correctness),
+        ("kernels per level", Duration::from_secs(15), Run::levels),
+        ("handover", Duration::from_secs(20), Run::handover),
+        ("Rodinia", Duration::from_secs(10), Run::rodinia),
+        ("energy", Duration::from_secs(45), Run::energy),
+        // Last, for it takes all the time there is.
+        ("Kronecker graphs", Duration::from_secs(10), Run::kronecker),
+    ];
+    for (name, least, step) in steps {
+        let start = run.begin.elapsed();
+        if run.left() < least {
+            run.problem(format!("{name}: left out, no time is left"));
+            continue;
+        }
+        if let Err(problem) = step(&mut run) {
+            run.problem(format!("{name}: {problem}"));
+        }
+        println!("{name}: {:.1} s", (run.begin.elapsed() - start).as_secs_f64());
+        run.write()?;
+    }
+    Ok(run.problems)
+}
+
+impl Run<'_> {
+    fn left(&self) -> Duration {
+        Duration::from_secs(self.arguments.seconds).saturating_sub(self.begin.elapsed())
+    }
+
+    fn problem(&mut self, problem: String) {
+        println!("PROBLEM: {problem}");
+        self.problems.push(problem);
+    }
+
+    /// Writes what there is so far: a driver may end the process at any time.
+    fn write(&self) -> Result<(), String> {
+        let mut text = self.markdown.clone();
+        let seconds = self.begin.elapsed().as_secs_f64();
+        let _ = writeln!(text, "\n## Problems\n");
+        if self.problems.is_empty() {
+            text += "None.\n";
+        }
+        for problem in &self.problems {
+            let _ = writeln!(text, "- {}", problem.replace('\n', " "));
+        }
+        let _ = writeln!(text, "\nAll in {seconds:.0} s.");
+        let all = json!({ "seconds": seconds, "problems": self.problems, "results": self.json });
+        let json = serde_json::to_string_pretty(&all).expect("values are JSON");
+        for (name, content) in [("README.md", text), ("gpu.json", json)] {
+            let path = self.arguments.out.join(name);
+            fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn setup(&self, options: GpuOptions, way: Way) -> GpuSetup {
+        GpuSetup { device: Arc::clone(&self.device), way, options }
+    }
+
+    /// Runs `socbfs` with `arguments`; its standard output.
+    fn socbfs(&self, arguments: &[&str]) -> Result<String, String> {
+        output(Command::new(&self.arguments.socbfs).args(arguments), self.left())
+    }
+
+    fn devices(&mut self) -> Result<(), String> {
+        let text = self.socbfs(&["devices", "--quick"])?;
+        let _ = writeln!(self.markdown, "\n## Devices\n\n```text\n{}\n```", text.trim_end());
+        Ok(())
+    }
+
+    /// Every kernel and policy by every way, size of work-group and number of parts, on graphs of all shapes, against a serial search.
+    fn correctness(&mut self) -> Result<(), String> {
+        let deadline = self.begin.elapsed() + self.left() / 3;
+        let (mut right, mut wrong, mut late) = (0_u64, Vec::new(), false);
+        let most = self.device.max_work_group();
+        // PoCL compiles every kernel anew for every size.
+        let groups: &[usize] = if self.arguments.any_device { &[64, 1] } else { &[256, 128, 64, 32, 1] };
+        let groups: Vec<usize> = groups.iter().copied().filter(|&group| group <= most).collect();
+        let ways: Vec<Way> = Way::ALL.into_iter().filter(|way| way.offered(self.device.info())).collect();
+        // Most is said by the first of each; the rest is crossed with the first only.
+        let mut settings = Vec::new();
+        settings.extend(groups.iter().map(|&group| (group, self.way, 0)));
+        settings.extend(ways.iter().filter(|&&way| way != self.way).map(|&way| (groups[0], way, 0)));
+        settings.extend([(groups[0], self.way, 3), (groups[groups.len() - 1], self.way, 5)]);
+        let policies: Vec<&str> =
+            "tg tgm bg bgc sampled alpha-beta:1000,1 daga:1000,1 selective:30,0 remis-concurrent:5,300 concurrent:0,0,500 asynchronous:20,500 adaptive"
+                .split(' ')
+                .collect();
+        let graphs = graphs();
+        let mut table: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        'all: for (name, edges, directed) in &graphs {
+            let serial = SerialBfs::new(edges, *directed).map_err(|error| error.to_string())?;
+            let layout =
+                Layout::build(edges, &BuildOptions { directed: *directed, order: Order::Auto }).map_err(|error| error.to_string())?;
+            let from = roots(layout.vertices(), |v| layout.input_degree(v), 3, RootSource::GRAPH500);
+            let wanted: Vec<Vec<u32>> = from.iter().map(|&root| serial.search(root).map_or(Vec::new(), |tree| tree.level)).collect();
+            for &(group, way, parts) in &settings {
+                if self.begin.elapsed() > deadline {
+                    late = true;
+                    break 'all;
+                }
+                let what = format!("groups of {group}, {way}, {} parts", parts.max(1));
+                let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), ..GpuOptions::default() };
+                let options =
+                    SearchOptions { threads: 2, devices: vec![self.setup(options, way)], every_policy: true, ..SearchOptions::default() };
+                let count = table.entry(what.clone()).or_default();
+                let mut search = match Search::new(&layout, &options) {
+                    Ok(search) => search,
+                    Err(error) => {
+                        count.1 += 1;
+                        wrong.push(format!("{what} on {name}: {error}"));
+                        continue;
+                    }
+                };
+                for &policy in &policies {
+                    if self.begin.elapsed() > deadline {
+                        late = true;
+                        break 'all;
+                    }
+                    let parsed: Policy = policy.parse().map_err(|error| format!("{policy}: {error}"))?;
+                    let runs = where_directions_run(policy, GpuKernel::Bgc);
+                    let fault = match search.set_policy(parsed, runs) {
+                        Ok(()) => from.iter().zip(&wanted).find_map(|(&root, wanted)| compare(&mut search, edges, *directed, root, wanted)),
+                        Err(error) => Some(error.to_string()),
+                    };
+                    match fault {
+                        None => (right, count.0) = (right + 1, count.0 + 1),
+                        Some(fault) => {
+                            count.1 += 1;
+                            wrong.push(format!("{policy}, {what}, on {name}: {fault}"));
+                        }
+                    }
+                }
+            }
+        }
+        let _ = writeln!(
+            self.markdown,
+            "\n## Correctness\n\n{} policies on {} graphs from 3 roots each, every level and every parent compared with a serial search.\n\n\
+             | setting | right | wrong |\n|---|---:|---:|",
+            policies.len(),
+            graphs.len()
+        );
+        for (what, (right, wrong)) in &table {
+            let _ = writeln!(self.markdown, "| {what} | {right} | {wrong} |");
+        }
+        self.json.insert("correctness", json!({ "right": right, "wrong": wrong, "complete": !late }));
+        if late {
+            self.problem(format!("correctness: only {right} combinations were compared, more take too long on this device"));
+        }
+        for fault in wrong {
+            self.problem(fault);
+        }
+        Ok(())
+    }
+
+    /// Each kernel level by level on one Kronecker graph, and the device's own times of the launches against the clock.
+    fn levels(&mut self) -> Result<(), String> {
+        let scale = if self.arguments.any_device { 14 } else { 20 };
+        let edges = Generator::graph500(scale).generate(&|_| ()).map_err(|error| error.to_string())?;
+        let layout = Layout::build(&edges, &BuildOptions::default()).map_err(|error| error.to_string())?;
+        let root = roots(layout.vertices(), |v| layout.input_degree(v), 1, RootSource::GRAPH500)[0];
+        let mut columns: Vec<(String, Vec<f64>, f64, f64, usize)> = Vec::new();
+        for (name, on_device) in [("tc", false), ("bc", false), ("tg", true), ("tgm", true), ("bg", true), ("bgc", true)] {
+            let devices = if on_device { vec![self.setup(GpuOptions::default(), self.way)] } else { Vec::new() };
+            let policy = name.parse().map_err(|error| format!("{name}: {error}"))?;
+            let mut search = Search::new(&layout, &SearchOptions { policy, devices, ..SearchOptions::default() }).map_err(whole)?;
+            search.set_single_levels(true);
+            search.run(root).map_err(whole)?;
+            let (mut levels, mut walls, mut busies, mut launches) = (Vec::<Vec<f64>>::new(), Vec::new(), Vec::new(), 0);
+            for _ in 0..9 {
+                self.device.times(|_| ()).map_err(|error| error.to_string())?;
+                let outcome = search.run(root).map_err(whole)?;
+                let (mut busy, mut count) = (0, 0);
+                self.device
+                    .times(|time| {
+                        busy += time.end_ns.saturating_sub(time.start_ns);
+                        count += 1;
+                    })
+                    .map_err(|error| error.to_string())?;
+                walls.push(outcome.elapsed.as_secs_f64() * 1e6);
+                busies.push(busy as f64 / 1e3);
+                launches = count;
+                levels.resize(levels.len().max(search.records().len()), Vec::new());
+                for (level, record) in levels.iter_mut().zip(search.records()) {
+                    level.push(record.elapsed_ns as f64 / 1e3);
+                }
+            }
+            columns.push((name.to_owned(), levels.into_iter().map(median).collect(), median(walls), median(busies), launches));
+        }
+        let _ =
+            write!(self.markdown, "\n## Kernels per level\n\nKronecker {scale} from {root}, medians of 9 searches, in us.\n\n| level |");
+        for column in &columns {
+            let _ = write!(self.markdown, " {} |", column.0);
+        }
+        let _ = writeln!(self.markdown, "\n|---|{}", "---:|".repeat(columns.len()));
+        for level in 0..columns.iter().map(|column| column.1.len()).max().unwrap_or(0) {
+            let _ = write!(self.markdown, "| {level} |");
+            for column in &columns {
+                let us = column.1.get(level).map_or(String::new(), |us| format!("{us:.1}"));
+                let _ = write!(self.markdown, " {us} |");
+            }
+            self.markdown += "\n";
+        }
+        self.markdown += "\n## The device's own times against the clock\n\n\
+             | kernel | search, us | device busy, us | share | launches |\n|---|---:|---:|---:|---:|\n";
+        for (name, _, wall, busy, launches) in columns.iter().filter(|column| column.4 > 0) {
+            let _ = writeln!(self.markdown, "| {name} | {wall:.1} | {busy:.1} | {:.0} % | {launches} |", busy / wall * 100.0);
+            if *busy > wall * 1.05 {
+                self.problem(format!("{name}: the device claims to have been busy for {busy:.0} us in a search of {wall:.0} us"));
+            }
+        }
+        let all = columns.iter().map(
+            |(name, levels, wall, busy, launches)| json!({ "kernel": name, "level_us": levels, "search_us": wall, "device_us": busy, "launches": launches }),
+        );
+        let all: Vec<Value> = all.collect();
+        self.json.insert("levels", json!({ "scale": scale, "root": root, "kernels": all }));
+        Ok(())
+    }
+
+    /// Kronecker graphs by `socbfs bench`: on the CPU, on the device, and as the program decides with both.
+    fn kronecker(&mut self) -> Result<(), String> {
+        self.markdown += "\n## Kronecker graphs\n\nHarmonic mean in millions of edges per second over 16 roots, original numbers; and without bringing \
+             the parents back into original numbers on the host.\n\n| scale | CPU | device | both | device, parents left there | device over CPU |\n\
+             |---:|---:|---:|---:|---:|---:|\n";
+        let mut all = Vec::new();
+        let mut last = Duration::ZERO;
+        for scale in self.arguments.scales.clone() {
+            // Twice the vertices take a little more than twice the time.
+            if self.left() < last * 5 / 2 + Duration::from_secs(5) {
+                self.problem(format!("Kronecker graphs: scale {scale} and above left out, no time is left"));
+                break;
+            }
+            let start = Instant::now();
+            let (device, name) = (self.choice.clone(), scale.to_string());
+            let mut speeds = Vec::new();
+            for (kind, policy) in [("cpu", "auto"), ("gpu", "sampled"), ("both", "adaptive")] {
+                let device = if kind == "cpu" { "cpu" } else { &device };
+                let arguments = [
+                    "bench",
+                    "--kronecker",
+                    &name,
+                    "--roots",
+                    "16",
+                    "--policy",
+                    policy,
+                    "--device",
+                    device,
+                    "--energy",
+                    "off",
+                    "-q",
+                    "--json",
+                    "-",
+                ];
+                let record =
+                    self.socbfs(&arguments).and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| error.to_string()));
+                match record {
+                    Ok(record) => {
+                        speeds.push((teps(&record, false), teps(&record, true)));
+                        all.push(json!({ "scale": scale, "on": kind, "record": record }));
+                    }
+                    Err(problem) => {
+                        speeds.push((None, None));
+                        self.problem(format!("Kronecker {scale} on {kind}: {problem}"));
+                    }
+                }
+            }
+            let shown = |speed: Option<f64>| speed.map_or("n/a".to_owned(), |teps| format!("{:.0}", teps / 1e6));
+            let over = speeds[1].0.zip(speeds[0].0).map_or("n/a".to_owned(), |(gpu, cpu)| format!("{:.2}", gpu / cpu));
+            let [cpu, gpu, both, left] = [speeds[0].0, speeds[1].0, speeds[2].0, speeds[1].1].map(shown);
+            let _ = writeln!(self.markdown, "| {scale} | {cpu} | {gpu} | {both} | {left} | {over} |");
+            last = start.elapsed();
+            self.write()?;
+        }
+        self.json.insert("kronecker", Value::Array(all));
+        Ok(())
+    }
+
+    fn handover(&mut self) -> Result<(), String> {
+        let table = calibrate::measure(&self.device);
+        self.markdown += "\n## Handover\n\nThere and back, median, in us.\n\n| way | bytes | to the device | back | first |\n|---|---:|---:|---:|---:|\n";
+        let json = serde_json::to_value(&table).map_err(|error| error.to_string())?;
+        let us = |value: &Value| value.as_u64().map_or("n/a".to_owned(), |ns| format!("{:.1}", ns as f64 / 1e3));
+        for way in json["ways"].as_array().into_iter().flatten() {
+            for size in way["sizes"].as_array().into_iter().flatten() {
+                let _ = writeln!(
+                    self.markdown,
+                    "| {} | {} | {} | {} | {} |",
+                    way["way"].as_str().unwrap_or("?"),
+                    size["bytes"],
+                    us(&size["to_device_ns"]),
+                    us(&size["to_host_ns"]),
+                    us(&size["first_to_device_ns"]),
+                );
+            }
+        }
+        self.json.insert("handover", json);
+        Ok(())
+    }
+
+    /// Rodinia's own graph, searched by its OpenCL program and by every kernel here.
+    fn rodinia(&mut self) -> Result<(), String> {
+        let vertices = if self.arguments.any_device { 100_000 } else { 1_000_000 };
+        let edges = Generator::Rodinia { vertices, seed: 1 }.generate(&|_| ()).map_err(|error| error.to_string())?;
+        let layout =
+            Layout::build(&edges, &BuildOptions { directed: true, ..BuildOptions::default() }).map_err(|error| error.to_string())?;
+        let mut times = Vec::new();
+        for policy in ["tg", "tgm", "bg", "bgc", "sampled"] {
+            let parsed: Policy = policy.parse().map_err(|error| format!("{policy}: {error}"))?;
+            let runs = where_directions_run(policy, GpuKernel::Bg);
+            let devices = vec![self.setup(GpuOptions::default(), self.way)];
+            let options = SearchOptions { policy: parsed, runs, devices, ..SearchOptions::default() };
+            let mut search = Search::new(&layout, &options).map_err(whole)?;
+            search.run(0).map_err(whole)?;
+            let mut seconds = Vec::new();
+            for _ in 0..9 {
+                seconds.push(search.run(0).map_err(whole)?.elapsed.as_secs_f64() * 1e3);
+            }
+            times.push((format!("socbfs {policy}"), median(seconds)));
+        }
+        let theirs = match self.arguments.rodinia.clone() {
+            Some(program) => match self.their_time(&program, &edges) {
+                Ok(time) => Some(time),
+                Err(problem) => {
+                    self.problem(format!("Rodinia's program: {problem}"));
+                    None
+                }
+            },
+            None => None,
+        };
+        let _ = writeln!(
+            self.markdown,
+            "\n## Rodinia's graph of {vertices} vertices\n\n{}\n\n| program | ms | over |\n|---|---:|---:|",
+            match theirs {
+                Some((_, what)) => what,
+                None => "Rodinia's own program was not given (--rodinia).",
+            }
+        );
+        let over = |ms: f64| theirs.map_or("n/a".to_owned(), |(theirs, _)| format!("{:.2}", theirs / ms));
+        if let Some((ms, _)) = theirs {
+            let _ = writeln!(self.markdown, "| Rodinia, OpenCL | {ms:.3} | 1 |");
+        }
+        for (name, ms) in &times {
+            let _ = writeln!(self.markdown, "| {name} | {ms:.3} | {} |", over(*ms));
+        }
+        let ours: Vec<Value> = times.iter().map(|(name, ms)| json!({ "program": name, "ms": ms })).collect();
+        self.json.insert("rodinia", json!({ "vertices": vertices, "rodinia_ms": theirs.map(|theirs| theirs.0), "socbfs": ours }));
+        Ok(())
+    }
+
+    /// What Rodinia's program takes, in milliseconds, and what that is.
+    fn their_time(&self, program: &Path, edges: &EdgeList) -> Result<(f64, &'static str), String> {
+        let path = self.arguments.out.join("rodinia.txt");
+        write_rodinia(&path, edges).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut times = Vec::new();
+        let mut own = true;
+        for _ in 0..5 {
+            let begin = Instant::now();
+            let folder = program.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            // It looks for its kernels in the working directory.
+            let program = fs::canonicalize(program).map_err(|error| error.to_string())?;
+            let graph = fs::canonicalize(&path).map_err(|error| error.to_string())?;
+            let text = output(Command::new(program).arg(graph).current_dir(folder), self.left())?;
+            // Built with -DPROFILING it says "kernel time(s):0.0123" or the like.
+            let said =
+                text.lines().filter(|line| line.contains("kernel")).find_map(|line| line.rsplit(':').next()?.trim().parse::<f64>().ok());
+            own &= said.is_some();
+            times.push(said.unwrap_or(begin.elapsed().as_secs_f64()) * 1e3);
+        }
+        let _ = fs::remove_file(&path);
+        Ok((
+            median(times),
+            if own { "Kernel time as Rodinia's program tells it." } else { "Rodinia's program tells no time: the whole run is given." },
+        ))
+    }
+
+    /// What sensors there are say of one graph on the CPU and on the device.
+    fn energy(&mut self) -> Result<(), String> {
+        let scale = if self.arguments.any_device { "12" } else { "20" };
+        let device = self.choice.clone();
+        let mut all = Vec::new();
+        self.markdown += "\n## Energy\n\n| on | MTEPS | MTEPS/W | what |\n|---|---:|---:|---|\n";
+        for (kind, device) in [("CPU", "cpu"), ("device", &device)] {
+            let policy = if kind == "CPU" { "auto" } else { "sampled" };
+            let arguments = [
+                "bench",
+                "--kronecker",
+                scale,
+                "--roots",
+                "16",
+                "--policy",
+                policy,
+                "--device",
+                device,
+                "--energy",
+                "auto",
+                "--energy-seconds",
+                "2",
+                "-q",
+                "--json",
+                "-",
+            ];
+            let record: Value = serde_json::from_str(&self.socbfs(&arguments)?).map_err(|error| error.to_string())?;
+            let energy = &record["energy"];
+            let per_watt = energy["measured"]["summary"]["mteps_per_watt"]["median"].as_f64();
+            let what = energy["unavailable"].as_str().or(energy["measured"]["scope"].as_str()).unwrap_or("");
+            let speed = teps(&record, false).map_or("n/a".to_owned(), |teps| format!("{:.0}", teps / 1e6));
+            let per_watt = per_watt.map_or("n/a".to_owned(), |value| format!("{value:.1}"));
+            let _ = writeln!(self.markdown, "| {kind} | {speed} | {per_watt} | {what} |");
+            all.push(json!({ "on": kind, "scale": scale, "energy": energy }));
+        }
+        self.json.insert("energy", Value::Array(all));
+        Ok(())
+    }
+}
+
+/// Graphs of the shapes that kernels are wrong on: hubs, long lists, long paths, a grid, arcs of one direction, loops and repeats.
+fn graphs() -> Vec<(&'static str, EdgeList, bool)> {
+    let generated = |generator: Generator| generator.generate(&|_| ()).expect("parameters in range");
+    let list = |n: usize, edges: Vec<[Vertex; 2]>| EdgeList::new(n, edges, Listing::Once).expect("few vertices");
+    let star = (1..40_000).map(|v| [0, v]).collect();
+    let path = (1..200).map(|v| [v - 1, v]).collect();
+    let odd = vec![[0, 1], [0, 1], [1, 0], [2, 2], [3, 4]];
+    vec![
+        ("kronecker:12", generated(Generator::graph500(12)), false),
+        ("kronecker:12, directed", generated(Generator::graph500(12)), true),
+        ("rodinia:5000, directed", generated(Generator::Rodinia { vertices: 5000, seed: 1 }), true),
+        ("grid:40x40", generated(Generator::Grid { width: 40, height: 40, deletion: 0.05, seed: 1 }), false),
+        ("a star of 40,000", list(40_000, star), false),
+        ("a path of 200", list(200, path), false),
+        ("loops and repeats", list(5, odd), false),
+    ]
+}
+
+/// Policies that decide directions only run on the device.
+fn where_directions_run(policy: &str, kernel: GpuKernel) -> Runs {
+    if policy.starts_with("sampled") || policy.starts_with("alpha-beta") { Runs::Gpu(kernel) } else { Runs::Cpu }
+}
+
+/// What is wrong with the tree from `root`.
+fn compare(search: &mut Search<'_>, edges: &EdgeList, directed: bool, root: Vertex, wanted: &[u32]) -> Option<String> {
+    if let Err(error) = search.run(root) {
+        return Some(whole(error));
+    }
+    let result = search.result(root);
+    if let Some(v) = (0..wanted.len()).find(|&v| result.level[v] != wanted[v]) {
+        return Some(format!("from {root}, vertex {v} is at level {}, not {}", result.level[v], wanted[v]));
+    }
+    socbfs::validate::validate(edges, directed, root, &result.parent).err().map(|error| format!("from {root}: {error}"))
+}
+
+/// Harmonic mean of the speeds of a record, or of those without the mapping to original numbers.
+fn teps(record: &Value, without_mapping: bool) -> Option<f64> {
+    if record["valid"] != true {
+        return None;
+    }
+    let mut inverse = Vec::new();
+    for root in record["roots"].as_array()? {
+        let mapping = if without_mapping { root["mapping_seconds"].as_f64()? } else { 0.0 };
+        inverse.push((root["seconds"].as_f64()? - mapping) / root["edges"].as_f64()?);
+    }
+    Some(inverse.len() as f64 / inverse.iter().sum::<f64>())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// An error with all its causes.
+fn whole(error: impl std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// The standard output of a program that ends well within `most`.
+fn output(command: &mut Command, most: Duration) -> Result<String, String> {
+    let mut child = Command::new("timeout");
+    child.arg(most.as_secs().max(1).to_string()).arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        child.current_dir(folder);
+    }
+    let output = child.output().map_err(|error| format!("timeout {}: {error}", Path::new(command.get_program()).display()))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(text);
+    }
+    let last: Vec<_> = String::from_utf8_lossy(&output.stderr).lines().rev().take(4).map(str::to_owned).collect();
+    let last: Vec<_> = last.into_iter().rev().collect();
+    Err(format!("{} ended with {}: {}", Path::new(command.get_program()).display(), output.status, last.join(" / ")))
+}
+
+/// Writes the graph as Rodinia's program reads it: vertices with where their arcs begin and how many there are, the source, the arcs.
+fn write_rodinia(path: &Path, edges: &EdgeList) -> std::io::Result<()> {
+    let mut lists = vec![Vec::new(); edges.vertices()];
+    edges.for_each(0..edges.len(), |u, v| lists[u as usize].push(v));
+    let mut text = format!("{}\n", lists.len());
+    let mut start = 0;
+    for list in &lists {
+        let _ = writeln!(text, "{start} {}", list.len());
+        start += list.len();
+    }
+    let _ = write!(text, "\n0\n\n{start}\n");
+    for target in lists.iter().flatten() {
+        let _ = writeln!(text, "{target} 1");
+    }
+    fs::write(path, text)
+}
