@@ -85,7 +85,12 @@ pub(in crate::engine) fn check_parents(parents: &[Vertex], vertices: usize) -> R
     demand(wrong == 0)
 }
 
-/// Vertices found: no more than take part.
-pub(in crate::engine) fn check_total(found: u64, searched: u64) -> Result<(), DeviceError> {
-    demand(found <= searched)
+/// Vertices visited: no more than take part, and the root, which may be a vertex without an edge.
+pub(in crate::engine) fn check_total(visited: u64, searched: u64) -> Result<(), DeviceError> {
+    demand(visited <= searched.max(1))
+}
+
+/// Vertices found: as many as bits came for them.
+pub(in crate::engine) fn check_found(found: u64, bits: u64) -> Result<(), DeviceError> {
+    demand(found == bits)
 }

@@ -13,7 +13,7 @@ mod stamps;
 
 use std::sync::Arc;
 
-pub(super) use arrivals::{check_parents, check_total};
+pub(super) use arrivals::{check_found, check_parents, check_total};
 
 use self::{graph::DeviceGraph, setup::Kernels};
 use super::state::Allocate;

@@ -8,7 +8,7 @@ use std::{
 use super::{Helper, HybridEngine, locked};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelWork},
-    engine::{CpuEngine, Team, gpu::check_total},
+    engine::{CpuEngine, Team, gpu::check_found},
     opencl::{Device, DeviceError},
 };
 
@@ -135,7 +135,7 @@ impl HybridEngine<'_> {
                 handover_ns += clock.lap();
                 found += theirs;
                 let before = &self.cpu.state_ref().visited[self.cpu.state_ref().current];
-                check_total(helper.gpu.new_in(first..end, &own.visited[1], before)?.abs_diff(theirs), 0)?;
+                check_found(theirs, helper.gpu.new_in(first..end, &own.visited[1], before)?)?;
                 self.cpu.merge_words(first..end, &own.visited[1], &own.parent);
                 merge_ns += clock.lap();
             }
