@@ -266,7 +266,7 @@ pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64
         }
         if bytes.capacity() - bytes.len() < part.len() {
             // As much again, where there is so much: what the system promises it need not have.
-            let more = bytes.len().max(16 << 20).min(usize::try_from(left).unwrap_or(usize::MAX)).max(part.len());
+            let more = bytes.len().max(1 << 20).min(usize::try_from(left).unwrap_or(usize::MAX)).max(part.len());
             let mut reserve =
                 |more: usize| memory::check_available(more as u64, "the file").is_ok() && bytes.try_reserve_exact(more).is_ok();
             if !(reserve(more) || reserve(part.len())) {
