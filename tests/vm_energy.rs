@@ -131,7 +131,7 @@ fn intel_rapl_ina_chips_and_battery() {
     let theirs = guest.good("sensors-of-a-user");
     assert!(unusable(&theirs, "powercap:intel-rapl:0").contains("may not be read"), "{theirs}");
     let cure = theirs["unusable"][0]["cure"].as_str().unwrap();
-    assert!(cure.contains("sudo chmod a+r") && cure.contains("udev"), "{cure}");
+    assert!(cure.contains("sudo usermod -a -G socbfs-power") && cure.contains("udev"), "{cure}");
     assert_watts(&theirs, &ina("0040"), 18.0, 0.001);
     assert_eq!(guest.code("bench-of-a-user"), 0);
     let cured = guest.good("cure");
