@@ -530,7 +530,7 @@ fn boards_are_checked_with_file_line_and_key() {
     // A key of another policy is the fault of the table.
     refused(&["board", "validate", &policy], &["policy.toml:4", "alpha-beta does not take gamma"]);
     let policy = folder.file("key.toml", "schema = 1\n[board]\nname = 'b'\n[policy]\nkind = 'alpha-beta'\ndelta = 3\n");
-    refused(&["board", "validate", &policy], &["key.toml:6", "delta"]);
+    refused(&["board", "validate", &policy], &["key.toml:4", "delta"]);
     refused(&["run", "kronecker:4", "--root", "0", "--board", "odroid-xu5"], &["odroid-xu5", "odroid-xu4"]);
     let template = folder.file("new.toml", stdout(&good(&["board", "profile"])));
     assert!(stdout(&good(&["board", "validate", &template])).contains("good profile"));
