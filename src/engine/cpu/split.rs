@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-use super::{CpuEngine, share};
+use super::{CpuEngine, share::share};
 use crate::{
     bfs::LevelWork,
     engine::state::Frontier,

@@ -1,0 +1,97 @@
+//! One form of the state into another: parents to bitmap, bitmap to queue, and parents into the order of the original vertices.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use super::{
+    CpuEngine,
+    share::share,
+    simd::{MapBack, Visited},
+    tuning::{MAPPED, SHARED_WORDS, WORDS},
+};
+use crate::{engine::state::Frontier, graph::Vertex, memory::Shared};
+
+impl CpuEngine<'_> {
+    /// Brings the parents into the order of the original vertices, where that differs.
+    pub fn map_back(&mut self) {
+        let place = self.layout.internal_places();
+        if place.is_empty() {
+            return;
+        }
+        let work = MapBack { place, parent: &self.state.parent, out: Shared::new(&mut self.state.mapped) };
+        let kernel = self.kernels.map_back;
+        let grain = (place.len() / (4 * self.team.size())).clamp(MAPPED.start, MAPPED.end);
+        share(&self.team, place.len(), grain, place.len() < SHARED_WORDS * 64, &|_, vertices| {
+            // SAFETY: places are checked by the layout (all below `padded + 2`), ranges are handed out once, and the
+            // kernel was chosen for this CPU.
+            unsafe { kernel(&work, vertices) };
+        });
+    }
+
+    /// Visited bitmap from the parents; returns the number of vertices visited.
+    fn make_bitmap(&mut self) -> u64 {
+        let words = self.closed.len();
+        let total = AtomicU64::new(0);
+        let work =
+            Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut self.state.visited[self.state.current]) };
+        let kernel = self.kernels.visited;
+        share(&self.team, words, 8 * WORDS, words < 4 * SHARED_WORDS, &|_, range| {
+            // SAFETY: every word is handed out once, parents cover all words, and the kernel was chosen for this CPU.
+            total.fetch_add(unsafe { kernel(&work, range) }, Relaxed);
+        });
+        total.into_inner() - self.closed_count
+    }
+
+    /// Makes the visited bitmap and counts exactly who was visited; returns how many were counted twice before.
+    pub(super) fn bring_bitmap_up_to_date(&mut self) -> u64 {
+        let visited = self.make_bitmap();
+        // A device may have counted too few.
+        let repeats = self.state.visited_count.saturating_sub(visited);
+        self.state.visited_count = visited;
+        self.state.bitmap_is_current = true;
+        repeats
+    }
+
+    /// Makes a queue without the repeats whose claims do not stand (see `top_down`).
+    fn settle_queue(&mut self) {
+        let state = &mut self.state;
+        let Frontier::Queue { len, claims: true } = state.frontier else { return };
+        let (parent, queue) = (&state.parent[..], &mut state.queue[..]);
+        let mut kept = 0;
+        for (&v, &claim) in self.claimed[..len].iter().zip(&self.claims[..len]) {
+            queue[kept] = v;
+            kept += usize::from(parent[v as usize] == claim);
+        }
+        state.frontier = Frontier::Queue { len: kept, claims: false };
+    }
+
+    /// Brings the state into a form that needs no memory of the CPU's own: no repeats in the queue, and the visited bitmap
+    /// up to date. Returns how many vertices of the frontier were counted twice before.
+    pub(in crate::engine) fn settle(&mut self) -> u64 {
+        self.settle_queue();
+        if self.state.bitmap_is_current { 0 } else { self.bring_bitmap_up_to_date() }
+    }
+
+    /// The frontier queue from the two visited bitmaps.
+    pub(super) fn make_queue(&mut self) -> usize {
+        let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
+        let tail = AtomicUsize::new(0);
+        let words = self.closed.len();
+        let capacity = self.state.queue.len();
+        let queue = Shared::new(&mut self.state.queue);
+        share(&self.team, words, 8 * WORDS, words < 16 * SHARED_WORDS, &|_, range| {
+            let count: u32 = range.clone().map(|word| (now[word] & !before[word]).count_ones()).sum();
+            let mut at = tail.fetch_add(count as usize, Relaxed);
+            assert!(at + count as usize <= capacity, "the queue overflows");
+            for word in range {
+                let mut bits = now[word] & !before[word];
+                while bits != 0 {
+                    // SAFETY: `fetch_add` reserved this place for this thread, and the room was checked.
+                    unsafe { *queue.get().add(at) = (word * 64) as Vertex + bits.trailing_zeros() };
+                    at += 1;
+                    bits &= bits - 1;
+                }
+            }
+        });
+        tail.into_inner()
+    }
+}

@@ -1,0 +1,179 @@
+//! What a level will cost, before it runs: arcs that leave the frontier, and what a sample of vertices finds.
+
+use super::{
+    CpuEngine,
+    prefetch::prefetch,
+    simd::Visited,
+    tuning::{COUNTED, DEGREES_SAMPLED, HUB_WORDS, PLACES_TRIED, PROBES, VERTICES_SAMPLED},
+};
+use crate::{
+    engine::state::Frontier,
+    graph::{NONE, Vertex},
+    memory::Shared,
+};
+
+impl CpuEngine<'_> {
+    /// The arcs that leave the frontier: exact up to [`COUNTED`] vertices of a queue; above, hubs are all counted and the others
+    /// are estimated from a sample. (A sample alone is worth little where a few vertices have most arcs.)
+    pub(super) fn count_frontier_edges(&mut self) -> u64 {
+        if let Frontier::Queue { len, .. } = self.state.frontier {
+            if len <= COUNTED {
+                return self.count_queue_edges();
+            }
+        }
+        let (mut hub_edges, mut hubs) = (0, 0);
+        let visited = self.visited_hubs();
+        for (word, &visited) in visited.iter().enumerate().take(self.hubs.len()) {
+            // Hubs visited now that had not been when the frontier before was counted are in this one.
+            let new = visited & !self.hubs[word];
+            hub_edges += self.edges_of(word, new);
+            hubs += u64::from(new.count_ones());
+            self.hubs[word] = visited;
+        }
+        let others = self.state.frontier.len().saturating_sub(hubs);
+        let first = (self.hubs.len() * 64) as Vertex;
+        let (mut sum, mut count) = (0, 0);
+        self.look_at_frontier(self.hubs.len(), |v, weight| {
+            // No branch: which are hubs can't be foretold.
+            let weight = weight * u64::from(v >= first);
+            sum += weight * self.degree_like(v);
+            count += weight;
+        });
+        hub_edges + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
+    }
+
+    /// Shows `look` about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, each with the number of vertices that it speaks
+    /// for. A bitmap is looked at from word `first` on; one vertex speaks for its word there: neighbours in the order are alike in degree.
+    #[inline(always)]
+    fn look_at_frontier(&self, first: usize, mut look: impl FnMut(Vertex, u64)) {
+        let state = &self.state;
+        match state.frontier {
+            Frontier::Queue { len, .. } => {
+                let (queue, step) = (self.frontier_queue(), (len / DEGREES_SAMPLED).max(1));
+                for i in 0..DEGREES_SAMPLED.min(len) {
+                    look(queue[i * step], 1);
+                }
+            }
+            Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
+                let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
+                let words = first..self.closed.len();
+                let stride = (words.len() / DEGREES_SAMPLED).max(1);
+                for word in words.step_by(stride) {
+                    let bits = now[word] & !before[word];
+                    if bits != 0 {
+                        look((word * 64) as Vertex + bits.trailing_zeros(), bits.count_ones().into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The degree of `v`, or the mean of its word where that is as good and less far away.
+    fn degree_like(&self, v: Vertex) -> u64 {
+        u64::from(self.degrees.get(v as usize / 64).copied().unwrap_or_else(|| self.layout.csr().degree(v)))
+    }
+
+    /// The arcs of the vertices `bits` of `word`, in a layout ordered by degree: exact in the first word, whose degrees differ most,
+    /// and by the mean elsewhere.
+    pub(super) fn edges_of(&self, word: usize, mut bits: u64) -> u64 {
+        if word > 0 {
+            return u64::from(bits.count_ones()) * u64::from(self.degrees[word]);
+        }
+        let mut edges = 0;
+        while bits != 0 {
+            edges += u64::from(self.layout.csr().degree(bits.trailing_zeros()));
+            bits &= bits - 1;
+        }
+        edges
+    }
+
+    /// The arcs that leave the first `len` vertices of the queue, which is the frontier.
+    pub(super) fn count_queue_edges(&mut self) -> u64 {
+        let mut sum = 0;
+        let queue = match self.state.frontier {
+            Frontier::Queue { len, claims: true } => &self.claimed[..len],
+            Frontier::Queue { len, claims: false } => &self.state.queue[..len],
+            Frontier::Bitmap { .. } | Frontier::Mask { .. } => &[],
+        };
+        for &u in queue {
+            sum += u64::from(self.layout.csr().degree(u));
+            if let Some(word) = self.hubs.get_mut(u as usize / 64) {
+                *word |= 1 << (u % 64);
+            }
+        }
+        sum
+    }
+
+    /// The first words of the visited bitmap, as far as there are [`hubs`](Self::hubs), from the parents.
+    fn visited_hubs(&self) -> [u64; HUB_WORDS] {
+        let mut words = [0; HUB_WORDS];
+        let work = Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut words) };
+        // SAFETY: parents and `closed` cover all words, of which there are no fewer than of hubs; `words` has room for these and
+        // nobody else has it; the kernel was chosen for this CPU.
+        unsafe { (self.kernels.visited)(&work, 0..self.hubs.len()) };
+        words
+    }
+
+    /// Takes note of the hubs that were visited while another engine had the state.
+    pub(in crate::engine) fn recount_hubs(&mut self) {
+        let (visited, hubs) = (self.visited_hubs(), self.hubs.len());
+        self.hubs.copy_from_slice(&visited[..hubs]);
+    }
+
+    /// Mean number of neighbours that an unvisited vertex asks before it meets the frontier, from a sample; `None` without any.
+    pub(super) fn sampled_probes(&self) -> Option<f32> {
+        let vertices = self.layout.csr().vertices() as u64;
+        let (lists, parent) = (self.layout.incoming(), &self.state.parent);
+        let (mut sampled, mut probes) = (0, 0);
+        // Multiples of the golden ratio are spread evenly, whatever the order of the vertices means.
+        let mut place = 0u64;
+        let mut batch = [0; VERTICES_SAMPLED];
+        // Nearly every access misses the caches, so that each step is done for a whole batch, the next one's data on their way.
+        for _ in 0..PLACES_TRIED / VERTICES_SAMPLED {
+            for v in &mut batch {
+                place = place.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                *v = ((u128::from(place) * u128::from(vertices)) >> 64) as Vertex;
+                prefetch(&raw const parent[*v as usize]);
+                prefetch(&raw const lists.offsets[*v as usize]);
+            }
+            let mut unvisited = 0;
+            for i in 0..batch.len() {
+                let v = batch[i];
+                if parent[v as usize] == NONE && lists.degree(v) > 0 {
+                    prefetch(&raw const lists.targets[lists.offsets[v as usize] as usize]);
+                    batch[unvisited] = v;
+                    unvisited += 1;
+                }
+            }
+            for &v in &batch[..unvisited] {
+                for &w in lists.neighbours(v).iter().take(2) {
+                    prefetch(&raw const parent[w as usize]);
+                }
+            }
+            for &v in &batch[..unvisited.min(VERTICES_SAMPLED - sampled)] {
+                let list = lists.neighbours(v);
+                // A visited neighbour of an unvisited vertex is in the frontier.
+                let looked = list.iter().take(PROBES).position(|&w| parent[w as usize] != NONE);
+                probes += looked.map_or(list.len().min(PROBES), |position| position + 1);
+                sampled += 1;
+            }
+            // Half of a full sample is worth more than another round of misses.
+            if sampled >= VERTICES_SAMPLED / 2 {
+                break;
+            }
+        }
+        (sampled > 0).then(|| probes as f32 / sampled as f32)
+    }
+
+    /// Share of the graph's hubs in the frontier, estimated; `None` in a graph without hubs.
+    pub(super) fn sampled_hubs(&self) -> Option<f32> {
+        let (csr, state) = (self.layout.csr(), &self.state);
+        let (mut sum, mut count) = (0, 0);
+        self.look_at_frontier(0, |v, weight| {
+            sum += weight * u64::from(csr.degree(v) > state.hub_arcs);
+            count += weight;
+        });
+        let in_frontier = state.frontier.len() as f64 * sum as f64 / count.max(1) as f64;
+        (state.hubs > 0).then(|| (in_frontier / state.hubs as f64).min(1.0) as f32)
+    }
+}

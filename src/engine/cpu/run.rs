@@ -1,0 +1,202 @@
+//! One level: top-down or bottom-up, by one thread or by the team.
+
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::Instant,
+};
+
+use super::{
+    CpuEngine,
+    bottom_up::{BottomUp, Found},
+    share::{SharedBuffers, share},
+    top_down::{self, TopDown},
+    tuning::{
+        DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, OFTEN_FOUND, SHARED_ARCS, SHARED_HUB_ARCS, SHARED_MEDIUM_ARCS, SHARED_ROW_ARCS,
+        SHARED_UNVISITED, SHARED_WORDS, WORDS,
+    },
+};
+use crate::{
+    bfs::LevelWork,
+    engine::state::Frontier,
+    graph::Vertex,
+    memory::{Shared, as_atomics},
+};
+
+impl CpuEngine<'_> {
+    /// Runs small levels until the frontier is empty or large; returns (levels, found).
+    fn run_small(&mut self, mut len: usize, alone: bool) -> (u32, u64) {
+        let layout = self.layout;
+        let (mut levels, mut total) = (0, 0);
+        let mean_degree = layout.csr().arcs() as u64 / self.searched().max(1) + 1;
+        // A team member is fast enough to keep a run to itself while others could not be told in time; a lone thread
+        // stops where another direction may be worth a thought.
+        let enough = if self.single_levels {
+            0
+        } else if alone && layout.rows().is_empty() {
+            self.searched() / 64
+        } else if alone {
+            u64::MAX
+        } else {
+            SHARED_ARCS / mean_degree
+        };
+        loop {
+            let (parent, queue, next) = (&mut self.state.parent[..], &self.state.queue[..len], &mut self.state.next[..]);
+            // SAFETY: `parent` covers all vertices and "no neighbour", the queue holds vertices, `next` has room for
+            // one more than all of them, and no helper is at work.
+            let found = unsafe {
+                if layout.rows().is_empty() {
+                    top_down::expand(layout.csr(), layout.original_numbers(), parent, queue, next)
+                } else {
+                    top_down::expand_rows(layout.rows(), layout.csr(), parent, queue, next)
+                }
+            };
+            std::mem::swap(&mut self.state.queue, &mut self.state.next);
+            levels += 1;
+            total += found as u64;
+            self.state.previous_frontier = len as u64;
+            len = found;
+            self.state.frontier = Frontier::Queue { len, claims: false };
+            if len == 0 || self.state.level + levels < DEEP || len as u64 > enough {
+                break;
+            }
+            // `stats` counts the arcs of the first level only. Rows hold no degrees, and their graphs hardly differ in them.
+            self.state.expanded_edges += if layout.rows().is_empty() {
+                self.count_queue_edges()
+            } else {
+                len as u64 * layout.csr().arcs() as u64 / self.searched().max(1)
+            };
+        }
+        (levels, total)
+    }
+
+    pub(super) fn run_top_down(&mut self) -> LevelWork {
+        let begin = Instant::now();
+        let mut conversion_ns = 0;
+        if let Frontier::Bitmap { .. } = self.state.frontier {
+            let len = self.make_queue();
+            self.state.frontier = Frontier::Queue { len, claims: false };
+            conversion_ns = begin.elapsed().as_nanos() as u64;
+        }
+        let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("made a queue above") };
+        self.state.bitmap_is_current = false;
+        let alone = self.team.size() == 1;
+        let edges = self.state.frontier_edges;
+        let degree = edges / len.max(1) as u64;
+        let enough = match degree {
+            _ if !self.layout.rows().is_empty() => SHARED_ROW_ARCS,
+            HUB_LISTS.. => SHARED_HUB_ARCS,
+            MEDIUM_LISTS.. => SHARED_MEDIUM_ARCS,
+            _ => SHARED_ARCS,
+        };
+        if alone || (!claims && edges < enough) {
+            let (levels, found) = self.run_small(len, alone);
+            let finished = self.state.frontier.len() == 0;
+            return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
+        }
+        let (tail, piece, repeats) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+        let arrived = AtomicU32::new(0);
+        let store_all = edges < FEW_MEETINGS * self.searched() && OFTEN_FOUND * len as u64 >= self.state.previous_edges;
+        let together = edges >= enough;
+        let next = if together { &mut self.next_claimed[..] } else { &mut self.state.next[..] };
+        let level = TopDown {
+            csr: self.layout.csr(),
+            to_original: self.layout.original_numbers(),
+            parent: as_atomics(&mut self.state.parent),
+            queue: if claims { &self.claimed[..len] } else { &self.state.queue[..len] },
+            claims: if claims { &self.claims[..len] } else { &[] },
+            capacity: next.len(),
+            next: Shared::new(next),
+            next_claims: Shared::new(&mut self.next_claims),
+            tail: &tail,
+            piece: &piece,
+            repeats: &repeats,
+            grain: (len / (8 * self.team.size())).clamp(16, 1024),
+            store_all,
+        };
+        if together {
+            self.team.run(&|_| {
+                arrived.fetch_add(1, Relaxed);
+                level.work();
+            });
+            std::mem::swap(&mut self.claimed, &mut self.next_claimed);
+            std::mem::swap(&mut self.claims, &mut self.next_claims);
+        } else {
+            arrived.store(1, Relaxed);
+            level.work();
+            std::mem::swap(&mut self.state.queue, &mut self.state.next);
+        }
+        let found = tail.into_inner();
+        // A helper that comes late may enter twice.
+        let threads = arrived.into_inner().min(self.team.size() as u32);
+        self.state.previous_frontier = len as u64;
+        self.state.frontier = Frontier::Queue { len: found, claims: together };
+        let repeats_before = repeats.into_inner();
+        self.state.visited_count -= repeats_before;
+        let (found, finished) = (found as u64, found == 0);
+        LevelWork { levels: 1, found, finished, repeats_before, conversion_ns, threads, ..LevelWork::default() }
+    }
+
+    pub(super) fn run_bottom_up(&mut self) -> LevelWork {
+        let begin = Instant::now();
+        let (mut conversion_ns, mut repeats_before) = (0, 0);
+        let frontier = self.state.frontier.len();
+        if !self.state.bitmap_is_current {
+            repeats_before = self.bring_bitmap_up_to_date();
+            conversion_ns = begin.elapsed().as_nanos() as u64;
+        }
+        let (Found { vertices: found, edges }, threads) = self.bottom_up_over(0..self.closed.len());
+        self.state.current = 1 - self.state.current;
+        if !self.degrees.is_empty() {
+            let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
+            let new = now[0] & !before[0];
+            // The kernel takes the mean of every word.
+            let edges = edges + self.edges_of(0, new) - u64::from(new.count_ones()) * u64::from(self.degrees[0]);
+            let hubs = self.hubs.len();
+            self.hubs.copy_from_slice(&now[..hubs]);
+            self.state.next_edges = Some(edges.min(self.layout.csr().arcs() as u64));
+        }
+        self.state.bitmap_is_current = true;
+        self.state.previous_frontier = frontier - repeats_before.min(frontier);
+        self.state.frontier = Frontier::Bitmap { len: found };
+        LevelWork { levels: 1, found, finished: found == 0, repeats_before, conversion_ns, threads, ..LevelWork::default() }
+    }
+
+    /// A bottom-up level for the vertices of `words` of the bitmap; what is visited then is in `visited[1 - current]`. Returns
+    /// what was found, and by how many threads.
+    pub(super) fn bottom_up_over(&mut self, words: Range<usize>) -> (Found, u32) {
+        let (total, total_edges, arrived) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU32::new(0));
+        let unvisited = self.searched().saturating_sub(self.state.visited_count);
+        let [first, second] = &mut self.state.visited;
+        let (now, next) = if self.state.current == 0 { (first, second) } else { (second, first) };
+        let lists = self.layout.incoming();
+        let level = BottomUp {
+            visited: now,
+            next: Shared::new(&mut next[..self.closed.len()]),
+            parent: Shared::new(&mut self.state.parent),
+            columns: self.layout.columns(),
+            originals: self.layout.column_originals(),
+            offsets: &lists.offsets,
+            targets: &lists.targets,
+            degrees: &self.degrees,
+            to_original: self.layout.original_numbers(),
+            none: self.layout.padded() as Vertex,
+        };
+        let left: SharedBuffers<'_> = SharedBuffers(&self.left);
+        let kernel = self.kernels.bottom_up;
+        let last = AtomicU32::new(u32::MAX);
+        let alone = words.len() < SHARED_WORDS || unvisited < SHARED_UNVISITED;
+        share(&self.team, words.len(), WORDS, alone, &|thread, range| {
+            if last.swap(thread as u32, Relaxed) != thread as u32 {
+                arrived.fetch_or(1 << (thread % 32), Relaxed);
+            }
+            let range = words.start + range.start..words.start + range.end;
+            // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` asks for (see `new`); the
+            // kernel was chosen for this CPU; buffer `thread` is this thread's own.
+            let found = unsafe { kernel(&level, range, left.of(thread)) };
+            total.fetch_add(found.vertices, Relaxed);
+            total_edges.fetch_add(found.edges, Relaxed);
+        });
+        (Found { vertices: total.into_inner(), edges: total_edges.into_inner() }, arrived.into_inner().count_ones())
+    }
+}
