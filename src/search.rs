@@ -265,7 +265,7 @@ impl<'g> Search<'g> {
         let reason = format!("{}: {error}", self.failed(error));
         log::warn!("{reason}; going on with the CPU alone");
         let options =
-            SearchOptions { policy: Policy::Auto, devices: Vec::new(), runs: Runs::Cpu, fall_back: false, ..self.options.clone() };
+            SearchOptions { policy: Policy::default(), devices: Vec::new(), runs: Runs::Cpu, fall_back: false, ..self.options.clone() };
         let devices = std::mem::take(&mut self.devices);
         *self = Self { devices, fallen_back: Some(reason), ..Self::new(self.layout, &options)? };
         Ok(())

@@ -27,11 +27,11 @@ fn policies() -> Vec<Policy> {
         "mlp",
     ];
     let own = [
-        Policy::Auto,
+        Policy::default(),
         Policy::Fixed(Strategy::Tc),
         Policy::Fixed(Strategy::Bc),
-        Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0 }),
-        Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0 }),
+        Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0, ..AlphaBeta::default() }),
+        Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0, ..AlphaBeta::default() }),
         Policy::Sampled(SampledCosts::default()),
     ];
     own.into_iter().chain(published.map(|text| text.parse().unwrap())).collect()

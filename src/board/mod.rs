@@ -33,7 +33,8 @@ pub use init::init;
 pub use keys::{KEYS, Key, key};
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
-    Adaptive, Band, Board, Cluster, Cpu, Detect, Handover, Identity, OpenCl, OpenClDevice, Power, Quirk, Rail, Speeds, StrategyWatts, Via,
+    Adaptive, Band, Board, Cluster, Cpu, Detect, Handover, Identity, NEVER, OpenCl, OpenClDevice, Power, Quirk, Rail, Speeds,
+    StrategyWatts, Via,
 };
 pub use versioned::Kind;
 

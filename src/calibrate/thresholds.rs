@@ -68,7 +68,7 @@ impl Line {
         } else if gain <= 0.0 {
             NEVER
         } else {
-            (cost / gain).min(u64::MAX as f64) as u64
+            (cost / gain).min(NEVER as f64) as u64
         }
     }
 }

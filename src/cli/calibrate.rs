@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     }
     let mut config = arguments.search.resolve(matches)?;
     // What the environment says for searches is none of this command's business either.
-    config.policy.value = Policy::Auto;
+    config.policy.value = Policy::default();
     config.calibration.value = CalibrationChoice::Off;
     config.objective.value = Objective::Time;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
@@ -387,7 +387,7 @@ impl CalibrateArgs {
     fn roots(&self, layout: &Layout, search: &mut Search<'_>, count: usize) -> Result<Vec<Vertex>, Failure> {
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), TRIED * count, seeds);
-        search.set_policy(Policy::Auto, Runs::Cpu)?;
+        search.set_policy(Policy::default(), Runs::Cpu)?;
         let mut reached = Vec::with_capacity(drawn.len());
         for root in drawn {
             reached.push((search.run(root)?.reached, root));

@@ -186,7 +186,7 @@ fn contestants(only: &[Policy], device: Option<Runs>) -> Result<Vec<Contestant>,
     let parse = |name: &&str| name.parse::<Policy>().map_err(|error| Failure::new(error.to_string()));
     // What decides by costs places its levels itself, wherever there is something to place them on.
     let runs = |policy: &Policy| match policy {
-        Policy::Auto | Policy::CostModel(_) => device.unwrap_or_default(),
+        Policy::Auto(_) | Policy::CostModel(_) => device.unwrap_or_default(),
         _ => Runs::Cpu,
     };
     let cpu = |policy: Policy| Contestant { name: policy.to_string(), runs: runs(&policy), policy };

@@ -20,7 +20,10 @@ use super::{
     cost_model::Bounds,
     rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
 };
-use crate::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy};
+use crate::{
+    bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy},
+    board::{Band, NEVER},
+};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "adaptive",
@@ -29,34 +32,12 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Adaptive(Box::default())),
 }];
 
-/// The threshold that is never reached.
-pub const NEVER: u64 = u64::MAX;
-
 /// The GPU's share of the first split level where nobody says it, in thousandths.
 const EVEN_SHARE: u16 = 500;
 
 /// Shares stay inside this range, so that neither side is ever left without a measurement.
 const LEAST: u16 = 10;
 const MOST: u16 = 990;
-
-/// Where levels of one direction run, by their work. What is `None` was not said: another origin may fill it, and a search takes it for
-/// [`NEVER`] (the share for a half).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Band {
-    /// The GPU runs levels from this much work on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gpu_from: Option<u64>,
-    /// Both run levels from this much work on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub split_from: Option<u64>,
-    /// The CPU runs levels again from this much work on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub up_to: Option<u64>,
-    /// The GPU's share of the first split level, in thousandths.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gpu_permille: Option<u16>,
-}
 
 /// What a band says of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +77,7 @@ impl Band {
     }
 
     pub(super) fn zone(&self, work: u64) -> Zone {
-        let reached = |from: Option<u64>| from.is_some_and(|from| from != NEVER && work >= from);
+        let reached = |from: Option<u64>| from.is_some_and(|from| from < NEVER && work >= from);
         match (reached(self.up_to), reached(self.split_from), reached(self.gpu_from)) {
             (true, ..) | (false, false, false) => Zone::Cpu,
             (false, true, _) => Zone::Both,
@@ -161,7 +142,7 @@ impl Bands {
     }
 
     fn any(&self, bound: impl Fn(&Band) -> Option<u64>) -> bool {
-        [self.top_down, self.bottom_up].iter().any(|band| bound(band) != Some(NEVER))
+        [self.top_down, self.bottom_up].iter().any(|band| bound(band).is_none_or(|bound| bound < NEVER))
     }
 }
 
@@ -325,7 +306,7 @@ impl Adaptive {
         const FEW_LEVELS_FROM_DEGREE: u64 = 5;
         /// Small levels of a search, at either end.
         const SMALL: f64 = 4.0;
-        let never = |band: &Band| band.gpu_from.is_none_or(|from| from == NEVER);
+        let never = |band: &Band| band.gpu_from.is_none_or(|from| from >= NEVER);
         if arcs < FEW_LEVELS_FROM_DEGREE * vertices || (never(&self.bands.top_down) && never(&self.bands.bottom_up)) {
             return false;
         }

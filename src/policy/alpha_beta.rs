@@ -1,17 +1,47 @@
-//! Direction by alpha and beta (Beamer, Asanović and Patterson 2012, section 5).
+//! Direction by alpha and beta (Beamer, Asanović and Patterson 2012, section 5), and two systems that took the rule over and add where the
+//! levels run.
+//!
+//! - `alpha-beta`: on the device at hand.
+//! - `yasui`: Yasui and Fujisawa's search (Fast and scalable NUMA-based thread parallel breadth-first search, HPCS 2015): on the CPU alone,
+//!   whatever devices there are. Zhang et al. 2018 (section 5.1) compare themselves with it, without what it does for several memory
+//!   nodes. Most of what makes it fast is the layout: vertices renumbered by descending degree, those without an edge dropped, every list
+//!   sorted. That is the layout of `--order degree`, which `--order auto` chooses for skewed graphs; the policy takes the layout it is
+//!   given.
+//! - `daga`: Daga, Nutter and Meswani's hybrid++ (Efficient breadth-first search on a heterogeneous processor, IEEE Big Data 2014), as Zhang
+//!   et al. 2018 describe it (sections 1 and 5.1): top-down levels run on the CPU (TC), bottom-up levels on the GPU (BG, for hubs in local
+//!   memory came with Zhang). What hybrid++ adds for graphs whose degrees hardly differ (a search of these never turns bottom-up) is no
+//!   part of Zhang's description, and none here.
 
 use super::{
-    Policy,
-    rule::{Known, Memory, Parameter, Rule, Value},
+    Policy, PolicyError,
+    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
 };
-use crate::bfs::LevelStats;
+use crate::bfs::{Direction, LevelStats, Placement, Strategy};
 
-pub(super) const KNOWN: &[Known] = &[Known {
-    kind: "alpha-beta",
-    parameters: "ALPHA,BETA",
-    summary: "direction by Beamer's rule, with GAP's 15,18",
-    default: || Ok(Policy::AlphaBeta(AlphaBeta::default())),
-}];
+const fn known(kind: &'static str, summary: &'static str, default: fn() -> Result<Policy, PolicyError>) -> Known {
+    Known { kind, parameters: "ALPHA,BETA", summary, default }
+}
+
+/// In the order of [`Whose`].
+pub(super) const KNOWN: &[Known] = &[
+    known("alpha-beta", "direction by Beamer's rule, with GAP's 15,18", || Ok(Policy::AlphaBeta(AlphaBeta::of(Whose::Beamer)))),
+    known("yasui", "Yasui's: alpha-beta on the CPU, with 14,24; its layout is --order degree", || {
+        Ok(Policy::AlphaBeta(AlphaBeta::of(Whose::Yasui)))
+    }),
+    known("daga", "Daga's: top-down on the CPU, bottom-up on the device, with 14,24", || Ok(Policy::AlphaBeta(AlphaBeta::of(Whose::Daga)))),
+];
+
+/// Whose system it is: where levels run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Whose {
+    /// On the device at hand.
+    #[default]
+    Beamer,
+    /// On the CPU.
+    Yasui,
+    /// Top-down on the CPU, bottom-up on the GPU.
+    Daga,
+}
 
 /// Bottom-up from the level at which more than 1/alpha of the unexplored edges leave the frontier, until the frontier
 /// shrinks and holds fewer than 1/beta of the vertices.
@@ -21,27 +51,40 @@ pub struct AlphaBeta {
     pub alpha: f64,
     /// Top-down again when the frontier shrinks and is below vertices / beta.
     pub beta: f64,
+    /// Where levels run.
+    pub whose: Whose,
 }
 
 impl Default for AlphaBeta {
-    /// As the GAP benchmark ships them: a starting point, not an optimum.
     fn default() -> Self {
-        Self { alpha: 15.0, beta: 18.0 }
+        Self::of(Whose::Beamer)
     }
 }
 
 impl AlphaBeta {
-    /// Alpha and beta of Beamer et al. 2012, for the policies whose papers take the rule from there.
-    pub const PAPER: Self = Self { alpha: 14.0, beta: 24.0 };
+    /// With the numbers of the system: a starting point, not an optimum. GAP ships 15 and 18; Beamer et al. 2012 have 14 and 24, which the
+    /// papers of the others took over (Yasui's tunes them to each of its machines).
+    pub const fn of(whose: Whose) -> Self {
+        let (alpha, beta) = if matches!(whose, Whose::Beamer) { (15.0, 18.0) } else { (14.0, 24.0) };
+        Self { alpha, beta, whose }
+    }
 }
 
 impl Rule for AlphaBeta {
     fn known(&self) -> &'static Known {
-        &KNOWN[0]
+        &KNOWN[self.whose as usize]
     }
 
     fn parameters(&mut self) -> Vec<Parameter<'_>> {
         vec![Value::Positive(&mut self.alpha).named("alpha"), Value::Positive(&mut self.beta).named("beta")]
+    }
+
+    fn uses(&self, runs: Runs) -> Uses {
+        match self.whose {
+            Whose::Beamer if runs != Runs::Cpu => Uses::GPU,
+            Whose::Beamer | Whose::Yasui => Uses::CPU,
+            Whose::Daga => Uses::EITHER,
+        }
     }
 
     fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
@@ -50,6 +93,14 @@ impl Rule for AlphaBeta {
             !(shrinks && (stats.frontier_vertices as f64) < stats.vertices as f64 / self.beta)
         } else {
             stats.frontier_edges as f64 > stats.unvisited_edges as f64 / self.alpha
+        }
+    }
+
+    fn placement(&self, direction: Direction, _stats: &LevelStats, runs: Runs) -> Placement {
+        match (self.whose, direction) {
+            (Whose::Beamer, _) => runs.placement(direction),
+            (Whose::Yasui, _) | (Whose::Daga, Direction::TopDown) => Placement::Cpu,
+            (Whose::Daga, Direction::BottomUp) => Strategy::Bg.placement(),
         }
     }
 }
@@ -68,11 +119,6 @@ mod tests {
             unvisited_vertices: 900,
             unvisited_edges,
             previous_frontier_vertices: previous,
-            previous_direction: None,
-            previous_placement: None,
-            previous_cpu_ns: 0,
-            previous_gpu_ns: 0,
-            sampled_probes: None,
             ..LevelStats::default()
         }
     }

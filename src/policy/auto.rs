@@ -1,7 +1,7 @@
 //! `auto`: the best for the graph and the devices at hand.
 //!
-//! Which that is depends on the machine: who prepares a search puts another policy in its place where a device or a calibration is. What
-//! is left as it is decides as `sampled`, the best of those that need neither.
+//! Which that is depends on the machine: `runtime` puts another policy in its place where a device or a calibration is. What is left as it
+//! is decides as `sampled`, the best of those that need neither.
 
 use super::{
     Policy, SampledCosts,
@@ -9,12 +9,16 @@ use super::{
 };
 use crate::bfs::LevelStats;
 
-pub(super) const KNOWN: &[Known] =
-    &[Known { kind: "auto", parameters: "", summary: "the best for the graph and the devices at hand", default: || Ok(Policy::Auto) }];
+pub(super) const KNOWN: &[Known] = &[Known {
+    kind: "auto",
+    parameters: "",
+    summary: "the best for the graph and the devices at hand",
+    default: || Ok(Policy::Auto(Auto)),
+}];
 
-/// The rule of [`Policy::Auto`].
-#[derive(Clone, Copy)]
-pub(super) struct Auto;
+/// Nobody said which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Auto;
 
 impl Rule for Auto {
     fn known(&self) -> &'static Known {

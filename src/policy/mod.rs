@@ -10,7 +10,6 @@ mod asynchronous;
 mod auto;
 mod concurrent;
 mod cost_model;
-mod daga;
 mod enterprise;
 mod enterprise_released;
 mod fixed;
@@ -25,16 +24,15 @@ mod sampled;
 mod selective;
 mod text;
 mod xbfs;
-mod yasui;
 
 use std::borrow::Cow;
 
-pub use adaptive::{Adaptive, Band, Bands, NEVER};
-pub use alpha_beta::AlphaBeta;
+pub use adaptive::{Adaptive, Bands};
+pub use alpha_beta::{AlphaBeta, Whose};
 pub use asynchronous::Parting;
+pub use auto::Auto;
 pub use concurrent::Concurrent;
 pub use cost_model::{ChangeCost, CostModel, CostModelError, Form, Objective, StrategyCost};
-pub use daga::Daga;
 pub use enterprise::Enterprise;
 pub use enterprise_released::EnterpriseReleased;
 pub use gunrock::Gunrock;
@@ -48,9 +46,9 @@ pub use rule::{Known, Runs, Uses};
 pub use sampled::SampledCosts;
 pub use selective::Selective;
 pub use xbfs::Xbfs;
-pub use yasui::Yasui;
 
 use crate::bfs::Strategy;
+pub use crate::board::{Band, NEVER};
 
 /// Makes [`Policy`] of the list: variants, and the way to the file of each.
 macro_rules! policies {
@@ -59,24 +57,20 @@ macro_rules! policies {
         ///
         /// On the command line a name, with parameters behind a colon ([`known`] lists them). In TOML a table with the key `kind` and
         /// optional keys for the parameters, which `boards/README.md` lists.
-        #[derive(Debug, Clone, PartialEq, Default)]
+        #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Policy {
-            /// The best for the graph and the devices at hand.
-            #[default]
-            Auto,
             $($(#[$doc])* $name($type),)*
             /// The plans of earlier searches. (Made from records; it has no text or TOML to be made from.)
             Replay(Replay),
         }
 
         /// What each file calls its policies: those of the CPU first.
-        const FILES: &[&[Known]] = &[auto::KNOWN, $($module::KNOWN),*];
+        const FILES: &[&[Known]] = &[$($module::KNOWN),*];
 
         impl Policy {
             fn rule(&self) -> &dyn Rule {
                 match self {
-                    Self::Auto => &auto::Auto,
                     $(Self::$name(rule) => rule.as_rule(),)*
                     Self::Replay(replay) => replay,
                 }
@@ -84,8 +78,6 @@ macro_rules! policies {
 
             fn rule_mut(&mut self) -> &mut dyn Rule {
                 match self {
-                    // A value without size: nothing is allocated, and nothing is lost.
-                    Self::Auto => Box::leak(Box::new(auto::Auto)),
                     $(Self::$name(rule) => rule.as_rule_mut(),)*
                     Self::Replay(replay) => replay,
                 }
@@ -95,13 +87,15 @@ macro_rules! policies {
 }
 
 policies! {
+    /// The best for the graph and the devices at hand.
+    auto: Auto(Auto),
     /// Always the same strategy: `tc`, `bc`, `tg`, `tgm`, `bg` or `bgc`.
     fixed: Fixed(Strategy),
     /// Costs compared on a sample of unvisited vertices.
     sampled: Sampled(SampledCosts),
     /// The strategy that should take least, by a model of their costs.
     cost_model: CostModel(Box<CostModel>),
-    /// Beamer's alpha and beta.
+    /// Beamer's alpha and beta: on the device at hand, or as Yasui or Daga place the levels.
     alpha_beta: AlphaBeta(AlphaBeta),
     /// Gunrock's rule for the direction.
     gunrock: Gunrock(Gunrock),
@@ -111,8 +105,6 @@ policies! {
     enterprise_released: EnterpriseReleased(EnterpriseReleased),
     /// XBFS's rule for the direction.
     xbfs: Xbfs(Xbfs),
-    /// Yasui's: the CPU alone.
-    yasui: Yasui(Yasui),
     /// A neural network decides the direction: `surf` or `mlp`.
     mlp: Mlp(Mlp),
     /// CPU, GPU or both, level by level, by bands of work.
@@ -123,12 +115,16 @@ policies! {
     concurrent: Concurrent(Box<Concurrent>),
     /// Both from one level on to the end.
     asynchronous: Asynchronous(Parting),
-    /// Daga's: top-down on the CPU, bottom-up on the GPU.
-    daga: Daga(Daga),
     /// Remis' Selective with its one threshold.
     remis_selective: RemisSelective(RemisSelective),
     /// Remis' Concurrent with its one threshold and a share that stays as it is.
     remis_concurrent: RemisConcurrent(RemisConcurrent),
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::Auto(Auto)
+    }
 }
 
 /// All that have a name.
@@ -280,7 +276,7 @@ mod tests {
             assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
         }
         assert_eq!("alpha-beta".parse(), Ok(Policy::AlphaBeta(AlphaBeta::default())));
-        assert_eq!("alpha-beta: 2 , 3".parse(), Ok(Policy::AlphaBeta(AlphaBeta { alpha: 2.0, beta: 3.0 })));
+        assert_eq!("alpha-beta: 2 , 3".parse(), Ok(Policy::AlphaBeta(AlphaBeta { alpha: 2.0, beta: 3.0, ..AlphaBeta::default() })));
         for (text, whole) in [
             ("gunrock", "gunrock:0.001,0.2"),
             ("enterprise", "enterprise:0.3"),
@@ -357,10 +353,10 @@ mod tests {
     #[test]
     fn written_toml_reads_back() {
         for policy in [
-            Policy::Auto,
+            Policy::Auto(Auto),
             Policy::Fixed(Strategy::Bc),
             Policy::Fixed(Strategy::Tgm),
-            Policy::AlphaBeta(AlphaBeta { alpha: 2.5, beta: 7.0 }),
+            Policy::AlphaBeta(AlphaBeta { alpha: 2.5, beta: 7.0, whose: Whose::Beamer }),
             Policy::Sampled(SampledCosts::default()),
             Policy::Adaptive(Box::default()),
             Policy::Adaptive(Box::new(Adaptive::of(Bands {
@@ -376,8 +372,8 @@ mod tests {
             Policy::Enterprise(Enterprise { gamma: 0.25 }),
             Policy::EnterpriseReleased(EnterpriseReleased { edge_share: 0.5 }),
             Policy::Xbfs(Xbfs { ratio: 0.0 }),
-            Policy::Daga(Daga(AlphaBeta { alpha: 1.0, beta: 2.0 })),
-            Policy::Yasui(Yasui(AlphaBeta { alpha: 3.0, beta: 4.0 })),
+            Policy::AlphaBeta(AlphaBeta { alpha: 1.0, beta: 2.0, whose: Whose::Daga }),
+            Policy::AlphaBeta(AlphaBeta { alpha: 3.0, beta: 4.0, whose: Whose::Yasui }),
             Policy::RemisSelective(RemisSelective { vertices: 5 }),
             Policy::RemisConcurrent(RemisConcurrent { vertices: 6, gpu_permille: 7 }),
         ] {

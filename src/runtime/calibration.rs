@@ -152,7 +152,7 @@ impl Runtime {
 
     /// Whether the policy is one that minimises what the objective says.
     pub fn wants_objective(&self) -> bool {
-        matches!(self.policy.value, Policy::Auto | Policy::CostModel(_))
+        matches!(self.policy.value, Policy::Auto(_) | Policy::CostModel(_))
     }
 
     /// Whether the policy is one that may place levels on a device by calibrated costs.

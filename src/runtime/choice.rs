@@ -61,9 +61,6 @@ pub struct Costs<'a> {
     pub handover: Option<(ChangeCost, ChangeCost)>,
 }
 
-/// No level has so much work: a graph has fewer vertices, and fewer arcs.
-pub const MOST_WORK: u64 = 1 << 32;
-
 /// Names of the bounds, in the order of [`bounds`].
 const NAMES: [&str; 8] = [
     "top_down.gpu_from",
@@ -88,7 +85,7 @@ fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
     let origin = |place: usize| sources.iter().find(|(bands, _)| bounds(bands)[place].is_some()).map(|(_, origin)| *origin);
     let record = |(place, value): (usize, Option<u64>)| {
         let (value, origin) = (value?, origin(place)?);
-        Some(BandRecord { key: NAMES[place], value: Some(value).filter(|&value| value != NEVER), origin: origin.name() })
+        Some(BandRecord { key: NAMES[place], value: Some(value).filter(|&value| value < NEVER), origin: origin.name() })
     };
     (bands, bounds(&bands).into_iter().enumerate().filter_map(record).collect())
 }
@@ -117,14 +114,14 @@ impl Runtime {
         // A device that was named searches alone; with one that was merely found, each level runs where it is faster.
         let places_levels = with_device && self.device.value == DeviceChoice::Auto;
         match asked {
-            Policy::Auto | Policy::CostModel(_) if objective != Objective::Time => {
+            Policy::Auto(_) | Policy::CostModel(_) if objective != Objective::Time => {
                 let model = self.model(found, if let Policy::CostModel(named) = asked { Some(named) } else { None });
                 let origin = if found.is_some() { Origin::Calibration } else { Origin::BuiltIn };
                 let policy = self.priced(model, found, with_device)?;
                 Ok(Choice::new(policy, origin, format!("the cost model is the policy that minimises {objective}")))
             }
             _ if objective != Objective::Time => Err(RuntimeError::Objective { objective, policy: asked.to_string() }),
-            Policy::Auto => {
+            Policy::Auto(_) => {
                 if places_levels && self.board_bands(false) != Bands::default() {
                     let reason = format!("board {} says where levels run", self.profile.name());
                     return Ok(Choice::new(Policy::Adaptive(Box::default()), self.profile.origin, reason));
@@ -135,7 +132,7 @@ impl Runtime {
                         Decider::CostModel => self.priced(calibration.model, found, with_device)?,
                         Decider::Zhang => self.priced(calibration.model_zhang, found, with_device)?,
                         Decider::Sampled => Decider::sampled(with_device),
-                        Decider::Mlp => self.trained(found, Form::Mlp, with_device).unwrap_or(Policy::Auto),
+                        Decider::Mlp => self.trained(found, Form::Mlp, with_device).unwrap_or_default(),
                     };
                     let reason = format!("{} won the contest of the calibration", decider.name());
                     return Ok(Choice::new(policy, Origin::Calibration, reason));
@@ -144,7 +141,7 @@ impl Runtime {
                     return Ok(Choice::new(Policy::Adaptive(Box::default()), Origin::BuiltIn, "a device is beside the CPU"));
                 }
                 let reason = if with_device { "the device was asked for by name" } else { "there is the CPU alone" };
-                Ok(Choice::new(Policy::Auto, Origin::BuiltIn, reason))
+                Ok(Choice::new(Policy::default(), Origin::BuiltIn, reason))
             }
             Policy::CostModel(named) => {
                 let policy = self.priced(self.model(found, Some(named)), found, with_device)?;
@@ -194,13 +191,12 @@ impl Runtime {
     /// The bands of the board: those that were measured on it, or its estimates.
     fn board_bands(&self, estimates: bool) -> Bands {
         let board = &self.profile.board;
-        let bound = |work: u64| if work >= MOST_WORK { NEVER } else { work };
-        let band = |band: &board::Band, table: &str| {
+        let band = |band: &Band, table: &str| {
             let is_asked = |key: &str| board.is_estimate(&format!("adaptive.{table}.{key}")) == estimates;
             Band {
-                gpu_from: band.gpu_from.filter(|_| is_asked("gpu_from")).map(bound),
-                split_from: band.split_from.filter(|_| is_asked("split_from")).map(bound),
-                up_to: band.up_to.filter(|_| is_asked("up_to")).map(bound),
+                gpu_from: band.gpu_from.filter(|_| is_asked("gpu_from")),
+                split_from: band.split_from.filter(|_| is_asked("split_from")),
+                up_to: band.up_to.filter(|_| is_asked("up_to")),
                 gpu_permille: band.gpu_permille.filter(|_| is_asked("gpu_permille")),
             }
         };

@@ -25,7 +25,7 @@ mod settings;
 mod tune;
 
 pub use calibration::{CalibrationChoice, Found, folder, text};
-pub use choice::{Choice, Costs, MOST_WORK};
+pub use choice::{Choice, Costs};
 pub use error::RuntimeError;
 #[cfg(feature = "cli")]
 pub(crate) use error::with_causes;

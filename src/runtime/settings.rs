@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(detected.policy, Setting { value: Policy::Fixed(Strategy::Bc), origin: Origin::Detected });
         let bare = Runtime::new(profile(SETS_NONE), Given::default()).unwrap();
         assert_eq!(bare.threads, Setting { value: 0, origin: Origin::BuiltIn });
-        assert_eq!(bare.policy, Setting { value: Policy::Auto, origin: Origin::BuiltIn });
+        assert_eq!(bare.policy, Setting { value: Policy::default(), origin: Origin::BuiltIn });
         assert_eq!(bare.profile.name(), "n");
     }
 

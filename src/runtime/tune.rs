@@ -1,13 +1,13 @@
 //! The bands of a board, measured on this machine and written into its profile.
 
-use super::{MOST_WORK, Prepared, Profile, Progress, Runtime, RuntimeError, Setting};
+use super::{Prepared, Profile, Progress, Runtime, RuntimeError, Setting};
 use crate::{
     bench::{BandRecord, Environment},
     board::{self, Change},
     graph::Layout,
     memory::Way,
     opencl::OpenClError,
-    policy::{Band, Policy},
+    policy::{Band, NEVER, Policy},
 };
 
 /// A profile with measured bands.
@@ -42,7 +42,7 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
     let mut set = |path: String, value: Option<toml_edit::Value>| changes.push(Change { path, value, comment: comment.clone() });
     for (band, table) in [(&measured.bands.top_down, "top_down"), (&measured.bands.bottom_up, "bottom_up")] {
         let Band { gpu_from, split_from, gpu_permille, .. } = *band;
-        let work = |work: Option<u64>| work.and_then(|work| i64::try_from(work.min(MOST_WORK)).ok()).map(toml_edit::Value::from);
+        let work = |work: Option<u64>| work.and_then(|work| i64::try_from(work.min(NEVER)).ok()).map(toml_edit::Value::from);
         set(format!("adaptive.{table}.gpu_from"), work(gpu_from));
         set(format!("adaptive.{table}.split_from"), work(split_from));
         set(format!("adaptive.{table}.gpu_permille"), gpu_permille.map(|share| i64::from(share).into()));

@@ -11,8 +11,8 @@ use socbfs::{
     memory::Way,
     opencl::{self, Device, DeviceInfo, Limits},
     policy::{
-        Adaptive, AlphaBeta, Band, Bands, Concurrent, CostModel, Daga, NEVER, Parting, Policy, RemisConcurrent, RemisSelective, Runs,
-        SampledCosts, Selective, StrategyCost, Yasui,
+        Adaptive, AlphaBeta, Band, Bands, Concurrent, CostModel, NEVER, Parting, Policy, RemisConcurrent, RemisSelective, Runs,
+        SampledCosts, Selective, StrategyCost, Whose,
     },
     search::{Search, SearchOptions},
 };
@@ -91,8 +91,8 @@ pub fn back_and_forth() -> Vec<Policy> {
         selective(Band::CPU, Band::gpu_from(0)),
         selective(Band::gpu_from(10), Band::gpu_from(0)),
         Policy::Selective(Box::new(Selective::new(slow))),
-        Policy::Daga(Daga(AlphaBeta { alpha: 14.0, beta: 24.0 })),
-        Policy::Daga(Daga(AlphaBeta { alpha: 1000.0, beta: 1.0 })),
+        Policy::AlphaBeta(AlphaBeta::of(Whose::Daga)),
+        Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0, whose: Whose::Daga }),
         Policy::RemisSelective(RemisSelective { vertices: 10 }),
         Policy::CostModel(Box::new(model())),
     ]
@@ -136,15 +136,15 @@ pub fn alone() -> Vec<(Policy, Runs)> {
         .map(|kernel| (Policy::Fixed(kernel.into()), Runs::Cpu))
         .collect();
     for kernel in [GpuKernel::Bg, GpuKernel::Bgc] {
-        all.push((Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0 }), Runs::Gpu(kernel)));
+        all.push((Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0, ..AlphaBeta::default() }), Runs::Gpu(kernel)));
         all.push((Policy::Sampled(SampledCosts::default()), Runs::Gpu(kernel)));
     }
-    all.push((Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0 }), Runs::Gpu(GpuKernel::Bg)));
+    all.push((Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0, ..AlphaBeta::default() }), Runs::Gpu(GpuKernel::Bg)));
     for text in ["gunrock", "enterprise", "enterprise-released", "xbfs", "surf", "mlp"] {
         all.push((text.parse().unwrap(), Runs::Gpu(GpuKernel::Bgc)));
     }
     // The CPU alone, whatever is there.
-    all.push((Policy::Yasui(Yasui(AlphaBeta { alpha: 14.0, beta: 24.0 })), Runs::Gpu(GpuKernel::Bg)));
+    all.push((Policy::AlphaBeta(AlphaBeta::of(Whose::Yasui)), Runs::Gpu(GpuKernel::Bg)));
     all
 }
 
@@ -167,7 +167,7 @@ pub fn adaptive() -> Vec<Policy> {
 
 /// All of these, and the CPU alone between them.
 pub fn policies() -> Vec<(Policy, Runs)> {
-    let others = back_and_forth().into_iter().chain(together()).chain(adaptive()).chain([Policy::Auto]);
+    let others = back_and_forth().into_iter().chain(together()).chain(adaptive()).chain([Policy::default()]);
     alone().into_iter().chain(others.map(|policy| (policy, Runs::Cpu))).collect()
 }
 
