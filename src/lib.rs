@@ -1,8 +1,65 @@
-//! Breadth-first search for chips whose CPU and GPU share memory.
+//! Direction-optimising breadth-first search for chips whose CPU and GPU share memory.
 //!
-//! Data flows one way: [`input`] reads or generates a [`graph::EdgeList`], [`graph::Layout`] turns it into the
-//! structure that is searched, [`search::Search`] searches it level by level (a [`policy`] decides, an [`engine`]
-//! runs), [`validate`] checks the tree, [`mod@bench`] records, [`report`] prints.
+//! One graph in, one BFS tree out, and an account of the time and the energy that each level took. A search runs on the CPU alone, or on
+//! the CPU and a GPU through OpenCL; at every level a policy chooses the direction (top-down or bottom-up) and where the level runs.
+//!
+//! # On the CPU
+//!
+//! ```
+//! use socbfs::{BuildOptions, Layout, Search, SearchOptions, input::generate::Generator};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let edges = Generator::graph500(10).generate(&|_| ())?; // or socbfs::read(path, &ReadOptions::default())
+//! let layout = Layout::build(&edges, &BuildOptions::default())?;
+//! let mut search = Search::new(&layout, &SearchOptions::default())?;
+//! let outcome = search.run(5)?;
+//! println!("{} vertices on {} levels in {:?}", outcome.reached, outcome.levels, outcome.elapsed);
+//! assert_eq!(search.parents()[5], 5); // the root is its own parent
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # On the CPU and the GPU
+//!
+//! [`Runtime`] prepares a search for this machine: the profile of the board, the calibration, the OpenCL device, and the thresholds
+//! between CPU and GPU. Without a device the CPU searches alone, and that is no error.
+//!
+//! ```
+//! use socbfs::{BuildOptions, DeviceChoice, Layout, Runtime, input::generate::Generator, runtime::{Given, Profile, Setting}};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let edges = Generator::graph500(10).generate(&|_| ())?;
+//! let layout = Layout::build(&edges, &BuildOptions::default())?;
+//! let device = Some(Setting::flag(DeviceChoice::Auto)); // the largest GPU, if there is one
+//! let runtime = Runtime::new(Profile::detected()?, Given { device, ..Given::default() })?;
+//! let mut prepared = runtime.search(&layout)?;
+//! let outcome = prepared.run(5)?;
+//! let devices: Vec<&str> = prepared.devices.iter().map(|device| device.name.as_str()).collect();
+//! println!("{} vertices, policy {}, beside the CPU: {devices:?}", outcome.reached, prepared.choice.policy);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The rooms
+//!
+//! Data flows one way: input, graph, layout, then a policy and an engine per level, tree, validation, record.
+//!
+//! | Room | What it holds |
+//! |---|---|
+//! | [`graph`], [`input`] | [`EdgeList`](graph::EdgeList), [`Layout`]; reading, writing and generating graphs |
+//! | [`search`], [`runtime`] | [`Search`]: one search after another over a layout; [`Runtime`]: the same with this machine's settings |
+//! | [`policy`], [`bfs`] | [`Policy`]: which direction, and where; what a level is, what a plan says of it |
+//! | [`engine`], [`memory`] | vector instructions, devices of a search; memory that CPU and GPU share |
+//! | [`validate`], [`mod@bench`], [`stats`] | Graph500's five checks; roots, energy windows, records; quartiles |
+//! | [`board`], [`calibrate`] | profiles of boards; what handovers and strategies cost on this machine |
+//! | [`files`] | output that is there completely or not at all |
+//!
+//! # Features
+//!
+//! - `cli` (default): the command `socbfs`, its reports and its training. A program that only searches leaves it out with
+//!   `default-features = false`, and compiles 40 crates.
+//! - `compression` (in `cli`): graph files compressed with gzip, xz and zstd are read.
+//! - `nvml`: discrete GPUs of NVIDIA as power sensors. `train`: `socbfs train` learns.
 
 pub mod bench;
 pub mod bfs;
@@ -18,14 +75,26 @@ pub mod graph;
 pub mod input;
 mod machine;
 pub mod memory;
+// For the tests and the benchmarks of this repository; what a program needs of it is re-exported below.
+#[doc(hidden)]
 pub mod opencl;
 pub mod policy;
+#[cfg(feature = "cli")]
 pub mod report;
 pub mod runtime;
 pub mod search;
 pub mod stats;
+#[cfg(feature = "cli")]
 pub mod train;
 pub mod validate;
+
+pub use graph::{BuildOptions, Layout};
+pub use input::{ReadOptions, read};
+#[doc(inline)]
+pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limits, OpenClError, choose, devices};
+pub use policy::Policy;
+pub use runtime::Runtime;
+pub use search::{Outcome, Search, SearchOptions};
 
 /// What the command allocates with.
 #[cfg(feature = "cli")]

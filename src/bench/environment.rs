@@ -4,6 +4,7 @@
 //! record, never a made-up value.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::Serialize;
 
@@ -120,7 +121,7 @@ impl Environment {
     /// Reads the environment below `root` (`/` for the live system).
     pub fn read(root: &Path) -> Self {
         Self {
-            time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             build: Build::THIS,
             cpu: cpu(root),

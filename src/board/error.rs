@@ -67,6 +67,7 @@ impl DocumentError {
 }
 
 /// An error of the parser that keeps the text as it is.
+#[cfg(feature = "cli")]
 pub(super) fn parse_error(text: &str, file: &str, error: &toml_edit::TomlError) -> DocumentError {
     let line = error.span().map_or(1, |span| line_at(text, span.start));
     DocumentError::Parse { file: file.to_owned(), line, message: error.message().trim().replace('\n', "; ") }
@@ -88,6 +89,7 @@ fn with_nearest(message: &str) -> String {
 }
 
 /// The one of `known` that `given` may be a misspelling of.
+#[cfg(feature = "cli")]
 pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|name| (strsim::normalized_damerau_levenshtein(given, name), name))
@@ -96,7 +98,14 @@ pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> 
         .map(|(_, name)| name)
 }
 
+/// The one of `known` that `given` is but for upper and lower case: what is alike is found by a crate that only the command brings.
+#[cfg(not(feature = "cli"))]
+pub(super) fn nearest<'a>(given: &str, mut known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known.find(|name| name.eq_ignore_ascii_case(given))
+}
+
 #[cfg(test)]
+#[cfg(feature = "cli")]
 mod tests {
     use super::*;
 

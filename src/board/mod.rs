@@ -7,6 +7,7 @@ mod check;
 mod cpus;
 mod detect;
 mod document;
+#[cfg(feature = "cli")]
 mod edit;
 mod error;
 mod init;
@@ -27,6 +28,7 @@ pub use check::Violation;
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
 pub use document::Entry;
+#[cfg(feature = "cli")]
 pub use edit::{Change, edit};
 pub use error::DocumentError;
 pub use init::init;

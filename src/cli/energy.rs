@@ -7,7 +7,7 @@ use std::{
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use clap::Args;
@@ -232,7 +232,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
     let mut record = CommandRecord {
         schema: "socbfs-energy",
         schema_version: 1,
-        time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         unavailable: unavailable.as_ref().and_then(|record| record.unavailable.clone()),
         skipped: unavailable
             .as_ref()

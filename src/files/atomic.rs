@@ -11,9 +11,11 @@ use std::{
 };
 
 use nix::unistd::geteuid;
-use tempfile::TempPath;
 
-use super::claim::Claim;
+use super::{claim::Claim, temporary::Temporary};
+
+/// Permissions of any new file, from which the umask takes some.
+const NEW: u32 = 0o666;
 
 /// Temporaries that have a name now.
 static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -74,21 +76,21 @@ enum Place {
     /// To a temporary without a name.
     Unnamed,
     /// To a temporary with a name.
-    Named(Temporary),
+    Named(Registered),
     /// To a temporary that is copied to this file at the end.
     Copied(File),
 }
 
 /// A temporary that is registered as long as it exists.
 #[derive(Debug)]
-struct Temporary(Option<TempPath>);
+struct Registered(Option<Temporary>);
 
-impl Drop for Temporary {
+impl Drop for Registered {
     fn drop(&mut self) {
-        if let Some(path) = self.0.take() {
+        if let Some(temporary) = self.0.take() {
             let mut registered = temporaries();
-            registered.remove(path.to_path_buf().as_path());
-            let _ = path.close(); // as in remove_temporaries
+            registered.remove(temporary.path());
+            drop(temporary); // under the lock, as in `remove_temporaries`
         }
     }
 }
@@ -124,14 +126,18 @@ impl AtomicFile {
         // Permissions of our own file are kept, but never those with which it would act for us in another's hands.
         let kept = existing.as_ref().filter(|metadata| metadata.uid() == geteuid().as_raw()).map(|metadata| metadata.mode() & 0o777);
         let (file, place) = match (opened, unnamed(folder)) {
-            (Some(opened), _) if is_mount(&target) => (tempfile::tempfile_in(folder).map_err(plain)?, Place::Copied(opened)),
+            (Some(opened), Some(file)) if is_mount(&target) => (file, Place::Copied(opened)),
+            (Some(opened), None) if is_mount(&target) => {
+                let (file, _removed_at_once) = Temporary::create(folder, &prefix(name), 0o600).map_err(plain)?;
+                (file, Place::Copied(opened))
+            }
             (_, Some(file)) => (file, Place::Unnamed),
             _ => {
                 // Registered under the lock, so that a handler of Ctrl-C sees it if it exists.
                 let mut registered = temporaries();
-                let (file, temporary) = builder(&prefix(name)).tempfile_in(folder).map_err(plain)?.into_parts();
-                registered.insert(temporary.to_path_buf());
-                (file, Place::Named(Temporary(Some(temporary))))
+                let (file, temporary) = Temporary::create(folder, &prefix(name), NEW).map_err(plain)?;
+                registered.insert(temporary.path().to_owned());
+                (file, Place::Named(Registered(Some(temporary))))
             }
         };
         if let Some(mode) = kept {
@@ -151,11 +157,11 @@ impl AtomicFile {
             Place::Direct => Ok(()),
             Place::Unnamed => give_name(file, &self.target),
             Place::Named(temporary) => {
-                let Some(path) = temporary.0.take() else { return Ok(()) };
+                let Some(temporary) = temporary.0.take() else { return Ok(()) };
                 // Under the lock: after Ctrl-C has removed the temporaries nothing may be renamed, and what was is none of them.
                 let mut registered = temporaries();
-                registered.remove(path.to_path_buf().as_path());
-                path.persist(&self.target).map_err(|error| error.error)
+                registered.remove(temporary.path());
+                temporary.persist(&self.target)
             }
             Place::Copied(target) => {
                 file.rewind()?;
@@ -197,13 +203,6 @@ fn prefix(name: &OsStr) -> String {
     // Names have 255 bytes at most, of which a temporary needs some for itself.
     let name: String = name.to_string_lossy().chars().take(40).collect();
     format!(".{name}.")
-}
-
-/// Makes temporaries that have the permissions of any new file.
-fn builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix).suffix(".tmp").permissions(fs::Permissions::from_mode(0o666));
-    builder
 }
 
 /// Refuses a symbolic link at `path` that leads nowhere, and one in a folder that is everybody's (`/tmp`) if neither this user nor the
@@ -251,7 +250,7 @@ fn unnamed(folder: &Path) -> Option<File> {
     {
         // Without /proc it could not be given a name.
         Path::new("/proc/self/fd").exists().then_some(())?;
-        OpenOptions::new().read(true).write(true).custom_flags(nix::libc::O_TMPFILE).mode(0o666).open(folder).ok()
+        OpenOptions::new().read(true).write(true).custom_flags(nix::libc::O_TMPFILE).mode(NEW).open(folder).ok()
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     {
@@ -267,15 +266,15 @@ fn give_name(file: &mut File, target: &Path) -> io::Result<()> {
     // Under the lock, as in `commit`.
     let _registered = temporaries();
     // A link can't take the place of a file: the name is a temporary one first.
-    match builder(&prefix).make_in(folder, |path| link(file, path)) {
-        Ok(linked) => linked.into_temp_path().persist(target).map_err(|error| error.error),
+    match Temporary::make(folder, &prefix, |path| link(file, path)) {
+        Ok(((), linked)) => linked.persist(target),
         // A file system that makes such files but does not link them. The data are safe yet.
         Err(_) => {
-            let mut named = builder(&prefix).tempfile_in(folder).map_err(plain)?;
-            named.as_file().set_permissions(file.metadata()?.permissions())?;
+            let (mut copy, named) = Temporary::create(folder, &prefix, NEW).map_err(plain)?;
+            copy.set_permissions(file.metadata()?.permissions())?;
             file.rewind()?;
-            io::copy(file, named.as_file_mut())?;
-            named.persist(target).map(|_| ()).map_err(|error| error.error)
+            io::copy(file, &mut copy)?;
+            named.persist(target)
         }
     }
 }
@@ -358,10 +357,10 @@ mod tests {
     fn named(path: &Path) -> AtomicFile {
         let mut file = AtomicFile::create(path).unwrap();
         let mut registered = temporaries();
-        let (temporary, place) = builder(".x.").tempfile_in(parent(path)).unwrap().into_parts();
-        registered.insert(place.to_path_buf());
+        let (temporary, place) = Temporary::create(parent(path), ".x.", NEW).unwrap();
+        registered.insert(place.path().to_owned());
         file.file = buffered(temporary);
-        file.place = Place::Named(Temporary(Some(place)));
+        file.place = Place::Named(Registered(Some(place)));
         file
     }
 

@@ -23,9 +23,12 @@ mod source;
 mod text;
 mod tokens;
 mod write;
+#[cfg(feature = "compression")]
 mod zstd;
 
+// They write compressed files.
 #[cfg(test)]
+#[cfg(feature = "compression")]
 mod tests;
 
 use std::path::Path;

@@ -8,13 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use flate2::bufread::MultiGzDecoder;
-use lzma_rust2::XzReader;
 use memmap2::Mmap;
 
 use super::archive;
 use super::scan::Cut;
-use super::zstd::ZstdReader;
 use super::{Compression, InputError};
 use crate::memory;
 
@@ -50,6 +47,7 @@ const BLOCK: usize = 8 << 20;
 pub(super) const LONGEST: usize = 1 << 20;
 
 /// What an xz file may make the decompressor allocate, in KiB: four times what `xz -9` needs.
+#[cfg(feature = "compression")]
 const XZ_MEMORY_KIB: u32 = 256 << 10;
 
 impl Source {
@@ -93,13 +91,7 @@ impl Source {
         raw.by_ref().take(8).read_to_end(&mut start).map_err(read_error)?;
         source.compression = Compression::of_content(&start);
         source.refuse_false_suffix()?;
-        let raw = Cursor::new(start).chain(raw);
-        let mut rest: Box<dyn Read + Send> = match source.compression {
-            Compression::None => Box::new(raw),
-            Compression::Gzip => Box::new(MultiGzDecoder::new(raw)),
-            Compression::Xz => Box::new(XzReader::new_mem_limit(raw, true, XZ_MEMORY_KIB)),
-            Compression::Zstd => Box::new(ZstdReader::new(raw)),
-        };
+        let mut rest = source.decompressor(Cursor::new(start).chain(raw))?;
         let mut head = Vec::new();
         rest.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(|reason| source.stream_error(reason))?;
         if head.is_empty() {
@@ -114,6 +106,29 @@ impl Source {
         let rest = (head.len() == HEAD).then_some(rest);
         source.content = Content::Stream { head, rest };
         Ok(source)
+    }
+
+    /// What `raw` is once it is decompressed.
+    #[cfg(feature = "compression")]
+    fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, InputError> {
+        Ok(match self.compression {
+            Compression::None => Box::new(raw),
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(raw)),
+            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(raw, true, XZ_MEMORY_KIB)),
+            Compression::Zstd => Box::new(super::zstd::ZstdReader::new(raw)),
+        })
+    }
+
+    /// `raw`, if it is not compressed: this build has no decompressors.
+    #[cfg(not(feature = "compression"))]
+    fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, InputError> {
+        match self.compression {
+            Compression::None => Ok(Box::new(raw)),
+            compression => {
+                let reason = format!("it is compressed with {compression}, and socbfs was built without its feature `compression`");
+                Err(InputError::Unsupported { path: self.path.clone(), reason })
+            }
+        }
     }
 
     /// The first bytes (all of a mapped file), and whether they are all there is.

@@ -30,6 +30,7 @@ use nix::{libc, unistd::geteuid};
 use twox_hash::XxHash3_128;
 
 use super::info::DeviceInfo;
+use crate::files::Temporary;
 
 const MAGIC: &[u8; 16] = b"socbfs program 1";
 const HEADER: usize = 48;
@@ -161,12 +162,11 @@ impl Cache {
 
     fn write(&self, path: &Path, key: &Key, binary: &[u8]) -> io::Result<()> {
         // Beside the target and then renamed: another process sees the old entry or the new one, never a part.
-        let mut file = tempfile::Builder::new().prefix(BEING_WRITTEN).tempfile_in(&self.folder)?;
+        let (mut file, temporary) = Temporary::create(&self.folder, BEING_WRITTEN, 0o600)?;
         for part in [MAGIC.as_slice(), &key.0, &hash(binary), binary] {
             file.write_all(part)?;
         }
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
+        temporary.persist(path)
     }
 }
 

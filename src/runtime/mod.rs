@@ -22,6 +22,7 @@ mod error;
 mod prepare;
 mod profile;
 mod settings;
+#[cfg(feature = "cli")]
 mod tune;
 
 pub use calibration::{CalibrationChoice, Found, folder, text};
@@ -32,4 +33,5 @@ pub(crate) use error::with_causes;
 pub use prepare::{Machine, Prepared, Progress, Step};
 pub use profile::Profile;
 pub use settings::{Given, Origin, Runtime, Setting, start_threads};
+#[cfg(feature = "cli")]
 pub use tune::{Tuned, tune};

@@ -1,0 +1,108 @@
+//! A file under a name of its own, until it takes the place of another.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    hash::{BuildHasher, RandomState},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+/// Names tried before the folder is given up.
+const ATTEMPTS: usize = 1000;
+
+/// A file that is removed when this is dropped, unless [`persist`](Self::persist) has renamed it.
+#[derive(Debug)]
+pub(crate) struct Temporary(PathBuf);
+
+impl Temporary {
+    /// Creates a file in `folder` that did not exist, with the permissions `mode` less the umask. Its name is `prefix`, a random number
+    /// and `.tmp`.
+    ///
+    /// # Errors
+    /// Where the folder is absent or refuses the file.
+    pub(crate) fn create(folder: &Path, prefix: &str, mode: u32) -> io::Result<(File, Self)> {
+        // `create_new` (O_EXCL) follows no symbolic link and opens no file that another user has put there.
+        Self::make(folder, prefix, |path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path))
+    }
+
+    /// Calls `make` with one random name after the other until one does not exist yet.
+    ///
+    /// # Errors
+    /// The first error of `make` that is not [`io::ErrorKind::AlreadyExists`].
+    pub(crate) fn make<T>(folder: &Path, prefix: &str, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, Self)> {
+        for attempt in 0..ATTEMPTS {
+            // The standard library seeds this from the system's random numbers, differently each time.
+            let name = format!("{prefix}{:016x}.tmp", RandomState::new().hash_one(attempt));
+            let path = folder.join(name);
+            match make(&path) {
+                Ok(made) => return Ok((made, Self(path))),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name that was tried for a temporary file exists already"))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Renames it to `target`, in place of what has that name.
+    ///
+    /// # Errors
+    /// Where it can't be renamed; then it is removed.
+    pub(crate) fn persist(self, target: &Path) -> io::Result<()> {
+        fs::rename(&self.0, target)?;
+        std::mem::forget(self);
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0); // gone already, or the folder is: nothing more can be done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn it_is_new_and_goes_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, first) = Temporary::create(folder.path(), ".a.", 0o600).unwrap();
+        let (_, second) = Temporary::create(folder.path(), ".a.", 0o600).unwrap();
+        assert_ne!(first.path(), second.path());
+        assert_eq!(fs::metadata(first.path()).unwrap().mode() & 0o777, 0o600);
+        let target = folder.path().join("target");
+        fs::write(&target, "old").unwrap();
+        drop(first);
+        second.persist(&target).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read(&target).unwrap(), b"");
+        let (_, third) = Temporary::create(folder.path(), ".a.", 0o600).unwrap();
+        third.persist(Path::new("/nonexistent/target")).unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "what can't be renamed is removed");
+    }
+
+    #[test]
+    fn names_in_use_are_passed_over_and_other_errors_end_the_attempts() {
+        let attempts = std::cell::Cell::new(0);
+        let taken_twice = |_: &Path| -> io::Result<()> {
+            attempts.set(attempts.get() + 1);
+            let kind = if attempts.get() < 3 { io::ErrorKind::AlreadyExists } else { io::ErrorKind::StorageFull };
+            Err(kind.into())
+        };
+        let error = Temporary::make(Path::new("/"), "", taken_twice).unwrap_err();
+        assert_eq!((error.kind(), attempts.get()), (io::ErrorKind::StorageFull, 3));
+        let taken = |_: &Path| -> io::Result<()> { Err(io::ErrorKind::AlreadyExists.into()) };
+        assert_eq!(Temporary::make(Path::new("/"), "", taken).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let folder = Path::new("/nonexistent");
+        assert_eq!(Temporary::create(folder, ".a.", 0o600).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
