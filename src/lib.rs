@@ -61,6 +61,8 @@
 //! - `compression` (in `cli`): graph files compressed with gzip, xz and zstd are read.
 //! - `nvml`: discrete GPUs of NVIDIA as power sensors. `train`: `socbfs train` learns.
 
+#[cfg(feature = "cli")]
+pub mod analysis;
 pub mod bench;
 pub mod bfs;
 pub mod board;

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// From the ground up. Rooms that are still to be built keep their place.
-const ROOMS: [&str; 22] = [
+const ROOMS: [&str; 23] = [
     "error",
     "stats",
     "machine",
@@ -27,6 +27,7 @@ const ROOMS: [&str; 22] = [
     "bench",
     "runtime",
     "train",
+    "analysis",
     "report",
     "doctor",
     "cli",

@@ -10,6 +10,8 @@ mod reference;
 mod searches;
 
 #[cfg(feature = "cli")]
+mod analysis;
+#[cfg(feature = "cli")]
 mod bands;
 #[cfg(feature = "cli")]
 mod board_tools;
@@ -28,6 +30,8 @@ mod gpu_search;
 mod gpu_small_devices;
 mod info;
 mod opencl;
+#[cfg(feature = "cli")]
+mod pages;
 #[cfg(feature = "cli")]
 mod replay;
 mod rooms;

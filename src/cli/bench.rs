@@ -197,7 +197,8 @@ impl BenchArgs {
     }
 }
 
-fn graph_record(source: &Source, layout: &Layout, acquisition_seconds: f64) -> GraphRecord {
+/// What was searched.
+pub(super) fn graph_record(source: &Source, layout: &Layout, acquisition_seconds: f64) -> GraphRecord {
     let counts = layout.stats().clone();
     let (scale, edge_factor) = match source {
         Source::Generated(Generator::Kronecker { scale, edge_factor, .. }) => (*scale, *edge_factor),

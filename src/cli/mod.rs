@@ -3,6 +3,7 @@
 //! Standard output is the result, standard error everything else. Exit codes: 0 good, 1 a result failed validation, 2 usage, input or
 //! device, 130 interrupted.
 
+mod analyze;
 mod bench;
 mod board;
 mod board_report;
@@ -24,6 +25,7 @@ mod man;
 mod output;
 mod policies;
 mod progress;
+mod report;
 mod run;
 mod sensors;
 mod shown;
@@ -50,6 +52,7 @@ Examples:
   socbfs run road.gr --root 0 --parents tree.npy
   socbfs validate road.gr tree.npy --root 0    check anyone's tree
   socbfs compare before.json after.json
+  socbfs analyze kronecker:18 --html k.html    the papers' plots of a graph
   socbfs doctor                                what is wrong on this machine
   socbfs calibrate --quick                     measure this machine for `auto`
   socbfs sensors                               what measures power here
@@ -93,6 +96,8 @@ const LONG_VERSION: &str = concat!(
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(bench::BenchArgs),
+    Analyze(analyze::AnalyzeArgs),
+    Report(report::ReportArgs),
     Run(run::RunArgs),
     Validate(validate::ValidateArgs),
     Compare(compare::CompareArgs),
@@ -155,6 +160,8 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
     match &cli.command {
         Command::Bench(arguments) => bench::run(arguments, matches, cli.quiet),
+        Command::Analyze(arguments) => analyze::run(arguments, matches),
+        Command::Report(arguments) => report::run(arguments),
         Command::Run(arguments) => run::run(arguments, matches),
         Command::Validate(arguments) => validate::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),

@@ -1,18 +1,35 @@
 //! Where results go.
 
 use std::{
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, IsTerminal as _, Write},
     path::{Path, PathBuf},
 };
 
 use serde::Serialize;
 
 use super::{error::Failure, shown};
-use crate::files::AtomicFile;
+use crate::{
+    files::AtomicFile,
+    report::figures::{self, COLOURS, Document, PLAIN},
+};
 
 /// Prints a result on standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     to_stdout(|out| out.write_all(shown::text(text).as_bytes()))
+}
+
+/// Prints documents, in colours on a terminal.
+pub(super) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
+    let colours = io::stdout().is_terminal();
+    let text: String = documents.iter().map(|document| figures::text(document, colours)).collect();
+    if !colours {
+        return print(&text);
+    }
+    let mut safe = shown::text(&text).into_owned();
+    for colour in COLOURS.into_iter().chain([PLAIN]) {
+        safe = safe.replace(&*shown::text(colour), colour);
+    }
+    to_stdout(|out| out.write_all(safe.as_bytes()))
 }
 
 /// Writes `report` as JSON where that was asked for, and prints it in words unless the JSON has taken their place.

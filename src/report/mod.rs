@@ -6,7 +6,10 @@ mod calibration;
 mod comparison;
 mod devices;
 mod energy;
+pub mod figures;
 mod graph500;
+#[cfg(feature = "cli")]
+pub mod html;
 mod info;
 pub mod numbers;
 mod policies;

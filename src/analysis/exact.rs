@@ -1,0 +1,174 @@
+//! Exact counts of the levels of one search.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    graph::{Layout, NONE, Vertex},
+    search::{Search, SearchError},
+};
+
+/// With more levels than this one thread counts them all: every thread has counters of its own for each level.
+const MOST_LEVELS_SHARED: usize = 1 << 16;
+
+/// The level of every vertex of the searched structure, from one root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Levels {
+    /// The root, as an original number.
+    pub root: Vertex,
+    /// The last level D: 0 where the root reaches nothing.
+    pub last: u32,
+    /// By internal vertex; [`NONE`] where not reached. A root that the layout dropped (it has no edge) is in none of them.
+    pub of: Vec<u32>,
+}
+
+impl Levels {
+    /// Searches from `root` (an original number) and keeps the level of every vertex.
+    ///
+    /// # Errors
+    /// As [`Search::run`].
+    pub fn search(search: &mut Search<'_>, root: Vertex) -> Result<Self, SearchError> {
+        search.run_uncounted(root)?;
+        let layout = search.layout();
+        let mut original = vec![NONE; layout.vertices()];
+        search.levels_into(&mut original);
+        let of: Vec<u32> =
+            (0..layout.csr().vertices()).into_par_iter().map(|v| original[layout.to_original(v as Vertex) as usize]).collect();
+        let last = of.par_iter().copied().filter(|&level| level != NONE).max().unwrap_or(0);
+        Ok(Self { root, last, of })
+    }
+
+    /// Vertices reached, the root included.
+    pub fn reached(&self) -> u64 {
+        (self.of.par_iter().filter(|&&level| level != NONE).count() as u64).max(1)
+    }
+
+    /// The vertices of level `level`, as internal numbers, rising.
+    pub fn frontier(&self, level: u32) -> Vec<Vertex> {
+        (0..self.of.len() as Vertex).into_par_iter().filter(|&v| self.of[v as usize] == level).collect()
+    }
+}
+
+/// One level t of a search, counted. F_t are its vertices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ExactLevel {
+    /// t; the root is 0.
+    pub level: u32,
+    /// Vertices of F_t.
+    pub vertices: u64,
+    /// Arcs that leave F_t: what a top-down step explores.
+    pub arcs: u64,
+    /// Vertices of F_(t+1): one arc each discovers them.
+    pub discovering: u64,
+    /// Arcs from F_t to F_(t+1) beyond the discovering ones.
+    pub repeat: u64,
+    /// Arcs from F_t to levels up to t.
+    pub backward: u64,
+    /// Neighbours that a bottom-up step looks at, in the stored order: of every vertex with an arc into it that is in none of F_0 to F_t,
+    /// up to the first neighbour in F_t, or all of them.
+    pub probes: u64,
+    /// Vertices with an arc into them that are in none of F_0 to F_t, those that are never reached included.
+    pub unvisited_vertices: u64,
+    /// Arcs into these vertices.
+    pub unvisited_arcs: u64,
+}
+
+/// What one thread counts of a level.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    vertices: u64,
+    arcs: u64,
+    /// Arcs to the next level, and to levels up to this one.
+    forward: u64,
+    backward: u64,
+    /// By the level of the vertex that looks: places of the first neighbour one level above it; its vertices and arcs.
+    places: u64,
+    lookers: u64,
+    incoming: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        self.vertices += other.vertices;
+        self.arcs += other.arcs;
+        self.forward += other.forward;
+        self.backward += other.backward;
+        self.places += other.places;
+        self.lookers += other.lookers;
+        self.incoming += other.incoming;
+    }
+}
+
+/// Counts every level of a search, on the current rayon pool. Takes one pass over the arcs: a vertex of level L finds no neighbour in
+/// F_t before t = L - 1 (else it would be of level t + 1), so that all its arcs are looked at in vain until then.
+pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
+    let (csr, incoming) = (layout.csr(), layout.incoming());
+    let depth = levels.last as usize + 1;
+    // Behind the levels stand the vertices that are never reached.
+    let threads = if depth > MOST_LEVELS_SHARED { 1 } else { rayon::current_num_threads() };
+    let piece = levels.of.len().div_ceil(threads.max(1)).max(1);
+    let mut all = levels
+        .of
+        .par_chunks(piece)
+        .enumerate()
+        .map(|(index, own)| {
+            let mut counts = vec![Counts::default(); depth + 1];
+            for (place, &level) in own.iter().enumerate() {
+                let v = (index * piece + place) as Vertex;
+                let into = u64::from(incoming.degree(v));
+                let Some(reached) = (level != NONE).then_some(level as usize) else {
+                    counts[depth].lookers += u64::from(into > 0);
+                    counts[depth].incoming += into;
+                    continue;
+                };
+                let count = &mut counts[reached];
+                count.vertices += 1;
+                count.arcs += u64::from(csr.degree(v));
+                for &w in csr.neighbours(v) {
+                    let ahead = levels.of[w as usize] == level + 1;
+                    count.forward += u64::from(ahead);
+                    count.backward += u64::from(!ahead);
+                }
+                count.lookers += u64::from(into > 0);
+                count.incoming += into;
+                if let Some(above) = level.checked_sub(1) {
+                    let first = incoming.neighbours(v).iter().position(|&w| levels.of[w as usize] == above);
+                    count.places += first.map_or(into, |place| place as u64 + 1);
+                }
+            }
+            counts
+        })
+        .reduce(
+            || vec![Counts::default(); depth + 1],
+            |mut sum, other| {
+                sum.iter_mut().zip(&other).for_each(|(sum, other)| sum.add(other));
+                sum
+            },
+        );
+    // A root without edges is not in the structure.
+    all[0].vertices = all[0].vertices.max(1);
+    let mut found = vec![ExactLevel::default(); depth];
+    let mut rest = all[depth];
+    for level in (0..depth).rev() {
+        let next = if level + 1 < depth { all[level + 1] } else { Counts::default() };
+        let own = all[level];
+        // The vertices of the next level find a neighbour; those of later levels and the unreached ones look in vain.
+        found[level] = ExactLevel {
+            level: level as u32,
+            vertices: own.vertices,
+            arcs: own.arcs,
+            discovering: next.vertices,
+            repeat: own.forward.saturating_sub(next.vertices),
+            backward: own.backward,
+            probes: next.places + rest.incoming,
+            unvisited_vertices: rest.lookers + next.lookers,
+            unvisited_arcs: rest.incoming + next.incoming,
+        };
+        if level + 1 < depth {
+            // From here on the vertices of the next level are among those that look in vain.
+            rest.lookers += next.lookers;
+            rest.incoming += next.incoming;
+        }
+    }
+    found
+}

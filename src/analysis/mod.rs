@@ -1,0 +1,16 @@
+//! What the papers count and draw of searches, as data: Zhang 2018, Remis 2016, SURF 2022.
+//!
+//! Everything here is exact or measured, never the estimates that policies read. [`Analysis`] is the record that `socbfs analyze --json`
+//! writes and `socbfs report` reads; [`mod@crate::report`] makes figures of it.
+
+mod exact;
+mod profile;
+mod record;
+mod redundant;
+mod repeated;
+
+pub use exact::{ExactLevel, Levels, count};
+pub use profile::{Profile, SearchedRoot, profile};
+pub use record::{Analysis, GraphAnalysis, SCHEMA, SCHEMA_VERSION};
+pub use redundant::{Redundant, RedundantLevel, redundant};
+pub use repeated::{MOST_SPLITS, Repeated, SplitLevel, repeated};

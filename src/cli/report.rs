@@ -1,0 +1,81 @@
+//! `socbfs report`: pages and pictures of records.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    error::Failure,
+    output::{Output, print_documents},
+};
+use crate::{
+    files,
+    report::{figures, html},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs analyze kronecker:18 --json a.json
+  socbfs report a.json --html a.html
+  socbfs report odroid.json jetson.json --html both.html
+  socbfs report a.json --figure redundant --svg redundant.svg";
+
+/// Show recorded results: figures, tables, a page
+///
+/// Reads what `analyze --json` wrote, on this machine or another. One record gives the page that the command itself writes with --html; several
+/// stand side by side. The page is a single file that needs no network and no scripts.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ReportArgs {
+    /// Records
+    #[arg(value_name = "FILE.json", required = true)]
+    records: Vec<PathBuf>,
+
+    /// Write a page ("-": standard output)
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Show only this figure: a word of `analyze --only`, or of a link in the page
+    #[arg(long, value_name = "NAME")]
+    figure: Option<String>,
+
+    /// Write the chart of --figure (of the first graph that has it) as SVG
+    #[arg(long, value_name = "FILE", requires = "figure")]
+    svg: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
+    let page = arguments.html.as_deref().map(Output::open).transpose()?;
+    let svg = arguments.svg.as_deref().map(Output::open).transpose()?;
+    let mut documents = Vec::new();
+    for path in &arguments.records {
+        let name = path.display().to_string();
+        let unread = |error: &(dyn std::error::Error + 'static)| Failure::because(&format!("can't read {name}"), error).cure(CURE);
+        files::protect(path).map_err(|error| unread(&error))?;
+        let text = files::read_text(path, files::Kind::Stream, files::RECORD).map_err(|error| unread(&error))?;
+        let record = serde_json::from_str(&text).map_err(|error| unread(&error))?;
+        let mut document = figures::document(&name, &record).map_err(|error| Failure::because("", &error).cure(CURE))?;
+        if let Some(wanted) = &arguments.figure {
+            document.sections.iter_mut().for_each(|section| section.figures.retain(|figure| figure.id == wanted));
+        }
+        documents.push(document);
+    }
+    let figures = || documents.iter().flat_map(|document| &document.sections).flat_map(|section| &section.figures);
+    if let Some(wanted) = arguments.figure.as_ref().filter(|_| figures().next().is_none()) {
+        return Err(Failure::new(format!("there is no figure {wanted} in these records")));
+    }
+    let nothing_else = page.is_none() && svg.is_none();
+    if let Some(svg) = svg {
+        let picture = figures().find_map(html::picture).ok_or_else(|| Failure::new("this figure is a table: it has no chart"))?;
+        svg.finish(|out| out.write_all(picture.as_bytes()))?;
+    }
+    if let Some(page) = page {
+        page.finish(|out| out.write_all(html::page(&documents).as_bytes()))?;
+    }
+    if nothing_else {
+        print_documents(&documents)?;
+    }
+    Ok(())
+}
+
+const CURE: &str = "write a record with `socbfs analyze --json FILE`";

@@ -1,0 +1,238 @@
+//! Figures: charts with their tables and sentences, made of records as JSON and of nothing else.
+//!
+//! A [`Document`] is what there is to see of one record. The terminal ([`text`]) and pages (`report::html`) show the same documents, so that
+//! text, page and JSON agree.
+
+mod analysis;
+mod read;
+mod text;
+
+use serde_json::Value;
+
+use super::numbers::{general, grouped, seconds};
+pub use text::{COLOURS, PLAIN, text};
+
+/// What there is to see of one record.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Document {
+    /// File name, or what the record is called.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// The command line that made the record.
+    pub command: String,
+    /// Machine, build, settings: name and value of each field.
+    pub environment: Vec<(String, String)>,
+    /// What to be careful about.
+    pub warnings: Vec<String>,
+    /// By graph or run.
+    pub sections: Vec<Section>,
+}
+
+/// One graph or run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Section {
+    /// Its name.
+    pub title: String,
+    /// What it is, in numbers.
+    pub facts: Vec<(String, Cell)>,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+}
+
+/// A chart with what belongs to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// A word that names it in `--only`, in links, and beside figures of other records.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: String,
+    /// Where its definition is from.
+    pub source: &'static str,
+    /// What it says of this graph.
+    pub sentence: String,
+    /// The picture (`None`: the table says it all).
+    pub chart: Option<Chart>,
+    /// The numbers.
+    pub table: Table,
+}
+
+/// The numbers of a figure.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// Column heads, with units.
+    pub columns: Vec<String>,
+    /// Rows, each with a cell for every column.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A number as it is read, and as it stands in the record.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cell {
+    /// For people.
+    pub text: String,
+    /// In full (`None`: it is a word, or not known).
+    pub value: Option<f64>,
+}
+
+impl Cell {
+    /// A word.
+    pub fn word(text: impl Into<String>) -> Self {
+        Self { text: text.into(), value: None }
+    }
+
+    /// A whole number.
+    pub fn count(count: u64) -> Self {
+        Self { text: grouped(count), value: Some(count as f64) }
+    }
+
+    /// A number with four digits.
+    pub fn number(value: f64) -> Self {
+        Self { text: general(value, 4), value: Some(value) }
+    }
+
+    /// A share as per cent.
+    pub fn share(share: f64) -> Self {
+        Self { text: format!("{:.1} %", 100.0 * share), value: Some(share) }
+    }
+
+    /// Nanoseconds.
+    pub fn ns(ns: f64) -> Self {
+        Self { text: seconds(ns / 1e9), value: Some(ns) }
+    }
+
+    /// Seconds.
+    pub fn seconds(value: f64) -> Self {
+        Self { text: seconds(value), value: Some(value) }
+    }
+
+    /// `cell` of what is there; "n/a" of what is not.
+    pub fn of<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
+        value.map_or_else(|| Self::word("n/a"), cell)
+    }
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Chart {
+    /// A line for each series over numbers.
+    Lines(Plot),
+    /// Bars side by side for each category; `x` of a point is the place of its category.
+    Bars(Plot),
+    /// Cells coloured by how many times slower they are than the fastest of their row.
+    Heat(Heat),
+}
+
+/// Lines or bars.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plot {
+    /// Below the axis, with the unit.
+    pub x: String,
+    /// Beside the axis, with the unit.
+    pub y: String,
+    /// Logarithmic axes.
+    pub log_x: bool,
+    /// See `log_x`. What is not above 0 is left out.
+    pub log_y: bool,
+    /// Names of the categories, of bars.
+    pub categories: Vec<String>,
+    /// What is drawn.
+    pub series: Vec<Series>,
+    /// Places on the x axis that are marked, each with its name.
+    pub marks: Vec<(f64, String)>,
+}
+
+/// One line, or the bars of one colour.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Series {
+    /// In the legend.
+    pub name: String,
+    /// x and y.
+    pub points: Vec<(f64, f64)>,
+    /// Lower and upper end of each point's spread (empty: none is known).
+    pub spread: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// A series without spread.
+    pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self { name: name.into(), points: points.into_iter().collect(), spread: Vec::new() }
+    }
+}
+
+/// A table as coloured cells.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Heat {
+    /// Names of the rows.
+    pub rows: Vec<String>,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// What the numbers in the cells are, with the unit.
+    pub unit: String,
+    /// By row and column.
+    pub cells: Vec<Vec<Option<f64>>>,
+    /// By row: the column in a frame.
+    pub framed: Vec<Option<usize>>,
+    /// By row: the column with a dot.
+    pub dotted: Vec<Option<usize>>,
+    /// What frame and dot mean.
+    pub legend: [String; 2],
+}
+
+/// Why there is nothing to see of a record.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FigureError {
+    /// It has no schema, or an unknown one.
+    #[error("{name} is no record that figures can be made of: it has {found}")]
+    Unknown {
+        /// File name.
+        name: String,
+        /// What stands in its place.
+        found: String,
+    },
+    /// A record of another version.
+    #[error("{name} has schema {schema} version {version}; this build of socbfs understands version {known}")]
+    Version {
+        /// File name.
+        name: String,
+        /// Its schema.
+        schema: String,
+        /// Its version.
+        version: u64,
+        /// The version that is understood.
+        known: u32,
+    },
+    /// A field is missing or wrong.
+    #[error("{name} is not a whole record: {reason}")]
+    Broken {
+        /// File name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Makes the document of a record of one schema.
+type Make = fn(&Value) -> Result<Document, serde_json::Error>;
+
+/// What there is to see of `record`, which is called `name`.
+///
+/// # Errors
+/// [`FigureError`] where it is no record, of another version, or not whole.
+pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
+    let Some(schema) = record.get("schema").and_then(Value::as_str) else {
+        return Err(FigureError::Unknown { name: name.to_owned(), found: "no schema".to_owned() });
+    };
+    let (known, make): (u32, Make) = match schema {
+        crate::analysis::SCHEMA => (crate::analysis::SCHEMA_VERSION, analysis::document),
+        _ => return Err(FigureError::Unknown { name: name.to_owned(), found: format!("the schema {schema}") }),
+    };
+    let version = record.get("schema_version").and_then(Value::as_u64).unwrap_or(0);
+    if version != u64::from(known) {
+        return Err(FigureError::Version { name: name.to_owned(), schema: schema.to_owned(), version, known });
+    }
+    let mut document = make(record).map_err(|error| FigureError::Broken { name: name.to_owned(), reason: error.to_string() })?;
+    name.clone_into(&mut document.name);
+    Ok(document)
+}

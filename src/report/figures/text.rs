@@ -1,0 +1,103 @@
+//! Figures on the terminal.
+
+use std::fmt::{self, Write};
+
+use super::{Chart, Document, Figure, Heat, Plot, Table};
+use crate::report::{numbers::general, policies::aligned};
+
+/// Characters of the longest bar.
+const WIDTH: usize = 40;
+/// Bars of a chart and rows of a table at most; the record has them all.
+const MOST_ROWS: usize = 40;
+/// Colours of series on a terminal.
+pub const COLOURS: [&str; 6] = ["\x1b[34m", "\x1b[33m", "\x1b[36m", "\x1b[35m", "\x1b[32m", "\x1b[31m"];
+/// What ends a colour.
+pub const PLAIN: &str = "\x1b[0m";
+
+/// `document` in words, bars and tables; in colours if asked for.
+pub fn text(document: &Document, colours: bool) -> String {
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = write(&mut text, document, colours);
+    text
+}
+
+fn write(out: &mut String, document: &Document, colours: bool) -> fmt::Result {
+    for section in &document.sections {
+        writeln!(out, "{}\n", section.title)?;
+        let width = section.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        for (name, cell) in &section.facts {
+            writeln!(out, "  {name:<width$}  {}", cell.text)?;
+        }
+        if !section.facts.is_empty() {
+            writeln!(out)?;
+        }
+        for figure in &section.figures {
+            show(out, figure, colours)?;
+        }
+    }
+    for warning in &document.warnings {
+        writeln!(out, "warning: {warning}")?;
+    }
+    Ok(())
+}
+
+fn show(out: &mut String, figure: &Figure, colours: bool) -> fmt::Result {
+    writeln!(out, "{} ({})\n\n  {}\n", figure.title, figure.source, figure.sentence)?;
+    match &figure.chart {
+        Some(Chart::Lines(plot) | Chart::Bars(plot)) => bars(out, plot, colours)?,
+        Some(Chart::Heat(heat)) => legend(out, heat)?,
+        None => {}
+    }
+    table(out, &figure.table)
+}
+
+fn table(out: &mut String, table: &Table) -> fmt::Result {
+    let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<String>> = table.rows.iter().take(MOST_ROWS).map(|row| row.iter().map(|cell| cell.text.clone()).collect()).collect();
+    aligned(out, &head, &rows)?;
+    more(out, table.rows.len())?;
+    writeln!(out)
+}
+
+fn more(out: &mut String, rows: usize) -> fmt::Result {
+    match rows.checked_sub(MOST_ROWS) {
+        Some(left @ 1..) => writeln!(out, "  ... and {left} more: --json has them all"),
+        _ => Ok(()),
+    }
+}
+
+fn legend(out: &mut String, heat: &Heat) -> fmt::Result {
+    writeln!(out, "  [ ] {}, * {}\n", heat.legend[0], heat.legend[1])
+}
+
+/// A bar for each point, the series of one place below each other.
+fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
+    let values = || plot.series.iter().flat_map(|series| series.points.iter().map(|point| point.1)).filter(|y| y.is_finite());
+    let most = values().fold(0.0, f64::max);
+    if most <= 0.0 {
+        return Ok(());
+    }
+    let least = values().filter(|&y| y > 0.0).fold(most, f64::min);
+    let scaled = |y: f64| match (y > 0.0, plot.log_y && most > least) {
+        (false, _) => 0,
+        // The smallest has a tenth, so that it can be seen.
+        (true, true) => ((0.1 + 0.9 * (y / least).ln() / (most / least).ln()) * WIDTH as f64).round() as usize,
+        (true, false) => (y / most * WIDTH as f64).round() as usize,
+    };
+    writeln!(out, "  {} over {}{}", plot.y, plot.x, if plot.log_y { ", logarithmic" } else { "" })?;
+    let names = plot.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
+    let longest = plot.series.iter().map(|series| series.points.len()).max().unwrap_or(0);
+    for place in 0..longest.min(MOST_ROWS) {
+        for (index, series) in plot.series.iter().enumerate() {
+            let Some(&(x, y)) = series.points.get(place) else { continue };
+            let at = if plot.categories.is_empty() { general(x, 6) } else { plot.categories.get(x as usize).cloned().unwrap_or_default() };
+            let at = if index == 0 { at } else { String::new() };
+            let (begin, end) = if colours { (COLOURS[index % COLOURS.len()], PLAIN) } else { ("", "") };
+            let bar = ["█", "▒", "░"][index % 3].repeat(scaled(y));
+            writeln!(out, "  {at:>12}  {:<names$}  {begin}{bar}{end} {}", series.name, general(y, 4))?;
+        }
+    }
+    more(out, longest)?;
+    writeln!(out)
+}

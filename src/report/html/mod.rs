@@ -1,0 +1,220 @@
+//! Pages: one file each, without scripts, and with nothing that is not in the file.
+
+mod chart;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::figures::{Document, Figure, Section, Table};
+
+/// Colours by day and by night.
+const COLOURS: &str = include_str!("style.css");
+const PAGE: &str = include_str!("page.css");
+/// Nothing but what stands in the page, whatever stands in a record.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+/// Tables of so many rows are shown at once.
+const SHORT: usize = 12;
+
+/// One page of `documents`; figures of several that show the same of the same graph stand side by side.
+pub fn page(documents: &[Document]) -> String {
+    let title = match documents {
+        [one] => one.title.clone(),
+        _ => format!("{} records side by side", documents.len()),
+    };
+    let several = documents.len() > 1;
+    let css = format!("{COLOURS}{PAGE}{}", chart::rules());
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { (title) " - socbfs" }
+                style { (PreEscaped(css)) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    @for document in documents {
+                        p.command { @if several { (document.name) ": " } code { (document.command) } }
+                    }
+                }
+                @for warning in documents.iter().flat_map(|document| &document.warnings) { p.warning { "Warning: " (warning) } }
+                (contents(documents))
+                main { @if several { (side_by_side(documents)) } @else { @for document in documents { (sections(document)) } } }
+                footer { (environment(documents)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// The chart of `figure` as a file of its own (`None`: it has none).
+pub fn picture(figure: &Figure) -> Option<String> {
+    let style = format!("{COLOURS}{}", chart::rules());
+    Some(format!("{}\n", chart::svg(figure, Some(&style))?))
+}
+
+/// A word for links.
+fn anchor(section: &str, figure: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("{}-{figure}", section.chars().map(plain).collect::<String>())
+}
+
+fn contents(documents: &[Document]) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            ul {
+                @for section in documents.first().map_or(&[][..], |document| &document.sections) {
+                    @for figure in &section.figures {
+                        li { a href={ "#" (anchor(&section.title, figure.id)) } { (section.title) ": " (figure.title) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn sections(document: &Document) -> Markup {
+    html! {
+        @for section in &document.sections {
+            section {
+                h2 { (section.title) }
+                (facts(section))
+                @for figure in &section.figures { (shown(section, figure, &document.command, None)) }
+            }
+        }
+    }
+}
+
+/// The sections of the first document, each with those of the same title of the others; then what only others have.
+fn side_by_side(documents: &[Document]) -> Markup {
+    let mut titles: Vec<&str> = Vec::new();
+    for section in documents.iter().flat_map(|document| &document.sections) {
+        if !titles.contains(&section.title.as_str()) {
+            titles.push(&section.title);
+        }
+    }
+    html! {
+        @for title in titles {
+            @let of: Vec<(&Document, &Section)> = documents
+                .iter()
+                .filter_map(|document| Some((document, document.sections.iter().find(|section| section.title == title)?)))
+                .collect();
+            section {
+                h2 { (title) }
+                (compared(&of))
+                @for id in ids(&of) {
+                    div.pair {
+                        @for (document, section) in &of {
+                            @for figure in section.figures.iter().filter(|figure| figure.id == id) {
+                                (shown(section, figure, &document.command, Some(&document.name)))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn ids(of: &[(&Document, &Section)]) -> Vec<&'static str> {
+    let mut ids = Vec::new();
+    for figure in of.iter().flat_map(|(_, section)| &section.figures) {
+        if !ids.contains(&figure.id) {
+            ids.push(figure.id);
+        }
+    }
+    ids
+}
+
+/// The facts of sections of the same title as one table, a column for each document.
+fn compared(of: &[(&Document, &Section)]) -> Markup {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in of.iter().flat_map(|(_, section)| &section.facts) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    html! {
+        @if !names.is_empty() {
+            div.wide { table {
+                thead { tr { th { "" } @for (document, _) in of { th { (document.name) } } } }
+                tbody {
+                    @for name in names {
+                        tr {
+                            th scope="row" { (name) }
+                            @for (_, section) in of {
+                                @match section.facts.iter().find(|(other, _)| other == name) {
+                                    Some((_, cell)) => { td data-value=[cell.value] { (cell.text) } }
+                                    None => { td { "-" } }
+                                }
+                            }
+                        }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+fn facts(section: &Section) -> Markup {
+    html! {
+        @if !section.facts.is_empty() {
+            dl.facts {
+                @for (name, cell) in &section.facts { div { dt { (name) } dd data-fact=(name) data-value=[cell.value] { (cell.text) } } }
+            }
+        }
+    }
+}
+
+fn shown(section: &Section, figure: &Figure, command: &str, name: Option<&str>) -> Markup {
+    html! {
+        figure id=[name.is_none().then(|| anchor(&section.title, figure.id))] data-figure=(figure.id) {
+            figcaption {
+                h3 { (figure.title) @if let Some(name) = name { " - " (name) } }
+                p { (figure.sentence) }
+            }
+            @if let Some(svg) = chart::svg(figure, None) { div.chart { (PreEscaped(svg)) } }
+            @if !figure.table.columns.is_empty() {
+                details open[figure.table.rows.len() <= SHORT && name.is_none()] { summary { "Numbers" } (table(&figure.table)) }
+            }
+            p.source { (figure.source) }
+            p.command { "Made by " code { (command) } }
+        }
+    }
+}
+
+fn table(table: &Table) -> Markup {
+    html! {
+        div.wide { table {
+            thead { tr { @for column in &table.columns { th scope="col" { (column) } } } }
+            tbody { @for row in &table.rows { tr { @for cell in row { td data-value=[cell.value] { (cell.text) } } } } }
+        } }
+    }
+}
+
+/// Machine and settings; of several records a column each, with what differs first.
+fn environment(documents: &[Document]) -> Markup {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in documents.iter().flat_map(|document| &document.environment) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let values = |name: &str| -> Vec<&str> {
+        let of = |document: &'_ Document| document.environment.iter().position(|(other, _)| other == name);
+        documents.iter().map(|document| of(document).map_or("-", |place| document.environment[place].1.as_str())).collect()
+    };
+    names.sort_by_key(|name| values(name).windows(2).all(|pair| pair[0] == pair[1]));
+    html! {
+        h2 { "Environment" }
+        details {
+            summary { "Machine, build and settings" }
+            div.wide { table {
+                @if documents.len() > 1 { thead { tr { th { "" } @for document in documents { th { (document.name) } } } } }
+                tbody { @for name in names { tr { th scope="row" { (name) } @for value in values(name) { td { (value) } } } } }
+            } }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `socbfs analyze` and `socbfs report`: text, record and page say the same.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn socbfs(arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
+    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "OBJECTIVE", "LOG"] {
+        command.env_remove(format!("SOCBFS_{name}"));
+    }
+    let output = command.env("SOCBFS_CALIBRATION", "off").env("SOCBFS_ENERGY", "off").args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+fn good(arguments: &[&str]) -> String {
+    let (code, out, error) = socbfs(arguments);
+    assert_eq!(code, 0, "{arguments:?}\n{error}");
+    out
+}
+
+fn path(folder: &TempDir, name: &str) -> String {
+    folder.path().join(name).to_str().unwrap().to_owned()
+}
+
+fn record(file: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// The rows of the table of figure `id`, read back out of a page: every `data-value`, `None` where there is no number.
+fn rows(page: &str, id: &str) -> Vec<Vec<Option<f64>>> {
+    let begin = page.find(&format!("data-figure=\"{id}\"")).unwrap_or_else(|| panic!("no figure {id}"));
+    let figure = &page[begin..begin + page[begin..].find("</figure>").unwrap()];
+    let body = figure.split("<tbody>").nth(1).unwrap().split("</tbody>").next().unwrap();
+    let cell = |cell: &str| {
+        let tag = &cell[..cell.find('>').unwrap()];
+        tag.strip_prefix(" data-value=\"").map(|rest| rest.trim_end_matches('"').parse().unwrap())
+    };
+    body.split("<tr>").skip(1).map(|row| row.split("<td").skip(1).map(cell).collect()).collect()
+}
+
+/// Nothing that a page would fetch, and no script.
+fn stands_alone(page: &str) {
+    let without_names = page.replace("http://www.w3.org/2000/svg", "");
+    for part in ["http:", "https:", "<script", "src=", "@import", "url(", "<link", "javascript:"] {
+        assert!(!without_names.contains(part), "{part}");
+    }
+}
+
+/// `keys` of every entry of a list, as the page shows them.
+fn numbers(list: &Value, keys: &[&str]) -> Vec<Vec<Option<f64>>> {
+    list.as_array().unwrap().iter().map(|entry| keys.iter().map(|key| entry[key].as_f64()).collect()).collect()
+}
+
+fn without_iteration(rows: Vec<Vec<Option<f64>>>) -> Vec<Vec<Option<f64>>> {
+    let drop = |mut row: Vec<Option<f64>>| {
+        assert_eq!(row.remove(1), row[0].map(|level| level + 1.0));
+        row
+    };
+    rows.into_iter().map(drop).collect()
+}
+
+#[test]
+fn text_record_and_page_agree() {
+    let folder = TempDir::new().unwrap();
+    let [json, html, again] = ["a.json", "a.html", "b.html"].map(|name| path(&folder, name));
+    let only = "profile,redundant,repeated";
+    let arguments = ["analyze", "kronecker:9", "--device", "cpu", "--roots", "3", "--only", only, "--json", &json, "--html", &html];
+    let text = good(&arguments);
+    let (record, page) = (record(&json), fs::read_to_string(&html).unwrap());
+    assert_eq!((&record["schema"], &record["schema_version"]), (&"socbfs-analysis".into(), &1.into()));
+    good(&["report", &json, "--html", &again]);
+    assert!(fs::read_to_string(&again).unwrap() == page, "{html} and {again} differ");
+    assert_eq!(good(&["report", &json]), text);
+    stands_alone(&page);
+
+    let graph = &record["graphs"][0];
+    let profile = ["level", "vertices", "arcs", "unvisited_vertices", "unvisited_arcs"];
+    assert_eq!(without_iteration(rows(&page, "profile")), numbers(&graph["profile"]["levels"], &profile));
+    let redundant = ["level", "arcs", "discovering", "repeat", "backward", "excess"];
+    assert_eq!(without_iteration(rows(&page, "redundant")), numbers(&graph["redundant"]["levels"], &redundant));
+    let probes = ["level", "arcs", "probes", "unvisited_vertices", "unvisited_arcs"];
+    assert_eq!(without_iteration(rows(&page, "redundant-bottom-up")), numbers(&graph["redundant"]["levels"], &probes));
+    let repeated = ["level", "traversed", "repeated_thesis", "repeated_ours", "depth_a", "depth_b", "left", "extra_levels"];
+    assert_eq!(without_iteration(rows(&page, "repeated")), numbers(&graph["repeated"]["splits"], &repeated));
+    for level in graph["profile"]["levels"].as_array().unwrap() {
+        let count = socbfs::report::numbers::grouped(level["arcs"].as_u64().unwrap());
+        assert!(text.contains(&format!(" {count} ")), "{count} in\n{text}");
+    }
+    assert!(page.contains(&format!("data-fact=\"mean degree m_d\" data-value=\"{}\"", graph["profile"]["mean_degree"])));
+    // Each chart says what it is, what it shows, and how it was made.
+    assert_eq!(page.matches("<svg ").count(), 4);
+    for part in ["<title>", "<desc>", "Made by <code>", "Numbers</summary>"] {
+        assert!(page.matches(part).count() >= 4, "{part}");
+    }
+    assert!(page.contains("level (the root is 0)") && page.contains("arcs (logarithmic)") && page.contains("prefers-color-scheme:dark"));
+}
+
+#[test]
+fn records_of_several_boards_stand_side_by_side() {
+    let folder = TempDir::new().unwrap();
+    let [a, b, html, svg] = ["a.json", "b.json", "both.html", "redundant.svg"].map(|name| path(&folder, name));
+    for (json, root) in [(&a, "1"), (&b, "2")] {
+        good(&["analyze", "grid:6x5", "kronecker:7", "--device", "cpu", "--root", root, "--json", json]);
+    }
+    good(&["report", &a, &b, "--html", &html]);
+    let page = fs::read_to_string(&html).unwrap();
+    stands_alone(&page);
+    assert_eq!(page.matches("data-figure=\"profile\"").count(), 4);
+    assert!(page.matches("class=\"pair\"").count() >= 6 && page.contains(&a) && page.contains(&b));
+    good(&["report", &a, "--figure", "redundant", "--svg", &svg]);
+    let picture = fs::read_to_string(&svg).unwrap();
+    assert!(picture.starts_with("<svg ") && picture.contains("Redundant work") && picture.contains("prefers-color-scheme:dark"));
+}
+
+#[test]
+fn the_smallest_graphs_have_pages() {
+    let folder = TempDir::new().unwrap();
+    let html = path(&folder, "a.html");
+    for (name, text) in [("one.el", "0 0\n"), ("pair.el", "0 1\n"), ("apart.el", "0 1\n2 2\n"), ("star.el", "0 1\n0 2\n0 3\n")] {
+        let graph = path(&folder, name);
+        fs::write(&graph, text).unwrap();
+        let text = good(&["analyze", &graph, "--device", "cpu", "--html", &html]);
+        assert!(text.contains("level") && text.contains("vertices n"), "{text}");
+        stands_alone(&fs::read_to_string(&html).unwrap());
+    }
+    let text = good(&["analyze", &path(&folder, "apart.el"), "--root", "2", "--only", "profile"]);
+    assert!(text.contains("The root reaches no other vertex: the search has one level."), "{text}");
+    let (code, _, error) = socbfs(&["analyze", &path(&folder, "pair.el"), "--root", "9"]);
+    assert!(code == 2 && error.contains("root 9 is not a vertex"), "{error}");
+}
+
+#[test]
+fn names_are_shown_and_do_nothing() {
+    let folder = TempDir::new().unwrap();
+    let graph = path(&folder, "<img onerror=alert(1)> & \"q\" \u{1b}[31m.el");
+    fs::write(&graph, "0 1\n1 2\n").unwrap();
+    let (html, json) = (path(&folder, "a.html"), path(&folder, "a.json"));
+    let text = good(&["analyze", &graph, "--device", "cpu", "--html", &html, "--json", &json]);
+    let page = fs::read_to_string(&html).unwrap();
+    assert!(!page.contains("<img") && page.contains("&lt;img onerror"), "{page}");
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    let svg = path(&folder, "a.svg");
+    good(&["report", &json, "--figure", "profile", "--svg", &svg]);
+    assert!(!fs::read_to_string(&svg).unwrap().contains("<img"));
+}
+
+#[test]
+fn what_is_no_record_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let refused = |text: &str, words: &str| {
+        let file = path(&folder, "bad.json");
+        fs::write(&file, text).unwrap();
+        let html = path(&folder, "bad.html");
+        let (code, out, error) = socbfs(&["report", &file, "--html", &html]);
+        assert_eq!((code, out.as_str()), (2, ""), "{error}");
+        assert!(error.contains(words) && error.contains("help: "), "{error}");
+        assert!(!Path::new(&html).exists());
+    };
+    refused("{", "bad.json");
+    refused("[]", "no schema");
+    refused("{\"schema\": \"x\"}", "the schema x");
+    refused("{\"schema\": \"socbfs-analysis\", \"schema_version\": 99}", "version 99");
+    refused("{\"schema\": \"socbfs-analysis\", \"schema_version\": 1}", "missing field");
+}
+
+#[test]
+fn a_page_of_four_graphs_is_small() {
+    let folder = TempDir::new().unwrap();
+    let html = path(&folder, "four.html");
+    good(&["analyze", "kronecker:8", "grid:200x200", "rodinia:3000", "uniform:8", "--device", "cpu", "--roots", "1", "--html", &html]);
+    let size = fs::metadata(&html).unwrap().len();
+    assert!(size < 2_000_000, "{size} bytes");
+}
