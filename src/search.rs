@@ -277,34 +277,13 @@ impl<'g> Search<'g> {
     }
 
     /// Levels of the last search, by original vertex ([`NONE`] where not reached), into `levels` (one per vertex).
-    /// They are read off the parents, in time linear in the vertices.
+    /// They are read off the parents, in time linear in the vertices. A vertex whose parents lead to no root has no level (no tree: a
+    /// device's driver has a bug, which [`validate`](mod@crate::validate) finds).
     ///
     /// # Panics
     /// If `levels` has not exactly one entry per vertex.
     pub fn levels_into(&self, levels: &mut [u32]) {
-        let parents = self.parents();
-        assert_eq!(levels.len(), parents.len(), "one level per vertex");
-        levels.fill(NONE);
-        for v in 0..parents.len() {
-            // Up to the first vertex whose level is known, counting; then the same way again, writing.
-            let (mut at, mut steps) = (v, 0);
-            while levels[at] == NONE && parents[at] != NONE && parents[at] as usize != at {
-                at = parents[at] as usize;
-                steps += 1;
-            }
-            if parents[at] == NONE {
-                continue;
-            }
-            let top = if parents[at] as usize == at { 0 } else { levels[at] };
-            levels[at] = top;
-            let mut level = top + steps;
-            at = v;
-            while levels[at] == NONE {
-                levels[at] = level;
-                level -= 1;
-                at = parents[at] as usize;
-            }
-        }
+        levels_of(self.parents(), levels);
     }
 
     /// What happened at each level of the last search.
@@ -317,5 +296,70 @@ impl<'g> Search<'g> {
         let mut level = vec![NONE; self.parents().len()];
         self.levels_into(&mut level);
         BfsResult { root, parent: self.parents().to_vec(), level }
+    }
+}
+
+/// See [`Search::levels_into`].
+fn levels_of(parents: &[Vertex], levels: &mut [u32]) {
+    /// No search is as deep: of vertices whose parents are just followed, and of those that lead to no root.
+    const FOLLOWED: u32 = NONE - 1;
+    const ASTRAY: u32 = NONE - 2;
+    assert_eq!(levels.len(), parents.len(), "one level per vertex");
+    levels.fill(NONE);
+    let mut any_astray = false;
+    for v in 0..parents.len() {
+        // Up to the first vertex whose level is known, counting; then the same way again, writing.
+        let (mut at, mut steps) = (v, 0);
+        while levels[at] == NONE && parents[at] != NONE && parents[at] as usize != at {
+            levels[at] = FOLLOWED;
+            at = parents[at] as usize;
+            steps += 1;
+        }
+        if levels[at] == NONE && parents[at] as usize == at {
+            levels[at] = 0;
+        }
+        // A circle, or a parent that was not reached.
+        let is_astray = levels[at] >= ASTRAY;
+        any_astray |= is_astray && steps > 0;
+        let top = levels[at];
+        at = v;
+        while levels[at] == FOLLOWED {
+            levels[at] = if is_astray { ASTRAY } else { top + steps };
+            steps -= 1;
+            at = parents[at] as usize;
+        }
+    }
+    if any_astray {
+        levels.iter_mut().filter(|level| **level == ASTRAY).for_each(|level| *level = NONE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_read_off_parents_even_where_they_are_no_tree() {
+        let levels = |parents: &[Vertex]| {
+            let mut levels = vec![7; parents.len()];
+            levels_of(parents, &mut levels);
+            levels
+        };
+        assert_eq!(levels(&[1, 1, 0, 2, NONE]), [1, 0, 2, 3, NONE]);
+        assert_eq!(levels(&[]), [0; 0]);
+        // A circle and what leads into it, beside a tree; a parent that was not reached; several circles.
+        assert_eq!(levels(&[1, 2, 1, 0, 4, 4]), [NONE, NONE, NONE, NONE, 0, 1]);
+        assert_eq!(levels(&[NONE, 0, 1, 3]), [NONE, NONE, NONE, 0]);
+        assert_eq!(levels(&[1, 0, 3, 2]), [NONE; 4]);
+        // Each vertex is gone over twice, however many circles there are.
+        let pairs: Vec<Vertex> = (0..300_000).map(|v| v ^ 1).collect();
+        assert!(levels(&pairs).iter().all(|&level| level == NONE));
+        let n = 300_000;
+        let circle: Vec<Vertex> = (0..n).map(|v| (v + 1) % n).collect();
+        assert!(levels(&circle).iter().all(|&level| level == NONE));
+        let path: Vec<Vertex> = (0..n).map(|v| v.saturating_sub(1)).collect();
+        assert!(levels(&path).iter().enumerate().all(|(v, &level)| level as usize == v));
+        let astray: Vec<Vertex> = (0..n).map(|v| if v == 0 { NONE } else { v - 1 }).collect();
+        assert!(levels(&astray).iter().all(|&level| level == NONE));
     }
 }

@@ -68,7 +68,25 @@ impl CpuEngine<'_> {
     /// up to date. Returns how many vertices of the frontier were counted twice before.
     pub(in crate::engine) fn settle(&mut self) -> u64 {
         self.settle_queue();
-        if self.state.bitmap_is_current { 0 } else { self.bring_bitmap_up_to_date() }
+        let without_frontier = self.without_frontier.take();
+        if self.state.bitmap_is_current {
+            return 0;
+        }
+        let state = &mut self.state;
+        match (without_frontier, state.frontier) {
+            // Bits of the bitmap lie anywhere; all parents in a row take less time than many of them.
+            (Some(before), Frontier::Queue { len, .. }) if len < self.layout.padded() / 16 => {
+                let words = &mut state.visited[state.current];
+                for &v in &state.queue[..len] {
+                    words[v as usize / 64] |= 1 << (v % 64);
+                }
+                let repeats = state.visited_count.saturating_sub(before + len as u64);
+                state.visited_count = before + len as u64;
+                state.bitmap_is_current = true;
+                repeats
+            }
+            _ => self.bring_bitmap_up_to_date(),
+        }
     }
 
     /// The frontier queue from the two visited bitmaps.

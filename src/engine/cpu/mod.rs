@@ -58,6 +58,8 @@ pub struct CpuEngine<'g> {
     hubs: Vec<u64>,
     /// Small levels are run one at a time: somebody wants to know who was found at which.
     pub(super) single_levels: bool,
+    /// How many vertices the visited bitmap holds, where it lacks the frontier and no other visited vertex.
+    without_frontier: Option<u64>,
 }
 
 impl<'g> CpuEngine<'g> {
@@ -111,6 +113,7 @@ impl<'g> CpuEngine<'g> {
             degrees,
             hubs: vec![0; by_degree.min(HUB_WORDS)],
             single_levels: false,
+            without_frontier: None,
             team,
         })
     }
@@ -188,6 +191,7 @@ impl Engine for CpuEngine<'_> {
         self.state.parent[root as usize] = self.layout.to_original(root);
         self.state.queue[0] = root;
         self.state.restart();
+        self.without_frontier = None;
         let hubs = self.hubs.len();
         self.hubs.copy_from_slice(&self.closed[..hubs]);
         Ok(0)

@@ -79,7 +79,9 @@ impl CpuEngine<'_> {
             conversion_ns = begin.elapsed().as_nanos() as u64;
         }
         let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("made a queue above") };
+        let visited_before = self.state.bitmap_is_current.then_some(self.state.visited_count);
         self.state.bitmap_is_current = false;
+        self.without_frontier = None;
         let alone = self.team.size() == 1;
         let edges = self.state.frontier_edges;
         let degree = edges / len.max(1) as u64;
@@ -91,6 +93,7 @@ impl CpuEngine<'_> {
         };
         if alone || (!claims && edges < enough) {
             let (levels, found) = self.run_small(len, alone);
+            self.without_frontier = visited_before.filter(|_| levels == 1);
             let finished = self.state.frontier.len() == 0;
             return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
@@ -131,6 +134,7 @@ impl CpuEngine<'_> {
         let threads = arrived.into_inner().min(self.team.size() as u32);
         self.state.previous_frontier = len as u64;
         self.state.frontier = Frontier::Queue { len: found, claims: together };
+        self.without_frontier = visited_before;
         let repeats_before = repeats.into_inner();
         self.state.visited_count -= repeats_before;
         let (found, finished) = (found as u64, found == 0);

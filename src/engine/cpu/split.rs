@@ -242,3 +242,56 @@ impl CpuEngine<'_> {
         Merged { reached: reached.into_inner(), deepest: deepest.into_inner() as u32, repeated: repeated.into_inner() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bfs::{Direction, Engine, LevelPlan, Placement},
+        engine::{Simd, Team},
+        graph::{BuildOptions, EdgeList, Layout, Listing},
+    };
+
+    /// A top-down level that begins with an up-to-date bitmap is followed by one that enters what it found, and reads nothing else.
+    #[test]
+    fn a_bitmap_that_lacks_the_frontier_gets_no_more_than_it() {
+        const N: u32 = 4000;
+        // A tree in which every vertex has two sons, and a pair that no search reaches.
+        let mut edges: Vec<[Vertex; 2]> = (1..N).map(|v| [(v - 1) / 2, v]).collect();
+        edges.push([N, N + 1]);
+        let layout = Layout::build(&EdgeList::new(N as usize + 2, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let apart = layout.to_internal(N) as usize;
+        for threads in [1, 2] {
+            let mut cpu = CpuEngine::new(&layout, Team::new(threads, &[]).unwrap(), Simd::detect()).unwrap();
+            let plan = LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu };
+            let Ok(_) = cpu.begin(layout.to_internal(0));
+            let (mut reached, mut levels_entered) = (1, 0);
+            loop {
+                let _ = cpu.stats();
+                let (len, repeats) = cpu.settle_as_queue();
+                assert_eq!(repeats, 0, "a tree");
+                let state = cpu.state_ref();
+                assert!(state.bitmap_is_current);
+                let parents = state.parent[..layout.padded()].iter().enumerate().filter(|&(v, &parent)| parent != NONE && v != apart);
+                let wanted: u64 = parents.clone().count() as u64;
+                let visited = &state.visited[state.current];
+                assert!(parents.clone().all(|(v, _)| visited[v / 64] >> (v % 64) & 1 == 1));
+                assert_eq!((state.visited_count, wanted), (reached, reached), "{threads} threads");
+                assert_eq!(visited[apart / 64] >> (apart % 64) & 1, 0, "all parents were read");
+                let small = len < layout.padded() / 32;
+                levels_entered += u32::from(small);
+                if len == 0 {
+                    break;
+                }
+                let edges = cpu.state_ref().frontier_edges;
+                let work = cpu.top_down_part(len, edges);
+                reached += work.found;
+                cpu.state().done(plan, &work);
+                // No search does this: it shows who reads all parents. Where the frontier is large, they are read.
+                cpu.state().parent[apart] = if (work.found as usize) < layout.padded() / 32 { 0 } else { NONE };
+            }
+            assert_eq!(reached, u64::from(N));
+            assert!(levels_entered >= 6);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Levels that CPU and devices run at the same time (Remis 2016, section 3.2).
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
 
@@ -29,8 +29,7 @@ impl HybridEngine<'_> {
         let mut clock = Clock::new();
         let (len, repeats_before) = self.cpu.settle_as_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
-        let conversion_ns = clock.lap();
-        let (mut copy_ns, mut handover_ns, mut wait_ns, mut merge_ns) = (0, 0, 0, 0);
+        clock.spent.conversion_ns += clock.lap();
         let mut first = cut;
         let count = self.helpers.len();
         for (index, helper) in self.helpers.iter_mut().enumerate() {
@@ -38,13 +37,13 @@ impl HybridEngine<'_> {
             let piece = if index + 1 == count { len - first } else { part(len - cut, helper.weight) };
             let state = self.cpu.state_ref();
             own.queue[..piece].copy_from_slice(&state.queue[first..first + piece]);
-            copy_ns += clock.lap();
-            let changes = helper.bring_bitmap(piece, &state.visited[state.current], &mut copy_ns, &mut handover_ns, &mut clock)?;
+            clock.spent.copy_ns += clock.lap();
+            let changes = helper.bring_bitmap(piece, &state.visited[state.current], &mut clock)?;
             let Some(own) = &mut helper.own else { continue };
             own.queue.to_device(0..piece + 2 * changes)?;
             own.parent.to_device(0..0)?;
             own.next.to_device(0..0)?;
-            handover_ns += clock.lap();
+            clock.spent.handover_ns += clock.lap();
             if changes > 0 {
                 helper.gpu.launch_apply_words(own, piece, changes)?;
             }
@@ -52,41 +51,28 @@ impl HybridEngine<'_> {
             helper.gpu.launch_top_down(own, piece, (count == 1).then_some(edges_left))?;
             helper.gpu.launch_gather_parents(own)?;
             helper.gpu.device().flush()?;
-            wait_ns += clock.lap();
+            clock.spent.wait_ns += clock.lap();
             first += piece;
         }
-        let (work, times) = together(self.pair.as_ref(), &mut self.cpu, &self.helpers, |cpu| cpu.top_down_part(cut, edges))?;
-        wait_ns += clock.lap().saturating_sub(times.cpu_ns);
+        let (work, times) = together(self.pair.as_ref(), &mut self.cpu, &self.devices, |cpu| cpu.top_down_part(cut, edges))?;
+        clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = work.found;
         for helper in &mut self.helpers {
             let Some(own) = &mut helper.own else { continue };
             let (theirs, _) = helper.gpu.top_down_result()?;
-            wait_ns += clock.lap();
+            clock.spent.wait_ns += clock.lap();
             own.next.to_host(0..theirs)?;
             own.queue.to_host(0..theirs)?;
-            handover_ns += clock.lap();
+            clock.spent.handover_ns += clock.lap();
             helper.gpu.check_queue(&own.next[..theirs])?;
             found += self.cpu.merge_queue(&own.next[..theirs], &own.queue[..theirs]);
             for &v in &own.next[..theirs] {
                 helper.seen[v as usize / 64] |= 1 << (v % 64);
             }
-            merge_ns += clock.lap();
+            clock.spent.merge_ns += clock.lap();
         }
         self.cpu.state().previous_frontier = len as u64;
-        Ok(LevelWork {
-            levels: 1,
-            found,
-            finished: found == 0,
-            repeats_before,
-            conversion_ns,
-            handover_ns,
-            cpu_ns: times.cpu_ns,
-            gpu_ns: times.gpu_ns,
-            copy_ns,
-            wait_ns,
-            merge_ns,
-            threads: work.threads,
-        })
+        Ok(LevelWork { repeats_before, threads: work.threads, ..clock.level(found, times) })
     }
 
     /// The words of the bitmap are cut; each device gets a range of the end.
@@ -94,33 +80,32 @@ impl HybridEngine<'_> {
         let mut clock = Clock::new();
         let repeats_before = self.cpu.settle();
         let (cut, words) = (self.cpu.cut_words(gpu_permille), self.layout.padded() / 64);
-        let conversion_ns = clock.lap();
-        let (mut copy_ns, mut handover_ns, mut wait_ns, mut merge_ns) = (0, 0, 0, 0);
+        clock.spent.conversion_ns += clock.lap();
         let mut first = cut;
         let count = self.helpers.len();
         for (index, helper) in self.helpers.iter_mut().enumerate() {
             let end = if index + 1 == count { words } else { first + part(words - cut, helper.weight) };
             if end > first {
                 let state = self.cpu.state_ref();
-                let changes = helper.bring_bitmap(0, &state.visited[state.current], &mut copy_ns, &mut handover_ns, &mut clock)?;
+                let changes = helper.bring_bitmap(0, &state.visited[state.current], &mut clock)?;
                 let Some(own) = &mut helper.own else { continue };
                 if changes > 0 {
                     own.queue.to_device(0..2 * changes)?;
                 }
                 own.visited[1].to_device(0..0)?;
                 own.parent.to_device(0..0)?;
-                handover_ns += clock.lap();
+                clock.spent.handover_ns += clock.lap();
                 if changes > 0 {
                     helper.gpu.launch_apply_words(own, 0, changes)?;
                 }
                 helper.gpu.launch_bottom_up(own, GpuKernel::Bg, 2 * first as u32..2 * end as u32)?;
                 helper.gpu.device().flush()?;
-                wait_ns += clock.lap();
+                clock.spent.wait_ns += clock.lap();
             }
             first = end;
         }
-        let ((mine, threads), times) = together(self.pair.as_ref(), &mut self.cpu, &self.helpers, |cpu| cpu.bottom_up_part(0..cut))?;
-        wait_ns += clock.lap().saturating_sub(times.cpu_ns);
+        let ((mine, threads), times) = together(self.pair.as_ref(), &mut self.cpu, &self.devices, |cpu| cpu.bottom_up_part(0..cut))?;
+        clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = mine;
         let mut first = cut;
         for (index, helper) in self.helpers.iter_mut().enumerate() {
@@ -128,48 +113,28 @@ impl HybridEngine<'_> {
             let end = if index + 1 == count { words } else { first + part(words - cut, helper.weight) };
             if end > first {
                 let (theirs, _) = helper.gpu.bottom_up_result()?;
-                wait_ns += clock.lap();
+                clock.spent.wait_ns += clock.lap();
                 own.queue.to_host(0..0)?;
                 own.visited[1].to_host(first..end)?;
                 own.parent.to_host(first * 64..end * 64)?;
-                handover_ns += clock.lap();
+                clock.spent.handover_ns += clock.lap();
                 found += theirs;
                 let before = &self.cpu.state_ref().visited[self.cpu.state_ref().current];
                 check_found(theirs, helper.gpu.new_in(first..end, &own.visited[1], before)?)?;
                 self.cpu.merge_words(first..end, &own.visited[1], &own.parent);
-                merge_ns += clock.lap();
+                clock.spent.merge_ns += clock.lap();
             }
             first = end;
         }
         self.cpu.end_bottom_up(found);
-        Ok(LevelWork {
-            levels: 1,
-            found,
-            finished: found == 0,
-            repeats_before,
-            conversion_ns,
-            handover_ns,
-            cpu_ns: times.cpu_ns,
-            gpu_ns: times.gpu_ns,
-            copy_ns,
-            wait_ns,
-            merge_ns,
-            threads,
-        })
+        Ok(LevelWork { repeats_before, threads, ..clock.level(found, times) })
     }
 }
 
 impl Helper<'_> {
     /// Brings the device's visited bitmap up to `now`. Words that changed go behind the first `taken` entries of its queue, as pairs of
     /// place and value, of which it returns how many there are; where they would not fit there, the whole bitmap is carried.
-    fn bring_bitmap(
-        &mut self,
-        taken: usize,
-        now: &[u64],
-        copy_ns: &mut u64,
-        handover_ns: &mut u64,
-        clock: &mut Clock,
-    ) -> Result<usize, DeviceError> {
+    fn bring_bitmap(&mut self, taken: usize, now: &[u64], clock: &mut Clock) -> Result<usize, DeviceError> {
         let Some(own) = &mut self.own else { return Ok(0) };
         own.current = 0;
         // A bitmap is moved faster than a quarter of it word by word.
@@ -197,37 +162,46 @@ impl Helper<'_> {
                 }
             }
         }
-        *copy_ns += clock.lap();
+        clock.spent.copy_ns += clock.lap();
         if let Some(changes) = changes {
             return Ok(changes);
         }
         self.seen_is_known = false;
         own.visited[0].to_host(0..0)?;
-        *handover_ns += clock.lap();
+        clock.spent.handover_ns += clock.lap();
         own.visited[0].copy_from_slice(now);
         self.seen.copy_from_slice(now);
-        *copy_ns += clock.lap();
+        clock.spent.copy_ns += clock.lap();
         let all = own.visited[0].device_len();
         own.visited[0].to_device(0..all)?;
-        *handover_ns += clock.lap();
+        clock.spent.handover_ns += clock.lap();
         self.seen_is_known = true;
         Ok(0)
     }
 }
 
-/// Tells how long each step took.
-struct Clock(Instant);
+/// Sums up how long the steps of a level take.
+struct Clock {
+    last: Instant,
+    /// Nanoseconds by kind of step.
+    spent: LevelWork,
+}
 
 impl Clock {
     fn new() -> Self {
-        Self(Instant::now())
+        Self { last: Instant::now(), spent: LevelWork::default() }
     }
 
     /// Nanoseconds since the last lap.
     fn lap(&mut self) -> u64 {
         let now = Instant::now();
-        let before = std::mem::replace(&mut self.0, now);
+        let before = std::mem::replace(&mut self.last, now);
         (now - before).as_nanos() as u64
+    }
+
+    /// A level that both sides have run, and what it took.
+    fn level(self, found: u64, times: Times) -> LevelWork {
+        LevelWork { levels: 1, found, finished: found == 0, cpu_ns: times.cpu_ns, gpu_ns: times.gpu_ns, ..self.spent }
     }
 }
 
@@ -248,22 +222,17 @@ struct Times {
 fn together<'g, R: Default + Send>(
     pair: Option<&Team>,
     cpu: &mut CpuEngine<'g>,
-    helpers: &[Helper<'g>],
+    devices: &[Arc<Device>],
     work: impl Fn(&mut CpuEngine<'g>) -> R + Sync,
 ) -> Result<(R, Times), DeviceError> {
     let Some(pair) = pair else { return Err(DeviceError::NONE) };
     let begin = Instant::now();
     let near = Mutex::new((cpu, R::default(), 0));
     let far = Mutex::new((Ok(()), 0));
-    // Not the helpers themselves, whose kernels are for one thread: only their devices.
-    let mut devices: [Option<&Device>; 8] = [None; 8];
-    for (slot, helper) in devices.iter_mut().zip(helpers) {
-        *slot = Some(helper.gpu.device());
-    }
     let wait = || {
         let mut far = locked(&far);
         if far.1 == 0 {
-            far.0 = devices.iter().flatten().try_for_each(|device| device.finish());
+            far.0 = devices.iter().try_for_each(|device| device.finish());
             far.1 = begin.elapsed().as_nanos().max(1) as u64;
         }
     };

@@ -102,6 +102,8 @@ pub struct HybridEngine<'g> {
     layout: &'g Layout,
     cpu: CpuEngine<'g>,
     helpers: Vec<Helper<'g>>,
+    /// Their devices: what another thread may wait for, unlike kernels, which are for one thread.
+    devices: Vec<Arc<Device>>,
     uses: HybridUse,
     /// The device owns the state.
     on_device: bool,
@@ -154,6 +156,7 @@ impl<'g> HybridEngine<'g> {
             layout,
             cpu,
             helpers,
+            devices: setups.iter().map(|setup| Arc::clone(&setup.device)).collect(),
             uses,
             on_device: false,
             failed: false,
