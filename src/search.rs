@@ -167,6 +167,11 @@ impl<'g> Search<'g> {
         self.engine.set_single_levels(single_levels);
     }
 
+    /// Whether a search goes on with the CPU alone where a device fails (see [`SearchOptions::fall_back`]), from the next one on.
+    pub fn set_fall_back(&mut self, fall_back: bool) {
+        self.options.fall_back = fall_back;
+    }
+
     /// The devices that the search was set up with.
     pub fn devices(&self) -> &[DeviceUse] {
         &self.devices
@@ -256,7 +261,11 @@ impl<'g> Search<'g> {
             WRONG_NUMBERS => format!("{} (driver {})", device.name, device.driver),
             _ => device.name.clone(),
         };
-        let device = self.devices.iter().map(named).collect::<Vec<_>>().join(" or ");
+        // Those of which a call has failed; where none has (wrong numbers), it may be any.
+        let failed: Vec<_> =
+            self.devices.iter().zip(self.engine.failed_devices()).filter_map(|(device, failed)| failed.then_some(device)).collect();
+        let suspects = if failed.is_empty() { self.devices.iter().collect() } else { failed };
+        let device = suspects.into_iter().map(named).collect::<Vec<_>>().join(" or ");
         SearchError::Device { device, source }
     }
 

@@ -21,10 +21,12 @@ use socbfs::{
 };
 
 use crate::{
-    implementations::{self, inside, losing_library, skipped},
+    implementations::{self, inside, losing_library, refusing_library, skipped},
     reference::Reference,
     searches::{devices, edges},
 };
+
+const POCL: &str = "Portable Computing Language";
 
 /// Runs `body` with a PoCL device that is lost so many commands after the file with their number is written, and back when it is
 /// removed. `body` gets the path of the file.
@@ -38,7 +40,7 @@ fn with_a_device_that_goes_on(test: &str, delay_ms: Option<u64>, body: impl Fn(&
     let Some(library) = losing_library(folder.path()) else {
         return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
     };
-    if implementations::device("Portable Computing Language").is_none() {
+    if implementations::device(POCL).is_none() {
         return skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
     }
     let file = folder.path().join("after");
@@ -51,7 +53,7 @@ fn with_a_device_that_goes_on(test: &str, delay_ms: Option<u64>, body: impl Fn(&
         ("SOCBFS_TEST_LOSE_REPORT", report.to_str().unwrap()),
         ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
         ("SOCBFS_TEST_LOSE_FILE", file.to_str().unwrap()),
-        ("SOCBFS_TEST_DEVICE", "Portable Computing Language"),
+        ("SOCBFS_TEST_DEVICE", POCL),
     ];
     if inside(module_path!(), test, &variables) {
         let file = std::env::var("SOCBFS_TEST_LOSE_FILE").unwrap();
@@ -303,4 +305,151 @@ fn wrong_numbers_from_a_device_end_in_an_error() {
             assert!(found >= 4, "{policy}: {found} lies were found");
         }
     });
+}
+
+/// One of two devices is lost: the error names it and not the other, and the same [`Search`] is right when it is back.
+#[test]
+fn one_of_two_devices_is_lost() {
+    const TEST: &str = "one_of_two_devices_is_lost";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = losing_library(folder.path()) else {
+        return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
+    };
+    if implementations::device(POCL).is_none() {
+        return skipped(TEST, "PoCL is not installed, or not found without tests/opencl_env");
+    }
+    let file = folder.path().join("after");
+    for lost in ["basic", "pthread"] {
+        let variables = [
+            ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
+            ("POCL_DEVICES", "basic pthread"),
+            ("SOCBFS_TEST_DEVICE", POCL),
+            ("SOCBFS_TEST_LOSE_DEVICE", lost),
+            ("SOCBFS_TEST_LOSE_FILE", file.to_str().unwrap()),
+        ];
+        if !inside(module_path!(), TEST, &variables) {
+            continue;
+        }
+        let (lost, file) = (std::env::var("SOCBFS_TEST_LOSE_DEVICE").unwrap(), std::env::var("SOCBFS_TEST_LOSE_FILE").unwrap());
+        let devices = devices(TEST, Limits::default());
+        assert_eq!(devices.all.len(), 2, "{:?}", devices.all);
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3]);
+        let other = &devices.all.iter().find(|device| !device.info().name.contains(&lost)).unwrap().info().name;
+        for fall_back in [false, true] {
+            let setup =
+                |device: &Arc<Device>| GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options: GpuOptions::default() };
+            let options = SearchOptions {
+                policy: "concurrent:0,0,600".parse().unwrap(),
+                threads: 2,
+                devices: devices.all.iter().map(setup).collect(),
+                fall_back,
+                ..SearchOptions::default()
+            };
+            let mut search = Search::new(&layout, &options).unwrap();
+            let mut after = 0;
+            loop {
+                fs::write(&file, after.to_string()).unwrap();
+                let outcome = search.run(3);
+                fs::remove_file(&file).unwrap();
+                let said = match &outcome {
+                    Ok(_) => search.fallen_back().unwrap_or_default().to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                if said.is_empty() {
+                    break;
+                }
+                assert_eq!(outcome.is_ok(), fall_back, "after {after}");
+                assert!(said.contains(&lost) && !said.contains(other.as_str()), "after {after}: {said}");
+                reference.compare_with(&layout, &options, &mut search);
+                if fall_back {
+                    search = Search::new(&layout, &options).unwrap();
+                }
+                after += 1;
+            }
+            assert!(after >= 6, "lost at {after} points only");
+            reference.compare_with(&layout, &options, &mut search);
+        }
+        return;
+    }
+}
+
+/// A driver that has no room for one object: for each call that makes one or sets an argument, while a search is set up and while it runs.
+#[test]
+fn every_refused_call_is_an_error_and_nothing_else() {
+    const TEST: &str = "every_refused_call_is_an_error_and_nothing_else";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = refusing_library(folder.path()) else {
+        return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
+    };
+    if implementations::device(POCL).is_none() {
+        return skipped(TEST, "PoCL is not installed, or not found without tests/opencl_env");
+    }
+    let file = folder.path().join("refuse");
+    let variables = [
+        ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
+        ("SOCBFS_TEST_DEVICE", POCL),
+        ("SOCBFS_TEST_REFUSE_FILE", file.to_str().unwrap()),
+    ];
+    if !inside(module_path!(), TEST, &variables) {
+        return;
+    }
+    let file = std::path::PathBuf::from(std::env::var("SOCBFS_TEST_REFUSE_FILE").unwrap());
+    let devices = devices(TEST, Limits::default());
+    let device = &devices.all[0];
+    let edges = edges(1200, 5000, 5, 1);
+    let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    let reference = Reference::new(1200, &edges, false, &[3]);
+    // Several parts: the second of them is refused as well as the first.
+    let parts = GpuOptions { parts: 3, run_arcs: Some(8), ..GpuOptions::default() };
+    let setup = |way| vec![GpuSetup { device: Arc::clone(device), way, options: parts }];
+    for way in [Way::AllocHostPtr, Way::SvmCoarse].into_iter().filter(|way| way.offered(device.info())) {
+        let mut refused = 0;
+        for (policy, runs) in policies() {
+            let options = SearchOptions { policy, runs, threads: 2, devices: setup(way), ..SearchOptions::default() };
+            let mut search = None;
+            for number in 0.. {
+                let used = device.used_bytes();
+                fs::write(&file, number.to_string()).unwrap();
+                let outcome = Search::new(&layout, &options);
+                let was_refused = !file.exists();
+                match outcome {
+                    Err(error) => {
+                        let text = format!("{error}: {:?}", error.source().map(ToString::to_string));
+                        assert!(was_refused && text.contains(&device.info().name), "{text}");
+                        assert_eq!(device.used_bytes(), used, "call {number}: what was made before it is given back");
+                        refused += 1;
+                    }
+                    // Smaller work-groups help against some.
+                    Ok(mut made) => {
+                        let _ = fs::remove_file(&file);
+                        reference.compare_with(&layout, &options, &mut made);
+                        if !was_refused {
+                            search = Some(made);
+                            break;
+                        }
+                    }
+                }
+                // In the middle there are hundreds of arguments, one as good as the other.
+                if number > 20 && refused > 60 {
+                    break;
+                }
+            }
+            let mut search = search.unwrap_or_else(|| Search::new(&layout, &options).unwrap());
+            for number in 0.. {
+                fs::write(&file, number.to_string()).unwrap();
+                let outcome = search.run(3);
+                let was_refused = !file.exists();
+                let _ = fs::remove_file(&file);
+                assert_eq!(outcome.is_err(), was_refused, "{} {way}, call {number}: {outcome:?}", options.policy);
+                reference.compare_with(&layout, &options, &mut search);
+                if !was_refused {
+                    assert!(number >= 3, "only {number} calls in a search");
+                    break;
+                }
+            }
+        }
+        assert!(refused > 60, "{refused} calls were refused");
+    }
 }

@@ -7,6 +7,7 @@ use socbfs::{
     bfs::Placement,
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+    input::generate::Generator,
     memory::Way,
     opencl::{Buffer, Device, Limits},
     policy::Runs,
@@ -58,6 +59,32 @@ fn work_groups_of_64_little_local_memory_and_small_buffers() {
         let search = Search::new(&layout, &on(device, GpuOptions { group: Some(256), ..GpuOptions::default() })).unwrap();
         let got = &search.devices()[0];
         assert_eq!((got.parts, got.group <= 64 && got.group >= 32), (2, true), "{got:?}");
+    }
+}
+
+/// What a device holds of the frontier is no more with many threads than with one: buffers of a proportionate limit suffice for either.
+#[test]
+fn a_limit_on_buffers_is_the_same_for_any_number_of_threads() {
+    const N: usize = 1 << 14;
+    // A queue with room for what every one of 8 threads may find would need twice as much.
+    let limits = Limits { max_alloc_bytes: Some(250_000), ..Limits::default() };
+    let devices = devices("a_limit_on_buffers_is_the_same_for_any_number_of_threads", limits);
+    let list = Generator::graph500(14).generate(&|_| ()).unwrap();
+    let mut edges = Vec::new();
+    list.for_each(0..list.len(), |u, v| edges.push([u, v]));
+    let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+    let root = (0..N as u32).max_by_key(|&v| layout.input_degree(v)).unwrap();
+    let reference = Reference::new(N, &edges, false, &[root]);
+    for device in devices.all.iter().filter(|device| !is_slow(device)) {
+        for threads in [1, 8] {
+            let options = SearchOptions { threads, ..on(device, GpuOptions::default()) };
+            let mut search = Search::new(&layout, &options).unwrap();
+            assert!(search.devices()[0].parts > 1, "{:?}", search.devices());
+            for policy in ["tg", "concurrent:0,0,500", "selective:10,0", "asynchronous:20,500"] {
+                search.set_policy(policy.parse().unwrap(), Runs::Cpu).unwrap();
+                reference.compare_with(&layout, &options, &mut search);
+            }
+        }
     }
 }
 

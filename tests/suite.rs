@@ -29,6 +29,8 @@ mod gpu_races;
 mod gpu_search;
 mod gpu_small_devices;
 mod info;
+#[cfg(feature = "cli")]
+mod lost_device;
 mod opencl;
 #[cfg(feature = "cli")]
 mod pages;

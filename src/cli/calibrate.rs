@@ -358,8 +358,8 @@ impl CalibrateArgs {
         let layout = self.layout(generator)?;
         let mut search = match Search::new(&layout, &machine.options) {
             Ok(search) => search,
-            // One that a device has no room for says nothing of the others.
-            Err(error) if machine.device.is_some() => {
+            // One that a device has no room for says nothing of the others; a device that is lost does.
+            Err(error) if machine.device.as_ref().is_some_and(|(device, _)| device.finish().is_ok()) => {
                 log::warn!("{generator} is left out: {}", Failure::from(error));
                 return Ok(None);
             }

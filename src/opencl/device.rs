@@ -196,10 +196,15 @@ impl Device {
         result
     }
 
+    /// Whether a call has failed since everything launched was last known to have ended.
+    pub fn has_failed(&self) -> bool {
+        self.failures.load(SeqCst) != self.settled.load(SeqCst)
+    }
+
     /// Whether what is given back is given back as OpenCL intends: no call has failed since everything launched was last known to
     /// have ended. Where one has, it is asked again. `false`: the device may still touch everything that it knows.
     pub(super) fn is_sound(&self) -> bool {
-        self.failures.load(SeqCst) == self.settled.load(SeqCst) || self.finish().is_ok()
+        !self.has_failed() || self.finish().is_ok()
     }
 
     /// Lets the device begin with what was launched, without waiting.

@@ -154,7 +154,8 @@ impl Runtime {
         let options = SearchOptions {
             every_policy: splits,
             runs: first.runs,
-            fall_back: self.device.value == DeviceChoice::Auto,
+            // What is measured must be what it says.
+            fall_back: false,
             policy: choice.policy.clone(),
             devices: opened.iter().map(|opened| opened.setup.clone()).collect(),
             ..self.options()
@@ -175,11 +176,21 @@ impl Runtime {
         };
         let mut measured = None;
         if every_policy || !is_complete {
-            let found = during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits))?;
+            let found = match during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits)) {
+                Ok(found) => found,
+                Err(error) if self.may_do_without() => {
+                    log::warn!("{}; going on with the CPU alone", with_causes("", &error));
+                    return self.prepare_cpu(layout, every_policy);
+                }
+                Err(error) => return Err(error.into()),
+            };
             choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover })?;
             search.set_policy(choice.policy.clone(), options.runs)?;
             measured = Some(found);
         }
+        // Policies are compared by what they do on the devices.
+        let fall_back = self.device.value == DeviceChoice::Auto && !every_policy;
+        search.set_fall_back(fall_back);
         choice.tell();
         let used = search.devices().to_vec();
         let devices = opened
@@ -187,7 +198,7 @@ impl Runtime {
             .zip(used)
             .map(|(opened, used)| DeviceRecord { used, memory_way: opened.setup.way, handover: opened.handover })
             .collect();
-        let options = SearchOptions { policy: choice.policy.clone(), ..options };
+        let options = SearchOptions { policy: choice.policy.clone(), fall_back, ..options };
         Ok(Prepared { search, devices, measured, handover, choice, options, calibration })
     }
 

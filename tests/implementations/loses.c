@@ -7,6 +7,12 @@
  * milliseconds after the loss was reported: as on a device that goes on with what it was given. A transfer that the loss makes fail is
  * carried out then, too. What was given to them and is taken away before is written to the file SOCBFS_TEST_LOSE_REPORT, one line each.
  *
+ * SOCBFS_TEST_LOSE_DEVICE is a part of the name of the one device that is lost; releases succeed then.
+ *
+ * SOCBFS_TEST_HANG makes the loss one that is not reported: calls that wait never return, and write a line to the report.
+ *
+ * SOCBFS_TEST_AS_GPU lets every device say that it is a GPU.
+ *
  * SOCBFS_TEST_LIE_FILE names a file with two numbers: of what comes to the host while the file is there, the piece of that number is
  * overwritten with the other one, as 32-bit words: a driver with a bug.
  *
@@ -18,6 +24,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -111,9 +118,22 @@ static void *open_later(void *unused) {
     return unused;
 }
 
+/* Whether the device of this queue is one that is not lost. */
+static int is_spared(void *queue) {
+    int32_t (*of_queue)(void *, uint32_t, size_t, void *, size_t *) = real("clGetCommandQueueInfo");
+    int32_t (*of_device)(void *, uint32_t, size_t, void *, size_t *) = real("clGetDeviceInfo");
+    const char *wanted = getenv("SOCBFS_TEST_LOSE_DEVICE");
+    void *device = NULL;
+    char name[1024] = "";
+    if (!wanted) return 0;
+    of_queue(queue, 0x1091 /* CL_QUEUE_DEVICE */, sizeof device, &device, NULL);
+    of_device(device, 0x102b /* CL_DEVICE_NAME */, sizeof name, name, NULL);
+    return !strstr(name, wanted);
+}
+
 /* A command: whether the device is lost. */
-static int lost(void) {
-    if (!is_lost(1)) return 0;
+static int lost(void *queue) {
+    if (is_spared(queue) || !is_lost(1) || getenv("SOCBFS_TEST_HANG")) return 0;
     pthread_mutex_lock(&guard);
     int first = gate && !reported;
     reported |= first;
@@ -124,10 +144,19 @@ static int lost(void) {
 }
 
 /* The same for a command that the caller waits for. */
-static int lost_waiting(void) {
-    if (lost()) return 1;
+static int lost_waiting(void *queue) {
+    if (lost(queue)) return 1;
+    if (getenv("SOCBFS_TEST_HANG") && is_lost(0)) {
+        report("hangs");
+        for (;;) pause();
+    }
     open_gate();
     return 0;
+}
+
+/* Whether what is given back is refused. */
+static int keeps(void) {
+    return is_lost(0) && !getenv("SOCBFS_TEST_LOSE_DEVICE") && !getenv("SOCBFS_TEST_HANG");
 }
 
 /* Whether kernels still wait although the caller was told of the loss, and the device is not back. */
@@ -166,23 +195,23 @@ static void arrived(void *start, size_t size) {
         return (is_lost) ? LOST : next arguments;                                                                              \
     }
 
-COMMAND(clFinish, lost_waiting(), (void *queue), (queue))
-COMMAND(clFlush, is_lost(0), (void *queue), (queue))
-COMMAND(clEnqueueFillBuffer, lost(),
+COMMAND(clFinish, lost_waiting(queue), (void *queue), (queue))
+COMMAND(clFlush, is_lost(0) && !is_spared(queue) && !getenv("SOCBFS_TEST_HANG"), (void *queue), (queue))
+COMMAND(clEnqueueFillBuffer, lost(queue),
         (void *queue, void *buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size, uint32_t count, events wait,
          void **event),
         (queue, buffer, pattern, pattern_size, offset, size, count, wait, event))
-COMMAND(clEnqueueUnmapMemObject, lost(), (void *queue, void *buffer, void *mapped, uint32_t count, events wait, void **event),
+COMMAND(clEnqueueUnmapMemObject, lost(queue), (void *queue, void *buffer, void *mapped, uint32_t count, events wait, void **event),
         (queue, buffer, mapped, count, wait, event))
-COMMAND(clEnqueueSVMUnmap, lost(), (void *queue, void *start, uint32_t count, events wait, void **event), (queue, start, count, wait, event))
-COMMAND(clEnqueueSVMMemFill, lost(),
+COMMAND(clEnqueueSVMUnmap, lost(queue), (void *queue, void *start, uint32_t count, events wait, void **event), (queue, start, count, wait, event))
+COMMAND(clEnqueueSVMMemFill, lost(queue),
         (void *queue, void *start, const void *pattern, size_t pattern_size, size_t size, uint32_t count, events wait, void **event),
         (queue, start, pattern, pattern_size, size, count, wait, event))
 
 int32_t clEnqueueSVMMap(void *queue, uint32_t blocking, uint64_t flags, void *start, size_t size, uint32_t count, events wait,
                         void **event) {
     int32_t (*next)(void *, uint32_t, uint64_t, void *, size_t, uint32_t, events, void **) = real("clEnqueueSVMMap");
-    if (blocking ? lost_waiting() : lost()) return LOST;
+    if (blocking ? lost_waiting(queue) : lost(queue)) return LOST;
     int32_t status = next(queue, blocking, flags, start, size, count, wait, event);
     if (blocking && status == 0) arrived(start, size);
     return status;
@@ -191,7 +220,7 @@ int32_t clEnqueueSVMMap(void *queue, uint32_t blocking, uint64_t flags, void *st
 int32_t clEnqueueReadBuffer(void *queue, void *buffer, uint32_t blocking, size_t offset, size_t size, void *into, uint32_t count,
                             events wait, void **event) {
     int32_t (*next)(void *, void *, uint32_t, size_t, size_t, void *, uint32_t, events, void **) = real("clEnqueueReadBuffer");
-    if (!(blocking ? lost_waiting() : lost())) {
+    if (!(blocking ? lost_waiting(queue) : lost(queue))) {
         int32_t status = next(queue, buffer, blocking, offset, size, into, count, wait, event);
         if (blocking && status == 0) arrived(into, size);
         return status;
@@ -203,7 +232,7 @@ int32_t clEnqueueReadBuffer(void *queue, void *buffer, uint32_t blocking, size_t
 int32_t clEnqueueWriteBuffer(void *queue, void *buffer, uint32_t blocking, size_t offset, size_t size, const void *from, uint32_t count,
                              events wait, void **event) {
     int32_t (*next)(void *, void *, uint32_t, size_t, size_t, const void *, uint32_t, events, void **) = real("clEnqueueWriteBuffer");
-    if (!(blocking ? lost_waiting() : lost())) return next(queue, buffer, blocking, offset, size, from, count, wait, event);
+    if (!(blocking ? lost_waiting(queue) : lost(queue))) return next(queue, buffer, blocking, offset, size, from, count, wait, event);
     if (goes_on()) next(queue, buffer, 0, offset, size, from, 0, NULL, NULL);
     return LOST;
 }
@@ -211,7 +240,7 @@ int32_t clEnqueueWriteBuffer(void *queue, void *buffer, uint32_t blocking, size_
 void *clEnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking, uint64_t flags, size_t offset, size_t size, uint32_t count,
                          events wait, void **event, int32_t *status) {
     void *(*next)(void *, void *, uint32_t, uint64_t, size_t, size_t, uint32_t, events, void **, int32_t *) = real("clEnqueueMapBuffer");
-    if (!(blocking ? lost_waiting() : lost())) {
+    if (!(blocking ? lost_waiting(queue) : lost(queue))) {
         void *start = next(queue, buffer, blocking, flags, offset, size, count, wait, event, status);
         if (blocking && start) arrived(start, size);
         return start;
@@ -227,7 +256,7 @@ int32_t clEnqueueNDRangeKernel(void *queue, void *kernel, uint32_t dimensions, c
     int32_t (*info)(void *, uint32_t, size_t, void *, size_t *) = real("clGetCommandQueueInfo");
     void *(*user_event)(void *, int32_t *) = real("clCreateUserEvent");
     void *context = NULL;
-    if (lost()) return LOST;
+    if (lost(queue)) return LOST;
     if (delay() == 0 || count > 0 || info(queue, 0x1090 /* CL_QUEUE_CONTEXT */, sizeof context, &context, NULL))
         return next(queue, kernel, dimensions, offset, global, local, count, wait, event);
     if (gate && gate_context != context) open_gate();
@@ -239,6 +268,14 @@ int32_t clEnqueueNDRangeKernel(void *queue, void *kernel, uint32_t dimensions, c
     const void *gates[] = {gate};
     int32_t status = next(queue, kernel, dimensions, offset, global, local, gate ? 1 : 0, gate ? gates : NULL, event);
     pthread_mutex_unlock(&guard);
+    return status;
+}
+
+int32_t clGetDeviceInfo(void *device, uint32_t what, size_t size, void *into, size_t *needed) {
+    int32_t (*next)(void *, uint32_t, size_t, void *, size_t *) = real("clGetDeviceInfo");
+    int32_t status = next(device, what, size, into, needed);
+    if (status == 0 && what == 0x1000 /* CL_DEVICE_TYPE */ && size >= sizeof(uint64_t) && into && getenv("SOCBFS_TEST_AS_GPU"))
+        *(uint64_t *)into = 4 /* CL_DEVICE_TYPE_GPU */;
     return status;
 }
 
@@ -264,7 +301,7 @@ void *clCreateBuffer(void *context, uint64_t flags, size_t size, void *host, int
     int32_t name(void *object) {                                                                                             \
         int32_t (*next)(void *) = real(#name);                                                                               \
         if (goes_on()) report(#name);                                                                                        \
-        return is_lost(0) ? LOST : next(object);                                                                             \
+        return keeps() ? LOST : next(object);                                                                             \
     }
 
 RELEASE(clReleaseKernel)
@@ -274,13 +311,13 @@ RELEASE(clReleaseContext)
 
 int32_t clReleaseEvent(void *event) {
     int32_t (*next)(void *) = real("clReleaseEvent");
-    return is_lost(0) ? LOST : next(event);
+    return keeps() ? LOST : next(event);
 }
 
 int32_t clReleaseMemObject(void *buffer) {
     int32_t (*next)(void *) = real("clReleaseMemObject");
     if (goes_on()) report("clReleaseMemObject");
-    if (is_lost(0)) return LOST;
+    if (keeps()) return LOST;
     pthread_mutex_lock(&guard);
     for (size_t i = 0; i < sizeof over / sizeof *over; i++)
         if (over[i].buffer == buffer) over[i].buffer = NULL;

@@ -1,18 +1,77 @@
 /* An OpenCL library for tests: everything goes to the system's own, but programs whose work-groups are larger than
  * SOCBFS_TEST_LARGEST_GROUP are not built, as by drivers that find too late that they have not the registers for them.
+ *
+ * SOCBFS_TEST_REFUSE_FILE names a file with a number: while it is there, the call of that number is refused of those that make objects and
+ * set arguments, and the file is removed.
+ *
  * Functions that are not here are found in libOpenCL.so.1, which this library is linked to. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define REFUSED (-11) /* CL_BUILD_PROGRAM_FAILURE */
+
+#define NO_RESOURCES (-5) /* CL_OUT_OF_RESOURCES */
+
+/* Whether this call is the one to refuse. */
+static int refuses(void) {
+    static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+    static long calls;
+    const char *path = getenv("SOCBFS_TEST_REFUSE_FILE");
+    pthread_mutex_lock(&guard);
+    FILE *file = path ? fopen(path, "r") : NULL;
+    long wanted = 0;
+    int is_wanted = 0;
+    if (!file) {
+        calls = 0;
+    } else {
+        is_wanted = fscanf(file, "%ld", &wanted) == 1 && calls++ == wanted;
+        fclose(file);
+        if (is_wanted) unlink(path);
+    }
+    pthread_mutex_unlock(&guard);
+    return is_wanted;
+}
+
+/* A call that gives a status. */
+#define CALL(name, parameters, arguments)                                                                                    \
+    int32_t name parameters {                                                                                                \
+        int32_t(*next) parameters = dlsym(RTLD_NEXT, #name);                                                                 \
+        return refuses() ? NO_RESOURCES : next arguments;                                                                    \
+    }
+/* One that gives an object, and a status beside it. */
+#define MAKE(name, parameters, arguments)                                                                                    \
+    void *name parameters {                                                                                                  \
+        void *(*next) parameters = dlsym(RTLD_NEXT, #name);                                                                  \
+        if (!refuses()) return next arguments;                                                                               \
+        if (status) *status = NO_RESOURCES;                                                                                  \
+        return NULL;                                                                                                         \
+    }
+
+CALL(clSetKernelArg, (void *kernel, uint32_t index, size_t size, const void *value), (kernel, index, size, value))
+CALL(clSetKernelArgSVMPointer, (void *kernel, uint32_t index, const void *value), (kernel, index, value))
+CALL(clGetKernelWorkGroupInfo, (void *kernel, void *device, uint32_t what, size_t size, void *into, size_t *needed),
+     (kernel, device, what, size, into, needed))
+MAKE(clCreateBuffer, (void *context, uint64_t flags, size_t size, void *host, int32_t *status), (context, flags, size, host, status))
+MAKE(clCreateKernel, (void *program, const char *name, int32_t *status), (program, name, status))
+MAKE(clCreateProgramWithSource, (void *context, uint32_t count, const char **text, const size_t *sizes, int32_t *status),
+     (context, count, text, sizes, status))
+
+void *clSVMAlloc(void *context, uint64_t flags, size_t size, uint32_t alignment) {
+    void *(*next)(void *, uint64_t, size_t, uint32_t) = dlsym(RTLD_NEXT, "clSVMAlloc");
+    return refuses() ? NULL : next(context, flags, size, alignment);
+}
 
 int32_t clBuildProgram(void *program, uint32_t count, const void *const *devices, const char *options, void (*notify)(void *, void *),
                        void *user) {
     int32_t (*real)(void *, uint32_t, const void *const *, const char *, void (*)(void *, void *), void *) =
         dlsym(RTLD_NEXT, "clBuildProgram");
+    if (refuses()) return NO_RESOURCES;
     const char *largest = getenv("SOCBFS_TEST_LARGEST_GROUP"), *group = options ? strstr(options, "-DGROUP=") : NULL;
     if (largest && group && atol(group + strlen("-DGROUP=")) > atol(largest)) return REFUSED;
     return real(program, count, devices, options, notify, user);

@@ -251,3 +251,23 @@ fn together<'g, R: Default + Send>(
     let (_, result, cpu_ns) = near.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((result, Times { cpu_ns, gpu_ns }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where `usize` has 32 bits, thousandths of more than 4.29 million vertices are more than it holds (tests/arm/run).
+    #[test]
+    fn parts_of_large_graphs_are_cut_on_small_machines_too() {
+        assert_eq!(part(4_300_000, 999), 4_295_700);
+        assert_eq!(part(u32::MAX as usize, 1000), u32::MAX as usize);
+        assert_eq!(part(u32::MAX as usize, u64::MAX), u32::MAX as usize);
+        assert_eq!((part(1000, 0), part(0, 500), part(7, 500)), (0, 0, 3));
+        // What two devices get, and the last one the rest of: never more than there is.
+        for all in [0, 1, 999, 4_294_968, 16 << 20] {
+            for weight in [1, 333, 500, 999] {
+                assert!(part(all, weight) + part(all, 1000 - weight) <= all);
+            }
+        }
+    }
+}

@@ -207,6 +207,11 @@ impl<'g> HybridEngine<'g> {
         })
     }
 
+    /// Of each device whether a call of it has failed, and nothing is known of what it did since.
+    pub fn failed_devices(&self) -> impl Iterator<Item = bool> + '_ {
+        self.devices.iter().map(|device| device.has_failed())
+    }
+
     /// Parents by original vertex, after [`HybridEngine::finish`]; empty after a search that failed.
     pub fn parents(&self) -> &[Vertex] {
         if self.failed { &[] } else { self.cpu.parents() }

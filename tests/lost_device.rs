@@ -1,0 +1,200 @@
+//! Commands whose device is lost on the way, or answers no more: they say so, and leave nothing half done.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use tempfile::TempDir;
+
+use crate::implementations::{device, losing_library, skipped, turn};
+
+const POCL: &str = "Portable Computing Language";
+
+/// A user without any settings, on a machine whose PoCL device can be lost.
+struct User {
+    home: TempDir,
+    library: PathBuf,
+}
+
+impl User {
+    fn new(test: &str) -> Option<Self> {
+        let home = tempfile::tempdir().unwrap();
+        let Some(library) = losing_library(home.path()) else {
+            skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
+            return None;
+        };
+        if device(POCL).is_none() {
+            skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
+            return None;
+        }
+        Some(Self { home, library })
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.home.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn socbfs(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
+        for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "DEVICE", "OBJECTIVE", "CALIBRATION", "LOG"] {
+            command.env_remove(format!("SOCBFS_{name}"));
+        }
+        command.env_remove("XDG_CONFIG_HOME").env("HOME", self.home.path()).env("SOCBFS_ENERGY", "off");
+        command.env("OPENCL_DYLIB_PATH", &self.library).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it with a device that is lost after so many commands.
+    fn lost_after(&self, after: u32, arguments: &[&str]) -> Output {
+        self.socbfs(arguments).env("SOCBFS_TEST_LOSE_AFTER", after.to_string()).output().unwrap()
+    }
+}
+
+/// At the beginning, in the measurement of hand-overs, while kernels are checked, in searches.
+fn points() -> &'static [u32] {
+    if std::env::var_os("SOCBFS_TEST_ALL").is_some() {
+        &[0, 1, 7, 60, 150, 300, 500, 800, 1200, 2000, 4000, 8000]
+    } else {
+        &[0, 60, 300, 1200]
+    }
+}
+
+/// Whether it has the name of a device of any implementation that may be here.
+fn names_a_device(error: &str) -> bool {
+    ["pthread", "llvmpipe", "Oclgrind"].iter().any(|name| error.contains(name))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn every_command_says_that_its_device_is_lost() {
+    const TEST: &str = "every_command_says_that_its_device_is_lost";
+    let Some(user) = User::new(TEST) else { return };
+    let _turn = turn();
+    let board = user.path("board.toml");
+    let before = "schema = 1\n[board]\nname = 'mine'\n";
+    let (record, calibration) = (user.path("record.json"), user.path("calibration.toml"));
+    let commands: [(&str, &[&str]); 5] = [
+        ("run", &["run", "grid:30x30", "--root", "0", "--policy", "tg", "--device", POCL]),
+        ("bench", &["bench", "kronecker:8", "--roots", "2", "--policy", "concurrent:0,0,500", "--device", POCL, "--json", &record]),
+        ("policies", &["policies", "kronecker:7", "--roots", "1", "--turns", "1", "--only", "tg,adaptive", "--device", POCL]),
+        ("calibrate", &["calibrate", "--quick", "--graphs", "3", "--budget", "3s", "--device", POCL, "--threads", "1", "-o", &calibration]),
+        ("board tune", &["board", "tune", &board, "--graph", "kronecker:8"]),
+    ];
+    for (name, arguments) in commands {
+        let mut lost = 0;
+        for &after in points() {
+            fs::write(&board, before).unwrap();
+            let output = user.lost_after(after, arguments);
+            let error = text(&output.stderr);
+            match output.status.code() {
+                Some(0) => assert!(!error.contains("CL_OUT_OF_RESOURCES"), "{name} after {after}: {error}"),
+                code => {
+                    assert_eq!(code, Some(2), "{name} after {after}: {} {error}", output.status);
+                    assert!(error.contains("CL_OUT_OF_RESOURCES") && !error.contains("mistake in socbfs"), "{name} after {after}: {error}");
+                    assert!(names_a_device(&error), "{name} after {after}: the device is not named: {error}");
+                    // Nothing is written, and nothing lies beside it.
+                    assert!(!Path::new(&record).exists() && !Path::new(&calibration).exists(), "{name} after {after}");
+                    assert_eq!(fs::read_to_string(&board).unwrap(), before, "{name} after {after}");
+                    lost += 1;
+                }
+            }
+            for file in [&record, &calibration, &format!("{calibration}.partial")] {
+                let _ = fs::remove_file(file);
+            }
+        }
+        assert!(lost >= 2, "{name}: lost {lost} times");
+    }
+    let left: Vec<_> = fs::read_dir(user.home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| ["libloses.so", "board.toml", ".cache"].contains(&name.to_str().unwrap())), "{left:?}");
+}
+
+#[test]
+fn the_doctor_tells_a_device_that_is_lost() {
+    let Some(user) = User::new("the_doctor_tells_a_device_that_is_lost") else { return };
+    let _turn = turn();
+    for after in [0, 300] {
+        let output = user.lost_after(after, &["doctor"]);
+        let said = text(&output.stdout);
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{said}");
+        assert!(said.contains("a search on ") && said.contains("CL_OUT_OF_RESOURCES"), "after {after}: {said}");
+    }
+}
+
+/// With `--device auto` a GPU is a gain and no must: what is measured with it is not what the CPU took in its place.
+#[test]
+fn a_gpu_lost_while_thresholds_are_measured_is_named() {
+    let Some(user) = User::new("a_gpu_lost_while_thresholds_are_measured_is_named") else { return };
+    let _turn = turn();
+    let (mut refused, mut fell_back) = (0, 0);
+    for &after in points() {
+        let arguments = ["run", "kronecker:9", "--root", "1", "--policy", "adaptive", "--device", "auto"];
+        let output =
+            user.socbfs(&arguments).env("SOCBFS_TEST_AS_GPU", "1").env("SOCBFS_TEST_LOSE_AFTER", after.to_string()).output().unwrap();
+        let error = text(&output.stderr);
+        assert!(!error.contains("needs an OpenCL device"), "after {after}: {error}");
+        match output.status.code() {
+            Some(0) => fell_back += u32::from(error.contains("going on with the CPU alone")),
+            code => {
+                assert_eq!(code, Some(2), "after {after}: {} {error}", output.status);
+                assert!(error.contains("CL_OUT_OF_RESOURCES") && names_a_device(&error), "after {after}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused + fell_back >= 2, "{refused} {fell_back}");
+}
+
+/// A device that answers no more: Ctrl-C ends the command at once, with what it has to say, and without what was half written.
+#[test]
+fn a_device_that_hangs_is_left_by_ctrl_c() {
+    let Some(user) = User::new("a_device_that_hangs_is_left_by_ctrl_c") else { return };
+    let _turn = turn();
+    let record = user.path("record.json");
+    let bench = ["bench", "kronecker:8", "--roots", "8", "--device", POCL, "--json", &record];
+    for (policy, after) in [("tg", 60), ("concurrent:0,0,500", 400), ("asynchronous:20,500", 400), ("tg", 0)] {
+        let report = user.path(&format!("report-{after}"));
+        let _ = fs::remove_file(&report);
+        let mut child = user
+            .socbfs(&[&bench[..], &["--policy", policy]].concat())
+            .env("SOCBFS_TEST_LOSE_AFTER", after.to_string())
+            .env("SOCBFS_TEST_HANG", "1")
+            .env("SOCBFS_TEST_LOSE_REPORT", &report)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let limit = Instant::now() + Duration::from_secs(120);
+        while !Path::new(&report).exists() && child.try_wait().unwrap().is_none() && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(child.try_wait().unwrap().is_none(), "{policy} after {after}: it should hang");
+        // It goes on to hang.
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(child.try_wait().unwrap().is_none(), "{policy} after {after}");
+        kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+        let limit = Instant::now() + Duration::from_secs(60);
+        while child.try_wait().unwrap().is_none() && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ended = child.try_wait().unwrap();
+        if ended.is_none() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(ended.and_then(|status| status.code()), Some(130), "{policy} after {after}");
+        assert!(!Path::new(&record).exists(), "{policy} after {after}");
+    }
+    let left: Vec<_> = fs::read_dir(user.home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_str().unwrap().contains("record")), "{left:?}");
+}
