@@ -34,7 +34,7 @@
 //! let runtime = Runtime::new(Profile::detected()?, Given { device, ..Given::default() })?;
 //! let mut prepared = runtime.search(&layout)?;
 //! let outcome = prepared.run(5)?;
-//! let devices: Vec<&str> = prepared.devices.iter().map(|device| device.name.as_str()).collect();
+//! let devices: Vec<&str> = prepared.devices.iter().map(|device| device.used.name.as_str()).collect();
 //! println!("{} vertices, policy {}, beside the CPU: {devices:?}", outcome.reached, prepared.choice.policy);
 //! # Ok(())
 //! # }
@@ -97,6 +97,8 @@ pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limi
 pub use policy::Policy;
 pub use runtime::Runtime;
 pub use search::{Outcome, Search, SearchOptions};
+/// Power sensors, and the energy of a window of time.
+pub use socbfs_power as power;
 
 /// What the command allocates with.
 #[cfg(feature = "cli")]

@@ -112,6 +112,11 @@ pub(crate) fn processor(root: &Path) -> Fields {
     Fields(text(&root.join("proc/cpuinfo")).unwrap_or_default())
 }
 
+/// Files of machines that are not here, for tests.
+#[cfg(test)]
+#[path = "../tests/fixtures/mod.rs"]
+pub(crate) mod fixtures;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -183,7 +183,8 @@ fn the_doctor_finds_this_machine_fit_to_search() {
 
 #[test]
 fn the_doctor_tells_the_ills_of_a_hot_board_with_their_cures() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/doctor/hot-board");
+    let folder = crate::fixtures::machine("doctor/hot-board");
+    let root = folder.path();
     let output = run(&["doctor", "--sysfs-root", root.to_str().unwrap(), "--json"]);
     // Slow and uneven, but it searches.
     assert_eq!(output.status.code(), Some(0));

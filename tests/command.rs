@@ -510,11 +510,6 @@ fn settings_come_from_flag_then_environment_then_board() {
     assert!(with_flag.contains(&"threads 1 flag".to_owned()), "{with_flag:?}");
 }
 
-/// What Linux shows on a board.
-fn machine(name: &str) -> String {
-    format!("{}/tests/fixtures/board/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
 #[test]
 fn boards_are_checked_with_file_line_and_key() {
     let folder = Folder::new();
@@ -544,10 +539,11 @@ fn boards_are_checked_with_file_line_and_key() {
 #[test]
 fn boards_are_detected_listed_and_shown() {
     let json = |arguments: &[&str]| serde_json::from_slice::<Value>(&good(arguments).stdout).unwrap();
-    let xu3 = machine("odroid-xu3");
+    let (xu3, i7) = (crate::fixtures::machine("board/odroid-xu3"), crate::fixtures::machine("board/i7-4790"));
+    let [xu3, i7] = [&xu3, &i7].map(|folder| folder.path().to_str().unwrap().to_owned());
     let found = stdout(&good(&["board", "detect", "--sysfs-root", &xu3])).to_owned();
     assert!(found.starts_with("board         odroid-xu3\nbecause       the device tree says hardkernel,odroid-xu3\n"), "{found}");
-    let found = json(&["board", "detect", "--sysfs-root", &machine("i7-4790"), "--json"]);
+    let found = json(&["board", "detect", "--sysfs-root", &i7, "--json"]);
     assert_eq!(found["name"], "intel-i7-4790");
     assert_eq!(found["evidence"]["dmi_vendor"], "Dell Inc.");
 
@@ -591,9 +587,11 @@ fn a_profile_for_a_machine_is_good_and_shown() {
     let folder = Folder::new();
     for name in ["odroid-xu3", "raspberry-pi-4", "core-ultra"] {
         let path = folder.path(&format!("{name}.toml"));
-        assert_eq!(stdout(&good(&["board", "init", &path, "--sysfs-root", &machine(name)])), "");
+        let folder = crate::fixtures::machine(&format!("board/{name}"));
+        let root = folder.path().to_str().unwrap();
+        assert_eq!(stdout(&good(&["board", "init", &path, "--sysfs-root", root])), "");
         assert!(stdout(&good(&["board", "validate", &path])).contains("good profile"));
-        assert_eq!(stdout(&good(&["board", "init", "--sysfs-root", &machine(name)])), fs::read_to_string(&path).unwrap());
+        assert_eq!(stdout(&good(&["board", "init", "--sysfs-root", root])), fs::read_to_string(&path).unwrap());
         good(&["board", "show", &path]);
     }
     // On this machine, whatever it is.

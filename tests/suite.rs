@@ -5,6 +5,8 @@
 
 use std::{fs, path::Path};
 
+#[cfg(feature = "cli")]
+mod fixtures;
 mod implementations;
 mod reference;
 mod searches;
@@ -22,6 +24,7 @@ mod command;
 mod data;
 #[cfg(feature = "cli")]
 mod devices;
+mod examples;
 mod gpu_account;
 mod gpu_counts;
 mod gpu_faults;

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn fixture(name: &str) -> Detection {
-        detect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board").join(name)).unwrap()
+        detect(machine::fixtures::machine(&format!("board/{name}")).path()).unwrap()
     }
 
     #[test]

@@ -191,13 +191,13 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::board::detect;
+    use crate::{board::detect, machine::fixtures::machine};
 
     type Plain = Board<toml::Table>;
 
     fn fixture(name: &str) -> (String, Plain) {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board").join(name);
-        let text = init(&root, &detect(&root).unwrap()).unwrap();
+        let root = machine(&format!("board/{name}"));
+        let text = init(root.path(), &detect(root.path()).unwrap()).unwrap();
         let board = Plain::parse(&text, "new.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
         (text, board)
     }
@@ -207,8 +207,9 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board");
         let mut machines = 0;
         for entry in fs::read_dir(folder).unwrap() {
-            let machine = entry.unwrap().file_name().into_string().unwrap();
-            let (text, board) = fixture(&machine);
+            let path = entry.unwrap().path();
+            let machine = path.file_stem().unwrap().to_str().unwrap();
+            let (text, board) = fixture(machine);
             assert_ne!(board.detect, super::super::Detect::default(), "{text}");
             // Every value says where it is from.
             for entry in Plain::entries(&text, "new.toml").unwrap() {

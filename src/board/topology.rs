@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn fixture(name: &str) -> Vec<Cluster> {
-        clusters(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board").join(name))
+        clusters(machine::fixtures::machine(&format!("board/{name}")).path())
     }
 
     fn cluster(name: &str, cores: u32, core_type: Option<&str>, mhz: u32, cpus: &str, capacity: Option<u32>) -> Cluster {

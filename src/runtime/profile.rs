@@ -89,8 +89,7 @@ mod tests {
 
     #[test]
     fn the_profile_of_the_machine_is_taken() {
-        let fixture =
-            |name: &str| Profile::detected_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board").join(name)).unwrap();
+        let fixture = |name: &str| Profile::detected_below(crate::machine::fixtures::machine(&format!("board/{name}")).path()).unwrap();
         let known = fixture("rock-5b");
         assert_eq!((known.name(), known.origin), ("rk3588", Origin::Detected));
         assert!(known.reason.contains("rockchip,rk3588"));

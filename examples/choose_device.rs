@@ -1,0 +1,37 @@
+//! Lists the OpenCL devices of this machine, and searches on the CPU and the device that is named.
+//!
+//! ```text
+//! cargo run --release --example choose_device -- [DEVICE]      cpu, gpu, auto, or (a part of) the device's name
+//! ```
+
+use std::{env, error::Error};
+
+use socbfs::{
+    BuildOptions, DeviceChoice, Layout, Outcome, Runtime, devices,
+    input::generate::Generator,
+    runtime::{Given, Profile, Setting},
+};
+
+/// Searches a Kronecker graph on the CPU and the device that is meant by `choice`. Returns the devices beside the CPU too.
+pub fn search_on(choice: DeviceChoice) -> Result<(Vec<String>, Outcome), Box<dyn Error>> {
+    let edges = Generator::graph500(12).generate(&|_| ())?;
+    let layout = Layout::build(&edges, &BuildOptions::default())?;
+    // The board's profile fills in what is not given here. The policy `auto` decides level by level where it runs.
+    let given = Given { device: Some(Setting::flag(choice)), ..Given::default() };
+    let mut prepared = Runtime::new(Profile::detected()?, given)?.search(&layout)?;
+    let outcome = prepared.run(5)?;
+    let names = prepared.devices.iter().map(|device| device.used.name.clone()).collect();
+    Ok((names, outcome))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    match devices() {
+        Ok(found) => found.iter().for_each(|device| println!("{} ({}), {:?}", device.name, device.platform, device.kind)),
+        // A machine without OpenCL searches on its CPU.
+        Err(error) => println!("no OpenCL: {error}"),
+    }
+    let choice = env::args().nth(1).unwrap_or_else(|| "auto".to_owned()).parse()?;
+    let (names, outcome) = search_on(choice)?;
+    println!("beside the CPU: {names:?}; {} vertices in {:?}", outcome.reached, outcome.elapsed);
+    Ok(())
+}

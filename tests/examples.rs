@@ -1,0 +1,79 @@
+//! Every file of `examples/` is a module here, and runs.
+
+use std::{fs, path::Path, time::Duration};
+
+use socbfs::{DeviceChoice, bfs::Direction, graph::NONE, input::generate::Generator, power::Tree, validate::validate};
+
+#[path = "../examples/choose_device.rs"]
+#[allow(dead_code, reason = "its main is for the shell")]
+mod choose_device;
+#[path = "../examples/energy.rs"]
+#[allow(dead_code, reason = "its main is for the shell")]
+mod energy;
+#[path = "../examples/own_policy.rs"]
+#[allow(dead_code, reason = "its main is for the shell")]
+mod own_policy;
+#[path = "../examples/search_file.rs"]
+#[allow(dead_code, reason = "its main is for the shell")]
+mod search_file;
+
+#[test]
+fn every_example_is_tested_here() {
+    let here = fs::read_to_string(file!()).unwrap();
+    let mut examples = 0;
+    for entry in fs::read_dir(Path::new("examples")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(here.contains(&format!("../examples/{name}")), "{name} is not run by tests/examples.rs");
+        examples += 1;
+    }
+    assert_eq!(examples, here.matches("#[path = \"../examples/").count());
+}
+
+#[test]
+fn a_file_is_searched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("path.el");
+    fs::write(&path, "0 1\n1 2\n2 3\n").unwrap();
+    let outcome = search_file::search_file(&path, 1).unwrap();
+    assert_eq!((outcome.reached, outcome.levels), (4, 3));
+    let error = search_file::search_file(&path, 4).unwrap_err();
+    assert!(error.to_string().contains("root 4 is not a vertex"), "{error}");
+}
+
+#[test]
+fn a_device_is_chosen() {
+    let (devices, alone) = choose_device::search_on(DeviceChoice::Cpu).unwrap();
+    assert!(devices.is_empty());
+    let error = choose_device::search_on(DeviceChoice::Named(vec!["no such device".to_owned()])).unwrap_err();
+    assert!(format!("{error:?}").contains("no such device"), "{error:?}");
+    let (_, with_any) = choose_device::search_on(DeviceChoice::Auto).unwrap();
+    assert_eq!((alone.reached, alone.levels), (with_any.reached, with_any.levels));
+}
+
+#[test]
+fn energy_is_measured_where_a_sensor_is_and_else_the_error_says_why() {
+    let machine = tempfile::tempdir().unwrap();
+    let error = energy::measure(socbfs::power::discover(&Tree::new(machine.path())), Duration::ZERO).unwrap_err();
+    assert!(!error.to_string().is_empty());
+    // An INA226 that always shows 5 W.
+    let sensor = machine.path().join("sys/class/hwmon/hwmon0");
+    fs::create_dir_all(&sensor).unwrap();
+    for (file, text) in [("name", "ina226\n"), ("power1_input", "5000000\n")] {
+        fs::write(sensor.join(file), text).unwrap();
+    }
+    let (searches, energy) = energy::measure(socbfs::power::discover(&Tree::new(machine.path())), Duration::from_millis(200)).unwrap();
+    assert!(searches > 0 && energy.seconds >= 0.2, "{energy:?}");
+    let watts = energy.joules.unwrap().0 / energy.seconds;
+    assert!((4.9..5.1).contains(&watts), "{energy:?}");
+}
+
+#[test]
+fn a_policy_of_ones_own_decides() {
+    let edges = Generator::graph500(12).generate(&|_| ()).unwrap();
+    for (share, switches) in [(0.05, true), (2.0, false)] {
+        let (directions, parents) = own_policy::search(share).unwrap();
+        assert_eq!(directions.contains(&Direction::BottomUp), switches, "{directions:?}");
+        assert!(parents.contains(&NONE) && parents[5] == 5);
+        validate(&edges, false, 5, &parents).unwrap();
+    }
+}
