@@ -2,7 +2,7 @@
 //! their number.
 //!
 //! ```text
-//! cargo run --release --example energy -- [SECONDS]      how long the window is, 10 if not given
+//! cargo run --release --example energy -- [SECONDS [SENSOR...]]      10 s, and the sensors that add up, if not given
 //! ```
 
 use std::{
@@ -14,16 +14,15 @@ use std::{
 use socbfs::{
     BuildOptions, Layout, Search, SearchOptions,
     input::generate::Generator,
-    power::{Energy, Meter, Selection, Source, Tree, discover},
+    power::{Energy, Meter, Selection, Tree, discover},
 };
 
-/// Searches for as long as `window` with the sensors `sources`. Returns the number of searches and the energy of all of them.
-pub fn measure(sources: Vec<Source>, window: Duration) -> Result<(u32, Energy), Box<dyn Error>> {
+/// Searches for as long as `window`, measured by the sensors `selection`. Returns the number of searches and the energy of all of them.
+pub fn measure(selection: Selection, window: Duration) -> Result<(u32, Energy), Box<dyn Error>> {
     let edges = Generator::graph500(14).generate(&|_| ())?;
     let layout = Layout::build(&edges, &BuildOptions::default())?;
     let mut search = Search::new(&layout, &SearchOptions::default())?;
-    // Chooses sensors so that nothing is counted twice; an error says why there is none, and what would cure it.
-    let meter = Meter::start(Selection::automatic(sources, None)?)?;
+    let meter = Meter::start(selection)?;
     let (begin, mut searches) = (Instant::now(), 0);
     let measured = meter.begin();
     while searches == 0 || begin.elapsed() < window {
@@ -35,7 +34,11 @@ pub fn measure(sources: Vec<Source>, window: Duration) -> Result<(u32, Energy), 
 
 fn main() -> Result<(), Box<dyn Error>> {
     let seconds = env::args().nth(1).map_or(Ok(10), |seconds| seconds.parse())?;
-    let (searches, energy) = measure(discover(&Tree::new("/")), Duration::from_secs(seconds))?;
+    let names: Vec<String> = env::args().skip(2).collect();
+    let sources = discover(&Tree::new("/"));
+    // A selection counts nothing twice; its error says why there is none, and what would cure it.
+    let selection = if names.is_empty() { Selection::automatic(sources, None)? } else { Selection::named(sources, &names, None)? };
+    let (searches, energy) = measure(selection, Duration::from_secs(seconds))?;
     match energy.joules {
         Some(joules) => println!("{:.6} J a search ({searches} searches; {})", joules.0 / f64::from(searches), energy.scope),
         None => println!("n/a: {}", energy.problem.unwrap_or_default()),

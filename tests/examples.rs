@@ -2,7 +2,14 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use socbfs::{DeviceChoice, bfs::Direction, graph::NONE, input::generate::Generator, power::Tree, validate::validate};
+use socbfs::{
+    DeviceChoice,
+    bfs::Direction,
+    graph::NONE,
+    input::generate::Generator,
+    power::{Selection, Tree, discover},
+    validate::validate,
+};
 
 #[path = "../examples/choose_device.rs"]
 #[allow(dead_code, reason = "its main is for the shell")]
@@ -53,15 +60,17 @@ fn a_device_is_chosen() {
 #[test]
 fn energy_is_measured_where_a_sensor_is_and_else_the_error_says_why() {
     let machine = tempfile::tempdir().unwrap();
-    let error = energy::measure(socbfs::power::discover(&Tree::new(machine.path())), Duration::ZERO).unwrap_err();
-    assert!(!error.to_string().is_empty());
-    // An INA226 that always shows 5 W.
-    let sensor = machine.path().join("sys/class/hwmon/hwmon0");
+    let error = Selection::automatic(discover(&Tree::new(machine.path())), None).unwrap_err();
+    assert!(error.to_string().contains("no power sensor"), "{error}");
+    // A battery that always gives 5 W.
+    let sensor = machine.path().join("sys/class/power_supply/BAT0");
     fs::create_dir_all(&sensor).unwrap();
-    for (file, text) in [("name", "ina226\n"), ("power1_input", "5000000\n")] {
+    for (file, text) in [("type", "Battery\n"), ("status", "Discharging\n"), ("power_now", "5000000\n"), ("voltage_now", "11000000\n")] {
         fs::write(sensor.join(file), text).unwrap();
     }
-    let (searches, energy) = energy::measure(socbfs::power::discover(&Tree::new(machine.path())), Duration::from_millis(200)).unwrap();
+    let names = ["power-supply:BAT0".to_owned()];
+    let selection = Selection::named(discover(&Tree::new(machine.path())), &names, None).unwrap();
+    let (searches, energy) = energy::measure(selection, Duration::from_millis(200)).unwrap();
     assert!(searches > 0 && energy.seconds >= 0.2, "{energy:?}");
     let watts = energy.joules.unwrap().0 / energy.seconds;
     assert!((4.9..5.1).contains(&watts), "{energy:?}");

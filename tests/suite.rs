@@ -34,6 +34,7 @@ mod gpu_small_devices;
 mod info;
 #[cfg(feature = "cli")]
 mod lost_device;
+mod markdown;
 mod opencl;
 #[cfg(feature = "cli")]
 mod pages;

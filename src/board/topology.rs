@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn nothing_known_is_no_cluster() {
-        assert_eq!(fixture("none"), []);
+        assert_eq!(clusters(Path::new("/nonexistent")), []);
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub(super) const PLACES_TRIED: usize = 256;
 pub(super) const PROBES: usize = 64;
 /// Top-down levels with fewer arcs than this are run by the caller alone: waking and meeting others takes longer.
 pub(super) const SHARED_ARCS: u64 = 8 << 10;
-/// The same where the graph has rows of neighbours: one thread needs a few nanoseconds a vertex, and two would pass the
-/// cache lines of a thin wave to and fro.
+/// The same where the graph has rows of neighbours: one thread needs a few nanoseconds a vertex, and two would move
+/// the cache lines of a small frontier between them.
 pub(super) const SHARED_ROW_ARCS: u64 = 256 << 10;
 /// The same where the lists of the frontier are not short on average ([`MEDIUM_LISTS`]): the caller goes through them at 1 to 2 ns
 /// an arc, and the vertices that lists share are vertices whose cache lines threads take from each other.
