@@ -49,7 +49,7 @@ fn every_device_is_shown_with_its_hand_overs() {
         assert_eq!(shown["unusable"], Value::Null);
         assert!(shown["handover"]["ways"].as_array().unwrap().len() >= 3, "{shown}");
         assert_eq!(shown["chosen"].as_array().unwrap().len(), 2, "{shown}");
-        for words in [&info.name, &info.platform, &info.driver, "alloc-host-ptr", "use-host-ptr", "copy", "hand-over in us"] {
+        for words in [&info.name, &info.platform, &info.driver, "alloc-host-ptr", "use-host-ptr", "copy", "handover in us"] {
             assert!(stdout(&text).contains(words), "{words:?} in {}", stdout(&text));
         }
     }

@@ -119,7 +119,7 @@ fn a_search_goes_on_without_a_lost_device() {
                     }
                     lost += 1;
                 }
-                // Two searches, each of several commands: reset, levels, hand-overs, the way back.
+                // Two searches, each of several commands: reset, levels, handovers, the way back.
                 assert!(lost >= 6, "{policy} {way}: lost at {lost} points only");
             }
         }
@@ -263,7 +263,7 @@ fn what_a_lost_device_may_still_touch_is_kept_beside_a_load() {
 }
 
 /// A driver with a bug: each piece of what comes to the host in a search is overwritten, one at a time. It ends in an error that names
-/// the driver, or what was overwritten mattered to nobody; in no case is memory of the host touched that is not the search's, and the
+/// the driver, or what was overwritten did not matter; in no case is memory of the host touched that is not the search's, and the
 /// searches after it are right.
 #[test]
 fn wrong_numbers_from_a_device_end_in_an_error() {

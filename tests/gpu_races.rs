@@ -43,7 +43,7 @@ fn read(log: &str) -> (BTreeMap<String, usize>, usize) {
             allowed += 1;
             continue;
         }
-        // Without what differs from one time to the next: addresses, and who it was.
+        // Without what differs from one time to the next: addresses, and the thread.
         let kind = message[0].split(" at ").next().unwrap_or_default();
         let kernel = message.iter().find(|line| line.starts_with("Kernel:")).unwrap_or(&"");
         *bad.entry(format!("{kind}, {kernel}, lines {places:?}; the first: {}", shown(&message, places.is_empty()))).or_insert(0) += 1;

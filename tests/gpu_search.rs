@@ -99,7 +99,7 @@ fn rusticl_22_takes_groups_of_32() {
         devices("rusticl_22_takes_groups_of_32", Limits::default()).all.iter().filter(|device| breaks_groups_of_one(device.info()))
     {
         checked = true;
-        // By itself, and where somebody insists.
+        // By itself, and where it is asked for.
         for group in [None, Some(1)] {
             let variety = Variety {
                 groups: vec![group],

@@ -1,4 +1,4 @@
-//! From the call of `Search::run` to its return, nobody calls the allocator: every policy, order, thread count and
+//! From the call of `Search::run` to its return, nothing calls the allocator: every policy, order, thread count and
 //! kind of vector instructions (design rule 1).
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 

@@ -155,7 +155,7 @@ fn only_the_valid_range_need_be_carried() {
             #[allow(clippy::reversed_empty_ranges, reason = "refused")]
             let refused = slice.read_both(2..1);
             assert_eq!(refused.unwrap_err().code, OUT_OF_RANGE);
-            assert_eq!((slice.owner(), slice.len()), (Owner::Host, 3_000), "a refused hand-over changes nothing");
+            assert_eq!((slice.owner(), slice.len()), (Owner::Host, 3_000), "a refused handover changes nothing");
         }
     });
 }

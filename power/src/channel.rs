@@ -284,7 +284,7 @@ pub trait Sensor: Send + fmt::Debug {
 
 /// Now, in nanoseconds of CLOCK_MONOTONIC.
 pub fn monotonic() -> u64 {
-    // The clock is always there; if it were not, time would stand still and every window be empty, which is told.
+    // The clock is always there; if it were not, time would stand still and every window be empty, which is reported.
     nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
         .map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
 }

@@ -161,7 +161,7 @@ fn lasting_cure(root: &Path, subsystem: &str) -> String {
     if UDEV_FOLDERS.iter().any(|folder| root.join(folder).join(UDEV_NAME).exists()) {
         return trigger;
     }
-    // Whoever has the program alone has no file to copy.
+    // With the program alone there is no file to copy.
     let lines = UDEV_RULE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let lines = lines.map(|line| format!(" '{line}'")).collect::<String>();
     let group = if subsystem == "powercap" { format!("sudo groupadd -f --system {GROUP} && ") } else { String::new() };

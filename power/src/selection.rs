@@ -265,7 +265,7 @@ impl Selection {
             let channels = sources.iter().flat_map(|source| source.channels.iter().map(move |channel| (source, channel)));
             let mut matching = channels.filter(|(_, channel)| rail.matches(channel)).peekable();
             if matching.peek().is_none() {
-                // A profile may be that of several boards, or of several kernels of one: rails that are not there are told, not missed.
+                // A profile may be that of several boards, or of several kernels of one: rails that are not there are reported, not missed.
                 absent.push(Skipped { sensor: rail.name(), reason: "in the board profile and not on this machine".to_owned(), cure: None });
             }
             // A rail that is there and dead would make the sum another one.
@@ -615,10 +615,10 @@ mod tests {
         assert_eq!(counted(&selection), ["ina2xx:0-0040", "ina2xx:0-0045"]);
         let memory = selection.picks().find(|pick| pick.channel.id == "0-0041").unwrap();
         assert_eq!((memory.domain, memory.counted, memory.factor.to_bits()), (Domain::Memory, false, 2.0_f64.to_bits()));
-        // Without the profile nobody knows.
+        // Without the profile it is unknown.
         let error = Selection::automatic(rails(), None).unwrap_err();
         assert!(error.to_string().contains("ina2xx:0-0040") && error.cure().is_some(), "{error}");
-        // A rail that is not there is told; a dead one would make the sum another.
+        // A rail that is not there is reported; a dead one would make the sum another.
         let mut short = rails();
         short.remove(3);
         let selection = Selection::automatic(short, Some(&profile)).unwrap();

@@ -32,7 +32,7 @@ pub struct Environment {
     pub load: Option<f64>,
     /// Temperatures before the run.
     pub temperatures: Vec<Temperature>,
-    /// Temperatures after the run (filled by whoever makes the record).
+    /// Temperatures after the run (filled by the maker of the record).
     pub temperatures_after: Vec<Temperature>,
 }
 

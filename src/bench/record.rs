@@ -157,7 +157,7 @@ pub struct CalibrationRecord {
     pub commit: String,
     /// Which terms its model has.
     pub form: Form,
-    /// Who decides by it where `auto` is asked for and time is the aim.
+    /// What decides by it where `auto` is asked for and time is the aim.
     pub auto: Decider,
 }
 
@@ -169,7 +169,7 @@ pub struct DeviceRecord {
     pub used: DeviceUse,
     /// How memory was shared with it.
     pub memory_way: Way,
-    /// What hand-overs cost, measured at the start.
+    /// What handovers cost, measured at the start.
     pub handover: HandoverTable,
 }
 

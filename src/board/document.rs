@@ -14,7 +14,7 @@ pub struct Entry {
     pub value: String,
     /// Line of the key, from 1.
     pub line: usize,
-    /// Whether nobody measured it on this board.
+    /// Whether it was not measured on this board.
     pub estimate: bool,
     /// The comment beside the value, or that directly above it, or that directly above the header of its table: where the value is from.
     pub source: Option<String>,

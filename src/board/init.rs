@@ -60,7 +60,7 @@ pub fn init(root: &Path, detection: &Detection) -> Result<String, DocumentError>
     );
     let _ = writeln!(text, "schema = {SCHEMA}");
     if let Some(rest) = rest.as_ref().filter(|rest| !rest.estimates.is_empty()) {
-        text.push_str("# What nobody measured on this board: take a name away when you have.\n");
+        text.push_str("# What was not measured on this board: delete a name when you have measured it.\n");
         let names: Vec<_> = rest.estimates.iter().map(|name| format!("    {},\n", quoted(name))).collect();
         let _ = write!(text, "estimates = [\n{}]\n", names.concat());
     }

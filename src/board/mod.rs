@@ -126,12 +126,12 @@ impl<P> Board<P> {
         PROFILE.parse(text, file, |board: &Self, document| board.validate().and_then(|()| check_estimates(&board.estimates, document)))
     }
 
-    /// Whether nobody measured the value of the key at `path` on this board.
+    /// Whether the value of the key at `path` was not measured on this board.
     pub fn is_estimate(&self, path: &str) -> bool {
         self.estimates.iter().any(|name| document::covers(name, path))
     }
 
-    /// Every key of the profile in `text` that has a value, in the order of the file, but `schema` and `estimates`: for who wants to know
+    /// Every key of the profile in `text` that has a value, in the order of the file, but `schema` and `estimates`: for readers who want to know
     /// what is set, on which line, and where each value is from. `file` names the profile in errors.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a profile holds: one type for every table, one field for every key. `boards/README.md` is the same for who writes profiles.
+//! What a profile holds: one type for every table, one field for every key. `boards/README.md` is the same for authors of profiles.
 //!
 //! Everything but `schema` and `[board] name` may be absent, which means "not known": the program then asks the system, measures,
 //! or takes its built-in default.
@@ -15,7 +15,7 @@ use crate::memory::Way;
 pub struct Board<P> {
     /// Version of the format: [`SCHEMA`](super::SCHEMA).
     pub schema: u32,
-    /// Keys whose values nobody measured on this board, as paths (`adaptive.top_down.gpu_from`, `cpu.clusters[0].capacity`); a
+    /// Keys whose values were not measured on this board, as paths (`adaptive.top_down.gpu_from`, `cpu.clusters[0].capacity`); a
     /// table (`speeds`) stands for all keys in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub estimates: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Board<P> {
     /// The OpenCL devices there are.
     #[serde(default)]
     pub opencl: OpenCl,
-    /// Who decides the direction of a level, with thresholds.
+    /// The policy, with its thresholds.
     pub policy: Option<P>,
     /// From which size on a level runs on the GPU, or on both.
     #[serde(default)]
@@ -49,7 +49,7 @@ pub struct Board<P> {
 pub struct Identity {
     /// Name of the board: a-z, 0-9 and `-`.
     pub name: String,
-    /// Who makes it.
+    /// Its maker.
     pub vendor: Option<String>,
     /// The chip.
     pub soc: Option<String>,
@@ -275,7 +275,7 @@ pub struct Speeds {
 pub struct Power {
     /// What the sum of the counted rails covers.
     pub scope: Option<Scope>,
-    /// Power of each strategy, for who minimises energy without a calibration.
+    /// Power of each strategy, to minimise energy without a calibration.
     #[serde(default, skip_serializing_if = "StrategyWatts::is_empty")]
     pub watts: StrategyWatts,
     /// The rails.

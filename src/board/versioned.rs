@@ -65,7 +65,7 @@ impl Kind {
 }
 
 /// Every key in `text` that has a value, in the order of the file, but those that speak of the file itself; `estimates` names those that
-/// nobody measured, and `file` the text in errors.
+/// were not measured, and `file` the text in errors.
 ///
 /// # Errors
 /// [`DocumentError::Parse`] where it is no TOML.

@@ -16,7 +16,7 @@ struct Sample {
     beyond: [f64; 3],
 }
 
-/// The bands by which the levels of `tables` cost least beyond their cheapest placements, hand-over aside, where each search counts the same.
+/// The bands by which the levels of `tables` cost least beyond their cheapest placements, handover aside, where each search counts the same.
 /// What was not measured is never reached.
 pub fn bands(tables: &[LevelTable]) -> Bands {
     Bands { top_down: band(tables, Direction::TopDown), bottom_up: band(tables, Direction::BottomUp) }

@@ -31,7 +31,7 @@ pub struct Calibration {
     pub made: Made,
     /// Where it holds.
     pub identity: Identity,
-    /// Who decides where `auto` is asked for and time is the aim (`None`: the model, since there were too few graphs for a contest).
+    /// What decides where `auto` is asked for and time is the aim (`None`: the model, since there were too few graphs for a contest).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<Contest>,
     /// The model of all terms.
@@ -85,7 +85,7 @@ pub struct Identity {
     /// The processor, as the system names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
-    /// Release of the kernel. (Told only: another kernel does not make a calibration worthless.)
+    /// Release of the kernel. (Shown only: another kernel does not make a calibration worthless.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Threads that search.
@@ -285,7 +285,7 @@ impl Calibration {
         Ok(format!("{HEAD}{}", toml::to_string(self)?))
     }
 
-    /// Every key of the contest, the models and of power in the calibration at `path`, with value and line: for who wants to know what decides.
+    /// Every key of the contest, the models and of power in the calibration at `path`, with value and line: for readers who want to know what decides.
     ///
     /// # Errors
     /// [`DocumentError`] where the file can't be read.
@@ -295,7 +295,7 @@ impl Calibration {
         Ok(all.into_iter().filter(decides).collect())
     }
 
-    /// Who decides where `auto` is asked for and time is the aim.
+    /// What decides where `auto` is asked for and time is the aim.
     pub fn decider(&self) -> Decider {
         self.auto.as_ref().map_or_else(Decider::default, |contest| contest.policy)
     }
@@ -389,7 +389,7 @@ impl Calibration {
         let refuse = |key: &str, reason: String| Err(Violation { key: key.to_owned(), reason });
         let Some(contest) = &self.auto else { return Ok(()) };
         for (place, candidate) in contest.candidates.iter().enumerate() {
-            // The oracle looks ahead, so that nobody is before it but by what was rounded.
+            // The oracle looks ahead, so that no policy is faster but by rounding.
             for (key, regret) in [("regret", candidate.regret), ("worst_regret", candidate.worst_regret)] {
                 if !regret.is_finite() || regret < -1e-6 {
                     let key = format!("auto.candidates[{place}].{key}");

@@ -1,7 +1,7 @@
 //! What it costs to hand memory from host to device and back, in every [`Way`] that the device offers.
 //!
 //! Drivers differ by four orders of magnitude: one maps 256 MiB in 12 us, another copies them in 289 ms and shows them at another place
-//! each time. So it is measured before it is relied on: over sizes, the first hand-over apart (drivers allocate in it), each to its
+//! each time. So it is measured before it is relied on: over sizes, the first handover apart (drivers allocate in it), each to its
 //! completion, and with values that the other side has just written, without which a driver has nothing to carry.
 
 use std::{
@@ -39,27 +39,27 @@ const QUICK: Thoroughness = Thoroughness { sizes: &[4 << 10, 1 << 20], turns: 7,
 const COPY_FACTOR: u64 = 4;
 /// ... unless it moves more bytes than this in a nanosecond there and back, as no bus can.
 const COPY_BYTES_PER_NS: u64 = 100;
-/// A way is passed over where device or host access its memory this many times slower than that of the quickest way.
+/// A way is skipped where device or host access its memory this many times slower than that of the quickest way.
 const ACCESS_FACTOR: u64 = 2;
 /// Differences up to a fifth and 2 us are noise: then the way that stands first in [`Way::ALL`] is taken.
 const NOISE_NS: u64 = 2_000;
 /// Accesses are compared at sizes from here on. Below, the time of the call hides that of the memory.
 const LEAST_ACCESS_BYTES: u64 = 1 << 20;
 
-/// What one size costs in one way. Times are nanoseconds until the hand-over is complete.
+/// What one size costs in one way. Times are nanoseconds until the handover is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoverTimes {
     /// Size of the array.
     pub bytes: u64,
-    /// The first hand-over to the device.
+    /// The first handover to the device.
     pub first_to_device_ns: u64,
-    /// The first hand-over to the host.
+    /// The first handover to the host.
     pub first_to_host_ns: u64,
     /// Median of the later ones to the device.
     pub to_device_ns: u64,
     /// Median of the later ones to the host.
     pub to_host_ns: u64,
-    /// The quickest of the later ones there and back together: what the call costs when nobody disturbs it.
+    /// The quickest of the later ones there and back together: what the call costs without disturbance.
     pub least_both_ns: u64,
     /// How many later ones of each.
     pub turns: usize,
@@ -210,7 +210,7 @@ fn too_large(device: &Device, bytes: u64) -> Option<String> {
 
 fn size_times(device: &Arc<Device>, way: Way, bytes: u64, how: &Thoroughness) -> Result<HandoverTimes, ShareError> {
     let len = usize::try_from(bytes / 4).unwrap_or(usize::MAX); // one that is too large is refused, not cut
-    let mut slice = SharedSlice::<u32>::on(device, way, len, "the measurement of hand-overs")?;
+    let mut slice = SharedSlice::<u32>::on(device, way, len, "the measurement of handovers")?;
     turns(device, &mut slice, how).map_err(|error| ShareError::OpenCl(error.on(&device.info().name)))
 }
 

@@ -1,4 +1,4 @@
-//! What policies are worth on graphs that nothing was fitted to: the contest of who decides where `auto` is asked for.
+//! What policies are worth on graphs that nothing was fitted to: the contest for what decides where `auto` is asked for.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::policy::{Adaptive, Bands, CostModel, Policy, SampledCosts, Selective}
 /// Parts into which the graphs are divided: each is judged by a model fitted to all others.
 const PARTS: usize = 5;
 
-/// Who may decide where `auto` is asked for.
+/// What may decide where `auto` is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decider {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_constants_win_where_the_graphs_do_not_teach_the_model() {
-        // Where everybody finds his parent at once, what a vertex costs and what a probe costs can't be told apart.
+        // Where every vertex finds its parent at once, what a vertex costs and what a probe costs can't be told apart.
         let tables: Vec<Vec<LevelTable>> =
             [1.0, 8.0].map(|most: f32| vec![table(400_000, 3, |level| (1.0 + 3.0 * (level % 4) as f32).min(most), 0.25, 0.35)]).to_vec();
         let contest = contest(&tables);

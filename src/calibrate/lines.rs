@@ -44,7 +44,7 @@ impl JsonLines {
     pub fn add(&mut self, value: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
-        // In one piece: whoever interrupts leaves whole lines, or one that is told by its missing end.
+        // In one piece: an interruption leaves whole lines, or one that its missing end gives away.
         self.0.file.write_all(&line).and_then(|()| self.0.file.flush())
     }
 }

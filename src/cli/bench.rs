@@ -44,7 +44,7 @@ report's place.";
 
 /// Search a graph from 64 roots, validate every tree, report TEPS
 ///
-/// Searches once untimed from the first root, then once from every root. Timed is a search from its call to the parents in the vertex
+/// Searches once untimed from the first root, then once from every root. A search is timed from its call to the parents in the vertex
 /// numbers of the input. Every tree is then checked, untimed, by the five checks of Graph500 against the edges as given; where one
 /// fails no speed is reported and the exit code is 1. Roots are drawn by the rule of Graph500 3.x.
 #[derive(Debug, Args)]

@@ -202,7 +202,7 @@ fn init(file: &Path, root: &Path) -> Result<(), Failure> {
     output.finish(|out| out.write_all(text.as_bytes()))
 }
 
-/// All of them, so that who has several to mend sees all that is wrong.
+/// All of them, so that a user who has several to mend sees all that is wrong.
 fn validate(files: &[PathBuf]) -> Result<(), Failure> {
     let (mut good, mut bad) = (String::new(), Vec::new());
     for file in files {

@@ -48,10 +48,10 @@ goes on from there.";
 /// Measure what every strategy costs on this machine, for `auto`
 ///
 /// Searches generated graphs (the training set of Zhang et al. 2018, section 3.2, and as many of low degree, small ones and grids), every
-/// level by every strategy, and fits a cost model. By whom `auto` decides from then on a contest tells, on graphs held out of the fit:
-/// the model, Zhang's plain form of it, `sampled`, or `mlp` where `socbfs train` made weights here. Where a power sensor is found, the
-/// power of each strategy is measured as well, for `--objective energy`, which is always the model's. The calibration holds for this board, processor, OpenCL driver, number of
-/// threads and vector instructions; for others calibrate again with their flags.
+/// level by every strategy, and fits a cost model. `auto` then uses whichever predictor had the lowest regret on held-out graphs: the
+/// model, Zhang's plain form of it, `sampled`, or `mlp` where `socbfs train` made weights here. Where a power sensor is found, the power of
+/// each strategy is measured as well, for `--objective energy`, which is always the model's. The calibration holds for this board,
+/// processor, OpenCL driver, number of threads and vector instructions; for others calibrate again with their flags.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CalibrateArgs {
@@ -284,7 +284,7 @@ impl CalibrateArgs {
         Ok(folder.join(name))
     }
 
-    /// Who is held against the models: what needs no fitting, and what was trained for the levels that it would decide.
+    /// What the models are compared with: what needs no fitting, and what was trained for the levels that it would decide.
     fn contestants(&self, mlp: Option<&Trained>, with_device: bool) -> Result<Vec<(Decider, Policy)>, Failure> {
         let mut all = vec![(Decider::Sampled, Decider::sampled(with_device))];
         if let Some(trained) = mlp.filter(|trained| trained.on_device == with_device) {
@@ -332,7 +332,7 @@ impl CalibrateArgs {
             if left <= 0.0 && !is_needed {
                 break;
             }
-            // A graph that would take longer than there is time is passed over for smaller ones.
+            // A graph that would take longer than there is time is skipped for smaller ones.
             if is_needed || expected_seconds(&generator, graphs).is_none_or(|expected| expected <= left) {
                 if let Some(graph) = self.measured(machine, strategies, care, place, &generator)? {
                     log::info!("{}: {:.1} s", graph.graph, graph.seconds);

@@ -1,5 +1,5 @@
 //! A process of this program that another one starts to try something in, and that must not outlive it: in a driver that hangs it would
-//! hold the device for ever, and nobody would know of it.
+//! hold the device for ever, unnoticed.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ pub(super) fn ends_with_us(command: &mut Command) {
 }
 
 /// At the start of every process: ends with the one that started it, if that asked for it. (The process itself asks the system for this,
-/// since whoever starts it can do so only in unsafe code, between fork and exec.)
+/// since a parent can do so only in unsafe code, between fork and exec.)
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn end_with_parent() -> Result<(), Failure> {
     use nix::{

@@ -46,7 +46,7 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "LIST", env = "SOCBFS_CPUS", hide_env_values = true)]
     cpus: Option<CpuList>,
 
-    /// Who decides direction and device of each level; parameters stand behind a colon, as in alpha-beta:15,18 [default: auto]
+    /// Policy that decides direction and device of each level; parameters follow a colon, as in alpha-beta:15,18 [default: auto]
     #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true, value_parser = PolicyParser)]
     policy: Option<PolicyArg>,
 
@@ -161,7 +161,7 @@ impl PolicyArg {
             }
             Self::Network(form, file) => {
                 let name = file.display().to_string();
-                let cure = "write weights with `socbfs train`, or leave the file away: there are weights for the CPU of ours";
+                let cure = "write weights with `socbfs train`, or omit the file to use the built-in weights for the CPU";
                 let text = files::read_text(file, files::Kind::Regular, files::CONFIGURATION)
                     .map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(cure))?;
                 let network = Mlp::parse(&text).and_then(|network| Mlp::of(*form, &network.weights()));

@@ -34,7 +34,7 @@ pub(super) struct DevicesArgs {
 pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
     let all = match opencl::asking(opencl::platforms) {
         Ok(platforms) => {
-            let progress = Progress::start("Measuring hand-overs", 0);
+            let progress = Progress::start("Measuring handovers", 0);
             let found = |info: &DeviceInfo| handover(info, arguments.quick);
             let platforms = platforms.into_iter().map(|platform| Platform::new(platform, found)).collect();
             drop(progress);

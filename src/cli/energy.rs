@@ -173,14 +173,14 @@ Examples:
   socbfs energy --repeat 5 -- ./bfs -g 20
   socbfs energy --energy ina2xx:0-0040,ina2xx:0-0045 --json e.json -- ./search
 
-The command's own output is left alone: the energy is told on standard error, as
+The command's own output is left alone: the energy is reported on standard error, as
 perf stat does. Ctrl-C and signals are the command's; what was measured until it
-ends is told. Exit code: the command's, 128 + n where signal n ended it, 127 where
+ends is reported. Exit code: the command's, 128 + n where signal n ended it, 127 where
 there is no such command.";
 
 /// Measure the energy of a command
 ///
-/// Idle power is a part of it. Where no sensor can be used the command runs all the same, and the reason is told.
+/// Idle power is a part of it. Where no sensor can be used the command runs all the same, and the reason is reported.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CommandArgs {
@@ -191,7 +191,7 @@ pub(super) struct CommandArgs {
     #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
 
-    /// Run the command so many times and tell the spread
+    /// Run the command N times and report the spread
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = parse_count)]
     repeat: usize,
 

@@ -16,7 +16,7 @@ pub(super) enum Failure {
     },
     /// A result failed validation: exit code 1. What there is to say has been printed.
     Invalid,
-    /// Whoever read standard output has gone: no error.
+    /// The reader of standard output has gone: no error.
     BrokenPipe,
     /// A command that was run for the user ended with this exit code, and has said why itself.
     Command(u8),

@@ -35,7 +35,7 @@ a policy takes beyond the oracle's plan, replayed in the same turn.";
 /// Compare policies with each other and with a per-level oracle
 ///
 /// Every level of the searches is first run by every strategy, repeatedly, which gives the oracle's plan. Then the policies and the oracle
-/// search in turns from the same roots. Told are: time; regret against the oracle; levels in the faster direction (accuracy) and the
+/// search in turns from the same roots. The table has: time; regret against the oracle; levels in the faster direction (accuracy) and the
 /// share of the time at stake that they saved (reduced time), as in tables 3 and 4 of SURF; and the time spent deciding.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]

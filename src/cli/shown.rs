@@ -28,7 +28,7 @@ pub(super) fn line(message: &str) -> String {
     text(&cut(message)).replace('\n', "\n    ")
 }
 
-/// `message` without its middle, where it is longer than anybody reads.
+/// `message` without its middle, where it is too long to read.
 pub(super) fn cut(message: &str) -> Cow<'_, str> {
     let count = message.chars().count();
     if count <= MOST {

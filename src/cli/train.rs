@@ -221,7 +221,7 @@ fn write_into(found: Found, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Fa
     Ok(file)
 }
 
-/// What a calibration says of a network. (`None`: nobody judged it.)
+/// What a calibration says of a network. (`None`: it was not judged.)
 fn trained(network: &Mlp, on_device: bool, learn: &[&SearchSample], judged: &[Judgement]) -> Option<Trained> {
     let mean = judged.iter().find(|judgement| judgement.policy == network.form().name())?.mean;
     let environment = Environment::read(Path::new("/"));
@@ -388,7 +388,7 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
         let mut search = config.search_telling(&layout, &progress::steps())?.search;
         let roots = train::eligible(&mut search, &rules)?;
         if roots.is_empty() {
-            log::warn!("{name} falls apart: no search reaches half its vertices and 70 % of its edges; it is passed over");
+            log::warn!("{name} falls apart: no search reaches half its vertices and 70 % of its edges; it is skipped");
         }
         for &root in &roots {
             if records.levels(name) >= ENOUGH_LEVELS {

@@ -1,4 +1,4 @@
-//! `socbfs validate`: anyone's tree.
+//! `socbfs validate`: a BFS tree produced by any program.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ use crate::{
 const EXAMPLES: &str = "\
 PARENTS has one number for every vertex: the root's is itself, -1 where a vertex was not reached.
   .npy                 NumPy, one dimension, int32, int64, uint32 or uint64
-  .csv                 vertex,parent (a head line is passed over; a missing vertex was not reached)
+  .csv                 vertex,parent (the header line is skipped; a missing vertex was not reached)
   .txt                 one number per line, the line being the vertex
 
 Examples:

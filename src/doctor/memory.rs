@@ -11,7 +11,7 @@ use crate::{
 /// Share of the memory that should be free.
 const FREE_SHARE: f64 = 0.25;
 
-/// Share of the memory that swap may hold: pages that nobody uses any more lie there on every machine that runs for long.
+/// Share of the memory that swap may hold: unused pages lie there on every machine that runs for long.
 const SWAP_SHARE: f64 = 0.05;
 
 /// Below this even small graphs do not fit beside the program.

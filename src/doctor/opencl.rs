@@ -1,4 +1,4 @@
-//! The way to a GPU: its device file and who may open it, the loader, the drivers it is told of, the devices they show.
+//! The way to a GPU: its device file and who may open it, the loader, the drivers it names, the devices they show.
 
 use std::{
     ffi::OsStr,
@@ -114,7 +114,7 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
             Err(Refused::Mode) => {
                 let group = fs::metadata(node).ok().map(|meta| (meta.mode() & 0o060 == 0o060, group_name(subject.root, meta.gid())));
                 return match group {
-                    // A group that may: join it. Root's own group is nobody's to join.
+                    // A group that may: join it. Root's own group is not one to join.
                     Some((true, Some(group))) if group != "root" => Finding::warning(
                         CHECK,
                         format!("{device} is for the group {group}, which this user is not in"),

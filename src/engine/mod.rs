@@ -1,4 +1,4 @@
-//! Engines: who runs a level.
+//! Engines run levels.
 
 mod cpu;
 mod gpu;

@@ -130,7 +130,7 @@ impl Team {
     }
 
     /// Runs `work(0)` on the caller and `work(i)` on every helper that arrives before the caller is done; returns when
-    /// all of them are. `work` must hand itself out in chunks, since nobody waits for a helper that is late.
+    /// all of them are. `work` must hand itself out in chunks, since no thread waits for a helper that is late.
     ///
     /// # Panics
     /// If `work` panics on any thread, or calls `run` of the same team.
@@ -142,8 +142,8 @@ impl Team {
         let room = &*self.room;
         assert_eq!(room.state.load(Acquire), 0, "a team runs one piece of work at a time");
         // SAFETY: the room is closed and empty, and stays so: only `run` opens it, and only this thread can be in `run`
-        // (a team is not `Sync`). So nobody reads `job`. The lifetime is erased; this call does not return before
-        // everyone who could read the pointer has left.
+        // (a team is not `Sync`). So no thread reads `job`. The lifetime is erased; this call does not return before
+        // every thread that could read the pointer has left.
         unsafe { *room.job.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(work)) };
         room.state.store(OPEN, Release);
         // Sequentially consistent with the helper's announcement that it goes to sleep: either it sees this call, or

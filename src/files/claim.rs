@@ -28,7 +28,7 @@ fn refused(reason: &str) -> io::Error {
 /// # Errors
 /// Where it is an output already.
 pub fn protect(path: &Path) -> io::Result<()> {
-    // What can't be found is told by whoever reads it.
+    // The reader reports a file that can't be found.
     let Ok(path) = fs::canonicalize(path) else { return Ok(()) };
     if !path.is_file() {
         return Ok(());

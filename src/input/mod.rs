@@ -67,7 +67,7 @@ impl<F: Fn(u64, u64) + Sync> Progress for F {
 pub struct ReadOptions<'a> {
     /// The format, where the user has named it; otherwise it is recognised.
     pub format: Option<Format>,
-    /// Told how much of the file has been read.
+    /// Called with the number of bytes read so far.
     pub progress: Option<&'a dyn Progress>,
 }
 

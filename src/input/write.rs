@@ -16,7 +16,7 @@ use crate::graph::{EdgeList, Listing, Vertex};
 pub struct WriteOptions<'a> {
     /// The entries are arcs. Only `.sg` needs to know: it then holds arcs as they are, and otherwise every edge at both ends.
     pub directed: bool,
-    /// Told how many of the entries are written.
+    /// Called with the number of entries written so far.
     pub progress: Option<&'a dyn Progress>,
 }
 
@@ -43,7 +43,7 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
     if !Format::WRITABLE.contains(&format) {
         return unsupported(format!("{format} is read, but not written; write {}", Format::WRITABLE.map(Format::name).join(" or ")));
     }
-    // A vertex out of range is found here, before anything is written, not by whoever reads the file.
+    // A vertex out of range is found here, before anything is written, not by a reader of the file.
     let vertices = edges.vertices();
     let bad = blocks(edges.len(), BLOCK).into_par_iter().find_map_first(|block| {
         let (mut at, mut bad) = (block.start, None);

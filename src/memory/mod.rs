@@ -33,7 +33,7 @@ pub struct OutOfMemory {
     pub reason: String,
 }
 
-/// A pointer that worker threads share. Whoever dereferences it says why the accesses are disjoint or atomic.
+/// A pointer that worker threads share. Code that dereferences it says why the accesses are disjoint or atomic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shared<T>(*mut T);
 
@@ -72,12 +72,12 @@ pub fn peak_resident_bytes() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// What is taken beside a large piece before the next one is asked for: small pieces that nobody counts, and the system's tables of pages.
+/// What is taken beside a large piece before the next one is asked for: small pieces that are not counted, and the system's tables of pages.
 fn beside(bytes: u64) -> u64 {
     bytes.min(16 << 20) + bytes / 256
 }
 
-/// Refuses a plan that needs more memory than there is, before the system has to kill somebody for it.
+/// Refuses a plan that needs more memory than there is, before the system has to kill a process for it.
 ///
 /// # Errors
 /// [`OutOfMemory`] naming `what`.

@@ -1,10 +1,10 @@
 //! One array that host and device take turns with.
 //!
-//! At any time the host owns it, or the device does, or both read. Who does not own it can't reach it: while the device has its turn the
-//! slice is empty on the host, and while the host has its turn a launch with it is refused. Where the array lies, and what a hand-over does,
+//! At any time the host owns it, or the device does, or both read. A side that does not own it can't reach it: while the device has its turn the
+//! slice is empty on the host, and while the host has its turn a launch with it is refused. Where the array lies, and what a handover does,
 //! is the [`Way`]; which one is quickest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::calibrate)).
 //!
-//! A hand-over promises to carry only the values of the range it is given; all others are undefined after it (they are some values, so
+//! A handover promises to carry only the values of the range it is given; all others are undefined after it (they are some values, so
 //! that reading them is no error of the language).
 
 use std::{
@@ -35,7 +35,7 @@ pub enum Way {
     SvmCoarse,
     /// In shared virtual memory that needs no mapping.
     SvmFine,
-    /// Twice, copied at every hand-over.
+    /// Twice, copied at every handover.
     Copy,
 }
 
@@ -141,7 +141,7 @@ unsafe impl<T: Plain> Send for SharedSlice<T> {}
 unsafe impl<T: Plain> Sync for SharedSlice<T> {}
 
 impl<T: Plain> SharedSlice<T> {
-    /// `len` zeroed values of the host alone: hand-overs do nothing, the host always owns them.
+    /// `len` zeroed values of the host alone: handovers do nothing, the host always owns them.
     ///
     /// # Errors
     /// [`OutOfMemory`], naming `what`.
@@ -227,7 +227,7 @@ impl<T: Plain> SharedSlice<T> {
     /// The device's turn: kernels launched from now on may read and write. Carries the values of `valid`.
     ///
     /// # Errors
-    /// [`OUT_OF_RANGE`]; what the driver says. Where it could not be unmapped, nobody has a turn then: the slice is empty, and launches
+    /// [`OUT_OF_RANGE`]; what the driver says. Where it could not be unmapped, neither side has a turn then: the slice is empty, and launches
     /// with it are refused.
     pub fn to_device(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
         self.check(&valid)?;
@@ -237,7 +237,7 @@ impl<T: Plain> SharedSlice<T> {
         match &mut self.backing {
             Backing::Host(_) => return Ok(()),
             Backing::Mapped { memory, mapped } => {
-                // A failure leaves nothing to the host: nobody knows whether the driver has ended the mapping.
+                // A failure leaves nothing to the host: it is unknown whether the driver has ended the mapping.
                 (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
                 unmap(memory, mapped)?;
             }
@@ -320,7 +320,7 @@ impl<T: Plain> SharedSlice<T> {
         Ok(())
     }
 
-    /// The host's turn, whatever turn it was and whatever hand-over failed, once the device has ended all that it was given. The values
+    /// The host's turn, whatever turn it was and whatever handover failed, once the device has ended all that it was given. The values
     /// are undefined.
     ///
     /// # Errors
@@ -350,7 +350,7 @@ impl<T: Plain> SharedSlice<T> {
 
     fn check(&self, valid: &Range<usize>) -> Result<(), DeviceError> {
         let inside = valid.start <= valid.end && valid.end <= self.whole;
-        if inside { Ok(()) } else { Err(DeviceError { call: "hand-over", code: OUT_OF_RANGE }) }
+        if inside { Ok(()) } else { Err(DeviceError { call: "handover", code: OUT_OF_RANGE }) }
     }
 
     fn memory(&self) -> Option<&Arc<Memory>> {
@@ -389,7 +389,7 @@ unsafe impl<T: Plain> Pages for WholePages<T> {
     }
 }
 
-/// The start of a slab that is nobody else's.
+/// The start of a slab that nothing else uses.
 fn of_slab<T: Plain>(slab: &mut Slab<T>) -> NonNull<T> {
     NonNull::from(&mut **slab).cast()
 }
@@ -459,7 +459,7 @@ impl<T: Plain> Default for SharedSlice<T> {
 impl<T: Plain> Drop for SharedSlice<T> {
     fn drop(&mut self) {
         if let Backing::Mapped { memory, mapped } = &mut self.backing {
-            // Kernels may keep the memory, which must not stay mapped for ever. Errors of the last moment help nobody.
+            // Kernels may keep the memory, which must not stay mapped for ever. Errors of the last moment help no caller.
             let _ = unmap(memory, mapped);
         }
         if let Some(memory) = self.memory() {

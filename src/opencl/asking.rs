@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-/// How long drivers may take before the user is told.
+/// How long drivers may take before a warning.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 static ASKING: AtomicBool = AtomicBool::new(false);

@@ -36,7 +36,7 @@ const MAGIC: &[u8; 16] = b"socbfs program 1";
 const HEADER: usize = 48;
 /// What the entries of a folder may take together: some hundred programs.
 const MOST_BYTES: u64 = 64 << 20;
-/// How long an entry stays that nobody loads.
+/// How long an entry stays that is not loaded.
 const MOST_DAYS: u64 = 180;
 /// What the names of files begin with that are being written.
 const BEING_WRITTEN: &str = ".program-";

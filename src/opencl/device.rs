@@ -86,7 +86,7 @@ pub struct LaunchTime {
     pub end_ns: u64,
 }
 
-/// Launches whose times are kept, at most: those of a search of many levels that nobody asks for in between.
+/// Launches whose times are kept, at most: those of a search of many levels without a question in between.
 const LAUNCHES_TIMED: usize = 1024;
 
 struct Built {
@@ -187,7 +187,7 @@ impl Device {
         Ok(())
     }
 
-    /// Takes note of a call that failed: from then on nobody knows what still runs, until [`finish`](Self::finish) succeeds.
+    /// Takes note of a call that failed: from then on it is unknown what still runs, until [`finish`](Self::finish) succeeds.
     #[inline]
     pub(super) fn noted<T>(&self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
         if result.is_err() {

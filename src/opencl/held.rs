@@ -68,7 +68,7 @@ pub(super) trait Object {
     /// Gives one reference back.
     ///
     /// # Safety
-    /// The reference must be the caller's, who does not use it again.
+    /// The reference must be the caller's, which does not use it again.
     unsafe fn release(&self) -> Result<(), i32>;
 }
 

@@ -188,7 +188,7 @@ fn device(platform: &Platform, platform_name: &str, platform_version: &str, devi
     info
 }
 
-/// What `bits` say. Who claims to be several things at once (Oclgrind, the simulator, says CPU, GPU and accelerator) is none of them: it must
+/// What `bits` say. A device that claims to be several things at once (Oclgrind, the simulator, says CPU, GPU and accelerator) is none of them: it must
 /// not be taken for a GPU.
 fn kind(bits: u64) -> DeviceKind {
     match bits & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR) {
@@ -248,7 +248,7 @@ pub(crate) mod tests {
             platform: platform.into(),
             platform_version: "OpenCL 1.2".into(),
             name: name.into(),
-            vendor: "nobody".into(),
+            vendor: "none".into(),
             driver: "1".into(),
             version: "OpenCL 1.2 x".into(),
             c_version: "OpenCL C 1.2".into(),

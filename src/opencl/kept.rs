@@ -1,7 +1,7 @@
 //! What is never given back, because a device may still touch it.
 //!
 //! A device that failed may go on with what was enqueued before: a driver reports a loss while its kernels still run. What they
-//! were given must outlive them, and nobody can tell any more when they end. So it stays until the process does: handles are not
+//! were given must outlive them, and when they end is unknown. So it stays until the process does: handles are not
 //! released, shared virtual memory is not freed, and memory of the host that a device knows is not unmapped.
 
 use std::sync::{
@@ -43,7 +43,7 @@ pub(super) fn keep_range(start: usize, bytes: usize) {
 
 /// Whether a device may still touch some of the host's memory at `start`, so that it must not be unmapped.
 pub(crate) fn is_kept(start: usize, bytes: usize) -> bool {
-    // Who frees memory has the last reference to it, and took it after the range was entered.
+    // Code that frees memory has the last reference to it, and took it after the range was entered.
     ANY.load(Relaxed)
         && RANGES
             .lock()

@@ -2,7 +2,7 @@
 //! launches that allocate nothing.
 //!
 //! Setting up gives [`OpenClError`], which explains itself; what runs during a search gives [`DeviceError`], which owns nothing. No call to
-//! [`Kernel::set`], [`Kernel::run`], [`Buffer::read`], [`Buffer::write`], [`Buffer::fill`], [`Device::finish`] or a hand-over of memory
+//! [`Kernel::set`], [`Kernel::run`], [`Buffer::read`], [`Buffer::write`], [`Buffer::fill`], [`Device::finish`] or a handover of memory
 //! calls the Rust allocator (what the driver does is its own affair).
 //!
 //! The kernels are trusted as the rest of the program is: OpenCL checks no access of a kernel, so one that writes outside its

@@ -90,7 +90,7 @@ pub(super) enum Handle {
 /// Whole pages of the host that stay where they are.
 ///
 /// # Safety
-/// [`pages`](Self::pages) must give memory that starts at a multiple of [`PAGE`], is readable and writable and used by nobody else for the
+/// [`pages`](Self::pages) must give memory that starts at a multiple of [`PAGE`], is readable and writable and used by nothing else for the
 /// bytes it says, rounded up to a page, and that stays where it is when the value is moved, until it is dropped.
 pub(crate) unsafe trait Pages: Any + Send + Sync {
     /// Where they start, and how many bytes of them are used.
@@ -301,7 +301,7 @@ impl Memory {
     /// Waits for everything launched before and copies bytes from `offset` to `into`.
     ///
     /// # Safety
-    /// `into` must be writable for `bytes` bytes of which nobody else knows.
+    /// `into` must be writable for `bytes` bytes that nothing else accesses.
     pub(crate) unsafe fn read(&self, offset: usize, into: *mut c_void, bytes: usize) -> Result<(), DeviceError> {
         const CALL: &str = "clEnqueueReadBuffer";
         let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
@@ -376,8 +376,8 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Releasing a buffer waits for nobody, and need not: what runs holds its own reference. But it knows nothing of pages of the
-        // host that are freed below it, and freeing shared virtual memory waits for nobody either.
+        // Releasing a buffer does not wait, and need not: what runs holds its own reference. But it knows nothing of pages of the
+        // host that are freed below it, and freeing shared virtual memory does not wait either.
         let waits = self.under.is_some() || matches!(self.handle, Handle::Svm(_));
         let ended = if waits { self.device.finish().is_ok() } else { self.device.is_sound() };
         if !ended {

@@ -66,7 +66,7 @@ fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
         facts.push(("Search", used.join(", ")));
     }
     facts.push(("socbfs", format!("{}, commit {}, {}, {}", e.build.version, e.build.commit, e.build.target, e.time)));
-    // Where the program lies is nobody's business.
+    // The path of the program is private.
     let arguments = e.command.iter().skip(1).map(|argument| format!(" {argument}"));
     facts.push(("Command", format!("`socbfs{}`", arguments.collect::<String>())));
     facts
@@ -154,7 +154,7 @@ fn notes(record: &BoardRecord) -> Vec<String> {
         }
     }
     notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
-    // A warning that every run has is told once, any other with its scales.
+    // A warning that every run has is reported once, any other with its scales.
     let mut warnings: Vec<(&String, Vec<String>)> = Vec::new();
     for run in &record.runs {
         for warning in &run.warnings {

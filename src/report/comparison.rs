@@ -221,7 +221,7 @@ fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
     a.roots.iter().filter_map(|root| Some(root.seconds? / time_in_b(root.root)?)).collect()
 }
 
-/// Collects the leaves at which two values differ. Figures of the run itself are no settings and are passed over.
+/// Collects the leaves at which two values differ. Figures of the run itself are no settings and are skipped.
 fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String; 2])>) {
     let measured = ALWAYS_DIFFERENT.contains(&name)
         || matches!(name, "layout.steps" | "layout.construction_seconds" | "search.thresholds" | "search.chosen")

@@ -43,13 +43,13 @@ pub struct Platform {
     pub devices: Vec<DeviceReport>,
 }
 
-/// A device and what hand-overs cost on it.
+/// A device and what handovers cost on it.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceReport {
     /// What it says of itself.
     #[serde(flatten)]
     pub info: DeviceInfo,
-    /// What hand-overs cost; `None` where it could not be opened.
+    /// What handovers cost; `None` where it could not be opened.
     pub handover: Option<HandoverTable>,
     /// Why it could not be opened.
     pub problem: Option<String>,
@@ -161,7 +161,7 @@ fn write_device(out: &mut String, device: &DeviceReport) -> fmt::Result {
 
 /// One line for each way, one column for each size: to the device / to the host, the chosen way marked by a star.
 fn write_table(out: &mut String, table: &HandoverTable, chosen: &[ChosenWay]) -> fmt::Result {
-    write!(out, "    {:<NAMES$}", "hand-over in us")?;
+    write!(out, "    {:<NAMES$}", "handover in us")?;
     for choice in chosen {
         write!(out, "{:>TIMES$}", bytes(choice.bytes))?;
     }
@@ -245,7 +245,7 @@ mod tests {
         let chosen = [ChosenWay { bytes: 1 << 10, way: Way::Copy }, ChosenWay { bytes: 1 << 20, way: Way::AllocHostPtr }];
         let mut text = String::new();
         write_table(&mut text, &table, &chosen).unwrap();
-        let expected = "    hand-over in us           1.0 KiB          1.0 MiB            first
+        let expected = "    handover in us            1.0 KiB          1.0 MiB            first
     alloc-host-ptr        12.0 / 12.0     *12.5 / 12.5      25.0 / 37.5
     copy                 *0.90 / 0.90                -      1.80 / 2.70  copies
                     no memory

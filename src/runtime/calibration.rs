@@ -129,7 +129,7 @@ impl Runtime {
             }
             Err(error) => return Err(RuntimeError::Calibration(error)),
         };
-        // Where nobody says how memory is shared, the calibration does.
+        // Without a setting for how memory is shared, the calibration decides.
         if let (Some((info, None)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
             if calibrated.memory_way.offered(info) {
                 here.memory_way = calibrated.memory_way;

@@ -37,7 +37,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// Is told the step that begins, and `None` when it ends.
+/// Called with the step that begins, and `None` when it ends.
 pub type Progress<'a> = &'a dyn Fn(Option<Step>);
 
 fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -> T {
@@ -95,7 +95,7 @@ pub struct Machine {
 }
 
 impl Runtime {
-    /// A search of `layout`, ready to run: opens devices, measures hand-overs and (for a policy that needs them) thresholds, and
+    /// A search of `layout`, ready to run: opens devices, measures handovers and (for a policy that needs them) thresholds, and
     /// allocates everything.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Runtime {
         self.search_telling(layout, &|_| ())
     }
 
-    /// As [`Runtime::search`]; `progress` is told what takes long.
+    /// As [`Runtime::search`]; `progress` hears of each step that takes long.
     ///
     /// # Errors
     /// As [`Runtime::search`].
@@ -212,7 +212,7 @@ impl Runtime {
         Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, choice, options, calibration })
     }
 
-    /// No device, where it is a gain and no must, else the error.
+    /// No device where it is optional, else the error.
     fn without<T>(&self, error: RuntimeError) -> Result<Vec<T>, RuntimeError> {
         if !self.may_do_without() {
             return Err(error);
@@ -221,7 +221,7 @@ impl Runtime {
         Ok(Vec::new())
     }
 
-    /// Whether a device is a gain and no must.
+    /// Whether a device is optional.
     fn may_do_without(&self) -> bool {
         self.device.value == DeviceChoice::Auto && !self.policy.value.needs_device()
     }
@@ -247,7 +247,7 @@ impl Runtime {
         };
         let mut chosen = opencl::choose(&found, choice).map_err(RuntimeError::Device)?;
         if chosen.is_empty() && self.policy.value.needs_device() {
-            // Who asks for a policy of the GPU wants it even where OpenCL has the CPU only.
+            // A policy of the GPU takes an OpenCL device even where that is the CPU.
             chosen = opencl::choose(&found, &DeviceChoice::Gpu).map_err(RuntimeError::Device)?;
         }
         Ok(chosen)

@@ -39,7 +39,7 @@ pub enum CollectError {
     Search(#[from] SearchError),
 }
 
-/// The roots of the searches that count: drawn as for a benchmark, those passed over that reach too little. Fewer than wanted, or
+/// The roots of the searches that count: drawn as for a benchmark, those that reach too little skipped. Fewer than wanted, or
 /// none, where the graph falls apart.
 ///
 /// # Errors

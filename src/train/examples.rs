@@ -23,7 +23,7 @@ pub const TIE: f64 = 0.1;
 /// Share of a graph's weight that our network gives to time.
 const STAKE: f64 = 0.5;
 
-/// The levels of `searches` but those of level 0, which nobody decides.
+/// The levels of `searches` but those of level 0, which no policy decides.
 ///
 /// SURF learns from equally many levels of each graph: here each graph has the same weight, and its levels share it. Our network shares
 /// out one half of it that way, the other half in proportion to the time that lies between both directions: a wrong decision is

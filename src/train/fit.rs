@@ -54,7 +54,7 @@ const DECAY: f64 = 0.1;
 const LOOK: usize = 50;
 
 /// Trains a network on `searches`: of form [`Form::Surf`] the best of [`NETWORKS`], at the best of its steps, by every fifth graph, which
-/// is not learned from; of form [`Form::Mlp`] their mean after all steps, of all graphs. `progress` is told the steps done since its last
+/// is not learned from; of form [`Form::Mlp`] their mean after all steps, of all graphs. `progress` hears the steps done since its last
 /// call, of [`NETWORKS`] times `steps`. The same searches and options give the same bits on one machine.
 ///
 /// # Errors

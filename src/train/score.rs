@@ -3,7 +3,7 @@
 //! **Accuracy**: share of the levels whose direction is the faster one. **Reduced time**: "the running time saved by the correct
 //! decisions at all iterations", as a share of what could be saved: the sum of |top-down - bottom-up| over the levels decided
 //! rightly, divided by that sum over all levels. Both are taken over all searches of a graph; the mean over graphs then
-//! weighs each graph alike. Level 0, which is top-down for everyone, counts for nobody.
+//! weighs each graph alike. Level 0, which is always top-down, does not count.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Checks of a search tree: the five of Graph500, on anyone's parents, and a serial search to compare with.
+//! Checks of a search tree: the five of Graph500, on the parents of any program, and a serial search to compare with.
 //!
 //! The checks go by the edge list as the source gave it, sorted once for all trees of a graph, and not by the structure that was
 //! searched, so that a fault of that structure shows. Levels are computed from the parents. Then, in the numbering of the Graph500 specification,
@@ -40,7 +40,7 @@ pub struct Validated {
     pub levels: u32,
     /// Entries of the edge list with both ends in the tree, repeats counted, self-loops not: the numerator of TEPS as Graph500
     /// 3.x counts it. A list that holds every undirected edge in both directions makes this twice the number of edges, and
-    /// the caller, who knows the list, halves it.
+    /// the caller, which knows the list, halves it.
     pub edges: u64,
     /// Self-loops at vertices of the tree: what Graph500 1.2 and 2.1 add to `edges`.
     pub self_loops: u64,

@@ -3,7 +3,7 @@
  * SOCBFS_TEST_LOSE_FILE names a file that holds the number instead: commands are counted while it is there, and when it is gone, the
  * device is back.
  *
- * With SOCBFS_TEST_LOSE_DELAY_MS kernels begin only when somebody waits for them, and where the device is lost before, so many
+ * With SOCBFS_TEST_LOSE_DELAY_MS kernels begin only when a call waits for them, and where the device is lost before, so many
  * milliseconds after the loss was reported: as on a device that goes on with what it was given. A transfer that the loss makes fail is
  * carried out then, too. What was given to them and is taken away before is written to the file SOCBFS_TEST_LOSE_REPORT, one line each.
  *

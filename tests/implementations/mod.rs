@@ -160,7 +160,7 @@ impl Counts {
         }
     }
 
-    /// Bytes of all hand-overs, in both directions.
+    /// Bytes of all handovers, in both directions.
     pub fn moved(&self) -> u64 {
         self.to_host + self.to_device
     }

@@ -62,7 +62,7 @@ impl Event {
         if descriptor < 0 {
             return Err(std::io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+        // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
         Ok(Self { file: unsafe { File::from_raw_fd(descriptor as RawFd) } })
     }
 

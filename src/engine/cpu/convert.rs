@@ -41,7 +41,7 @@ impl CpuEngine<'_> {
         total.into_inner() - self.closed_count
     }
 
-    /// Makes the visited bitmap and counts exactly who was visited; returns how many were counted twice before.
+    /// Makes the visited bitmap and counts exactly the vertices visited; returns how many were counted twice before.
     pub(super) fn bring_bitmap_up_to_date(&mut self) -> u64 {
         let visited = self.make_bitmap();
         // A device may have counted too few.

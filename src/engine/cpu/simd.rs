@@ -2,7 +2,7 @@
 //!
 //! 32-bit ARM has the scalar kernels alone. Its NEON is out of reach of Rust as released: the intrinsics (`core::arch::arm`) and
 //! `#[target_feature(enable = "neon")]` are unstable there, and the target has no NEON by default, since some ARMv7 chips have
-//! none. Who knows the board can let the compiler use it in plain code, with `RUSTFLAGS="-C target-feature=+neon"`.
+//! none. If the board has NEON, the compiler can use it in plain code, with `RUSTFLAGS="-C target-feature=+neon"`.
 
 use std::{fmt, ops::Range, str::FromStr};
 

@@ -37,7 +37,7 @@ const PARENTS: usize = 32;
 ///
 /// # Safety
 /// `parent` has an entry for every vertex of `csr`; `queue` holds vertices of it; `next` has room for every vertex
-/// plus one; nobody else accesses them.
+/// plus one; nothing else accesses them.
 pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Vertex], queue: &[Vertex], next: &mut [Vertex]) -> usize {
     let mut found = 0;
     let (offsets, targets) = (csr.offsets.as_ptr(), csr.targets.as_ptr());
@@ -93,7 +93,7 @@ pub(super) unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [
             let (a, b, c, d) = (row[0] & !ROW_CONTINUES, row[1], row[2], row[3]);
             let slots = parent.as_mut_ptr();
             let [at_a, at_b, at_c, at_d] = [a, b, c, d].map(|v| slots.add(v as usize));
-            // All four are read before anything is written: a load behind a store whose address hangs on the load
+            // All four are read before anything is written: a load behind a store whose address depends on the load
             // before it would wait for both. (The four are different, or "no neighbour", which is never new.)
             let [old_a, old_b, old_c, old_d] = [*at_a, *at_b, *at_c, *at_d];
             let (new_a, new_b, new_c, new_d) = (old_a == NONE, old_b == NONE, old_c == NONE, old_d == NONE);

@@ -45,7 +45,7 @@ impl Numbers {
     }
 
     /// A number below `bound`: the high half of a 128-bit product. No number is more than 1 in 2^64 / `bound` too frequent,
-    /// which for bounds of 32 bits nobody can observe.
+    /// which for bounds of 32 bits can't be observed.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64

@@ -153,7 +153,7 @@ impl State {
             offsets: Guarded::new(&offsets),
             targets: Guarded::new(&lists.concat()),
             to_original: Guarded::new(to_original),
-            // Of no list's length, so that they can't be mistaken for it; sometimes nobody wants to know.
+            // Of no list's length, so that they can't be mistaken for it; sometimes it is not asked for.
             degrees: Guarded::new(
                 &(0..padded as u32 / 64).map(|word| 1000 + 7 * word).take(if columns == 1 { 0 } else { padded }).collect::<Vec<_>>(),
             ),
@@ -201,7 +201,7 @@ impl State {
             to_original: &self.to_original,
             none: (64 * self.words()) as Vertex,
         };
-        // SAFETY: `each_kind` gives available kernels only, `new` keeps the invariants of `BottomUp`, nobody else is at work.
+        // SAFETY: `each_kind` gives available kernels only, `new` keeps the invariants of `BottomUp`, no other thread is at work.
         level.found = unsafe { (kernels.bottom_up)(&work, words, &mut left) };
         level
     }
@@ -321,7 +321,7 @@ fn check_visited(parent: &[Vertex], closed: &[u64], words: Range<usize>) {
     each_kind(|simd, kernels| {
         let mut bits = before.clone();
         let work = Visited { parent: &parent, closed: &closed, words: Shared::new(&mut bits) };
-        // SAFETY: an available kind; 64 parents and a word for each of `closed`; nobody else is at work.
+        // SAFETY: an available kind; 64 parents and a word for each of `closed`; no other thread is at work.
         let got = unsafe { (kernels.visited)(&work, words.clone()) };
         assert_eq!((got, bits), (count, wanted.clone()), "{simd} {words:?}");
     });
@@ -363,7 +363,7 @@ fn check_map_back(place: &[Vertex], parent: &[Vertex], vertices: Range<usize>) {
     each_kind(|simd, kernels| {
         let mut out = before.clone();
         let work = MapBack { place: &place, parent: &parent, out: Shared::new(&mut out) };
-        // SAFETY: an available kind; places are below the number of parents; nobody else is at work.
+        // SAFETY: an available kind; places are below the number of parents; no other thread is at work.
         let got = unsafe { (kernels.map_back)(&work, vertices.clone()) };
         assert_eq!((got, out), (reached, wanted.clone()), "{simd} {vertices:?} of {}", place.len());
     });
