@@ -1,12 +1,15 @@
 //! The bands of a board decide where levels run, in every command alike; `board tune` measures them.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-use std::{collections::BTreeSet, fs, process::Command};
+use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::implementations::{device, skipped, turn};
+use crate::{
+    built::socbfs,
+    implementations::{device, skipped, turn},
+};
 
 const PLATFORM: &str = "Portable Computing Language";
 const GRAPH: &str = "kronecker:12";
@@ -25,12 +28,9 @@ impl User {
     }
 
     fn run(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
-        for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "DEVICE", "OBJECTIVE", "CALIBRATION", "LOG"] {
-            command.env_remove(format!("SOCBFS_{name}"));
-        }
-        command.env_remove("XDG_CONFIG_HOME").env("HOME", self.0.path()).env("SOCBFS_ENERGY", "off");
-        let output = command.args(arguments).args(["--device", PLATFORM, "--threads", "2"]).output().unwrap();
+        let mut command = socbfs(arguments);
+        command.env_remove("SOCBFS_CALIBRATION").env_remove("XDG_CONFIG_HOME").env("HOME", self.0.path());
+        let output = command.args(["--device", PLATFORM, "--threads", "2"]).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }

@@ -15,6 +15,8 @@ use nix::{
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::built::socbfs;
+
 /// A user without any settings, whose home is a folder of this test.
 struct User(TempDir);
 
@@ -24,11 +26,8 @@ impl User {
     }
 
     fn socbfs(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
-        for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "DEVICE", "OBJECTIVE", "CALIBRATION", "LOG"] {
-            command.env_remove(format!("SOCBFS_{name}"));
-        }
-        command.env_remove("XDG_CONFIG_HOME").env("HOME", self.0.path()).env("SOCBFS_ENERGY", "off").args(arguments);
+        let mut command = socbfs(arguments);
+        command.env_remove("SOCBFS_CALIBRATION").env_remove("XDG_CONFIG_HOME").env("HOME", self.0.path());
         command
     }
 

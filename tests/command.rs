@@ -5,34 +5,18 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
 };
 
 use serde_json::Value;
-use tempfile::TempDir;
+
+use crate::built::{Folder, emulated, socbfs};
 
 /// A path 0 - 1 - 2 - 3 with a branch 1 - 4, a self-loop and a vertex 6 apart with 5.
 const GRAPH: &str = "# a small graph\n0 1\n1 2\n2 3\n1 4\n4 4\n5 6\n";
 
-fn socbfs() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
-    // Settings of whoever runs the tests must not leak in.
-    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "OBJECTIVE", "LOG"] {
-        command.env_remove(format!("SOCBFS_{name}"));
-    }
-    command.env("SOCBFS_CALIBRATION", "off");
-    // On a machine with a sensor every benchmark would take half a minute more.
-    command.env("SOCBFS_ENERGY", "off");
-    command
-}
-
-/// Whether this runs under an emulator (`tests/arm/run` says so): slower, and not exact in every system call.
-fn emulated() -> bool {
-    std::env::var_os("SOCBFS_TEST_EMULATED").is_some()
-}
-
 fn run(arguments: &[&str]) -> Output {
-    socbfs().args(arguments).output().unwrap()
+    socbfs(arguments).output().unwrap()
 }
 
 fn stdout(output: &Output) -> &str {
@@ -59,30 +43,6 @@ fn refused(arguments: &[&str], words: &[&str]) {
     assert!(text.starts_with("error: "), "{text}");
     for word in words {
         assert!(text.contains(word), "{word:?} in {text}");
-    }
-}
-
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.path(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(self.0.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
     }
 }
 
@@ -496,7 +456,7 @@ fn settings_come_from_flag_then_environment_then_board() {
     let folder = Folder::new();
     let board = folder.file("b.toml", "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 2\n[policy]\nkind = 'bc'\n");
     let show = |flags: &[&str], environment: &[(&str, &str)]| {
-        let output = socbfs().args(["board", "show", "--board", &board]).args(flags).envs(environment.iter().copied()).output().unwrap();
+        let output = socbfs(&["board", "show", "--board", &board]).args(flags).envs(environment.iter().copied()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let text = stdout(&output).to_owned();
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
@@ -656,7 +616,7 @@ fn help_version_and_completions_are_results() {
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     // Completions are longer than a pipe holds, so the writer is still at it when the reader leaves.
-    let mut child = socbfs().args(["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = socbfs(&["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let mut said = String::new();
@@ -715,9 +675,9 @@ fn a_full_disk_is_told() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("error: can't write /dev/full"), "{}", stderr(&output));
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let status = socbfs().args(["--version"]).stdout(full.try_clone().unwrap()).status().unwrap();
+    let status = socbfs(&["--version"]).stdout(full.try_clone().unwrap()).status().unwrap();
     assert!(status.code().is_some());
-    let output = socbfs().args(["board", "profile"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    let output = socbfs(&["board", "profile"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
 }
@@ -738,8 +698,7 @@ mod interrupted {
     use super::*;
 
     fn start(arguments: &[&str]) -> Child {
-        crate::security::hear_signals();
-        socbfs().args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        socbfs(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
     fn signal(child: &Child, signal: Signal) {

@@ -8,11 +8,14 @@ use std::{
 
 use serde_json::Value;
 
-use crate::implementations::{device, installed, losing_library, skipped};
+use crate::{
+    built,
+    implementations::{device, installed, losing_library, skipped},
+};
 
 fn socbfs(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
-    command.arg("devices").args(arguments).env_remove("SOCBFS_LOG");
+    let mut command = built::socbfs(&["devices"]);
+    command.args(arguments);
     command
 }
 

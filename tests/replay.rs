@@ -1,26 +1,20 @@
 //! `--policy replay:FILE`: the plans of a recorded run once more, on the CPU and with a device, and what is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    process::{Command, Output},
-};
+use std::{collections::BTreeMap, fs, process::Output};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::implementations::{device, skipped};
+use crate::{
+    built,
+    implementations::{device, skipped},
+};
 
 const POCL: &str = "Portable Computing Language";
 
 fn socbfs(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
-    // Settings of whoever runs the tests must not leak in.
-    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "LOG", "DEVICE"] {
-        command.env_remove(format!("SOCBFS_{name}"));
-    }
-    command.env("SOCBFS_CALIBRATION", "off").env("SOCBFS_ENERGY", "off").args(arguments).output().unwrap()
+    built::socbfs(arguments).output().unwrap()
 }
 
 /// A benchmark of a Kronecker graph and its record, in `folder`.

@@ -3,8 +3,11 @@
 
 use std::{
     fs,
-    io::Write,
-    os::unix::process::CommandExt,
+    io::{Read, Write},
+    os::{
+        fd::FromRawFd,
+        unix::{fs::FileExt, process::CommandExt},
+    },
     path::PathBuf,
     process::{Child, Command, Output, Stdio},
     thread::sleep,
@@ -15,30 +18,19 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::{Pid, geteuid},
 };
-use tempfile::TempDir;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_socbfs");
-
-/// `program` without the settings of whoever runs the tests.
-fn plain(program: &str) -> Command {
-    let mut command = Command::new(program);
-    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "OBJECTIVE", "LOG"] {
-        command.env_remove(format!("SOCBFS_{name}"));
-    }
-    command.env("SOCBFS_CALIBRATION", "off").env("SOCBFS_ENERGY", "off").env("SOCBFS_DEVICE", "cpu");
-    command
-}
+use crate::built::{self, BINARY, Folder, emulated, plain};
 
 /// The command with `arguments` under what the shell sets up before: `ulimit -v 100000`.
 fn under(shell: &str, arguments: &[&str]) -> Command {
     let mut command = plain("sh");
-    command.args(["-c", &format!("{shell}; exec \"$0\" \"$@\""), BINARY]).args(arguments);
+    command.env("SOCBFS_DEVICE", "cpu").args(["-c", &format!("{shell}; exec \"$0\" \"$@\""), BINARY]).args(arguments);
     command
 }
 
 fn socbfs(arguments: &[&str]) -> Command {
-    let mut command = plain(BINARY);
-    command.args(arguments);
+    let mut command = built::socbfs(arguments);
+    command.env("SOCBFS_DEVICE", "cpu");
     command
 }
 
@@ -55,43 +47,6 @@ fn refused(mut command: Command, words: &[&str]) -> String {
         assert!(said.contains(word), "{command:?}: no {word:?} in\n{said}");
     }
     said
-}
-
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        fs::write(self.path(name), content).unwrap();
-        self.path(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-/// Under an emulator processes start slowly, and limits of memory are the emulator's.
-fn emulated() -> bool {
-    std::env::var_os("SOCBFS_TEST_EMULATED").is_some()
-}
-
-/// Makes what is started from now on hear signals: a shell that runs the tests in its background ignores them, and so would they.
-pub(crate) fn hear_signals() {
-    for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
-        // SAFETY: the default action runs no code of ours.
-        unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) }.unwrap();
-    }
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -111,7 +66,6 @@ fn wait_for(path: &str) {
 
 #[test]
 fn a_signal_reaches_the_command_whose_energy_is_measured() {
-    hear_signals();
     for (name, number) in [(Signal::SIGINT, 2), (Signal::SIGTERM, 15), (Signal::SIGHUP, 1)] {
         let folder = Folder::new();
         let ready = folder.path("ready");
@@ -148,7 +102,6 @@ fn a_command_that_is_not_there_ends_as_in_a_shell() {
 
 #[test]
 fn a_hang_up_that_is_ignored_stays_ignored() {
-    hear_signals();
     let folder = Folder::new();
     let (ready, graph) = (folder.path("ready"), folder.path("g.el"));
     for (ignored, code) in [(true, 130), (false, 130)] {
@@ -174,7 +127,6 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
 
 #[test]
 fn a_signal_that_dumps_or_kills_leaves_no_temporary() {
-    hear_signals();
     for kind in [Signal::SIGQUIT, Signal::SIGKILL] {
         let folder = Folder::new();
         let graph = folder.path("g.el");
@@ -200,6 +152,203 @@ fn a_signal_that_dumps_or_kills_leaves_no_temporary() {
             let _ = std::io::stderr().write_all(b"SKIPPED: this file system names every file\n");
         }
     }
+}
+
+// --- Drivers ---------------------------------------------------------------------------------------------------------
+
+/// What a driver does when it is loaded, or when it is asked for its platforms: hang, abort, crash.
+const FAILING: &str = r#"
+    #include <stdlib.h>
+    #include <string.h>
+    #include <unistd.h>
+    static int fail(const char *when) {
+        const char *how = getenv("SOCBFS_TEST_FAIL");
+        if (!how || strncmp(how, when, strlen(when))) return 0;
+        how += strlen(when);
+        if (!strcmp(how, "hangs")) for (;;) pause();
+        if (!strcmp(how, "aborts")) abort();
+        if (!strcmp(how, "crashes")) *(volatile int *)0 = 1;
+        return 0;
+    }
+    __attribute__((constructor)) static void loaded(void) { fail("loaded-"); }
+    int clGetPlatformIDs(unsigned entries, void *platforms, unsigned *count) {
+        fail("asked-");
+        if (count) *count = 0;
+        return -1001;
+    }
+"#;
+
+#[test]
+fn a_driver_that_ends_the_program_is_explained() {
+    let folder = Folder::new();
+    let Some(library) = crate::board_tools::driver(folder.0.path(), FAILING) else { return };
+    for how in ["loaded-aborts", "asked-aborts", "loaded-crashes", "asked-crashes"] {
+        for arguments in [&["bench", "grid:8x8", "--roots", "2"][..], &["run", "grid:8x8", "--root", "0"], &["devices"], &["board", "show"]]
+        {
+            let mut command = built::socbfs(arguments);
+            command.env("OPENCL_DYLIB_PATH", &library).env("SOCBFS_TEST_FAIL", how);
+            let said = refused(command, &["error: an OpenCL driver ended the program", "--device cpu"]);
+            assert!(!said.contains("mistake"), "{how} {arguments:?}: {said}");
+        }
+        let mut command = built::socbfs(&["run", "grid:8x8", "--root", "0", "--device", "cpu"]);
+        command.env("OPENCL_DYLIB_PATH", &library).env("SOCBFS_TEST_FAIL", how);
+        assert!(command.output().unwrap().status.success(), "{how}: the cure does not help");
+    }
+}
+
+#[test]
+fn a_driver_that_hangs_is_told_and_ends_with_ctrl_c() {
+    let folder = Folder::new();
+    let Some(library) = crate::board_tools::driver(folder.0.path(), FAILING) else { return };
+    let hanging = |how: &str, arguments: &[&str]| {
+        let mut command = built::socbfs(arguments);
+        command.env("OPENCL_DYLIB_PATH", &library).env("SOCBFS_TEST_FAIL", how).stdout(Stdio::piped());
+        let said = folder.path(&format!("{how}-{}", arguments[0]));
+        (command.stderr(fs::File::create(&said).unwrap()).spawn().unwrap(), said)
+    };
+    let begin = Instant::now();
+    let children = ["loaded-hangs", "asked-hangs"].map(|how| hanging(how, &["bench", "grid:8x8", "--roots", "2"]));
+    let (doctor, _) = hanging("asked-hangs", &["doctor", "--json"]);
+    for (mut child, said) in children {
+        let line = || fs::read_to_string(&said).unwrap();
+        while !line().contains('\n') && begin.elapsed() < Duration::from_secs(60) {
+            sleep(Duration::from_millis(50));
+        }
+        assert!(line().contains("drivers have not said for 10 s") && line().contains("--device cpu"), "{said}: {}", line());
+        assert!(begin.elapsed() >= Duration::from_secs(10) && child.try_wait().unwrap().is_none());
+        signal(&child, Signal::SIGINT);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+    }
+    // Before it is told it hears as well.
+    let (mut child, _) = hanging("asked-hangs", &["run", "grid:8x8", "--root", "0"]);
+    sleep(Duration::from_millis(if emulated() { 4000 } else { 500 }));
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let output = doctor.wait_with_output().unwrap();
+    let seconds = begin.elapsed().as_secs();
+    assert!(seconds < 30 || emulated(), "{seconds} s");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stdout).contains("no answer in 20 s"), "{}", text(&output.stdout));
+}
+
+// --- Input -----------------------------------------------------------------------------------------------------------
+
+/// Waits until the process has mapped `path`; false where it has ended before.
+fn maps(child: &mut Child, path: &str) -> bool {
+    let maps = format!("/proc/{}/maps", child.id());
+    while child.try_wait().unwrap().is_none() {
+        if fs::read_to_string(&maps).unwrap_or_default().contains(path) {
+            return true;
+        }
+        sleep(Duration::from_millis(1));
+    }
+    false
+}
+
+#[test]
+fn a_file_that_changes_under_its_reader_is_an_error() {
+    if emulated() {
+        let _ = std::io::stderr().write_all(b"SKIPPED a_file_that_changes_under_its_reader_is_an_error: the emulator's maps\n");
+        return;
+    }
+    let folder = Folder::new();
+    let text: String = (0..3_000_000_u32).map(|i| format!("{} {}\n", i % 5000, u64::from(i) * 7 % 9001)).collect();
+    let graph = folder.file("g.el", &text);
+    let serialized = folder.path("g.sg");
+    assert!(socbfs(&["convert", &graph, &serialized]).output().unwrap().status.success());
+    let bytes = fs::read(&serialized).unwrap();
+    type Change = fn(&fs::File);
+    let cut: Change = |file| file.set_len(0).unwrap();
+    let touch: Change = |file| file.write_at(b"0", 0).map(|_| ()).unwrap();
+    // Targets that are no vertices, where there were some.
+    let spoil: Change = |file| file.write_at(&[0xff; 1 << 20], 17 + 8 * 9002).map(|_| ()).unwrap();
+    for (path, content, change, words) in [
+        (&graph, text.as_bytes(), cut, "cut off while it was read"),
+        (&graph, text.as_bytes(), touch, "changed while it was read"),
+        (&serialized, &bytes[..], cut, "cut off while it was read"),
+        (&serialized, &bytes[..], spoil, "g.sg"),
+    ] {
+        fs::write(path, content).unwrap();
+        sleep(Duration::from_millis(50));
+        let out = folder.path("out.mtx");
+        let mut child = socbfs(&["convert", path, &out]).stderr(Stdio::piped()).spawn().unwrap();
+        assert!(maps(&mut child, path), "{path}: {words}: read before it was mapped");
+        change(&fs::OpenOptions::new().write(true).open(path).unwrap());
+        let output = child.wait_with_output().unwrap();
+        let said = self::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{path}: {words}: {said}");
+        assert!(said.starts_with("error: ") && said.contains(path) && said.contains(words), "{path}: {words}: {said}");
+        assert!(!said.contains("mistake"), "{said}");
+        assert_eq!(folder.names(), ["g.el", "g.sg"]);
+    }
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_told() {
+    let folder = Folder::new();
+    let link = folder.path("link.el");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    refused(socbfs(&["info", &link]), &["link.el", "symbolic link to nowhere"]);
+    refused(socbfs(&["convert", "grid:8x8", &link]), &["link.el", "symbolic link to nowhere"]);
+    refused(socbfs(&["bench", "kronecker:31", "--json", &link]), &["link.el", "symbolic link to nowhere"]);
+    refused(socbfs(&["calibrate", "--quick", "-o", &link]), &["link.el", "symbolic link"]);
+    assert_eq!(folder.names(), ["link.el"]);
+}
+
+#[test]
+fn a_level_of_the_log_that_is_none_is_refused() {
+    for level in ["nonsense", "foo=bar", ",,,", "socbfs="] {
+        let mut command = socbfs(&["board", "list"]);
+        command.env("SOCBFS_LOG", level);
+        refused(command, &["SOCBFS_LOG=", "debug"]);
+    }
+    for (level, is_told) in [("", false), ("off", false), ("INFO", true), ("debug", true)] {
+        let output = socbfs(&["run", "grid:8x8", "--root", "0"]).env("SOCBFS_LOG", level).output().unwrap();
+        assert!(output.status.success(), "{level}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stderr).contains("info: "), is_told, "{level}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_meter_that_is_silent_holds_nobody() {
+    let folder = Folder::new();
+    let pipe = folder.path("watts");
+    nix::unistd::mkfifo(&*pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let begin = Instant::now();
+    let sensor = format!("external:{pipe}");
+    // Nobody writes to it; and somebody has it open, and says nothing.
+    for is_open in [false, true] {
+        let _writer = is_open.then(|| fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap());
+        refused(socbfs(&["bench", "grid:8x8", "--roots", "1", "--energy", &sensor]), &["external:", "no valid reading"]);
+    }
+    assert!(begin.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn ctrl_c_ends_the_line_of_progress() {
+    let mut ends = (0, 0);
+    // SAFETY: fills both numbers; the other pointers may be null.
+    let made =
+        unsafe { nix::libc::openpty(&raw mut ends.0, &raw mut ends.1, std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut()) };
+    assert_eq!(made, 0, "no terminal to be had");
+    // SAFETY: both are open and nobody else's.
+    let (mut screen, terminal) = unsafe { (fs::File::from_raw_fd(ends.0), fs::File::from_raw_fd(ends.1)) };
+    let folder = Folder::new();
+    let arguments = ["generate", "uniform", "--vertices", "1000", "--edges", "60000000", "-o", &folder.path("g.el")];
+    let mut child = socbfs(&arguments).env("TERM", "xterm").stderr(terminal).spawn().unwrap();
+    let (mut shown, mut part) = (Vec::new(), [0; 4096]);
+    while !text(&shown).contains('%') {
+        let count = screen.read(&mut part).unwrap_or(0);
+        assert!(count > 0, "no progress was shown: {}", text(&shown));
+        shown.extend_from_slice(&part[..count]);
+    }
+    signal(&child, Signal::SIGINT);
+    // The terminal is gone with the process.
+    while let Ok(count @ 1..) = screen.read(&mut part) {
+        shown.extend_from_slice(&part[..count]);
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(shown.ends_with(b"\r\n"), "{:?}", text(&shown[shown.len().saturating_sub(200)..]));
 }
 
 // --- Output ----------------------------------------------------------------------------------------------------------

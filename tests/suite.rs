@@ -18,6 +18,8 @@ mod bands;
 #[cfg(feature = "cli")]
 mod board_tools;
 #[cfg(feature = "cli")]
+mod built;
+#[cfg(feature = "cli")]
 mod calibrate;
 #[cfg(feature = "cli")]
 mod command;

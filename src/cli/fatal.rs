@@ -1,17 +1,28 @@
-//! What nothing in the program can go on after: a panic, and memory that is refused where no error can be given. Either ends it with exit
-//! code 2 and a line that says why, as every error does, and leaves no temporary.
+//! What nothing in the program can go on after: a panic, memory that is refused where no error can be given, a driver that crashes when it
+//! is asked for its devices, a file that is cut off while it is read. Each ends it with exit code 2 and a line that says why, as every error
+//! does, and leaves no temporary.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     io::Write,
     panic::PanicHookInfo,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
-use nix::libc;
+use nix::{
+    libc,
+    sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction},
+};
 use signal_hook::{consts::SIGABRT, low_level};
 
+use super::shown;
 use crate::{files, input, opencl};
+
+/// What helps where a file changes under a reader.
+const QUIET: &str = "  help: read it when nothing writes to it any more, or a copy of it";
 
 /// The exit code of an error.
 const CODE: i32 = 2;
@@ -56,35 +67,80 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Watches for both.
+/// Signals of crashes. Whoever looks for a reason has it by the default action, unless the reason is known here.
+const CRASHES: [Signal; 4] = [Signal::SIGBUS, Signal::SIGSEGV, Signal::SIGILL, Signal::SIGFPE];
+
+/// What was done on these signals before (the standard library tells of stacks that overflow).
+static BEFORE: OnceLock<Vec<(Signal, SigAction)>> = OnceLock::new();
+
+/// Watches for all of it.
 pub(super) fn watch() {
     std::panic::set_hook(Box::new(panicked));
     let aborted = || {
         let (bytes, asking) = (REFUSED.load(Relaxed), opencl::is_asking());
-        if bytes > 0 || asking {
-            // Nothing here allocates or locks.
-            let mut line = [0; 160];
-            let mut rest = &mut line[..];
-            let room = rest.len();
-            let _ = if asking {
-                writeln!(
-                    rest,
-                    "error: an OpenCL driver ended the program when asked for its devices\n  help: --device cpu does without them"
-                )
-            } else {
-                writeln!(rest, "error: no memory for {bytes} bytes more; use a smaller graph or a machine with more memory")
-            };
-            let written = room - rest.len();
-            // SAFETY: `written` bytes of `line` are initialised; ends the process.
-            unsafe {
-                libc::write(2, line.as_ptr().cast(), written);
-                libc::_exit(CODE);
-            }
+        if asking {
+            end_of_driver();
+        } else if bytes > 0 {
+            end(format_args!("error: no memory for {bytes} bytes more; use a smaller graph or a machine with more memory\n"));
         }
     };
     // SAFETY: the handler calls nothing but what may be called in one.
     if let Err(error) = unsafe { low_level::register(SIGABRT, aborted) } {
         log::debug!("aborts are not explained: {error}");
+    }
+    let set = |signal: Signal| {
+        // SIGBUS is handled on the stack of the thread, which has room for words about a file; the others, which may be of a stack that is
+        // full, on that for signals.
+        let stack = if signal == Signal::SIGBUS { SaFlags::empty() } else { SaFlags::SA_ONSTACK };
+        let action = SigAction::new(SigHandler::SigAction(crashed), SaFlags::SA_SIGINFO | stack, SigSet::empty());
+        // SAFETY: see `crashed`.
+        unsafe { sigaction(signal, &action) }.ok().map(|before| (signal, before))
+    };
+    let _ = BEFORE.set(CRASHES.into_iter().filter_map(set).collect());
+}
+
+/// Explains a crash, or lets it happen again as if there was no handler.
+extern "C" fn crashed(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if opencl::is_asking() {
+        end_of_driver();
+    }
+    if signal == libc::SIGBUS && !info.is_null() {
+        // SAFETY: the system fills it for a handler with SA_SIGINFO.
+        let address = unsafe { (*info).si_addr() } as usize;
+        // A thread that reads a file of ours is in our own code, and neither allocates nor prints: it may do both here.
+        if let Some(path) = files::mapped_at(address) {
+            super::say(&shown::line(&format!("error: {}: it was cut off while it was read", path.display())));
+            super::say(QUIET);
+            files::try_remove_temporaries();
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(CODE) };
+        }
+    }
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    let before = BEFORE.get().and_then(|all| all.iter().find(|(of, _)| *of as libc::c_int == signal));
+    if let Ok(signal) = Signal::try_from(signal) {
+        // The instruction is run again after this, and the signal comes again.
+        // SAFETY: an action that was set before us, or the system's.
+        let _ = unsafe { sigaction(signal, before.map_or(&default, |(_, before)| before)) };
+    }
+}
+
+/// Ends the process in which a driver crashed.
+fn end_of_driver() -> ! {
+    end(format_args!("error: an OpenCL driver ended the program when asked for its devices\n  help: --device cpu does without them\n"))
+}
+
+/// Ends the process with `words`. Nothing here allocates or locks.
+fn end(words: std::fmt::Arguments<'_>) -> ! {
+    let mut line = [0; 160];
+    let mut rest = &mut line[..];
+    let room = rest.len();
+    let _ = rest.write_fmt(words);
+    let written = room - rest.len();
+    // SAFETY: `written` bytes of `line` are initialised; ends the process.
+    unsafe {
+        libc::write(2, line.as_ptr().cast(), written);
+        libc::_exit(CODE);
     }
 }
 
@@ -95,6 +151,9 @@ fn panicked(info: &PanicHookInfo<'_>) {
     let place = info.location().map_or_else(String::new, ToString::to_string);
     if std::thread::current().name() == Some(input::READING) {
         super::say(&format!("error: the data are damaged: their decompressor gave up ({reason})"));
+    } else if let Some(path) = files::changed_while_mapped() {
+        super::say(&shown::line(&format!("error: {}: it changed while it was read", path.display())));
+        super::say(QUIET);
     } else {
         super::say(&format!("error: a mistake in socbfs, at {place}: {reason}"));
         super::say("  help: please report it, with the command; SECURITY.md says how if the input came from somebody else");

@@ -136,11 +136,14 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    log_to_stderr(&cli);
     if cli.quiet {
         progress::disable();
     }
-    match child::end_with_parent().and_then(|()| interrupt::watch()).and_then(|()| dispatch(&cli, &matches)) {
+    match log_to_stderr(&cli)
+        .and_then(|()| child::end_with_parent())
+        .and_then(|()| interrupt::watch())
+        .and_then(|()| dispatch(&cli, &matches))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure);
@@ -197,19 +200,22 @@ fn say(line: &str) {
 }
 
 /// Flag > SOCBFS_LOG > warnings only.
-fn log_to_stderr(cli: &Cli) {
-    let level = match (cli.quiet, cli.verbose) {
-        (true, _) => Some(log::LevelFilter::Error),
-        (false, 0) => None,
-        (false, 1) => Some(log::LevelFilter::Info),
-        (false, _) => Some(log::LevelFilter::Debug),
+fn log_to_stderr(cli: &Cli) -> Result<(), Failure> {
+    const LEVELS: &str = "off, error, warn, info, debug, trace";
+    let level = match (cli.quiet, cli.verbose, std::env::var("SOCBFS_LOG")) {
+        (true, ..) => log::LevelFilter::Error,
+        (false, 0, Ok(level)) if !level.is_empty() => {
+            level.parse().map_err(|_| Failure::new(format!("SOCBFS_LOG={level} is no level")).cure(format!("it is one of {LEVELS}")))?
+        }
+        (false, 0, Err(std::env::VarError::NotUnicode(_))) => {
+            return Err(Failure::new("SOCBFS_LOG is no text").cure(format!("it is one of {LEVELS}")));
+        }
+        (false, 0, _) => log::LevelFilter::Warn,
+        (false, 1, _) => log::LevelFilter::Info,
+        (false, ..) => log::LevelFilter::Debug,
     };
     let mut builder = env_logger::Builder::new();
-    match (level, std::env::var("SOCBFS_LOG")) {
-        (Some(level), _) => builder.filter_level(level),
-        (None, Ok(filters)) => builder.parse_filters(&filters),
-        (None, Err(_)) => builder.filter_level(log::LevelFilter::Warn),
-    };
+    builder.filter_level(level);
     builder.format(|out, record| {
         let level = match record.level() {
             log::Level::Warn => "warning".to_owned(),
@@ -218,6 +224,7 @@ fn log_to_stderr(cli: &Cli) {
         writeln!(out, "{level}: {}", shown::line(&record.args().to_string()))
     });
     builder.init();
+    Ok(())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::{
 
 use nix::unistd::geteuid;
 
-use super::{claim::Claim, temporary::Temporary};
+use super::{claim::Claim, temporary::Temporary, whole::explained};
 
 /// Permissions of any new file, from which the umask takes some.
 const NEW: u32 = 0o666;
@@ -213,8 +213,7 @@ fn refuse_link(path: &Path, leads_somewhere: bool) -> io::Result<()> {
         return Ok(());
     }
     if !leads_somewhere {
-        let to = fs::read_link(path)?;
-        return Err(io::Error::new(io::ErrorKind::NotFound, format!("it is a symbolic link to {}, which does not exist", to.display())));
+        return Err(explained(path, io::ErrorKind::NotFound.into()));
     }
     let folder = fs::metadata(parent(path))?;
     let is_shared = folder.mode() & 0o1002 == 0o1002;

@@ -1,7 +1,7 @@
 //! Files that are read whole: never more of them than such a file can sensibly hold, and only what is a file.
 
 use std::{
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::{self, Read},
     os::unix::fs::{FileTypeExt, OpenOptionsExt},
     path::Path,
@@ -33,7 +33,7 @@ pub fn read(path: &Path, kind: Kind, most: u64) -> io::Result<Vec<u8>> {
         // A pipe that nobody writes to must not hold us before it is refused.
         options.custom_flags(nix::libc::O_NONBLOCK);
     }
-    let mut file = options.open(path)?;
+    let mut file = options.open(path).map_err(|error| explained(path, error))?;
     let metadata = file.metadata()?;
     let of = metadata.file_type();
     if of.is_dir() {
@@ -43,6 +43,16 @@ pub fn read(path: &Path, kind: Kind, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a device or a pipe, not a file"));
     }
     read_open(&mut file, metadata.len(), most)
+}
+
+/// `error` of opening `path`; where that is a symbolic link that leads nowhere, says so.
+pub fn explained(path: &Path, error: io::Error) -> io::Error {
+    match fs::read_link(path) {
+        Ok(to) if error.kind() == io::ErrorKind::NotFound => {
+            io::Error::new(error.kind(), format!("it is a symbolic link to {}, which does not exist", to.display()))
+        }
+        _ => error,
+    }
 }
 
 /// As [`read`], of UTF-8.
@@ -88,8 +98,6 @@ fn no_memory(bytes: u64) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

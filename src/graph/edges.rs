@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use memmap2::Mmap;
 use rayon::prelude::*;
 
 use super::{GraphError, MAX_VERTICES, Vertex};
+use crate::files::MappedFile;
 
 /// How the source of an edge list lists an undirected edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -95,7 +95,7 @@ impl EdgeList {
 #[derive(Debug)]
 pub enum RowBytes {
     /// A file mapped into memory.
-    Mapped(Mmap),
+    Mapped(MappedFile),
     /// Bytes read or decompressed into memory.
     Owned(Vec<u8>),
 }

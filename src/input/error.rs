@@ -40,6 +40,12 @@ pub enum InputError {
         /// What the system said.
         reason: io::Error,
     },
+    /// Another process wrote to it meanwhile.
+    #[error("{}: it changed while it was read; read it when nothing writes to it any more, or a copy of it", .path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
     /// The compressed data is damaged, truncated, or needs more memory than is granted.
     #[error("{}: can't decompress it as {compression}: {reason}; fetch it anew, or decompress it first with `{} -d`", .path.display(), .compression.command())]
     Decompress {

@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use memmap2::Mmap;
-
 use super::archive;
 use super::scan::Cut;
 use super::{Compression, InputError};
+use crate::files::{self, MappedFile};
 use crate::memory;
 
 /// A file that has been opened.
@@ -29,7 +28,7 @@ pub(super) struct Source {
 /// What is in the file, decompressed.
 pub(super) enum Content {
     /// All of it.
-    Mapped(Mmap),
+    Mapped(MappedFile),
     /// The first bytes, and what follows them (`None`: nothing).
     Stream { head: Vec<u8>, rest: Option<Box<dyn Read + Send>> },
 }
@@ -55,7 +54,7 @@ impl Source {
     pub(super) fn open(path: &Path) -> Result<Self, InputError> {
         let open_error = |reason| InputError::Open { path: path.to_owned(), reason };
         let read_error = |reason| InputError::Read { path: path.to_owned(), reason };
-        let file = File::open(path).map_err(open_error)?;
+        let file = File::open(path).map_err(|error| open_error(files::explained(path, error)))?;
         let metadata = file.metadata().map_err(open_error)?;
         if metadata.is_dir() {
             return Err(InputError::Directory { path: path.to_owned() });
@@ -69,10 +68,7 @@ impl Source {
             consumed: Arc::clone(&consumed),
         };
         if metadata.is_file() && metadata.len() > 0 {
-            // SAFETY: the map is only read. Another process that changes the file while it is read changes bytes under us:
-            // nothing below keeps a conclusion about mapped bytes that memory safety would rest on. One that truncates it
-            // ends this process with SIGBUS, as for every tool that maps files.
-            if let Ok(map) = unsafe { Mmap::map(&file) } {
+            if let Ok(map) = MappedFile::new(&file, path) {
                 source.compression = Compression::of_content(&map);
                 source.refuse_archive(&map)?;
                 if source.compression == Compression::None && !archive::is_tar(&map) {

@@ -98,6 +98,9 @@ pub(super) fn read(source: Source, mut parser: Box<dyn TextReader + '_>, progres
                     fault.into_error(path.clone(), line)
                 })?;
             }
+            if map.has_changed() {
+                return Err(InputError::Changed { path });
+            }
         }
         Content::Stream { .. } => {
             let cut = parser.cut();

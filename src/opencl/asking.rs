@@ -1,9 +1,10 @@
 //! What is known while drivers are asked which devices there are: that they are, for one that hangs or ends the process then.
 
 use std::{
+    io,
     sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering::SeqCst},
-        mpsc::{self, RecvTimeoutError},
     },
     thread,
     time::Duration,
@@ -22,28 +23,62 @@ pub fn is_asking() -> bool {
 /// Lets `ask` ask them, and says so where they don't answer.
 pub fn asking<T>(ask: impl FnOnce() -> T) -> T {
     asking_for(PATIENCE, ask, || {
-        log::warn!("the OpenCL drivers have not said for {} s which devices there are; --device cpu does without them", PATIENCE.as_secs());
+        if log::log_enabled!(log::Level::Warn) {
+            let seconds = PATIENCE.as_secs();
+            let line = format!(
+                "warning: the OpenCL drivers have not said for {seconds} s which devices there are; --device cpu does without them\n"
+            );
+            // Not through the logger, which may have something of its own for each thread: see `asking_for`.
+            let _ = nix::unistd::write(io::stderr(), line.as_bytes());
+        }
     })
 }
 
+/// Where the thread that watches stands.
+#[derive(PartialEq)]
+enum State {
+    Starting,
+    Waiting,
+    Answered,
+}
+
+fn locked(lock: &Mutex<State>) -> MutexGuard<'_, State> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `late` where `ask` takes longer than `patience`.
+///
+/// A driver that hangs while it is loaded holds the lock of the dynamic linker, and whatever has a destructor for each thread is registered
+/// under that lock: the thread that waits has registered what it needs before `ask` begins, and `late` must do without more.
 fn asking_for<T>(patience: Duration, ask: impl FnOnce() -> T, late: impl FnOnce() + Send + 'static) -> T {
-    let (answered, wait) = mpsc::channel::<()>();
+    let shared = Arc::new((Mutex::new(State::Starting), Condvar::new()));
+    let set = |(lock, changed): &(Mutex<State>, Condvar), state| {
+        *locked(lock) = state;
+        changed.notify_all();
+    };
+    let theirs = Arc::clone(&shared);
     let watch = move || {
-        if wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+        set(&theirs, State::Waiting);
+        let ended = theirs.1.wait_timeout_while(locked(&theirs.0), patience, |state| *state == State::Waiting);
+        if ended.is_ok_and(|(_, ended)| ended.timed_out()) {
             late();
         }
     };
     // Without a thread nobody is told, and no harm is done.
-    let _ = thread::Builder::new().name("socbfs-asking".into()).spawn(watch);
+    if thread::Builder::new().name("socbfs-asking".into()).spawn(watch).is_ok() {
+        drop(shared.1.wait_while(locked(&shared.0), |state| *state == State::Starting));
+    }
     ASKING.store(true, SeqCst);
     let answer = ask();
     ASKING.store(false, SeqCst);
-    drop(answered);
+    set(&shared, State::Answered);
     answer
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     #[test]

@@ -1,0 +1,122 @@
+//! Files that are mapped into memory while other processes may change them. One that is cut off gets the process that reads behind its new
+//! end SIGBUS: a handler of that signal asks here which file it was.
+
+use std::{
+    fs::{File, Metadata},
+    io,
+    ops::Deref,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use memmap2::Mmap;
+
+/// Every file that is mapped.
+static MAPPED: Mutex<Vec<Arc<Origin>>> = Mutex::new(Vec::new());
+
+/// What is known of a file that is mapped.
+#[derive(Debug)]
+struct Origin {
+    path: PathBuf,
+    file: File,
+    start: usize,
+    size: usize,
+    /// Size and time of the last change when it was mapped.
+    state: (u64, i64, i64),
+}
+
+impl Origin {
+    fn has_changed(&self) -> bool {
+        self.file.metadata().is_ok_and(|metadata| state(&metadata) != self.state)
+    }
+}
+
+fn state(metadata: &Metadata) -> (u64, i64, i64) {
+    (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+fn mapped() -> MutexGuard<'static, Vec<Arc<Origin>>> {
+    MAPPED.lock().unwrap_or_else(PoisonError::into_inner) // a list of files is never half-changed
+}
+
+/// The file that is mapped at `address`. For the handler of a signal that a thread got because it read there: such a thread holds no lock of
+/// this module, and is not in the midst of allocating.
+pub fn mapped_at(address: usize) -> Option<PathBuf> {
+    let is_there = |origin: &&Arc<Origin>| address.checked_sub(origin.start).is_some_and(|offset| offset < origin.size);
+    mapped().iter().find(is_there).map(|origin| origin.path.clone())
+}
+
+/// A file that is mapped and has changed since: what was found in it need not fit together.
+pub fn changed_while_mapped() -> Option<PathBuf> {
+    mapped().iter().find(|origin| origin.has_changed()).map(|origin| origin.path.clone())
+}
+
+/// A file that is mapped for reading.
+///
+/// Its bytes may change at any time: no conclusion about them that memory safety rests on may be kept.
+#[derive(Debug)]
+pub struct MappedFile {
+    map: Mmap,
+    origin: Arc<Origin>,
+}
+
+impl MappedFile {
+    /// Maps all of `file`, which was opened as `path`.
+    ///
+    /// # Errors
+    /// Where it can't be mapped: some network and FUSE file systems, no address space left.
+    pub fn new(file: &File, path: &Path) -> io::Result<Self> {
+        let (file, state) = (file.try_clone()?, state(&file.metadata()?));
+        // SAFETY: the map is only read, and only as bytes: another process that changes the file changes bytes under us, on which, see
+        // above, nothing relies. One that truncates it gets this process SIGBUS, as every tool that maps files.
+        let map = unsafe { Mmap::map(&file) }?;
+        let origin = Arc::new(Origin { path: path.to_owned(), file, start: map.as_ptr() as usize, size: map.len(), state });
+        mapped().push(Arc::clone(&origin));
+        Ok(Self { map, origin })
+    }
+
+    /// Whether the file has changed since it was mapped.
+    pub fn has_changed(&self) -> bool {
+        self.origin.has_changed()
+    }
+}
+
+impl Deref for MappedFile {
+    type Target = Mmap;
+
+    fn deref(&self) -> &Mmap {
+        &self.map
+    }
+}
+
+impl Drop for MappedFile {
+    fn drop(&mut self) {
+        mapped().retain(|origin| !Arc::ptr_eq(origin, &self.origin));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_its_addresses_while_it_is_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, [7; 5000]).unwrap();
+        let map = MappedFile::new(&File::open(&path).unwrap(), &path).unwrap();
+        let start = map.as_ptr() as usize;
+        for (address, found) in [(start - 1, false), (start, true), (start + 4999, true), (start + 5000, false)] {
+            let at = address.wrapping_sub(start);
+            assert_eq!(mapped_at(address).is_some_and(|file| file == path), found, "{at}");
+        }
+        assert!(!map.has_changed());
+        fs::write(&path, [7; 5001]).unwrap();
+        assert!(map.has_changed() && changed_while_mapped() == Some(path.clone()));
+        drop(map);
+        assert_eq!(mapped_at(start).filter(|file| *file == path), None);
+    }
+}

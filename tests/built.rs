@@ -1,0 +1,70 @@
+//! The built command, without the settings of whoever runs the tests.
+
+use std::{fs, process::Command};
+
+use nix::sys::signal::{SigHandler, Signal, signal};
+use tempfile::TempDir;
+
+/// Where it is.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_socbfs");
+
+/// `program`, with no setting of socbfs but those that tests share, no calibration and no energy: on a machine with a sensor every
+/// benchmark would take half a minute more.
+pub fn plain(program: &str) -> Command {
+    hear_signals();
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with("SOCBFS_") && !name.starts_with("SOCBFS_TEST_"));
+        if is_ours && name != "SOCBFS_CACHE_DIR" {
+            command.env_remove(name);
+        }
+    }
+    command.env("SOCBFS_CALIBRATION", "off").env("SOCBFS_ENERGY", "off");
+    command
+}
+
+/// The command with `arguments`.
+pub fn socbfs(arguments: &[&str]) -> Command {
+    let mut command = plain(BINARY);
+    command.args(arguments);
+    command
+}
+
+/// Makes what is started from now on hear signals: a shell that runs the tests in its background ignores them, and so would they.
+fn hear_signals() {
+    for kind in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
+        // SAFETY: the default action runs no code of ours.
+        unsafe { signal(kind, SigHandler::SigDfl) }.unwrap();
+    }
+}
+
+/// Whether this runs under an emulator (`tests/arm/run` says so): slower, not exact in every system call, and with limits of memory that
+/// are the emulator's.
+pub fn emulated() -> bool {
+    std::env::var_os("SOCBFS_TEST_EMULATED").is_some()
+}
+
+/// A folder of a test.
+pub struct Folder(pub TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        fs::write(self.path(name), content).unwrap();
+        self.path(name)
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
