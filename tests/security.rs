@@ -397,25 +397,6 @@ fn what_is_no_file_or_too_large_is_no_configuration() {
     }
 }
 
-#[test]
-fn a_result_in_the_place_of_a_mount_is_copied_there() {
-    let folder = Folder::new();
-    let (inside, outside) =
-        (folder.file("inside.json", "old"), folder.file("outside.json", "much longer than what is written ".repeat(500)));
-    let script = format!(
-        "mount --bind {outside} {inside} && {BINARY} bench grid:4x4 --roots 2 --json {inside} && rm -f {inside}; cp {inside} {inside}.seen"
-    );
-    let output = plain("unshare").args(["--mount", "--map-root-user", "sh", "-c", &script]).output();
-    let said = output.as_ref().map(|output| text(&output.stderr)).unwrap_or_default();
-    if output.is_err() || said.contains("mount:") || said.contains("unshare") {
-        let _ = std::io::stderr().write_all(format!("SKIPPED: nothing can be mounted here: {said}\n").as_bytes());
-        return;
-    }
-    let record = fs::read_to_string(&outside).unwrap();
-    assert!(serde_json::from_str::<serde_json::Value>(&record).unwrap()["valid"] == true, "{record}\n{said}");
-    assert_eq!(fs::read_to_string(&inside).unwrap(), "old");
-}
-
 /// Output of a process that must have ended, not been ended.
 fn ended(output: &Output) -> bool {
     matches!(output.status.code(), Some(0..=2))
@@ -654,10 +635,27 @@ fn control_group(controller: &str, file: &str, limit: u64) -> Option<PathBuf> {
     Some(folder)
 }
 
+/// The file of a control group that limits its memory.
+fn memory_limit() -> &'static str {
+    if PathBuf::from("/sys/fs/cgroup/cgroup.controllers").exists() { "memory.max" } else { "memory.limit_in_bytes" }
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_control_group_of_memory_kills_at_any_size() {
+    let Some(group) = control_group("memory", memory_limit(), 200 << 20) else {
+        let _ = std::io::stderr().write_all(b"SKIPPED no_control_group_of_memory_kills_at_any_size: no control group can be made here\n");
+        return;
+    };
+    // With less than 16 MB the system ends the shell that enters the group, or the program before its first line.
+    let enter = |mega: u64| format!("echo {} >{1}/{2}; echo $$ >{1}/cgroup.procs", mega << 20, group.display(), memory_limit());
+    swept(&(16..=64).step_by(4).chain([80, 100, 150, 300]).map(enter).collect::<Vec<_>>());
+    fs::remove_dir(&group).unwrap();
+}
+
 #[test]
 fn a_control_group_is_a_limit_of_memory() {
-    let limit = if PathBuf::from("/sys/fs/cgroup/cgroup.controllers").exists() { "memory.max" } else { "memory.limit_in_bytes" };
-    let Some(group) = control_group("memory", limit, 200 << 20) else {
+    let Some(group) = control_group("memory", memory_limit(), 200 << 20) else {
         let _ = std::io::stderr().write_all(b"SKIPPED a_control_group_is_a_limit_of_memory: no control group can be made here\n");
         return;
     };
@@ -709,4 +707,124 @@ fn nothing_that_comes_from_elsewhere_reaches_a_terminal_raw() {
     let long = format!("{}.el", "x".repeat(200)).repeat(50);
     let said = refused(socbfs(&["bench", "--policy", &long]), &["error: "]);
     assert!(said.len() < 6000, "{} bytes of error", said.len());
+}
+
+// --- What every output does ----------------------------------------------------------------------------------------------
+
+/// Every way to a file of results, with its name.
+fn outputs(folder: &str) -> Vec<(Vec<String>, String)> {
+    let calibration = "--quick --graphs 2 --budget 0.1s --threads 1";
+    [
+        ("generate uniform --vertices 300 --edges 9000 -o OUT", "g.el"),
+        ("generate uniform --vertices 300 --edges 9000 -o OUT", "g.sg"),
+        ("convert uniform:9,edgefactor=16 OUT", "g.mtx"),
+        ("run grid:80x80 --root 0 --parents OUT", "p.npy"),
+        ("run grid:80x80 --root 0 --levels OUT", "l.csv"),
+        ("run grid:80x80 --root 0 --parents OUT", "p.txt"),
+        ("bench grid:8x8 --roots 2 --json OUT", "r.json"),
+        ("policies grid:8x8 --roots 1 --turns 1 --only tc --json OUT", "p.json"),
+        ("energy --json OUT -- true", "e.json"),
+        ("board init OUT", "b.toml"),
+        (&format!("calibrate {calibration} -o OUT"), "c.toml"),
+        ("train grid:8x8 --generated 0 --roots 1 --turns 1 --collect-only --records OUT", "t.jsonl"),
+    ]
+    .map(|(command, name)| {
+        let path = format!("{folder}/{name}");
+        (command.split(' ').map(|word| if word == "OUT" { path.clone() } else { word.to_owned() }).collect(), name.to_owned())
+    })
+    .to_vec()
+}
+
+#[test]
+fn a_disk_that_is_full_or_read_only_is_told_by_every_output() {
+    const TEST: &str = "a_disk_that_is_full_or_read_only_is_told_by_every_output";
+    let folder = Folder::new();
+    let disk = folder.path("disk");
+    fs::create_dir(&disk).unwrap();
+    let mounted = |then: &str| {
+        let script = format!("mount -t tmpfs -o size=64k socbfs-test {disk} || exit 99; {then}");
+        let mut command = plain("unshare");
+        command.env("SOCBFS_DEVICE", "cpu").args(["--mount", "--map-root-user", "sh", "-c", &script, BINARY]);
+        command
+    };
+    if !mounted("true").status().is_ok_and(|status| status.success()) {
+        let _ = std::io::stderr().write_all(format!("SKIPPED {TEST}: nothing can be mounted here\n").as_bytes());
+        return;
+    }
+    // What is there is listed while the disk is.
+    let run = |before: &str| format!("{before}; \"$0\" \"$@\"; code=$?; ls -A {disk} >&2; exit $code");
+    let full = run(&format!("head -c 65536 /dev/zero >{disk}/ballast"));
+    let read_only = run(&format!("mount -o remount,ro {disk}"));
+    for (arguments, name) in outputs(&disk) {
+        for (how, script) in [("full", &full), ("read-only", &read_only)] {
+            let output = mounted(script).args(&arguments).output().unwrap();
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{how} {arguments:?}: {said}");
+            let told = if how == "full" { "space" } else { "ead-only" };
+            assert!(said.contains("error: ") && said.contains(&name) && said.contains(told), "{how} {arguments:?}: {said}");
+            assert!(!said.contains("mistake"), "{how} {arguments:?}: {said}");
+            let left: Vec<&str> = said.lines().filter(|line| line.ends_with(".tmp") || *line == name).collect();
+            // Measurements that grow from run to run have their file from the beginning.
+            let may_stay = how == "full" && name == "t.jsonl" && left == [&*name];
+            assert!(left.is_empty() || may_stay, "{how} {arguments:?} left {left:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_another_user_is_kept_by_every_output() {
+    const TEST: &str = "a_file_of_another_user_is_kept_by_every_output";
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let shared = folder.path("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(folder.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    let theirs = |arguments: &[String]| {
+        let mut command = plain(BINARY);
+        command.env("SOCBFS_DEVICE", "cpu").env("HOME", &shared).args(arguments).uid(65534).gid(65534);
+        command
+    };
+    if !geteuid().is_root() || !theirs(&["--version".to_owned()]).output().is_ok_and(|output| output.status.success()) {
+        let _ = std::io::stderr().write_all(format!("SKIPPED {TEST}: no second user can run the program here\n").as_bytes());
+        return;
+    }
+    for (arguments, name) in outputs(&shared) {
+        let path = folder.path(&format!("shared/{name}"));
+        fs::write(&path, "root's").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let said = refused(theirs(&arguments), &["error: ", &name]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "root's", "{arguments:?}: {said}");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn what_is_mounted_in_place_of_an_output_is_written_to() {
+    const TEST: &str = "what_is_mounted_in_place_of_an_output_is_written_to";
+    let folder = Folder::new();
+    fs::create_dir(folder.path("in")).unwrap();
+    let old = "much longer than what is written ".repeat(20_000);
+    for (arguments, name) in outputs(&folder.path("in")) {
+        let (inside, outside) = (folder.file(&format!("in/{name}"), "old"), folder.file("outside", &old));
+        let script = format!("mount --bind {outside} {inside} || exit 99; exec \"$0\" \"$@\"");
+        let mut command = plain("unshare");
+        command.env("SOCBFS_DEVICE", "cpu").args(["--mount", "--map-root-user", "sh", "-c", &script, BINARY]).args(&arguments);
+        let output = command.output();
+        if !output.as_ref().is_ok_and(|output| matches!(output.status.code(), Some(0..=2))) {
+            let _ = std::io::stderr().write_all(format!("SKIPPED {TEST}: nothing can be mounted here\n").as_bytes());
+            return;
+        }
+        let output = output.unwrap();
+        let (said, written) = (text(&output.stderr), fs::read(&outside).unwrap());
+        match output.status.code() {
+            Some(0) => assert!(!written.is_empty() && written != old.as_bytes(), "{arguments:?}: {said}"),
+            _ => assert!(said.contains("error: ") && said.contains(&name) && written == old.as_bytes(), "{arguments:?}: {said}"),
+        }
+        assert_eq!(output.status.code(), Some(if name == "t.jsonl" { 2 } else { 0 }), "{arguments:?}: {said}");
+        assert_eq!(fs::read_to_string(&inside).unwrap(), "old", "{arguments:?}: {said}");
+        fs::remove_file(&inside).unwrap();
+        assert_eq!(fs::read_dir(folder.path("in")).unwrap().count(), 0, "{arguments:?}: {said}");
+    }
 }

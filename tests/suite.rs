@@ -27,6 +27,8 @@ mod data;
 #[cfg(feature = "cli")]
 mod devices;
 mod examples;
+#[cfg(feature = "cli")]
+mod fuzz;
 mod gpu_account;
 mod gpu_counts;
 mod gpu_faults;

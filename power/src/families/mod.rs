@@ -4,6 +4,8 @@ pub mod amdgpu;
 pub mod external;
 #[cfg(test)]
 pub(crate) mod fixture;
+#[cfg(test)]
+mod fuzz;
 mod hwmon;
 pub mod iio_ina2xx;
 pub mod ina2xx;

@@ -42,7 +42,7 @@ impl Sensor for Meter {
 }
 
 /// The watts of a line, which must agree with its volts and amperes.
-fn parse(line: &str) -> Option<Watts> {
+pub(super) fn parse(line: &str) -> Option<Watts> {
     let mut fields = line.split(',').map(|field| field.trim().parse::<f64>().ok().filter(|value| value.is_finite()));
     let (volts, amperes, watts) = (fields.next()??, fields.next()??, fields.next()??);
     fields.next()??;

@@ -23,7 +23,7 @@ const CHANNELS: usize = 3;
 
 /// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Line {
+pub(super) struct Line {
     milliseconds: u64,
     watts: [Watts; CHANNELS],
 }
@@ -96,7 +96,7 @@ fn lost(sink: &mut dyn Sink, at: u64, reason: Lost) {
 }
 
 /// Reads a line, which must have its length, both checksums and all its numbers.
-fn parse(line: &str) -> Option<Line> {
+pub(super) fn parse(line: &str) -> Option<Line> {
     let (checked, sums) = line.split_at_checked(CHECKED)?;
     let (complement, xor) = sums.split_once(',')?;
     let (sum, exclusive) = checked.bytes().fold((0_u8, 0_u8), |(sum, exclusive), byte| (sum.wrapping_add(byte), exclusive ^ byte));

@@ -57,7 +57,7 @@ fn ask(command: &Path) -> Result<String, String> {
 }
 
 /// Rails with both a current and a voltage: `VDD_CORE_A current(7)=1.2A` and `VDD_CORE_V volt(15)=0.72V`.
-fn rails(text: &str) -> impl Iterator<Item = (&str, Watts)> {
+pub(super) fn rails(text: &str) -> impl Iterator<Item = (&str, Watts)> {
     let value = |line: &str, unit: char| line.rsplit_once('=')?.1.trim().strip_suffix(unit)?.parse::<f64>().ok();
     let named = move |line: &str, suffix: &str| line.split_whitespace().next()?.strip_suffix(suffix).map(str::to_owned);
     text.lines().filter_map(move |line| {

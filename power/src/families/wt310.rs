@@ -49,7 +49,7 @@ impl Meter {
     }
 }
 
-fn parse(answer: &str) -> Result<Watts, Lost> {
+pub(super) fn parse(answer: &str) -> Result<Watts, Lost> {
     // "NAN" and "INF" are read as such, and are no data.
     match answer.trim().parse::<f64>() {
         Ok(value) if value.abs() < NO_DATA => Ok(Watts(value)),
