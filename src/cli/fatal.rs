@@ -165,3 +165,35 @@ fn panicked(info: &PanicHookInfo<'_>) {
     // SAFETY: ends the process; not by `exit`, for the other threads go on.
     unsafe { libc::_exit(CODE) };
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    /// Tells a process of this test which thread of it is to panic.
+    const PANICS: &str = "SOCBFS_TEST_PANICS";
+
+    #[test]
+    fn a_panic_ends_the_process_as_an_error() {
+        if let Ok(name) = std::env::var(PANICS) {
+            super::watch();
+            let thread = std::thread::Builder::new().name(name).spawn(|| panic!("the \u{1b}reason"));
+            let _ = thread.unwrap().join();
+            std::thread::sleep(std::time::Duration::from_secs(60));
+            return;
+        }
+        let test = "cli::fatal::tests::a_panic_ends_the_process_as_an_error";
+        for (thread, words) in [
+            ("any", &["error: a mistake in socbfs, at src/cli/fatal.rs:", "the \\u{1b}reason", "  help: please report it"][..]),
+            (crate::input::READING, &["error: the data are damaged: their decompressor gave up"]),
+        ] {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(PANICS, thread).env_remove("RUST_BACKTRACE");
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{thread}: {said}");
+            assert!(words.iter().all(|word| said.contains(word)), "{thread}: {said}");
+            assert!(!said.contains("RUST_BACKTRACE"), "{thread}: {said}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Random bytes in the files of every family of sensors: a reading, or a reason why there is none, never a panic and never a number that is
 //! none.
 //!
-//! `PROPTEST_CASES` is the number of cases; with `SOCBFS_TEST_ALL` 100,000 where it is not set.
+//! `PROPTEST_CASES` is the number of cases; with `SOCBFS_TEST_ALL` 20,000 where it is not set.
 
 use std::{collections::BTreeMap, fs};
 
@@ -84,7 +84,7 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
 
 fn runner() -> TestRunner {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    let cases = asked.unwrap_or(if std::env::var_os("SOCBFS_TEST_ALL").is_some() { 100_000 } else { 300 });
+    let cases = asked.unwrap_or(if std::env::var_os("SOCBFS_TEST_ALL").is_some() { 20_000 } else { 300 });
     TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() })
 }
 
