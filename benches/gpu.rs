@@ -26,7 +26,7 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
     input::generate::Generator,
     memory::Way,
-    opencl::{self, Device, DeviceKind, Limits},
+    opencl::{self, Device, DeviceKind, LaunchTime, Limits},
     policy::{Policy, Runs},
     search::{Search, SearchOptions},
     validate::SerialBfs,
@@ -115,6 +115,18 @@ fn main() -> ExitCode {
 }
 
 type Step<'a> = fn(&mut Run<'a>) -> Result<(), String>;
+
+/// Searches that are repeated from one root, of which medians are taken.
+const REPEATS: usize = 9;
+
+/// What repeated searches took, in microseconds.
+struct Timed {
+    search: f64,
+    levels: Vec<f64>,
+    /// By the device's own clock, in all launches of a search.
+    busy: f64,
+    launches: usize,
+}
 
 /// The measurement: where it goes, how long it may take, and what was wrong.
 struct Run<'a> {
@@ -305,64 +317,71 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Searches from `root` again and again, after one that warms up.
+    fn timed(&self, layout: &Layout, options: &SearchOptions, root: Vertex, single_levels: bool) -> Result<Timed, String> {
+        let mut search = Search::new(layout, options).map_err(whole)?;
+        search.set_single_levels(single_levels);
+        search.run(root).map_err(whole)?;
+        let (mut levels, mut walls, mut busies, mut launches) = (Vec::<Vec<f64>>::new(), Vec::new(), Vec::new(), 0);
+        for _ in 0..REPEATS {
+            self.device.times(|_| ()).map_err(|error| error.to_string())?;
+            let outcome = search.run(root).map_err(whole)?;
+            let (mut busy, mut count) = (0, 0);
+            let add = |time: LaunchTime| {
+                busy += time.end_ns.saturating_sub(time.start_ns);
+                count += 1;
+            };
+            self.device.times(add).map_err(|error| error.to_string())?;
+            walls.push(outcome.elapsed.as_secs_f64() * 1e6);
+            busies.push(busy as f64 / 1e3);
+            launches = count;
+            levels.resize(levels.len().max(search.records().len()), Vec::new());
+            for (level, record) in levels.iter_mut().zip(search.records()) {
+                level.push(record.elapsed_ns as f64 / 1e3);
+            }
+        }
+        Ok(Timed { search: median(walls), levels: levels.into_iter().map(median).collect(), busy: median(busies), launches })
+    }
+
     /// Each kernel level by level on one Kronecker graph, and the device's own times of the launches against the clock.
     fn levels(&mut self) -> Result<(), String> {
         let scale = if self.arguments.any_device { 14 } else { 20 };
         let edges = Generator::graph500(scale).generate(&|_| ()).map_err(|error| error.to_string())?;
         let layout = Layout::build(&edges, &BuildOptions::default()).map_err(|error| error.to_string())?;
         let root = roots(layout.vertices(), |v| layout.input_degree(v), 1, RootSource::GRAPH500)[0];
-        let mut columns: Vec<(String, Vec<f64>, f64, f64, usize)> = Vec::new();
+        let mut columns: Vec<(&str, Timed)> = Vec::new();
         for (name, on_device) in [("tc", false), ("bc", false), ("tg", true), ("tgm", true), ("bg", true), ("bgc", true)] {
-            let devices = if on_device { vec![self.setup(GpuOptions::default(), self.way)] } else { Vec::new() };
             let policy = name.parse().map_err(|error| format!("{name}: {error}"))?;
-            let mut search = Search::new(&layout, &SearchOptions { policy, devices, ..SearchOptions::default() }).map_err(whole)?;
-            search.set_single_levels(true);
-            search.run(root).map_err(whole)?;
-            let (mut levels, mut walls, mut busies, mut launches) = (Vec::<Vec<f64>>::new(), Vec::new(), Vec::new(), 0);
-            for _ in 0..9 {
-                self.device.times(|_| ()).map_err(|error| error.to_string())?;
-                let outcome = search.run(root).map_err(whole)?;
-                let (mut busy, mut count) = (0, 0);
-                self.device
-                    .times(|time| {
-                        busy += time.end_ns.saturating_sub(time.start_ns);
-                        count += 1;
-                    })
-                    .map_err(|error| error.to_string())?;
-                walls.push(outcome.elapsed.as_secs_f64() * 1e6);
-                busies.push(busy as f64 / 1e3);
-                launches = count;
-                levels.resize(levels.len().max(search.records().len()), Vec::new());
-                for (level, record) in levels.iter_mut().zip(search.records()) {
-                    level.push(record.elapsed_ns as f64 / 1e3);
-                }
-            }
-            columns.push((name.to_owned(), levels.into_iter().map(median).collect(), median(walls), median(busies), launches));
+            let devices = if on_device { vec![self.setup(GpuOptions::default(), self.way)] } else { Vec::new() };
+            let options = SearchOptions { policy, devices, ..SearchOptions::default() };
+            columns.push((name, self.timed(&layout, &options, root, true)?));
         }
-        let _ =
-            write!(self.markdown, "\n## Kernels per level\n\nKronecker {scale} from {root}, medians of 9 searches, in us.\n\n| level |");
+        let _ = write!(
+            self.markdown,
+            "\n## Kernels per level\n\nKronecker {scale} from {root}, medians of {REPEATS} searches, in us.\n\n| level |"
+        );
         for column in &columns {
             let _ = write!(self.markdown, " {} |", column.0);
         }
         let _ = writeln!(self.markdown, "\n|---|{}", "---:|".repeat(columns.len()));
-        for level in 0..columns.iter().map(|column| column.1.len()).max().unwrap_or(0) {
+        for level in 0..columns.iter().map(|(_, timed)| timed.levels.len()).max().unwrap_or(0) {
             let _ = write!(self.markdown, "| {level} |");
             for column in &columns {
-                let us = column.1.get(level).map_or(String::new(), |us| format!("{us:.1}"));
+                let us = column.1.levels.get(level).map_or(String::new(), |us| format!("{us:.1}"));
                 let _ = write!(self.markdown, " {us} |");
             }
             self.markdown += "\n";
         }
         self.markdown += "\n## The device's own times against the clock\n\n\
              | kernel | search, us | device busy, us | share | launches |\n|---|---:|---:|---:|---:|\n";
-        for (name, _, wall, busy, launches) in columns.iter().filter(|column| column.4 > 0) {
+        for (name, Timed { search: wall, busy, launches, .. }) in columns.iter().filter(|(_, timed)| timed.launches > 0) {
             let _ = writeln!(self.markdown, "| {name} | {wall:.1} | {busy:.1} | {:.0} % | {launches} |", busy / wall * 100.0);
             if *busy > wall * 1.05 {
                 self.problem(format!("{name}: the device claims to have been busy for {busy:.0} us in a search of {wall:.0} us"));
             }
         }
         let all = columns.iter().map(
-            |(name, levels, wall, busy, launches)| json!({ "kernel": name, "level_us": levels, "search_us": wall, "device_us": busy, "launches": launches }),
+            |(name, Timed { search, levels, busy, launches })| json!({ "kernel": name, "level_us": levels, "search_us": search, "device_us": busy, "launches": launches }),
         );
         let all: Vec<Value> = all.collect();
         self.json.insert("levels", json!({ "scale": scale, "root": root, "kernels": all }));
@@ -461,13 +480,7 @@ impl Run<'_> {
             let runs = where_directions_run(policy, GpuKernel::Bg);
             let devices = vec![self.setup(GpuOptions::default(), self.way)];
             let options = SearchOptions { policy: parsed, runs, devices, ..SearchOptions::default() };
-            let mut search = Search::new(&layout, &options).map_err(whole)?;
-            search.run(0).map_err(whole)?;
-            let mut seconds = Vec::new();
-            for _ in 0..9 {
-                seconds.push(search.run(0).map_err(whole)?.elapsed.as_secs_f64() * 1e3);
-            }
-            times.push((format!("socbfs {policy}"), median(seconds)));
+            times.push((format!("socbfs {policy}"), self.timed(&layout, &options, 0, false)?.search / 1e3));
         }
         let theirs = match self.arguments.rodinia.clone() {
             Some(program) => match self.their_time(&program, &edges) {
@@ -503,26 +516,43 @@ impl Run<'_> {
     fn their_time(&self, program: &Path, edges: &EdgeList) -> Result<(f64, &'static str), String> {
         let path = self.arguments.out.join("rodinia.txt");
         write_rodinia(&path, edges).map_err(|error| format!("{}: {error}", path.display()))?;
+        let times = self.their_times(program, &path);
+        let _ = fs::remove_file(&path);
+        times
+    }
+
+    fn their_times(&self, program: &Path, graph: &Path) -> Result<(f64, &'static str), String> {
+        // A second slash: it takes any word whose second letter is d, g or p for an option, "/data" and its own name too.
+        let whole_path = |path: &Path| match fs::canonicalize(path) {
+            Ok(path) => Ok(format!("/{}", path.display())),
+            Err(error) => Err(format!("{}: {error}", path.display())),
+        };
+        let (command, graph) = (whole_path(program)?, whole_path(graph)?);
+        let (platform, device) = self.place().ok_or("the device is not in the list of platforms any more")?;
+        let folder = program.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut times = Vec::new();
-        let mut own = true;
+        let mut whose = "";
         for _ in 0..5 {
             let begin = Instant::now();
-            let folder = program.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let place = [platform.to_string(), device.to_string()];
             // It looks for its kernels in the working directory.
-            let program = fs::canonicalize(program).map_err(|error| error.to_string())?;
-            let graph = fs::canonicalize(&path).map_err(|error| error.to_string())?;
-            let text = output(Command::new(program).arg(graph).current_dir(folder), self.left())?;
-            // Built with -DPROFILING it says "kernel time(s):0.0123" or the like.
-            let said =
-                text.lines().filter(|line| line.contains("kernel")).find_map(|line| line.rsplit(':').next()?.trim().parse::<f64>().ok());
-            own &= said.is_some();
-            times.push(said.unwrap_or(begin.elapsed().as_secs_f64()) * 1e3);
+            let text = output(Command::new(&command).args([&*graph, "-p", &*place[0], "-d", &*place[1]]).current_dir(folder), self.left())?;
+            let elapsed = begin.elapsed().as_secs_f64() * 1e3;
+            let time;
+            (time, whose) = their_word(&text, elapsed)?;
+            times.push(time);
         }
-        let _ = fs::remove_file(&path);
-        Ok((
-            median(times),
-            if own { "Kernel time as Rodinia's program tells it." } else { "Rodinia's program tells no time: the whole run is given." },
-        ))
+        Ok((median(times), whose))
+    }
+
+    /// The number of the device's platform, and its own there: as Rodinia's program counts.
+    fn place(&self) -> Option<(usize, usize)> {
+        let info = self.device.info();
+        let platforms = opencl::platforms().ok()?;
+        platforms.iter().enumerate().find_map(|(number, platform)| {
+            let device = platform.devices.iter().position(|other| (&other.name, &other.platform) == (&info.name, &info.platform))?;
+            Some((number, device))
+        })
     }
 
     /// What sensors there are say of one graph on the CPU and on the device.
@@ -581,6 +611,26 @@ fn graphs() -> Vec<(&'static str, EdgeList, bool)> {
         ("a path of 200", list(200, path), false),
         ("loops and repeats", list(5, odd), false),
     ]
+}
+
+/// The time in milliseconds that Rodinia's program gives for its kernels in what it printed, and how that is called; `elapsed` where it gives
+/// none. It ends with 0 whatever happens, so that nothing counts that it does not call right itself.
+fn their_word(text: &str, elapsed: f64) -> Result<(f64, &'static str), String> {
+    if !text.contains("passed") {
+        let last: Vec<&str> = text.lines().rev().take(2).collect();
+        return Err(format!("it does not say that its result is right: {}", last.join(" / ")));
+    }
+    let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+    if let Some(milliseconds) = number("Exec:") {
+        return Ok((milliseconds, "Rodinia's program built with -DTIMING: its kernels alone, without what it copies at every level."));
+    }
+    if let Some(seconds) = number("kernel time(s):") {
+        return Ok((seconds * 1e3, "Rodinia's program built with -DPROFILING: all of its search, without the copies before and after."));
+    }
+    Ok((
+        elapsed,
+        "Rodinia's program, built with neither -DTIMING nor -DPROFILING, tells no time: the whole run is given, reading the graph included.",
+    ))
 }
 
 /// Policies that decide directions only run on the device.
