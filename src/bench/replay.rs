@@ -73,6 +73,10 @@ fn roots(known: &[Vertex]) -> String {
     text
 }
 
+/// The levels of all searches of a record that is replayed, at most: 64 searches of a path of a million vertices. Each is a plan in memory, and
+/// a record may claim any number.
+const MOST_LEVELS: u64 = 1 << 26;
+
 /// The plans of a run, root by root, and what is known of its graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedPlans {
@@ -133,6 +137,15 @@ impl RecordedPlans {
         let searches: Vec<_> = recorded.roots.iter().filter(|root| root.validation.passed).collect();
         if searches.is_empty() {
             return Err(ReplayError::Empty(name.to_owned()));
+        }
+        let levels = |search: &&RecordedRoot| search.level_records.iter().map(|record| u64::from(record.levels)).sum::<u64>();
+        let too_many = |search: &&&RecordedRoot| levels(*search) > recorded.graph.vertices;
+        if let Some(search) = searches.iter().find(too_many) {
+            let reason = format!("the search from root {} has {} levels, more than the graph has vertices", search.root, levels(search));
+            return Err(no_record(1, reason));
+        }
+        if searches.iter().map(levels).sum::<u64>() > MOST_LEVELS {
+            return Err(no_record(1, format!("its searches have more than {MOST_LEVELS} levels, the most that are replayed")));
         }
         let replay = Replay::of_roots(searches.iter().map(|search| (search.root, &search.level_records[..])));
         let roots = searches.iter().map(|search| search.root).collect();
@@ -243,6 +256,18 @@ mod tests {
         let newer = text().replace(&format!("\"schema_version\":{SCHEMA_VERSION}"), "\"schema_version\":99");
         assert_eq!(refused(&newer), ReplayError::Version { name: "r.json".into(), schema: SCHEMA.into(), version: 99 });
         assert_eq!(refused(&text().replace("true", "false")), ReplayError::Empty("r.json".into()));
+    }
+
+    #[test]
+    fn levels_that_no_search_has_are_refused_before_they_take_memory() {
+        let claiming = |vertices: &str, levels: &str| text().replace("\"vertices\":3", vertices).replacen("\"levels\":2", levels, 1);
+        for (vertices, levels, words) in [
+            ("\"vertices\":3", "\"levels\":4294967295", "from root 0 has 4294967296 levels, more than the graph has vertices"),
+            ("\"vertices\":18446744073709551615", "\"levels\":4294967295", "more than 67108864 levels"),
+        ] {
+            let error = RecordedPlans::parse(&claiming(vertices, levels), "r.json").unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
     }
 
     #[test]
