@@ -290,3 +290,49 @@ pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64
         buffered.consume(count);
     }
 }
+
+// These also run in a build without decompressors.
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::input::{ReadOptions, read};
+
+    /// The first bytes decide, not the name.
+    #[test]
+    fn a_compressed_file_is_read_or_refused_with_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.el");
+        // `0 1`, by gzip.
+        let bytes = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x33\x50\x30\xe4\x02\x00\xf1\x8f\xaa\xcf\x04\x00\x00\x00";
+        fs::write(&path, bytes).unwrap();
+        let result = read(&path, &ReadOptions::default());
+        if cfg!(feature = "compression") {
+            assert_eq!(result.unwrap().len(), 1);
+        } else {
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains("g.el") && error.contains("gzip") && error.contains("feature `compression`"), "{error}");
+        }
+    }
+
+    /// A file of 5 GB, almost all of it a hole, can't be mapped there. Text is read in blocks then; a graph that has to be held as a
+    /// whole is refused before it is read.
+    #[cfg(target_pointer_width = "32")]
+    #[test]
+    fn of_files_larger_than_the_address_space() {
+        let folder = tempfile::tempdir().unwrap();
+        let fails = |name: &str, head: &[u8], size: u64| {
+            let path = folder.path().join(name);
+            fs::write(&path, head).unwrap();
+            fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(size).unwrap();
+            read(&path, &ReadOptions::default()).unwrap_err().to_string()
+        };
+        let (vertices, entries) = (1_u64, 1_250_000_000_u64);
+        let size = 17 + 8 * (vertices + 1) + 4 * entries;
+        let head = [&[0][..], &entries.to_le_bytes(), &vertices.to_le_bytes()].concat();
+        let error = fails("g.sg", &head, size);
+        assert!(error.contains("no memory for 5000000033 bytes of edges") && error.contains("a 64-bit build"), "{error}");
+        assert!(fails("short.sg", &head, size - 1).contains("which makes 5000000033 bytes, but the file has 5000000032"));
+        assert!(fails("g.el", b"0 1\nbad 2\n", size).contains("g.el:2: 'bad' is no vertex number"));
+    }
+}

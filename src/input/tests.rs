@@ -576,27 +576,6 @@ mod faults {
         assert!(fails("plain.el.gz").to_string().contains("does not start as gzip data does"));
     }
 
-    /// A file of 5 GB, almost all of it a hole, can't be mapped there. Text is read in blocks then; a graph that has to be held as a
-    /// whole is refused before it is read.
-    #[cfg(target_pointer_width = "32")]
-    #[test]
-    fn of_files_larger_than_the_address_space() {
-        let folder = tempfile::tempdir().unwrap();
-        let fails = |name: &str, head: &[u8], size: u64| {
-            let path = folder.path().join(name);
-            fs::write(&path, head).unwrap();
-            fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(size).unwrap();
-            read(&path, &ReadOptions::default()).unwrap_err().to_string()
-        };
-        let (vertices, entries) = (1_u64, 1_250_000_000_u64);
-        let size = 17 + 8 * (vertices + 1) + 4 * entries;
-        let head = [&[0][..], &entries.to_le_bytes(), &vertices.to_le_bytes()].concat();
-        let error = fails("g.sg", &head, size);
-        assert!(error.contains("no memory for 5000000033 bytes of edges") && error.contains("a 64-bit build"), "{error}");
-        assert!(fails("short.sg", &head, size - 1).contains("which makes 5000000033 bytes, but the file has 5000000032"));
-        assert!(fails("g.el", b"0 1\nbad 2\n", size).contains("g.el:2: 'bad' is no vertex number"));
-    }
-
     #[test]
     fn in_a_large_file_bear_the_right_line() {
         // Several chunks, blocks and megabytes; the fault is far from all their borders.
