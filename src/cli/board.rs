@@ -72,7 +72,7 @@ enum BoardCommand {
         #[command(flatten)]
         root: RootArgs,
     },
-    /// Measure on this machine from where on the GPU and both devices are faster, and write it into a profile
+    /// Measure the work from which the GPU, or both devices, are faster, and write it into a profile
     Tune(Box<TuneArgs>),
     /// Check profiles
     Validate {

@@ -39,7 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   socbfs calibrate                       some 15 minutes; every later search finds the result
   socbfs calibrate --quick               a minute and a half
-  socbfs calibrate --device gpu          with whatever OpenCL has as GPU
+  socbfs calibrate --device gpu          with the GPU that OpenCL offers
   socbfs calibrate -o here.toml && socbfs bench --calibration here.toml
 
 Interrupted by Ctrl-C, it keeps what it measured (FILE.partial), and the next call
@@ -63,7 +63,7 @@ pub(super) struct CalibrateArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Measure at most so many graphs
+    /// Measure at most N graphs
     #[arg(long, value_name = "N", default_value_t = TRAINING_GRAPHS as u16, value_parser = clap::value_parser!(u16).range(2..=TRAINING_GRAPHS as i64))]
     graphs: u16,
 

@@ -45,7 +45,7 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::WRITTEN)]
     to: Option<Format>,
 
-    /// Write arcs, not undirected edges (matters to .sg alone)
+    /// Write arcs, not undirected edges (only .sg files differ)
     #[arg(long)]
     directed: bool,
 }

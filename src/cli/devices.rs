@@ -15,8 +15,8 @@ Examples:
   socbfs devices --quick --json | jq '.platforms[].devices[].name'
 
 --device NAME chooses one by its name, or by a part of it or of its platform's; of
-several it takes the largest, and NAME#2 the second in this list. No OpenCL is
-no error: searches run on the CPU then.";
+several it takes the largest, and NAME#2 the second in this list. Without
+OpenCL searches run on the CPU.";
 
 /// Show the OpenCL devices, and what it costs to hand memory to them and back
 #[derive(Debug, Args)]

@@ -33,7 +33,7 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   socbfs doctor
-  socbfs doctor --quiet                     what is not as it should be
+  socbfs doctor --quiet                     only what is wrong
   socbfs doctor --json | jq -r '.findings[] | select(.cure) | .cure'
 
 Exit codes: 0 searching works (there may be warnings), 2 something keeps it from
@@ -240,7 +240,7 @@ fn ending(status: ExitStatus, said: &str) -> String {
     error.map_or_else(|| format!("exit code {}", status.code().unwrap_or(-1)), str::to_owned)
 }
 
-/// The findings for people; only what is not as it should be where `quiet`.
+/// The findings for people; only only what is wrong where `quiet`.
 fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
     let mut text = String::new();
     let count = |verdict: Verdict| diagnosis.findings.iter().filter(|finding| finding.verdict == verdict).count();

@@ -61,7 +61,7 @@ Examples:
 Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device.
 Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD,
 SOCBFS_DEVICE, SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and
-SOCBFS_ENERGY stand in for the flags of these names; SOCBFS_LOG=info (or debug)
+SOCBFS_ENERGY set the flags of these names; SOCBFS_LOG=info (or debug)
 logs as -v does.";
 
 /// Breadth-first search, measured and validated.
@@ -71,12 +71,12 @@ logs as -v does.";
 #[derive(Debug, Parser)]
 #[command(name = "socbfs", version, long_version = LONG_VERSION, after_help = EXAMPLES, max_term_width = 120, arg_required_else_help = true)]
 struct Cli {
-    /// Say more about what is done (-vv: still more)
-    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    /// Print more messages (-vv: still more)
+    #[arg(short, long, global = true, help_heading = "General", action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
 
     /// Print results and errors only
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "General")]
     quiet: bool,
 
     #[command(subcommand)]

@@ -42,9 +42,9 @@ only judges.";
 /// Train the networks of the policies surf and mlp on this machine
 ///
 /// Searches many graphs, every level in both directions, and keeps what each took in a file of records, to which an interrupted run
-/// adds when it is started again. The networks learn from these records to tell the faster direction; they are judged on
+/// adds when it is started again. The networks learn from these records to predict the faster direction; they are judged on
 /// graphs they did not learn from. The same records and seed give the same weights. They go into the calibration of this machine, by which
-/// the policies surf and mlp then decide; whether auto takes mlp the next `socbfs calibrate` finds out.
+/// the policies surf and mlp then decide; the next `socbfs calibrate` decides whether auto uses mlp.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct TrainArgs {
@@ -104,7 +104,7 @@ pub(super) struct TrainArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 
-    /// Steps of each of four networks, of which SURF's is the best and ours the mean
+    /// Training steps of each of four networks: surf takes the best of them, mlp their mean
     #[arg(long, value_name = "N", default_value_t = 3000)]
     steps: usize,
 

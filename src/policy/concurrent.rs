@@ -10,7 +10,7 @@ use crate::bfs::{LevelPlan, LevelStats};
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "concurrent",
     parameters: "EDGES,VERTICES,PERMILLE",
-    summary: "CPU and device share large levels, and learn how",
+    summary: "large levels are split between CPU and GPU; the ratio adapts",
     default: || Ok(Policy::Concurrent(Box::default())),
 }];
 
