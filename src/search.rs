@@ -172,6 +172,18 @@ impl<'g> Search<'g> {
         self.options.fall_back = fall_back;
     }
 
+    /// Whether the devices run their parts of a split level one after the other, the GPU first, from the next search on: so that each is
+    /// timed while the other is idle.
+    pub fn set_split_in_turn(&mut self, in_turn: bool) {
+        self.engine.split_in_turn = in_turn;
+    }
+
+    /// Whether the state is handed to the device and back before every level on the CPU, from the next search on: so that a hand-over can
+    /// be timed where it would stand.
+    pub fn set_handover_round_levels(&mut self, handover: bool) {
+        self.engine.handover_round_levels = handover;
+    }
+
     /// The devices that the search was set up with.
     pub fn devices(&self) -> &[DeviceUse] {
         &self.devices

@@ -175,3 +175,120 @@ fn a_page_of_four_graphs_is_small() {
     let size = fs::metadata(&html).unwrap().len();
     assert!(size < 2_000_000, "{size} bytes");
 }
+
+/// What a heat map's table shows of each strategy and level, and the sums below.
+fn own_times(graph: &Value) -> Vec<Vec<f64>> {
+    let table = &graph["policies"]["evaluation"]["roots"][0]["table"];
+    let measured: Vec<usize> = (0..6).filter(|&strategy| table["levels"][0]["own"][strategy].is_number()).collect();
+    let of = |level: &Value| measured.iter().map(|&strategy| level["own"][strategy].as_f64().unwrap()).collect();
+    table["levels"].as_array().unwrap().iter().map(of).collect()
+}
+
+#[test]
+fn measured_analyses_agree_with_their_record() {
+    let folder = TempDir::new().unwrap();
+    let [json, html, again] = ["a.json", "a.html", "b.html"].map(|name| path(&folder, name));
+    let few = ["--device", "cpu", "--threads", "2", "--turns", "2", "--roots", "2"];
+    let text = good(&[&["analyze", "kronecker:8", "grid:9x9", "--json", &json, "--html", &html], &few[..]].concat());
+    let (record, page) = (record(&json), fs::read_to_string(&html).unwrap());
+    good(&["report", &json, "--html", &again]);
+    assert!(fs::read_to_string(&again).unwrap() == page, "{html} and {again} differ");
+    stands_alone(&page);
+    assert!(record["warnings"][0].as_str().unwrap().contains("no OpenCL device") && text.contains("warning: split levels"), "{text}");
+    let times = own_times(&record["graphs"][0]);
+    let heat = rows(&page, "heat");
+    assert_eq!(heat.len(), times.len() + 1);
+    for (row, times) in heat.iter().zip(&times) {
+        assert_eq!(row[3..5].iter().map(|cell| cell.unwrap()).collect::<Vec<_>>(), *times);
+    }
+    let sum = |column: usize| times.iter().map(|times| times[column]).sum::<f64>();
+    for column in 0..2 {
+        assert!((heat[times.len()][3 + column].unwrap() / sum(column) - 1.0).abs() < 1e-9);
+    }
+    // Speeds by Graph500's rule: the harmonic mean over the roots.
+    let evaluation = &record["graphs"][0]["policies"]["evaluation"]["roots"];
+    let per_edge: Vec<f64> = evaluation
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|root| root["policies"][0]["total_ns"].as_f64().unwrap() / root["edges"].as_f64().unwrap())
+        .collect();
+    let mteps = 1e3 * per_edge.len() as f64 / per_edge.iter().sum::<f64>();
+    assert!((rows(&page, "performance")[0][1].unwrap() / mteps - 1.0).abs() < 1e-9);
+    assert!(text.contains("MTEPS/W is n/a: "), "{text}");
+    // The dropped inputs stand beside the whole network, which is the policy's own accuracy where it decided all levels.
+    let dropped = rows(&page, "surf-inputs");
+    assert_eq!(dropped.len(), 7);
+    assert!(dropped.iter().all(|row| (0.0..=1.0).contains(&row[1].unwrap())));
+    let remapping = rows(&page, "remapping");
+    assert_eq!(remapping[0][1], record["graphs"][0]["graph"]["vertices"].as_f64());
+    for id in ["levels", "surf", "profile", "redundant", "repeated"] {
+        assert!(page.contains(&format!("data-figure=\"{id}\"")), "{id}");
+    }
+    for id in ["split", "mapped", "handover"] {
+        assert!(!page.contains(&format!("data-figure=\"{id}\"")), "{id}");
+    }
+}
+
+#[test]
+fn split_levels_and_hand_overs_are_measured_on_a_device() {
+    const TEST: &str = "split_levels_and_hand_overs_are_measured_on_a_device";
+    let installed = crate::implementations::installed(TEST);
+    let Some((_, device)) = installed.iter().find(|(_, info)| info.platform.contains("Portable")) else {
+        return crate::implementations::skipped(TEST, "PoCL is not installed");
+    };
+    let folder = TempDir::new().unwrap();
+    let [json, html] = ["a.json", "a.html"].map(|name| path(&folder, name));
+    let only = ["--only", "split,handover,levels", "--device", &device.name, "--turns", "2", "--root", "1"];
+    good(&[&["analyze", "kronecker:9", "--json", &json, "--html", &html], &only[..]].concat());
+    let (record, page) = (record(&json), fs::read_to_string(&html).unwrap());
+    let graph = &record["graphs"][0];
+    let shares = ["gpu_permille", "cpu_ns", "gpu_ns", "both_ns", "level_ns", "contention"];
+    for (direction, id) in graph["split"]["directions"].as_array().unwrap().iter().zip(["split", "split-bottom-up"]) {
+        let mut shown = rows(&page, id);
+        shown.iter_mut().for_each(|row| row[0] = row[0].map(|share| 1000.0 * share));
+        assert_eq!(shown, numbers(&direction["shares"], &shares));
+        let [first, last] = [0, 10].map(|share| &direction["shares"][share]);
+        assert!(last["gpu_ns"].as_f64().unwrap() > 0.0 && first["cpu_ns"].as_f64().unwrap() > 0.0, "{direction}");
+    }
+    let mapped = ["level", "plain_ns", "mapped_ns", "handover_ns"];
+    let shown = without_iteration(rows(&page, "mapped"));
+    assert_eq!(shown, numbers(&graph["mapped"]["levels"], &mapped));
+    assert!(shown.iter().all(|row| row[3].unwrap() > 0.0), "each level has a hand-over: {shown:?}");
+    assert_eq!(record["handover"][0]["device"], device.name.as_str());
+    let sizes: usize =
+        record["handover"][0]["table"]["ways"].as_array().unwrap().iter().map(|way| way["sizes"].as_array().unwrap().len()).sum();
+    assert_eq!(rows(&page, "handover").len(), sizes);
+    assert!(page.contains(">parents</") || page.contains("\nparents\n"), "the sizes of the graph's arrays are marked");
+}
+
+#[test]
+fn policies_have_a_page() {
+    let folder = TempDir::new().unwrap();
+    let [json, html, again] = ["p.json", "p.html", "q.html"].map(|name| path(&folder, name));
+    let few = ["--only", "sampled,tc,bc", "--turns", "2", "--roots", "2", "--device", "cpu"];
+    good(&[&["policies", "kronecker:8", "--json", &json, "--html", &html], &few[..]].concat());
+    good(&["report", &json, "--html", &again]);
+    let page = fs::read_to_string(&html).unwrap();
+    assert!(fs::read_to_string(&again).unwrap() == page, "{html} and {again} differ");
+    stands_alone(&page);
+    assert_eq!(rows(&page, "regret").len(), 3);
+    assert_eq!(rows(&page, "performance").len(), 4);
+}
+
+#[test]
+fn a_trace_has_exact_counts_on_request() {
+    let folder = TempDir::new().unwrap();
+    let json = path(&folder, "a.json");
+    good(&["analyze", "kronecker:10", "--root", "5", "--only", "profile", "--device", "cpu", "--json", &json]);
+    let text = good(&["run", "kronecker:10", "--root", "5", "--trace", "--exact", "--device", "cpu", "--policy", "tc"]);
+    let table: Vec<Vec<&str>> =
+        text.lines().skip_while(|line| !line.contains("direction")).skip(1).map(|line| line.split_whitespace().collect()).collect();
+    for (row, level) in table.iter().zip(record(&json)["graphs"][0]["profile"]["levels"].as_array().unwrap()) {
+        let counts = ["vertices", "arcs", "unvisited_vertices", "unvisited_arcs"].map(|key| level[key].as_u64().unwrap());
+        assert_eq!(row[3..7], counts.map(socbfs::report::numbers::grouped), "{text}");
+    }
+    assert!(!text.contains('~'), "{text}");
+    let (code, ..) = socbfs(&["run", "kronecker:10", "--root", "5", "--exact"]);
+    assert_eq!(code, 2);
+}

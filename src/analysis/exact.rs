@@ -29,13 +29,18 @@ impl Levels {
     /// As [`Search::run`].
     pub fn search(search: &mut Search<'_>, root: Vertex) -> Result<Self, SearchError> {
         search.run_uncounted(root)?;
+        Ok(Self::of_last(search, root))
+    }
+
+    /// The levels of the last search, which was from `root`.
+    pub fn of_last(search: &Search<'_>, root: Vertex) -> Self {
         let layout = search.layout();
         let mut original = vec![NONE; layout.vertices()];
         search.levels_into(&mut original);
         let of: Vec<u32> =
             (0..layout.csr().vertices()).into_par_iter().map(|v| original[layout.to_original(v as Vertex) as usize]).collect();
         let last = of.par_iter().copied().filter(|&level| level != NONE).max().unwrap_or(0);
-        Ok(Self { root, last, of })
+        Self { root, last, of }
     }
 
     /// Vertices reached, the root included.

@@ -3,14 +3,20 @@
 //! Everything here is exact or measured, never the estimates that policies read. [`Analysis`] is the record that `socbfs analyze --json`
 //! writes and `socbfs report` reads; [`mod@crate::report`] makes figures of it.
 
+mod comparison;
 mod exact;
+mod handover;
 mod profile;
 mod record;
 mod redundant;
 mod repeated;
+mod split;
 
+pub use comparison::{DroppedInput, PolicyComparison, Remapped, dropped_inputs, remapped};
 pub use exact::{ExactLevel, Levels, count};
+pub use handover::{DeviceHandover, MappedLevel, MappedLevels, mapped_levels};
 pub use profile::{Profile, SearchedRoot, profile};
 pub use record::{Analysis, GraphAnalysis, SCHEMA, SCHEMA_VERSION};
 pub use redundant::{Redundant, RedundantLevel, redundant};
 pub use repeated::{MOST_SPLITS, Repeated, SplitLevel, repeated};
+pub use split::{SplitDirection, SplitShare, SplitSweep, split_sweep};

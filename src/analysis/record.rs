@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Profile, Redundant, Repeated};
+use super::{DeviceHandover, DroppedInput, MappedLevels, PolicyComparison, Profile, Redundant, Remapped, Repeated, SplitSweep};
 use crate::graph::Vertex;
 
 /// Name of the record format, in every record.
@@ -21,8 +21,20 @@ pub struct Analysis {
     pub schema_version: u32,
     /// Machine, system, build, command, time: a [`bench::Environment`](crate::bench::Environment).
     pub environment: Value,
+    /// Analyses that were asked for (empty: all).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
     /// The graphs, in the order asked for.
     pub graphs: Vec<GraphAnalysis>,
+    /// What handing memory over costs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handover: Vec<DeviceHandover>,
+    /// SURF's network with one input dropped, over all graphs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<DroppedInput>,
+    /// What could not be done, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// One graph. An analysis that was not asked for is absent.
@@ -45,11 +57,32 @@ pub struct GraphAnalysis {
     /// Repeated work of an asynchronous search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Repeated>,
+    /// The level with most arcs, shared by CPU and GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitSweep>,
+    /// Levels in the host's own memory and with a hand-over round each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped: Option<MappedLevels>,
+    /// Strategies and policies, level by level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policies: Option<PolicyComparison>,
+    /// What renumbering saves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remapped: Option<Remapped>,
 }
 
 impl Analysis {
     /// A record without graphs.
-    pub fn new(environment: Value) -> Self {
-        Self { schema: SCHEMA.to_owned(), schema_version: SCHEMA_VERSION, environment, graphs: Vec::new() }
+    pub fn new(environment: Value, only: Vec<String>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            environment,
+            only,
+            graphs: Vec::new(),
+            handover: Vec::new(),
+            dropped: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 }

@@ -181,10 +181,16 @@ pub struct LevelStats {
     /// Arcs that leave the frontier: exact for small ones and on devices, else estimated (after bottom-up levels by the mean degrees of
     /// words of the bitmap, after top-down levels hubs so and the others from a sample).
     pub frontier_edges: u64,
+    /// Whether `frontier_edges` is such an estimate.
+    #[serde(default)]
+    pub frontier_is_estimated: bool,
     /// Vertices not yet visited.
     pub unvisited_vertices: u64,
     /// Arcs of vertices not yet visited, by the same estimates.
     pub unvisited_edges: u64,
+    /// Whether `unvisited_edges` is what estimates have left.
+    #[serde(default)]
+    pub unvisited_is_estimated: bool,
     /// Vertices in the frontier before this one (0 at level 0).
     pub previous_frontier_vertices: u64,
     /// Direction of the level before (`None` at level 0).

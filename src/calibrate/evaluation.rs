@@ -1,6 +1,6 @@
 //! Policies side by side: what they decide and what that costs, against the per-level oracle.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::levels::{self, LevelTable, Turns};
 use crate::{
@@ -23,15 +23,17 @@ pub struct Contestant {
 }
 
 /// One graph: every policy from every root.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// The searches.
     pub roots: Vec<RootEvaluation>,
 }
 
 /// The searches from one root.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RootEvaluation {
+    /// Edges of the search by Graph500's rule.
+    pub edges: u64,
     /// What every level costs by every strategy.
     pub table: LevelTable,
     /// The oracle: its plans replayed.
@@ -41,12 +43,14 @@ pub struct RootEvaluation {
 }
 
 /// How a policy did from one root.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Its plan for each level.
     pub plans: Vec<LevelPlan>,
     /// The levels, in nanoseconds: median over the turns. (Mapping parents back to original numbers is left out: it is the same for all.)
     pub elapsed_ns: f64,
+    /// The same with mapping parents back: from the call to the tree.
+    pub total_ns: f64,
     /// Median over the turns of its time over the oracle's of the same turn.
     pub over_oracle: f64,
     /// Time spent deciding, sampling included, in nanoseconds: median over the turns.
@@ -60,7 +64,7 @@ pub struct Judged {
 }
 
 /// Directions, counted against the faster one of each level.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Directions {
     /// Levels.
     pub levels: usize,
@@ -79,14 +83,7 @@ impl Directions {
         let mut all = Self::default();
         for (times, plan) in table.levels.iter().zip(plans).skip(1) {
             let on_gpu = Strategy::of(*plan).is_some_and(Strategy::is_gpu);
-            let best = |direction: Direction| {
-                let times = Strategy::ALL
-                    .into_iter()
-                    .filter(|strategy| strategy.is_gpu() == on_gpu && strategy.direction() == direction)
-                    .filter_map(|strategy| times.own_ns(strategy));
-                times.min_by(f64::total_cmp)
-            };
-            let (top_down, bottom_up) = (best(Direction::TopDown)?, best(Direction::BottomUp)?);
+            let [top_down, bottom_up] = times.directions_ns(on_gpu)?;
             all.count(plan.direction, top_down, bottom_up);
         }
         Some(all)
@@ -141,6 +138,7 @@ pub fn evaluate(
     let mut all = Vec::new();
     for &root in roots {
         let table = levels::measure(search, root, strategies, how)?;
+        let edges = search.run(root)?.edges;
         let (plans, _) = table.oracle();
         let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(Replay::new(&plans)), runs: Runs::Cpu };
         let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
@@ -152,6 +150,7 @@ pub fn evaluate(
                 search.run_uncounted(root)?;
                 let outcome = search.run_uncounted(root)?;
                 samples.elapsed.push((outcome.elapsed - outcome.mapping).as_nanos() as f64);
+                samples.total.push(outcome.elapsed.as_nanos() as f64);
                 samples.decision.push(search.records().iter().map(|record| record.decision_ns).sum::<u64>() as f64);
                 samples.plans = Replay::of(search.records()).plans().to_vec();
             }
@@ -160,7 +159,7 @@ pub fn evaluate(
         let mut judged = samples.into_iter().map(|samples| samples.judge(&table, &plans, &against));
         let Some(oracle) = judged.next() else { continue };
         let policies = judged.collect();
-        all.push(RootEvaluation { table, oracle, policies });
+        all.push(RootEvaluation { edges, table, oracle, policies });
         done(all.len());
     }
     Ok(Evaluation { roots: all })
@@ -170,6 +169,7 @@ pub fn evaluate(
 #[derive(Debug, Clone, Default)]
 struct Samples {
     elapsed: Vec<f64>,
+    total: Vec<f64>,
     decision: Vec<f64>,
     plans: Vec<LevelPlan>,
 }
@@ -179,6 +179,7 @@ impl Samples {
         let ratios: Vec<f64> = self.elapsed.iter().zip(against).map(|(own, oracle)| own / oracle.max(1.0)).collect();
         Judged {
             elapsed_ns: median(&self.elapsed),
+            total_ns: median(&self.total),
             over_oracle: median(&ratios),
             decision_ns: median(&self.decision),
             table_ns: table.cost_ns(&self.plans),

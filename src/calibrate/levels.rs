@@ -64,6 +64,9 @@ pub struct LevelTimes {
     /// Vertices found.
     pub found: u64,
     own: [Option<f64>; STRATEGIES],
+    /// As `own`, the mean of the turns.
+    #[serde(default)]
+    mean: [Option<f64>; STRATEGIES],
     after: [[Option<f64>; STRATEGIES]; STRATEGIES],
     /// Split, by direction and share: without conversions and hand-over of the state, with everything that splitting takes.
     #[serde(default)]
@@ -86,8 +89,14 @@ impl LevelTimes {
         own: impl Fn(LevelPlan) -> Option<f64>,
         change: impl Fn(Strategy, Strategy) -> f64,
     ) -> Self {
-        let mut times =
-            Self { stats, found, own: [None; STRATEGIES], after: [[None; STRATEGIES]; STRATEGIES], split: [[None; SHARES.len()]; 2] };
+        let mut times = Self {
+            stats,
+            found,
+            own: [None; STRATEGIES],
+            mean: [None; STRATEGIES],
+            after: [[None; STRATEGIES]; STRATEGIES],
+            split: [[None; SHARES.len()]; 2],
+        };
         for strategy in Strategy::ALL {
             times.own[strategy as usize] = own(strategy.plan());
             for previous in Strategy::ALL {
@@ -128,6 +137,20 @@ impl LevelTimes {
     /// of the search's state). `None`: not measured.
     pub fn own_ns(&self, strategy: Strategy) -> Option<f64> {
         self.own[strategy as usize]
+    }
+
+    /// As [`own_ns`](Self::own_ns), which is the first quartile of the turns: their mean.
+    pub fn mean_ns(&self, strategy: Strategy) -> Option<f64> {
+        self.mean[strategy as usize]
+    }
+
+    /// The fastest strategy of one device top-down, and bottom-up (`None`: one direction was not measured there).
+    pub fn directions_ns(&self, on_gpu: bool) -> Option<[f64; 2]> {
+        let best = |direction: Direction| {
+            let there = Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() == on_gpu && strategy.direction() == direction);
+            there.filter_map(|strategy| self.own_ns(strategy)).min_by(f64::total_cmp)
+        };
+        Some([best(Direction::TopDown)?, best(Direction::BottomUp)?])
     }
 
     /// The level by `strategy` after one by `previous`, conversions and hand-over included.
@@ -230,6 +253,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             stats: record.stats,
             found: record.found,
             own: [None; STRATEGIES],
+            mean: [None; STRATEGIES],
             after: [[None; STRATEGIES]; STRATEGIES],
             split: [[None; SHARES.len()]; 2],
         })
@@ -247,6 +271,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
     for (&strategy, runs) in strategies.iter().zip(&runs) {
         for (level, times) in levels.iter_mut().enumerate() {
             times.own[strategy as usize] = typical(runs, level, own);
+            times.mean[strategy as usize] = summary(runs, level, own).map(|summary| summary.mean);
             times.after[strategy as usize][strategy as usize] = typical(runs, level, with_changes);
         }
     }
@@ -312,8 +337,12 @@ fn with_changes(record: &LevelRecord) -> u64 {
 /// The first quartile: what disturbs a level of some microseconds (a thread that loses its core for a time slice) only ever
 /// makes it longer, and by much more than it takes.
 fn typical(runs: &[Vec<LevelRecord>], level: usize, time: fn(&LevelRecord) -> u64) -> Option<f64> {
+    summary(runs, level, time).map(|summary| summary.first_quartile)
+}
+
+fn summary(runs: &[Vec<LevelRecord>], level: usize, time: fn(&LevelRecord) -> u64) -> Option<Summary> {
     let times: Vec<f64> = runs.iter().filter_map(|records| records.get(level)).map(|record| time(record) as f64).collect();
-    Summary::of(&times).map(|summary| summary.first_quartile)
+    Summary::of(&times)
 }
 
 /// Whether `strategy` comes close to the fastest at any level that matters.

@@ -3,23 +3,30 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, ValueEnum};
-use serde_json::Value;
 
 use super::{
     bench::{ROOT, graph_record},
     config::{LayoutArgs, SearchArgs},
     error::Failure,
-    output::{Output, both, print_documents},
+    output::{Output, both, print_documents, value},
+    policies::{Compared, compare},
     progress::{self, Progress},
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
-    analysis::{Analysis, GraphAnalysis, Levels, SearchedRoot, count, profile, redundant, repeated},
+    analysis::{
+        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, Levels, PolicyComparison, SearchedRoot, count, dropped_inputs, mapped_levels,
+        profile, redundant, remapped, repeated, split_sweep,
+    },
     bench::{Environment, LayoutRecord, RootSource},
+    bfs::Strategy,
+    calibrate::{self, LevelTable},
     graph::{Layout, Vertex},
     input::Format,
+    policy::{Policy, Runs},
     report::{figures, html},
     runtime::{Prepared, Runtime},
+    search::{Search, SearchOptions},
 };
 
 const EXAMPLES: &str = "\
@@ -54,6 +61,10 @@ pub(super) struct AnalyzeArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     roots: u16,
 
+    /// Searches of each policy, strategy and share, of which the median or first quartile counts
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
+    turns: u16,
+
     /// Where the frontier of an asynchronous search is cut: the first half's share of its arcs, in thousandths
     #[arg(long, value_name = "PERMILLE", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..1000))]
     share: u16,
@@ -86,7 +97,28 @@ enum Kind {
     Redundant,
     /// Vertices that both halves of an asynchronous search find (Remis, figures 5.5 to 5.7)
     Repeated,
+    /// The level with most arcs shared by CPU and GPU, by every share (Remis, figure 5.13)
+    Split,
+    /// Every level by every strategy (Remis, figures 5.1 to 5.4)
+    Levels,
+    /// The same as a heat map, with the choices of oracle and policy (Zhang, table 5)
+    Heat,
+    /// Memory handed over: round every level, and by size (Remis, figures 4.2 and 4.3)
+    Handover,
+    /// Speed and efficiency of the policies (Zhang, figures 4 and 5)
+    Performance,
+    /// Right directions, time saved, inputs dropped (SURF, tables 3 and 4)
+    Surf,
+    /// Vertices without edges dropped (Zhang, table 6)
+    Remapping,
 }
+
+/// Those for which policies are compared.
+const COMPARED: [Kind; 4] = [Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
+/// Those that take a search ready for every policy.
+const MEASURED: [Kind; 6] = [Kind::Split, Kind::Handover, Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
+/// Policies are compared from the first roots only: each takes hundreds of searches.
+const MOST_COMPARED: usize = 4;
 
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let config = arguments.search.resolve(matches)?;
@@ -94,10 +126,20 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
     let page = arguments.html.as_deref().map(Output::open).transpose()?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
-    let mut analysis = Analysis::new(value(&environment)?);
+    let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
+    let mut analysis = Analysis::new(value(&environment)?, only);
     for path in &arguments.graphs {
         let source = Source::parse(path, arguments.format)?;
-        analysis.graphs.push(arguments.graph(&source, &config)?);
+        let graph = arguments.graph(&source, &config, &mut analysis)?;
+        analysis.graphs.push(graph);
+    }
+    if arguments.wants(Kind::Surf) {
+        let tables: Vec<Vec<LevelTable>> = analysis
+            .graphs
+            .iter()
+            .filter_map(|graph| Some(graph.policies.as_ref()?.evaluation.roots.iter().map(|root| root.table.clone()).collect()))
+            .collect();
+        analysis.dropped = dropped_inputs(&tables.iter().map(Vec::as_slice).collect::<Vec<_>>());
     }
     // Figures are made of the record alone, so that `socbfs report` makes the same.
     let record = value(&analysis)?;
@@ -109,17 +151,13 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
     both(both(written, shown), printed)
 }
 
-/// A record as JSON.
-pub(super) fn value(record: &impl serde::Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))
-}
-
 impl AnalyzeArgs {
     fn wants(&self, kind: Kind) -> bool {
         self.only.is_empty() || self.only.contains(&kind)
     }
 
-    fn graph(&self, source: &Source, config: &Runtime) -> Result<GraphAnalysis, Failure> {
+    /// The analyses of one graph. What is of the machine goes into `all`.
+    fn graph(&self, source: &Source, config: &Runtime, all: &mut Analysis) -> Result<GraphAnalysis, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         drop(edges);
@@ -133,11 +171,18 @@ impl AnalyzeArgs {
             profile: None,
             redundant: None,
             repeated: None,
+            split: None,
+            mapped: None,
+            policies: None,
+            remapped: self.wants(Kind::Remapping).then(|| remapped(&layout)),
         };
-        let Prepared { mut search, .. } = config.search_telling(&layout, &progress::steps())?;
+        let measures = MEASURED.into_iter().any(|kind| self.wants(kind));
+        let prepare = if measures { Runtime::search_for_all } else { Runtime::search_telling };
+        let mut prepared = prepare(config, &layout, &progress::steps())?;
+        let search = &mut prepared.search;
         let progress = Progress::still(&format!("Counting on {}", source.name()), roots.len() as u64);
         let Some(&first) = roots.first() else { return Ok(graph) };
-        let levels = Levels::search(&mut search, first)?;
+        let levels = Levels::search(search, first)?;
         let counts = count(&layout, &levels);
         if self.wants(Kind::Profile) {
             let mut searches = Vec::with_capacity(roots.len());
@@ -150,7 +195,65 @@ impl AnalyzeArgs {
         }
         graph.redundant = self.wants(Kind::Redundant).then(|| redundant(&counts));
         graph.repeated = self.wants(Kind::Repeated).then(|| repeated(&layout, &levels, self.share));
+        drop(progress);
+        if measures {
+            self.measured(&mut graph, config, &mut prepared, &counts, all)?;
+        }
         Ok(graph)
+    }
+
+    /// What takes time and not counts.
+    fn measured(
+        &self,
+        graph: &mut GraphAnalysis,
+        config: &Runtime,
+        prepared: &mut Prepared<'_>,
+        counts: &[ExactLevel],
+        all: &mut Analysis,
+    ) -> Result<(), Failure> {
+        let (turns, root) = (usize::from(self.turns), graph.roots[0]);
+        let has_levels = counts.first().is_some_and(|first| first.arcs > 0);
+        if !has_levels {
+            all.warnings.push(format!("{}: the root has no neighbour, and nothing can be measured", graph.name));
+            return Ok(());
+        }
+        let setup = prepared.options.devices.first().cloned();
+        if [Kind::Split, Kind::Handover].into_iter().any(|kind| self.wants(kind)) && (setup.is_none() || prepared.devices.is_empty()) {
+            let what = "split levels and hand-over are left out: no OpenCL device is used (`socbfs devices` lists what there is)";
+            if !all.warnings.iter().any(|warning| warning == what) {
+                all.warnings.push(what.to_owned());
+            }
+        } else if let Some(setup) = setup {
+            if self.wants(Kind::Split) {
+                let heavy = counts.iter().rev().max_by_key(|level| level.arcs).copied().unwrap_or_default();
+                graph.split = Some(split_sweep(&mut prepared.search, root, heavy.level, heavy.arcs, turns)?);
+            }
+            if self.wants(Kind::Handover) {
+                let alone = SearchOptions {
+                    devices: Vec::new(),
+                    runs: Runs::Cpu,
+                    policy: Policy::Fixed(Strategy::Tc),
+                    every_policy: false,
+                    ..prepared.options.clone()
+                };
+                let mut plain = Search::new(prepared.search.layout(), &alone)?;
+                graph.mapped = Some(mapped_levels(&mut plain, &mut prepared.search, root, turns)?);
+                if all.handover.is_empty() {
+                    let progress = Progress::start("Measuring hand-overs", 0);
+                    let table = calibrate::measure(&setup.device);
+                    drop(progress);
+                    let device = prepared.devices.first().map_or_else(String::new, |device| device.used.name.clone());
+                    all.handover.push(DeviceHandover { device, way: setup.way, table });
+                }
+            }
+        }
+        if COMPARED.into_iter().any(|kind| self.wants(kind)) {
+            let roots = &graph.roots[..graph.roots.len().min(MOST_COMPARED)];
+            let Compared { policies, watts, evaluation } = compare(config, prepared, &graph.name, roots, &[], turns)?;
+            let edges = prepared.search.layout().stats().edges;
+            graph.policies = Some(PolicyComparison { policies, turns, edges, watts, evaluation });
+        }
+        Ok(())
     }
 
     /// The root asked for, or those drawn; of a graph without edges the first vertex.

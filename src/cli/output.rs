@@ -10,7 +10,10 @@ use serde::Serialize;
 use super::{error::Failure, shown};
 use crate::{
     files::AtomicFile,
-    report::figures::{self, COLOURS, Document, PLAIN},
+    report::{
+        figures::{self, COLOURS, Document, PLAIN},
+        html,
+    },
 };
 
 /// Prints a result on standard output.
@@ -30,6 +33,18 @@ pub(super) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
         safe = safe.replace(&*shown::text(colour), colour);
     }
     to_stdout(|out| out.write_all(safe.as_bytes()))
+}
+
+/// Writes the page of `record`.
+pub(super) fn write_page(output: Output, record: &impl Serialize) -> Result<(), Failure> {
+    let record = value(record)?;
+    let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
+    output.finish(|out| out.write_all(html::page(&[document]).as_bytes()))
+}
+
+/// A record as JSON.
+pub(super) fn value(record: &impl Serialize) -> Result<serde_json::Value, Failure> {
+    serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))
 }
 
 /// Writes `report` as JSON where that was asked for, and prints it in words unless the JSON has taken their place.

@@ -1,21 +1,23 @@
 //! `socbfs policies`: policies side by side.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args};
 
 use super::{
+    bench::ROOT,
     config::{LayoutArgs, SearchArgs},
     error::Failure,
-    output::{Output, publish},
+    output::{Output, both, publish, write_page},
     progress::{self, Progress},
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
-    bench::RootSource,
+    bench::{Environment, RootSource},
     bfs::Strategy,
     board::StrategyWatts,
-    calibrate::{Contestant, Turns, evaluate, strategy_watts},
+    calibrate::{Contestant, Evaluation, Turns, evaluate, strategy_watts},
+    graph::Vertex,
     input::Format,
     policy::{CostModel, Form, Objective, Policy, Runs},
     report::{self, PoliciesReport, PolicyGraph},
@@ -73,6 +75,10 @@ pub(super) struct PoliciesArgs {
     /// Write everything, levels included, as JSON ("-": standard output)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
+
+    /// Write a page of charts: one file that needs no network
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
 }
 
 /// The policies that are compared unless others are asked for: those that need no device.
@@ -102,6 +108,8 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     let config = arguments.search.resolve(matches)?;
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let mut graphs = Vec::new();
     let mut names: Vec<String> = Vec::new();
@@ -112,22 +120,51 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
         drop(edges);
         let mut prepared = config.search_for_all(&layout, &progress::steps())?;
-        let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
-        let mut contestants = contestants(&only, on_device)?;
-        for contestant in &mut contestants {
-            contestant.policy = as_configured(&config, contestant, &prepared, config.objective.value)?;
-        }
-        let watts = add_objectives(&config, &prepared, on_device, &mut contestants);
-        names = contestants.iter().map(|contestant| contestant.name.clone()).collect();
-        let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
-        let how = Turns { turns: usize::from(arguments.turns), splits: on_device.is_some(), ..Turns::default() };
-        let progress = Progress::still(&format!("Comparing on {}", source.name()), drawn.len() as u64);
-        let evaluation = evaluate(&mut prepared.search, &drawn, strategies, &contestants, &how, |done| progress.between(done))?;
-        drop(progress);
+        let Compared { policies, watts, evaluation } =
+            compare(&config, &mut prepared, &source.name(), &drawn, &only, usize::from(arguments.turns))?;
+        names = policies;
         graphs.push(PolicyGraph { name: source.name(), layout: layout.stats().clone(), watts, evaluation });
     }
-    let report = PoliciesReport { policies: names, graphs };
-    publish(json, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
+    let report = PoliciesReport {
+        schema: report::POLICIES_SCHEMA,
+        schema_version: report::POLICIES_SCHEMA_VERSION,
+        environment,
+        policies: names,
+        graphs,
+    };
+    let shown = html.map_or(Ok(()), |html| write_page(html, &report));
+    both(shown, publish(json, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) }))
+}
+
+/// Policies compared on one graph.
+pub(super) struct Compared {
+    pub(super) policies: Vec<String>,
+    /// Power of each strategy, where it is known.
+    pub(super) watts: Option<StrategyWatts>,
+    pub(super) evaluation: Evaluation,
+}
+
+/// Compares `only` these policies, or all that can run here, by searches from `roots` of the graph `name`.
+pub(super) fn compare(
+    config: &Runtime,
+    prepared: &mut Prepared<'_>,
+    name: &str,
+    roots: &[Vertex],
+    only: &[Policy],
+    turns: usize,
+) -> Result<Compared, Failure> {
+    let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
+    let mut contestants = contestants(only, on_device)?;
+    for contestant in &mut contestants {
+        contestant.policy = as_configured(config, contestant, prepared, config.objective.value)?;
+    }
+    let watts = add_objectives(config, prepared, on_device, &mut contestants);
+    let policies = contestants.iter().map(|contestant| contestant.name.clone()).collect();
+    let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
+    let how = Turns { turns, splits: on_device.is_some(), ..Turns::default() };
+    let progress = Progress::still(&format!("Comparing on {name}"), roots.len() as u64);
+    let evaluation = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, |done| progress.between(done))?;
+    Ok(Compared { policies, watts, evaluation })
 }
 
 /// The policy of `contestant` as a search has it: with what the board, the calibration and measurements say of it.

@@ -12,6 +12,7 @@ use super::{
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
+    analysis::{Levels, count},
     graph::Vertex,
     input::Format,
     report::{self, ArrayFormat, Column, numbers, write_array},
@@ -50,9 +51,13 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     levels: Option<PathBuf>,
 
-    /// Print a table of what happened at each level, and by which policy and bounds
+    /// Print a table of what happened at each level, and by which policy and bounds; ~ marks estimates by which the policy decided
     #[arg(long)]
     trace: bool,
+
+    /// In the table of --trace, print exact counts in place of what the policy saw
+    #[arg(long, requires = "trace")]
+    exact: bool,
 
     /// Format of the file, where name and content do not say it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
@@ -102,7 +107,8 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     }
     if arguments.trace {
         text.push('\n');
-        text.push_str(&report::trace(search.records()));
+        let exact = if arguments.exact { count(&layout, &Levels::of_last(&search, arguments.root)) } else { Vec::new() };
+        text.push_str(&report::trace(search.records(), &exact));
         text.push('\n');
         text.push_str(&report::chosen(&choice.record()));
     }

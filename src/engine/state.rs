@@ -66,6 +66,9 @@ pub(crate) struct SearchState {
     pub(crate) next_edges: Option<u64>,
     /// Arcs of all frontiers before.
     pub(crate) expanded_edges: u64,
+    /// Whether `frontier_edges` is estimated, and whether anything in `expanded_edges` was.
+    pub(crate) edges_are_estimated: bool,
+    expanded_are_estimated: bool,
     /// Vertices visited.
     pub(crate) visited_count: u64,
     /// Size of the frontier before.
@@ -116,6 +119,8 @@ impl SearchState {
             counted_edges: None,
             next_edges: None,
             expanded_edges: 0,
+            edges_are_estimated: false,
+            expanded_are_estimated: false,
             visited_count: 0,
             previous_frontier: 0,
             previous_edges: 0,
@@ -141,8 +146,10 @@ impl SearchState {
             arcs,
             frontier_vertices: self.frontier.len(),
             frontier_edges: edges,
+            frontier_is_estimated: self.edges_are_estimated,
             unvisited_vertices: searched.saturating_sub(self.visited_count),
             unvisited_edges: arcs.saturating_sub(self.expanded_edges + edges),
+            unvisited_is_estimated: self.edges_are_estimated || self.expanded_are_estimated,
             previous_frontier_vertices: self.previous_frontier,
             previous_direction: self.previous_direction,
             previous_placement: self.previous_placement,
@@ -162,6 +169,7 @@ impl SearchState {
     /// Counts a level that was run as planned.
     pub(crate) fn done(&mut self, plan: LevelPlan, work: &LevelWork) {
         self.expanded_edges += self.frontier_edges;
+        self.expanded_are_estimated |= std::mem::take(&mut self.edges_are_estimated);
         self.previous_edges = self.frontier_edges;
         self.counted_edges = self.next_edges.take();
         self.previous_direction = Some(plan.direction);
@@ -208,6 +216,7 @@ impl SearchState {
         self.frontier_edges = 0;
         (self.counted_edges, self.next_edges) = (None, None);
         self.expanded_edges = 0;
+        (self.edges_are_estimated, self.expanded_are_estimated) = (false, false);
         self.visited_count = 1;
         self.previous_frontier = 0;
         self.previous_edges = 0;

@@ -25,7 +25,7 @@ pub use comparison::{Comparison, ComparisonError, Run};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use graph500::graph500;
 pub use info::info;
-pub use policies::{PoliciesReport, PolicyGraph, policies, policies_markdown};
+pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, PoliciesReport, PolicyGraph, policies, policies_markdown};
 pub use table::table;
 pub use trace::{bands, chosen, trace};
 

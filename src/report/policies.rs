@@ -6,14 +6,27 @@ use serde::Serialize;
 
 use super::numbers::{counted, general, seconds};
 use crate::{
+    bench::Environment,
     board::StrategyWatts,
     calibrate::{Directions, Evaluation, Judged, RootEvaluation},
     graph::LayoutStats,
 };
 
+/// Name of the record format.
+pub const POLICIES_SCHEMA: &str = "socbfs-policies";
+
+/// Version of the record format.
+pub const POLICIES_SCHEMA_VERSION: u32 = 1;
+
 /// Everything that `socbfs policies` found out.
 #[derive(Debug, Serialize)]
 pub struct PoliciesReport {
+    /// [`POLICIES_SCHEMA`].
+    pub schema: &'static str,
+    /// [`POLICIES_SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Machine, system, build, command, time.
+    pub environment: Environment,
     /// The policies, in the order in which every evaluation has them.
     pub policies: Vec<String>,
     /// The graphs.

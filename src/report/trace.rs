@@ -4,13 +4,15 @@ use std::fmt::Write;
 
 use super::numbers::{general, grouped, seconds};
 use crate::{
+    analysis::ExactLevel,
     bench::{BandRecord, ChosenPolicy},
-    bfs::{Direction, LevelRecord, Placement},
+    bfs::{Direction, LevelPlan, LevelRecord, Placement},
 };
 
 /// A table with one line for each level: what the policy saw, what it decided, what was found, how long it took.
-/// Levels that went by in one go share a line, `4-120`, with what the policy saw at the first.
-pub fn trace(records: &[LevelRecord]) -> String {
+/// Levels that went by in one go share a line, `4-120`, with what the policy saw at the first. `~` marks what the policy saw as an
+/// estimate; `exact`, by level, takes the place of all that it saw.
+pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
     const HEAD: [&str; COLUMNS] = [
         "level",
         "direction",
@@ -26,7 +28,11 @@ pub fn trace(records: &[LevelRecord]) -> String {
         "decide",
         "probes",
     ];
-    let rows: Vec<[String; COLUMNS]> = records.iter().map(cells).collect();
+    let rows: Vec<[String; COLUMNS]> = records
+        .iter()
+        .enumerate()
+        .map(|(place, record)| cells(record, place.checked_sub(1).map(|before| &records[before]), exact))
+        .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([HEAD[column].len()]).max().unwrap_or(0);
     let widths: [usize; COLUMNS] = std::array::from_fn(width);
     let mut text = String::new();
@@ -70,8 +76,24 @@ fn place(placement: Placement) -> String {
     }
 }
 
-fn cells(record: &LevelRecord) -> [String; COLUMNS] {
+/// A count that is an estimate, or not.
+fn about(value: u64, estimated: bool) -> String {
+    format!("{}{}", if estimated { "~" } else { "" }, grouped(value))
+}
+
+fn cells(record: &LevelRecord, before: Option<&LevelRecord>, exact: &[ExactLevel]) -> [String; COLUMNS] {
     let stats = &record.stats;
+    // Threads that find a vertex at once both count it, which is put right at the level after.
+    let repeats = before.is_some_and(|before| before.plan == LevelPlan::default() && before.threads > 1);
+    let [vertices, arcs, unvisited, their_arcs] = match exact.get(stats.level as usize) {
+        Some(exact) => [exact.vertices, exact.arcs, exact.unvisited_vertices, exact.unvisited_arcs].map(grouped),
+        None => [
+            about(stats.frontier_vertices, repeats),
+            about(stats.frontier_edges, stats.frontier_is_estimated),
+            about(stats.unvisited_vertices, repeats),
+            about(stats.unvisited_edges, stats.unvisited_is_estimated),
+        ],
+    };
     let time = |nanoseconds: u64| seconds(nanoseconds as f64 / 1e9);
     [
         match record.levels {
@@ -83,10 +105,10 @@ fn cells(record: &LevelRecord) -> [String; COLUMNS] {
             Direction::BottomUp => "bottom-up".to_owned(),
         },
         place(record.plan.placement),
-        grouped(stats.frontier_vertices),
-        grouped(stats.frontier_edges),
-        grouped(stats.unvisited_vertices),
-        grouped(stats.unvisited_edges),
+        vertices,
+        arcs,
+        unvisited,
+        their_arcs,
         grouped(record.found),
         time(record.elapsed_ns),
         time(record.conversion_ns),
@@ -103,7 +125,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let text = trace(&[level(0), level(1)]);
+        let text = trace(&[level(0), level(1)], &[]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
@@ -111,6 +133,23 @@ mod tests {
             lines[1].contains("top-down") && lines[2].contains("bottom-up") && lines[2].ends_with("2.5") && lines[2].contains(" 1-10 "),
             "{text}"
         );
-        assert_eq!(trace(&[]).lines().count(), 1);
+        assert_eq!(trace(&[], &[]).lines().count(), 1);
+    }
+    #[test]
+    fn estimates_are_marked_and_give_way_to_counts() {
+        let mut records = [level(0), level(1)];
+        records[1].stats.frontier_is_estimated = true;
+        records[1].stats.unvisited_is_estimated = true;
+        let text = trace(&records, &[]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(!lines[1].contains('~'), "{text}");
+        // The level before ran top-down on two threads.
+        for count in ["~501", "~40", "~900", "~12,345"] {
+            assert!(lines[2].contains(&format!(" {count} ")), "{count} in\n{text}");
+        }
+        let exact =
+            |level: u32| ExactLevel { level, vertices: 500, arcs: 41, unvisited_vertices: 7, unvisited_arcs: 8, ..ExactLevel::default() };
+        let text = trace(&records, &[exact(0), exact(1)]);
+        assert!(!text.contains('~') && text.lines().nth(2).unwrap().contains("  500         41          7            8 "), "{text}");
     }
 }

@@ -13,13 +13,16 @@ use crate::{
 };
 
 impl CpuEngine<'_> {
+    /// Whether the frontier is a queue of so few vertices that their arcs are counted.
+    pub(super) fn counts_frontier(&self) -> bool {
+        matches!(self.state.frontier, Frontier::Queue { len, .. } if len <= COUNTED)
+    }
+
     /// The arcs that leave the frontier: exact up to [`COUNTED`] vertices of a queue; above, hubs are all counted and the others
     /// are estimated from a sample. (A sample alone is worth little where a few vertices have most arcs.)
     pub(super) fn count_frontier_edges(&mut self) -> u64 {
-        if let Frontier::Queue { len, .. } = self.state.frontier {
-            if len <= COUNTED {
-                return self.count_queue_edges();
-            }
+        if self.counts_frontier() {
+            return self.count_queue_edges();
         }
         let (mut hub_edges, mut hubs) = (0, 0);
         let visited = self.visited_hubs();

@@ -202,6 +202,7 @@ impl Engine for CpuEngine<'_> {
             Some(edges) => edges,
             None => self.count_frontier_edges().min(self.layout.csr().arcs() as u64),
         };
+        self.state.edges_are_estimated = self.state.counted_edges.is_none() && !self.counts_frontier();
         self.state.stats(edges, self.searched(), self.layout)
     }
 

@@ -54,7 +54,7 @@ impl HybridEngine<'_> {
             clock.spent.wait_ns += clock.lap();
             first += piece;
         }
-        let (work, times) = together(self.pair.as_ref(), &mut self.cpu, &self.devices, |cpu| cpu.top_down_part(cut, edges))?;
+        let (work, times) = together((self.pair.as_ref(), self.split_in_turn), &mut self.cpu, &self.devices, |cpu| cpu.top_down_part(cut, edges))?;
         clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = work.found;
         for helper in &mut self.helpers {
@@ -104,7 +104,7 @@ impl HybridEngine<'_> {
             }
             first = end;
         }
-        let ((mine, threads), times) = together(self.pair.as_ref(), &mut self.cpu, &self.devices, |cpu| cpu.bottom_up_part(0..cut))?;
+        let ((mine, threads), times) = together((self.pair.as_ref(), self.split_in_turn), &mut self.cpu, &self.devices, |cpu| cpu.bottom_up_part(0..cut))?;
         clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = mine;
         let mut first = cut;
@@ -218,9 +218,9 @@ struct Times {
     gpu_ns: u64,
 }
 
-/// Runs `work` on the CPU while another thread waits for the devices, which have been started.
+/// Runs `work` on the CPU while another thread waits for the devices, which have been started; `in_turn`: when they are done.
 fn together<'g, R: Default + Send>(
-    pair: Option<&Team>,
+    (pair, in_turn): (Option<&Team>, bool),
     cpu: &mut CpuEngine<'g>,
     devices: &[Arc<Device>],
     work: impl Fn(&mut CpuEngine<'g>) -> R + Sync,
@@ -236,12 +236,18 @@ fn together<'g, R: Default + Send>(
             far.1 = begin.elapsed().as_nanos().max(1) as u64;
         }
     };
+    let alone_ns = if in_turn {
+        wait();
+        locked(&far).1
+    } else {
+        0
+    };
     pair.run(&|index| {
         if index == 0 {
             let mut near = locked(&near);
             let (cpu, result, elapsed) = &mut *near;
             *result = work(cpu);
-            *elapsed = begin.elapsed().as_nanos() as u64;
+            *elapsed = (begin.elapsed().as_nanos() as u64).saturating_sub(alone_ns);
             drop(near);
         }
         wait();

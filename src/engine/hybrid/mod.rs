@@ -113,6 +113,10 @@ pub struct HybridEngine<'g> {
     pair: Option<Team>,
     /// Levels by internal vertex of searches that part: the CPU's, and the device's.
     levels: [Slab<u32>; 2],
+    /// See [`Search::set_split_in_turn`](crate::search::Search::set_split_in_turn).
+    pub(crate) split_in_turn: bool,
+    /// See [`Search::set_handover_round_levels`](crate::search::Search::set_handover_round_levels).
+    pub(crate) handover_round_levels: bool,
     /// Direction of levels after the searches have parted, where no policy is asked.
     costs: SampledCosts,
 }
@@ -162,6 +166,8 @@ impl<'g> HybridEngine<'g> {
             failed: false,
             pair,
             levels: [Slab::zeroed(levels, "levels")?, Slab::zeroed(levels, "levels")?],
+            split_in_turn: false,
+            handover_round_levels: false,
             costs: SampledCosts::default(),
         };
         engine.check_devices(setups)?;
@@ -362,9 +368,15 @@ impl Engine for HybridEngine<'_> {
             // Without a device everything runs on the CPU; the plan in the record says so.
             _ => {
                 let handover_ns = engine.give_to_cpu()?;
+                let round = engine.hand_round()?;
                 let plan = LevelPlan { placement: Placement::Cpu, ..plan };
                 let Ok(work) = engine.cpu.run(plan);
-                Ok(LevelWork { handover_ns, ..work })
+                Ok(LevelWork {
+                    handover_ns: handover_ns + round.handover_ns,
+                    conversion_ns: work.conversion_ns + round.conversion_ns,
+                    repeats_before: work.repeats_before + round.repeats,
+                    ..work
+                })
             }
         })
     }

@@ -10,10 +10,10 @@ use crate::{
 };
 
 #[derive(Debug, Default)]
-struct Moved {
-    repeats: u64,
-    conversion_ns: u64,
-    handover_ns: u64,
+pub(super) struct Moved {
+    pub(super) repeats: u64,
+    pub(super) conversion_ns: u64,
+    pub(super) handover_ns: u64,
 }
 
 impl HybridEngine<'_> {
@@ -49,6 +49,16 @@ impl HybridEngine<'_> {
         }
         self.on_device = true;
         Ok(Moved { repeats, conversion_ns: (settled - begin).as_nanos() as u64, handover_ns: settled.elapsed().as_nanos() as u64 })
+    }
+
+    /// Hands the state to the first device and back, where that is asked for round every level.
+    pub(super) fn hand_round(&mut self) -> Result<Moved, DeviceError> {
+        if !self.handover_round_levels {
+            return Ok(Moved::default());
+        }
+        let there = self.give_to_gpu()?;
+        let back_ns = self.give_to_cpu()?;
+        Ok(Moved { handover_ns: there.handover_ns + back_ns, ..there })
     }
 
     pub(super) fn run_gpu(&mut self, plan: LevelPlan, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {

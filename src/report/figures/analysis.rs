@@ -3,20 +3,35 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, read};
+use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, policies, read};
 use crate::{
-    analysis::{Analysis, ExactLevel, GraphAnalysis, Profile, Redundant, Repeated},
-    report::numbers::{counted, grouped},
+    analysis::{
+        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, PolicyComparison, Profile, Redundant, Remapped,
+        Repeated, SplitDirection, SplitShare, SplitSweep,
+    },
+    bfs::Direction,
+    calibrate::{HandoverTimes, WayTimes},
+    report::numbers::{bytes, counted, general, grouped, seconds},
 };
+
+const MS: f64 = 1e6;
 
 pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     let analysis = Analysis::deserialize(record)?;
     let mut document = read::begin("Analyses of breadth-first searches", record);
-    document.sections = analysis.graphs.iter().map(section).collect();
+    let wants = |id: &str| analysis.only.is_empty() || analysis.only.iter().any(|only| only == id);
+    document.sections = analysis.graphs.iter().map(|graph| section(graph, &wants)).collect();
+    let arrays = analysis.graphs.iter().find_map(|graph| graph.mapped.as_ref()).map_or(&[][..], |mapped| &mapped.arrays);
+    document.sections.extend(analysis.handover.iter().map(|found| device(found, arrays)));
+    if wants("surf") {
+        let compared: Vec<(&str, &PolicyComparison)> =
+            analysis.graphs.iter().filter_map(|graph| Some((graph.name.as_str(), graph.policies.as_ref()?))).collect();
+        document.sections.extend(policies::over_graphs(&compared, &analysis.dropped));
+    }
     Ok(document)
 }
 
-fn section(graph: &GraphAnalysis) -> Section {
+fn section(graph: &GraphAnalysis, wants: &dyn Fn(&str) -> bool) -> Section {
     let mut section = Section { title: graph.name.clone(), ..Section::default() };
     if let Some(&root) = graph.roots.first() {
         section.facts.push(("root".into(), Cell::count(u64::from(root))));
@@ -29,6 +44,13 @@ fn section(graph: &GraphAnalysis) -> Section {
         section.figures.extend([top_down(found), bottom_up(found)]);
     }
     section.figures.extend(graph.repeated.as_ref().map(repeated));
+    section.figures.extend(graph.split.iter().flat_map(split));
+    if let Some(compared) = &graph.policies {
+        let figures = [policies::histogram(compared), policies::heat(compared), policies::performance(compared)];
+        section.figures.extend(figures.into_iter().flatten().filter(|figure| wants(figure.id)));
+    }
+    section.figures.extend(graph.mapped.as_ref().map(mapped));
+    section.figures.extend(graph.remapped.as_ref().map(remapped));
     section
 }
 
@@ -229,6 +251,196 @@ fn repeated(repeated: &Repeated) -> Figure {
                     row
                 })
                 .collect(),
+        },
+    }
+}
+
+fn split(sweep: &SplitSweep) -> Vec<Figure> {
+    sweep.directions.iter().map(|found| split_direction(sweep, found)).collect()
+}
+
+/// Remis 2016, figure 5.13.
+fn split_direction(sweep: &SplitSweep, found: &SplitDirection) -> Figure {
+    let (id, name) = match found.direction {
+        Direction::TopDown => ("split", "top-down"),
+        Direction::BottomUp => ("split-bottom-up", "bottom-up"),
+    };
+    let line = |name: &str, of: fn(&SplitShare) -> f64| {
+        Series::new(name, found.shares.iter().enumerate().map(|(at, share)| (at as f64, of(share) / MS)))
+    };
+    let percent = |permille: f64| format!("{} %", general(permille / 10.0, 3));
+    let crossing = found.crossing_permille.map_or_else(
+        || "one device alone is faster at every share".to_owned(),
+        |permille| format!("CPU and GPU alone take equally long at {}", percent(permille)),
+    );
+    let worst = found.shares.iter().map(|share| share.contention).fold(0.0, f64::max);
+    let pays = if found.gain > 1.0 { "Splitting pays" } else { "Splitting does not pay" };
+    Figure {
+        id,
+        title: format!("Level {} split between CPU and GPU, {name}", sweep.level),
+        source: "Remis 2016, figure 5.13",
+        sentence: format!(
+            "{pays}: the best share of the GPU is {}, {} times as fast as the better device alone; {crossing}. At once both take up to {} times as long as the longer part alone.",
+            percent(f64::from(found.best_permille)),
+            general(found.gain, 3),
+            general(worst, 3),
+        ),
+        chart: Some(Chart::Bars(Plot {
+            x: format!("share of the GPU in the {} arcs, %", grouped(sweep.arcs)),
+            y: "median time, ms".into(),
+            categories: found.shares.iter().map(|share| general(f64::from(share.gpu_permille) / 10.0, 4)).collect(),
+            series: vec![
+                line("CPU's part alone", |s| s.cpu_ns),
+                line("GPU's part alone", |s| s.gpu_ns),
+                line("both at once", |s| s.both_ns),
+            ],
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: columns(&["share of the GPU", "CPU alone", "GPU alone", "both at once", "whole level", "contention"]),
+            rows: found
+                .shares
+                .iter()
+                .map(|share| {
+                    let mut row = vec![Cell::share(f64::from(share.gpu_permille) / 1000.0)];
+                    row.extend([share.cpu_ns, share.gpu_ns, share.both_ns, share.level_ns].map(Cell::ns));
+                    row.push(Cell::number(share.contention));
+                    row
+                })
+                .collect(),
+        },
+    }
+}
+
+/// Remis 2016, figure 4.2.
+fn mapped(mapped: &MappedLevels) -> Figure {
+    let levels = &mapped.levels;
+    let sum = |of: fn(&MappedLevel) -> f64| levels.iter().map(of).sum::<f64>();
+    let (plain, shared) = (sum(|l| l.plain_ns), sum(|l| l.mapped_ns));
+    let line = |name: &str, of: fn(&MappedLevel) -> f64| Series::new(name, levels.iter().map(|l| (f64::from(l.level), of(l) / MS)));
+    Figure {
+        id: "mapped",
+        title: "Levels on the CPU, in its own memory and with a hand-over round each".into(),
+        source: "Remis 2016, figure 4.2",
+        sentence: format!(
+            "All levels take {} in the host's own memory and {} with a hand-over there and back before each: {} times as long.",
+            seconds(plain / 1e9),
+            seconds(shared / 1e9),
+            general(shared / plain.max(1.0), 3),
+        ),
+        chart: over_levels(
+            "ms",
+            true,
+            vec![
+                line("own memory", |l| l.plain_ns),
+                line("shared, handed over", |l| l.mapped_ns),
+                line("hand-over alone", |l| l.handover_ns),
+            ],
+        ),
+        table: Table {
+            columns: columns(&["level", "iteration", "own memory", "shared, handed over", "hand-over alone"]),
+            rows: levels
+                .iter()
+                .map(|l| {
+                    let level = u64::from(l.level);
+                    [Cell::count(level), Cell::count(level + 1)]
+                        .into_iter()
+                        .chain([l.plain_ns, l.mapped_ns, l.handover_ns].map(Cell::ns))
+                        .collect()
+                })
+                .collect(),
+        },
+    }
+}
+
+/// Remis 2016, figure 4.3: one section for each device.
+fn device(device: &DeviceHandover, arrays: &[(String, u64)]) -> Section {
+    let figure = |id: &'static str, title: &str, of: [fn(&HandoverTimes) -> u64; 2]| {
+        let line = |way: &WayTimes, name: &str, of: fn(&HandoverTimes) -> u64| {
+            let point = |size: &HandoverTimes| (size.bytes as f64, of(size) as f64 / 1e3);
+            Series::new(format!("{} {name}", way.way), way.sizes.iter().map(point))
+        };
+        let least = device
+            .table
+            .ways
+            .iter()
+            .filter_map(|way| way.sizes.last().map(|size| (way, size)))
+            .min_by_key(|(_, size)| of[0](size) + of[1](size));
+        Figure {
+            id,
+            title: title.to_owned(),
+            source: "Remis 2016, figure 4.3",
+            sentence: least.map_or_else(
+                || "No way of sharing could be measured.".to_owned(),
+                |(way, size)| format!("{} takes least there and back of {}. Searches share by {}.", way.way, bytes(size.bytes), device.way),
+            ),
+            chart: Some(Chart::Lines(Plot {
+                x: "bytes".into(),
+                y: "us".into(),
+                log_x: true,
+                log_y: true,
+                series: device
+                    .table
+                    .ways
+                    .iter()
+                    .flat_map(|way| [line(way, "to the device", of[0]), line(way, "to the host", of[1])])
+                    .collect(),
+                marks: arrays.iter().map(|(name, bytes)| (*bytes as f64, name.clone())).collect(),
+                ..Plot::default()
+            })),
+            table: Table {
+                columns: columns(&["way", "bytes", "to the device", "to the host"]),
+                rows: device
+                    .table
+                    .ways
+                    .iter()
+                    .flat_map(|way| way.sizes.iter().map(move |size| (way, size)))
+                    .map(|(way, size)| {
+                        vec![
+                            Cell::word(way.way.to_string()),
+                            Cell { text: bytes(size.bytes), value: Some(size.bytes as f64) },
+                            Cell::ns(of[0](size) as f64),
+                            Cell::ns(of[1](size) as f64),
+                        ]
+                    })
+                    .collect(),
+            },
+        }
+    };
+    Section {
+        title: device.device.clone(),
+        figures: vec![
+            figure("handover", "Hand-over by size, later ones (median)", [|size| size.to_device_ns, |size| size.to_host_ns]),
+            figure("handover-first", "Hand-over by size, the first one", [|size| size.first_to_device_ns, |size| size.first_to_host_ns]),
+        ],
+        ..Section::default()
+    }
+}
+
+/// Zhang 2018, table 6.
+fn remapped(found: &Remapped) -> Figure {
+    let row = |whose: &str, before: f64, after: f64, saved: f64, share: f64| {
+        vec![Cell::word(whose), Cell::number(before), Cell::number(after), Cell::share(saved), Cell::share(share)]
+    };
+    let mut ours = row("this graph", found.before as f64, found.after as f64, found.saved, found.share);
+    (ours[1], ours[2]) = (Cell::count(found.before), Cell::count(found.after));
+    Figure {
+        id: "remapping",
+        title: "Dropping the vertices without edges".into(),
+        source: "Zhang 2018, table 6",
+        sentence: format!(
+            "{} of {} vertices have an edge: {:.2} % are saved. Ordering the vertices takes {}, {:.1} % of the construction{}.",
+            grouped(found.after),
+            grouped(found.before),
+            100.0 * found.saved,
+            seconds(found.seconds),
+            100.0 * found.share,
+            if found.renumbered { "" } else { " (this graph is searched in its own order)" },
+        ),
+        chart: None,
+        table: Table {
+            columns: columns(&["graph", "vertices before", "after", "saved", "share of preprocessing"]),
+            rows: vec![ours, row("Zhang 2018, Kronecker 22", 4_194_304.0, 2.40e6, 0.4287, 0.415)],
         },
     }
 }

@@ -4,6 +4,7 @@
 //! text, page and JSON agree.
 
 mod analysis;
+mod policies;
 mod read;
 mod text;
 
@@ -226,6 +227,7 @@ pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
     };
     let (known, make): (u32, Make) = match schema {
         crate::analysis::SCHEMA => (crate::analysis::SCHEMA_VERSION, analysis::document),
+        super::POLICIES_SCHEMA => (super::POLICIES_SCHEMA_VERSION, policies::document),
         _ => return Err(FigureError::Unknown { name: name.to_owned(), found: format!("the schema {schema}") }),
     };
     let version = record.get("schema_version").and_then(Value::as_u64).unwrap_or(0);

@@ -1,0 +1,100 @@
+//! What handing memory over costs: round every level, and by size (Remis 2016, figures 4.2 and 4.3).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bfs::{LevelRecord, Strategy},
+    calibrate::HandoverTable,
+    graph::Vertex,
+    memory::Way,
+    policy::{Policy, Replay, Runs},
+    search::{Search, SearchError},
+    stats::median,
+};
+
+/// Hand-over to one device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceHandover {
+    /// The device.
+    pub device: String,
+    /// The way of sharing that searches use.
+    pub way: Way,
+    /// What every way costs, over sizes.
+    pub table: HandoverTable,
+}
+
+/// The levels of a search on the CPU, in nanoseconds: medians over the turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MappedLevels {
+    /// Level by level.
+    pub levels: Vec<MappedLevel>,
+    /// Bytes of the largest arrays that change hands: name and size.
+    pub arrays: Vec<(String, u64)>,
+}
+
+/// One level, top-down.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MappedLevel {
+    /// Level.
+    pub level: u32,
+    /// In the host's own memory.
+    pub plain_ns: f64,
+    /// In memory that is shared with the device, and handed to it and back before the level.
+    pub mapped_ns: f64,
+    /// The hand-over alone, there and back.
+    pub handover_ns: f64,
+}
+
+/// Measures the search from `root` top-down on the CPU: by `plain`, which has no device, and by `shared`, which hands its state to the device
+/// and back round every level; in turns. Policies of both are left changed.
+///
+/// # Errors
+/// [`SearchError`] where a device fails.
+pub fn mapped_levels<'g>(plain: &mut Search<'g>, shared: &mut Search<'g>, root: Vertex, turns: usize) -> Result<MappedLevels, SearchError> {
+    let mut runs = [const { Vec::new() }; 2];
+    for search in [&mut *plain, &mut *shared] {
+        search.set_single_levels(true);
+        search.set_policy(Policy::Replay(Replay::new(&[Strategy::Tc.plan()])), Runs::Cpu)?;
+        search.run_uncounted(root)?;
+    }
+    shared.set_handover_round_levels(true);
+    let result = measured(plain, shared, root, turns, &mut runs);
+    shared.set_handover_round_levels(false);
+    for search in [&mut *plain, &mut *shared] {
+        search.set_single_levels(false);
+    }
+    result?;
+    let typical = |runs: &[Vec<LevelRecord>], level: usize, of: fn(&LevelRecord) -> u64| {
+        median(&runs.iter().filter_map(|records| records.get(level)).map(|record| of(record) as f64).collect::<Vec<_>>())
+    };
+    let whole = |record: &LevelRecord| record.elapsed_ns.saturating_sub(record.decision_ns);
+    let depth = runs[0].first().map_or(0, Vec::len);
+    let levels = (0..depth)
+        .map(|level| MappedLevel {
+            level: level as u32,
+            plain_ns: typical(&runs[0], level, whole),
+            mapped_ns: typical(&runs[1], level, whole),
+            handover_ns: typical(&runs[1], level, |record| record.handover_ns),
+        })
+        .collect();
+    let layout = plain.layout();
+    let vertices = layout.csr().vertices() as u64;
+    let arrays = [("parents", 4 * vertices), ("bitmap", vertices.div_ceil(8)), ("neighbours", 4 * layout.csr().arcs() as u64)];
+    Ok(MappedLevels { levels, arrays: arrays.map(|(name, bytes)| (name.to_owned(), bytes)).into() })
+}
+
+fn measured<'g>(
+    plain: &mut Search<'g>,
+    shared: &mut Search<'g>,
+    root: Vertex,
+    turns: usize,
+    runs: &mut [Vec<Vec<LevelRecord>>; 2],
+) -> Result<(), SearchError> {
+    for _ in 0..turns.max(1) {
+        for (search, runs) in [&mut *plain, &mut *shared].into_iter().zip(&mut *runs) {
+            search.run_uncounted(root)?;
+            runs.push(search.records().to_vec());
+        }
+    }
+    Ok(())
+}

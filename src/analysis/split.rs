@@ -1,0 +1,147 @@
+//! A level shared between CPU and GPU by every share (Remis 2016, figure 5.13).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bfs::{Direction, LevelPlan, Placement, Strategy},
+    graph::Vertex,
+    policy::{Policy, Replay, Runs},
+    search::{Search, SearchError},
+    stats::median,
+};
+
+/// Shares of the GPU that are measured, in thousandths.
+const SHARES: [u16; 11] = [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000];
+
+/// The level with most arcs, split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SplitSweep {
+    /// The level.
+    pub level: u32,
+    /// Arcs that leave its frontier.
+    pub arcs: u64,
+    /// Searches of each share and way, of which the median counts.
+    pub turns: usize,
+    /// Top-down and bottom-up.
+    pub directions: Vec<SplitDirection>,
+}
+
+/// The level in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SplitDirection {
+    /// The direction.
+    pub direction: Direction,
+    /// By rising share.
+    pub shares: Vec<SplitShare>,
+    /// The share with the shortest `both_ns`, in thousandths.
+    pub best_permille: u16,
+    /// The share at which CPU and GPU alone take equally long, along the lines that join what was measured (`None`: one is always faster).
+    pub crossing_permille: Option<f64>,
+    /// The faster device with the whole level over the best share: above 1 splitting pays.
+    pub gain: f64,
+}
+
+/// One share. Times are nanoseconds from the start of the devices' parts to their ends, without copies, hand-over and merging.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SplitShare {
+    /// The GPU's share in thousandths.
+    pub gpu_permille: u16,
+    /// The CPU's part while the GPU is idle.
+    pub cpu_ns: f64,
+    /// The GPU's part while the CPU is idle.
+    pub gpu_ns: f64,
+    /// Both parts at once.
+    pub both_ns: f64,
+    /// The whole level with both at once, all that splitting takes included.
+    pub level_ns: f64,
+    /// `both_ns` over the longer of the parts alone: above 1 they disturb each other.
+    pub contention: f64,
+}
+
+/// Measures level `level` of the search from `root`, which `arcs` leave: each share in turn with each other, `turns` times, in an order that
+/// changes from turn to turn. The search's policy is left changed.
+///
+/// # Errors
+/// [`SearchError`] where the search was not set up for split levels, or a device fails.
+pub fn split_sweep(search: &mut Search<'_>, root: Vertex, level: u32, arcs: u64, turns: usize) -> Result<SplitSweep, SearchError> {
+    search.set_single_levels(true);
+    let directions = [Direction::TopDown, Direction::BottomUp].into_iter().map(|direction| sweep(search, root, level, direction, turns));
+    let directions = directions.collect::<Result<_, _>>();
+    search.set_split_in_turn(false);
+    search.set_single_levels(false);
+    Ok(SplitSweep { level, arcs, turns, directions: directions? })
+}
+
+fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, direction: Direction, turns: usize) -> Result<SplitDirection, SearchError> {
+    let mut times = vec![[const { Vec::new() }; 4]; SHARES.len()];
+    for turn in 0..turns.max(1) {
+        for place in 0..SHARES.len() {
+            // A step without a common factor, begun elsewhere each time.
+            let place = (place * 7 + turn * 3) % SHARES.len();
+            for in_turn in if turn % 2 == 0 { [true, false] } else { [false, true] } {
+                search.set_split_in_turn(in_turn);
+                let split = LevelPlan { direction, placement: Placement::Split { gpu_permille: SHARES[place] } };
+                let mut plans = vec![Strategy::Tc.plan(); level as usize];
+                plans.extend([split, Strategy::Bc.plan()]);
+                search.set_policy(Policy::Replay(Replay::new(&plans)), Runs::Cpu)?;
+                search.run_uncounted(root)?;
+                let Some(record) = search.records().iter().find(|record| record.stats.level == level) else { continue };
+                let [cpu, gpu, both, all] = &mut times[place];
+                if in_turn {
+                    cpu.push(record.cpu_ns as f64);
+                    gpu.push(record.gpu_ns as f64);
+                } else {
+                    both.push(record.cpu_ns.max(record.gpu_ns) as f64);
+                    all.push((record.elapsed_ns - record.decision_ns) as f64);
+                }
+            }
+        }
+    }
+    let shares: Vec<SplitShare> = SHARES
+        .into_iter()
+        .zip(&times)
+        .map(|(gpu_permille, [cpu, gpu, both, all])| {
+            let (cpu_ns, gpu_ns, both_ns, level_ns) = (median(cpu), median(gpu), median(both), median(all));
+            SplitShare { gpu_permille, cpu_ns, gpu_ns, both_ns, level_ns, contention: both_ns / cpu_ns.max(gpu_ns).max(1.0) }
+        })
+        .collect();
+    let best = shares.iter().min_by(|a, b| a.both_ns.total_cmp(&b.both_ns));
+    let alone = shares[0].cpu_ns.min(shares[SHARES.len() - 1].gpu_ns);
+    Ok(SplitDirection {
+        direction,
+        best_permille: best.map_or(0, |best| best.gpu_permille),
+        crossing_permille: crossing(&shares),
+        gain: best.map_or(1.0, |best| alone / best.both_ns.max(1.0)),
+        shares,
+    })
+}
+
+/// Where the GPU's part begins to take longer than the CPU's.
+fn crossing(shares: &[SplitShare]) -> Option<f64> {
+    shares.windows(2).find_map(|pair| {
+        let [low, high] = [&pair[0], &pair[1]].map(|share| share.gpu_ns - share.cpu_ns);
+        let part = -low / (high - low);
+        (low <= 0.0 && high > 0.0).then(|| {
+            let [from, to] = [&pair[0], &pair[1]].map(|share| f64::from(share.gpu_permille));
+            from + part * (to - from)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(gpu_permille: u16, cpu_ns: f64, gpu_ns: f64) -> SplitShare {
+        SplitShare { gpu_permille, cpu_ns, gpu_ns, both_ns: cpu_ns.max(gpu_ns), level_ns: 0.0, contention: 1.0 }
+    }
+
+    #[test]
+    fn lines_cross_between_shares() {
+        let shares = [share(0, 100.0, 0.0), share(500, 50.0, 30.0), share(1000, 0.0, 80.0)];
+        // The difference goes from -20 to 80.
+        assert_eq!(crossing(&shares), Some(600.0));
+        assert_eq!(crossing(&[share(0, 100.0, 0.0), share(1000, 90.0, 80.0)]), None);
+        assert_eq!(crossing(&[]), None);
+    }
+}

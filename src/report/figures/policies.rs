@@ -1,0 +1,451 @@
+//! Figures of strategies and policies compared level by level.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Cell, Chart, Document, Figure, Heat, Plot, Section, Series, Table, read};
+use crate::{
+    analysis::{DroppedInput, PolicyComparison},
+    bfs::{Direction, LevelPlan, Placement, Strategy},
+    calibrate::{Directions, Evaluation, Judged, LevelTable, RootEvaluation},
+    report::numbers::{general, grouped, seconds},
+    stats::Summary,
+};
+
+const MS: f64 = 1e6;
+
+/// What `socbfs policies --json` has of a graph.
+#[derive(Deserialize)]
+struct Graph {
+    name: String,
+    watts: Option<crate::board::StrategyWatts>,
+    layout: Counts,
+    evaluation: Evaluation,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    edges: u64,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    policies: Vec<String>,
+    graphs: Vec<Graph>,
+}
+
+pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
+    let read = Record::deserialize(record)?;
+    let graphs: Vec<(String, PolicyComparison)> = read
+        .graphs
+        .into_iter()
+        .map(|graph| {
+            let turns = 0;
+            let Graph { name, watts, layout, evaluation } = graph;
+            (name, PolicyComparison { policies: read.policies.clone(), turns, edges: layout.edges, watts, evaluation })
+        })
+        .collect();
+    let mut document = read::begin("Policies compared", record);
+    let section = |(name, graph): &(String, PolicyComparison)| Section {
+        title: name.clone(),
+        figures: [performance(graph), regret(graph), heat(graph), histogram(graph)].into_iter().flatten().collect(),
+        ..Section::default()
+    };
+    document.sections = graphs.iter().map(section).collect();
+    let all: Vec<(&str, &PolicyComparison)> = graphs.iter().map(|(name, graph)| (name.as_str(), graph)).collect();
+    document.sections.extend(over_graphs(&all, &[]));
+    Ok(document)
+}
+
+/// The section of what is compared over all graphs (`None`: nothing is).
+pub(super) fn over_graphs(graphs: &[(&str, &PolicyComparison)], dropped: &[DroppedInput]) -> Option<Section> {
+    let figures: Vec<Figure> = surf(graphs).into_iter().chain(drop_one(graphs, dropped)).collect();
+    (!figures.is_empty()).then(|| Section { title: "All graphs".to_owned(), figures, ..Section::default() })
+}
+
+fn plan_name(plan: LevelPlan) -> String {
+    let direction = match plan.direction {
+        Direction::TopDown => "td",
+        Direction::BottomUp => "bu",
+    };
+    match (Strategy::of(plan), plan.placement) {
+        (Some(strategy), _) => strategy.name().to_uppercase(),
+        (None, Placement::Split { gpu_permille }) => format!("{direction} {} %", f64::from(gpu_permille) / 10.0),
+        (None, _) => "apart".to_owned(),
+    }
+}
+
+/// What a level costs by `plan` after others of its kind.
+fn own_ns(table: &LevelTable, level: usize, plan: LevelPlan) -> Option<f64> {
+    let times = &table.levels[level];
+    match (Strategy::of(plan), plan.placement) {
+        (Some(strategy), _) => times.own_ns(strategy),
+        (None, Placement::Split { gpu_permille }) => times.split_ns(plan.direction, gpu_permille),
+        _ => None,
+    }
+}
+
+/// The first root's table.
+fn first(graph: &PolicyComparison) -> Option<&RootEvaluation> {
+    graph.evaluation.roots.first().filter(|root| !root.table.levels.is_empty())
+}
+
+fn name_of(place: Option<usize>, plans: &[LevelPlan]) -> String {
+    place.map_or_else(|| "n/a".to_owned(), |place| plan_name(plans[place]))
+}
+
+/// Remis 2016, figures 5.1 to 5.4 and 5.8.
+pub(super) fn histogram(graph: &PolicyComparison) -> Option<Figure> {
+    let table = &first(graph)?.table;
+    let half = table.plans().into_iter().filter(|plan| matches!(plan.placement, Placement::Split { gpu_permille: 500 }));
+    let plans: Vec<LevelPlan> = table.strategies.iter().map(|strategy| strategy.plan()).chain(half).collect();
+    let levels = 0..table.levels.len();
+    let fastest = |level: usize, gpu: Option<bool>| {
+        let times = plans.iter().filter(|plan| gpu.is_none_or(|gpu| Strategy::of(**plan).is_some_and(|s| s.is_gpu() == gpu)));
+        times.filter_map(|&plan| Some((plan, own_ns(table, level, plan)?))).min_by(|a, b| a.1.total_cmp(&b.1))
+    };
+    let ratio = |level: usize| Some(fastest(level, Some(false))?.1 / fastest(level, Some(true))?.1.max(1.0));
+    let wins = |plan: LevelPlan| levels.clone().filter(|&level| fastest(level, None).is_some_and(|(best, _)| best == plan)).count();
+    let summary: Vec<String> =
+        plans.iter().filter(|&&plan| wins(plan) > 0).map(|&plan| format!("{} at {}", plan_name(plan), wins(plan))).collect();
+    let series = |&plan: &LevelPlan| Series {
+        name: plan_name(plan),
+        points: levels.clone().filter_map(|level| Some((level as f64, own_ns(table, level, plan)? / MS))).collect(),
+        spread: Vec::new(),
+    };
+    let mut columns = vec!["level".to_owned()];
+    columns.extend(plans.iter().flat_map(|&plan| [format!("{} first quartile", plan_name(plan)), "mean".to_owned()]));
+    columns.extend(["fastest".to_owned(), "best CPU / best GPU".to_owned()]);
+    let row = |level: usize| {
+        let mut row = vec![Cell::count(level as u64)];
+        for &plan in &plans {
+            let mean = Strategy::of(plan).and_then(|strategy| table.levels[level].mean_ns(strategy));
+            row.extend([Cell::of(own_ns(table, level, plan), Cell::ns), Cell::of(mean, Cell::ns)]);
+        }
+        row.push(Cell::of(fastest(level, None), |(plan, _)| Cell::word(plan_name(plan))));
+        row.push(Cell::of(ratio(level), Cell::number));
+        row
+    };
+    Some(Figure {
+        id: "levels",
+        title: "Time of each level by each strategy".into(),
+        source: "Remis 2016, figures 5.1 to 5.4, 5.8",
+        sentence: format!("Of {} levels the fastest is {}.", table.levels.len(), summary.join(", ")),
+        chart: Some(Chart::Bars(Plot {
+            x: "level (the root is 0)".into(),
+            y: "first quartile of the level's own time, ms".into(),
+            log_y: true,
+            categories: levels.clone().map(|level| level.to_string()).collect(),
+            series: plans.iter().map(series).collect(),
+            ..Plot::default()
+        })),
+        table: Table { columns, rows: levels.clone().map(row).collect() },
+    })
+}
+
+/// Zhang 2018, table 5.
+pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
+    let root = first(graph)?;
+    let table = &root.table;
+    let plans = table.plans();
+    let (policy, judged) = (graph.policies.first()?, root.policies.first()?);
+    let place = |chosen: &[LevelPlan], level: usize| {
+        let chosen = chosen.get(level).or(chosen.last())?;
+        plans.iter().position(|plan| plan == chosen)
+    };
+    let (oracle, oracle_ns) = table.oracle();
+    let levels: Vec<usize> = (0..table.levels.len()).collect();
+    let cells: Vec<Vec<Option<f64>>> =
+        levels.iter().map(|&level| plans.iter().map(|&plan| own_ns(table, level, plan).map(|ns| ns / MS)).collect()).collect();
+    let sums: Vec<Option<f64>> = (0..plans.len()).map(|column| cells.iter().map(|row| row[column]).sum()).collect();
+    let best = sums.iter().flatten().copied().fold(f64::INFINITY, f64::min) * MS;
+    let named = |level: usize| {
+        let stats = &table.levels[level].stats;
+        format!("level {level}: |F| {}, E {}", grouped(stats.frontier_vertices), grouped(stats.frontier_edges))
+    };
+    let mut columns: Vec<String> = ["level", "vertices |F|", "arcs E"].map(str::to_owned).into();
+    columns.extend(plans.iter().map(|&plan| plan_name(plan)));
+    columns.extend(["oracle".to_owned(), policy.clone()]);
+    let mut rows: Vec<Vec<Cell>> = levels
+        .iter()
+        .map(|&level| {
+            let stats = &table.levels[level].stats;
+            let mut row = vec![Cell::count(level as u64), Cell::count(stats.frontier_vertices), Cell::count(stats.frontier_edges)];
+            row.extend(plans.iter().map(|&plan| Cell::of(own_ns(table, level, plan), Cell::ns)));
+            row.extend([place(&oracle, level), place(&judged.plans, level)].map(|at| Cell::word(name_of(at, &plans))));
+            row
+        })
+        .collect();
+    let mut last = vec![Cell::word("sum"), Cell::word(""), Cell::word("")];
+    last.extend(sums.iter().map(|sum| Cell::of(*sum, |ms| Cell::ns(ms * MS))));
+    last.extend([Cell::ns(oracle_ns), Cell::of(judged.table_ns, Cell::ns)]);
+    rows.push(last);
+    Some(Figure {
+        id: "heat",
+        title: "Strategies by level, with the choices of oracle and policy".into(),
+        source: "Zhang 2018, table 5 (its frontier size cannot be vertices: both counts are here)",
+        sentence: format!(
+            "The fastest single strategy takes {}, the oracle's plan {} with the cost of changing{}.",
+            seconds(best / 1e9),
+            seconds(oracle_ns / 1e9),
+            judged.table_ns.map_or_else(String::new, |ns| format!(", {policy} {}", seconds(ns / 1e9))),
+        ),
+        chart: Some(Chart::Heat(Heat {
+            rows: levels.iter().map(|&level| named(level)).chain(["sum".to_owned()]).collect(),
+            columns: plans.iter().map(|&plan| plan_name(plan)).collect(),
+            unit: "milliseconds; shade: times the fastest of the row".into(),
+            framed: levels.iter().map(|&level| place(&oracle, level)).chain([None]).collect(),
+            dotted: levels.iter().map(|&level| place(&judged.plans, level)).chain([None]).collect(),
+            cells: cells.into_iter().chain([sums]).collect(),
+            legend: ["the oracle".into(), policy.clone()],
+        })),
+        table: Table { columns, rows },
+    })
+}
+
+/// A policy's searches of a graph together.
+struct Speed {
+    mteps: f64,
+    whole: f64,
+    ms: f64,
+    watts: Option<f64>,
+}
+
+fn speed(graph: &PolicyComparison, judged: impl Fn(&RootEvaluation) -> &Judged) -> Option<Speed> {
+    let roots = &graph.evaluation.roots;
+    let count = roots.len() as f64;
+    let seconds: f64 = roots.iter().map(|root| judged(root).total_ns / 1e9).sum();
+    let per_edge: f64 = roots.iter().map(|root| judged(root).total_ns / 1e9 / root.edges as f64).sum();
+    let joules: Option<f64> =
+        graph.watts.and_then(|watts| roots.iter().map(|root| root.table.joules(&judged(root).plans, &watts)).sum::<Option<f64>>());
+    let speed = Speed {
+        mteps: count / per_edge / 1e6,
+        whole: graph.edges as f64 / (seconds / count) / 1e6,
+        ms: 1e3 * seconds / count,
+        watts: joules.map(|joules| joules / seconds),
+    };
+    (speed.mteps.is_finite() && speed.ms > 0.0).then_some(speed)
+}
+
+/// Zhang 2018, figures 4 and 5; Remis 2016, figures 5.9 to 5.12.
+pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
+    first(graph)?;
+    let oracle = ("oracle".to_owned(), speed(graph, |root| &root.oracle)?);
+    let policies = graph.policies.iter().enumerate();
+    let policies = policies.filter_map(|(index, name)| Some((name.clone(), speed(graph, |root| &root.policies[index])?)));
+    let all: Vec<(String, Speed)> = policies.chain([oracle]).collect();
+    let single = |(name, _): &&(String, Speed)| Strategy::ALL.iter().any(|strategy| strategy.name() == name);
+    let best = all.iter().filter(single).max_by(|a, b| a.1.mteps.total_cmp(&b.1.mteps)).map(|(name, speed)| (name, speed.mteps));
+    let fastest = all.iter().filter(|(name, _)| name != "oracle").max_by(|a, b| a.1.mteps.total_cmp(&b.1.mteps))?;
+    let efficiency = if graph.watts.is_some() {
+        ""
+    } else {
+        " MTEPS/W is n/a: the power of the strategies is not known (a calibration with a sensor, or the board's profile, has it)."
+    };
+    let against = best.map_or_else(String::new, |(name, mteps)| {
+        format!(", {} times the best single strategy, {name}", general(fastest.1.mteps / mteps, 3))
+    });
+    let line = |name: &str, of: fn(&Speed) -> f64| Series::new(name, all.iter().enumerate().map(|(at, (_, speed))| (at as f64, of(speed))));
+    let per_watt = |speed: &Speed| speed.watts.map(|watts| speed.mteps / watts);
+    let mut series = vec![line("MTEPS (Graph500's rule)", |speed| speed.mteps), line("whole-graph edges / mean time", |speed| speed.whole)];
+    if graph.watts.is_some() {
+        series.push(Series::new(
+            "MTEPS/W, modelled",
+            all.iter().enumerate().filter_map(|(at, (_, speed))| Some((at as f64, per_watt(speed)?))),
+        ));
+    }
+    Some(Figure {
+        id: "performance",
+        title: "Speed of the policies".into(),
+        source: "Zhang 2018, figures 4 and 5; Remis 2016, figures 5.9 to 5.12",
+        sentence: format!("The fastest is {} with {} MTEPS{against}.{efficiency}", fastest.0, general(fastest.1.mteps, 4)),
+        chart: Some(Chart::Bars(Plot {
+            x: "policy".into(),
+            y: "million edges/s".into(),
+            categories: all.iter().map(|(name, _)| name.clone()).collect(),
+            series,
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: ["policy", "MTEPS", "whole-graph million edges/s", "mean time", "over the best single strategy", "MTEPS/W, modelled"]
+                .map(str::to_owned)
+                .into(),
+            rows: all
+                .iter()
+                .map(|(name, speed)| {
+                    vec![
+                        Cell::word(name),
+                        Cell::number(speed.mteps),
+                        Cell::number(speed.whole),
+                        Cell::seconds(speed.ms / 1e3),
+                        Cell::of(best, |(_, best)| Cell::number(speed.mteps / best)),
+                        Cell::of(per_watt(speed), Cell::number),
+                    ]
+                })
+                .collect(),
+        },
+    })
+}
+
+/// Time beyond the oracle's.
+fn regret(graph: &PolicyComparison) -> Option<Figure> {
+    first(graph)?;
+    let roots = &graph.evaluation.roots;
+    let over = |index: usize| Summary::of(&roots.iter().map(|root| 100.0 * (root.policies[index].over_oracle - 1.0)).collect::<Vec<_>>());
+    let all: Vec<(&String, Summary)> = graph.policies.iter().enumerate().filter_map(|(index, name)| Some((name, over(index)?))).collect();
+    let least = all.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
+    Some(Figure {
+        id: "regret",
+        title: "Regret: time beyond the oracle's plan".into(),
+        source: "socbfs policies",
+        sentence: format!("{} comes closest to the oracle, with {} % in the mean over the roots.", least.0, general(least.1.mean, 3)),
+        chart: Some(Chart::Bars(Plot {
+            x: "policy".into(),
+            y: "% beyond the oracle".into(),
+            categories: all.iter().map(|(name, _)| (*name).clone()).collect(),
+            series: vec![Series {
+                name: "mean over the roots, with the range".into(),
+                points: all.iter().enumerate().map(|(at, (_, over))| (at as f64, over.mean)).collect(),
+                spread: all.iter().map(|(_, over)| (over.min, over.max)).collect(),
+            }],
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: ["policy", "mean regret, %", "least", "most", "standard deviation"].map(str::to_owned).into(),
+            rows: all
+                .iter()
+                .map(|(name, over)| {
+                    let cells = [over.mean, over.min, over.max].map(Cell::number);
+                    [Cell::word(*name)].into_iter().chain(cells).chain([Cell::of(over.stddev, Cell::number)]).collect()
+                })
+                .collect(),
+        },
+    })
+}
+
+/// A policy's directions on a graph, all roots together.
+fn directions(graph: &PolicyComparison, policy: usize) -> Option<Directions> {
+    let all: Option<Vec<Directions>> = graph.evaluation.roots.iter().map(|root| root.policies[policy].directions).collect();
+    all.map(|all| all.into_iter().fold(Directions::default(), Directions::and))
+}
+
+/// SURF 2022, tables 3 and 4.
+fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
+    let policies = &graphs.first()?.1.policies;
+    let with_all: Vec<&(&str, &PolicyComparison)> = graphs.iter().filter(|(_, graph)| graph.policies == *policies).collect();
+    let mean_ms = |graph: &PolicyComparison, of: &dyn Fn(&Judged) -> f64, policy: usize| {
+        let roots = &graph.evaluation.roots;
+        roots.iter().map(|root| of(&root.policies[policy])).sum::<f64>() / roots.len().max(1) as f64
+    };
+    let mut rows = Vec::new();
+    let (mut accuracy, mut reduced) = (Vec::new(), Vec::new());
+    for (index, name) in policies.iter().enumerate() {
+        let found: Vec<Directions> = with_all.iter().filter_map(|(_, graph)| directions(graph, index)).collect();
+        for ((graph, compared), directions) in with_all.iter().zip(&found) {
+            rows.push(vec![
+                Cell::word(name),
+                Cell::word(*graph),
+                Cell::share(directions.accuracy()),
+                Cell::word(""),
+                Cell::share(directions.reduced_time()),
+                Cell::word(""),
+                Cell::ns(mean_ms(compared, &|judged| judged.total_ns, index)),
+                Cell::ns(mean_ms(compared, &|judged| judged.decision_ns, index)),
+            ]);
+        }
+        let summary = |of: fn(&Directions) -> f64| Summary::of(&found.iter().map(of).collect::<Vec<_>>());
+        let (Some(right), Some(saved)) = (summary(Directions::accuracy), summary(Directions::reduced_time)) else { continue };
+        let over_graphs =
+            |of: &dyn Fn(&Judged) -> f64| with_all.iter().map(|(_, graph)| mean_ms(graph, of, index)).sum::<f64>() / with_all.len() as f64;
+        rows.push(vec![
+            Cell::word(name),
+            Cell::word("mean over graphs"),
+            Cell::share(right.mean),
+            Cell::of(right.stddev, Cell::share),
+            Cell::share(saved.mean),
+            Cell::of(saved.stddev, Cell::share),
+            Cell::ns(over_graphs(&|judged| judged.total_ns)),
+            Cell::ns(over_graphs(&|judged| judged.decision_ns)),
+        ]);
+        accuracy.push((name.clone(), right));
+        reduced.push(saved);
+    }
+    let best = accuracy.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
+    let ends = |summary: &Summary| {
+        let by = summary.stddev.unwrap_or(0.0);
+        (100.0 * (summary.mean - by), 100.0 * (summary.mean + by))
+    };
+    let series = |name: &str, all: Vec<&Summary>| Series {
+        name: name.to_owned(),
+        points: all.iter().enumerate().map(|(at, summary)| (at as f64, 100.0 * summary.mean)).collect(),
+        spread: all.iter().map(|summary| ends(summary)).collect(),
+    };
+    Some(Figure {
+        id: "surf",
+        title: "Right directions and time saved, by policy".into(),
+        source: "SURF 2022, tables 3 and 4",
+        sentence: format!(
+            "{} takes the faster direction most often: at {:.1} % of the levels in the mean over the graphs.",
+            best.0,
+            100.0 * best.1.mean
+        ),
+        chart: Some(Chart::Bars(Plot {
+            x: "policy".into(),
+            y: "%, mean and standard deviation over graphs".into(),
+            categories: accuracy.iter().map(|(name, _)| name.clone()).collect(),
+            series: vec![
+                series("accuracy", accuracy.iter().map(|(_, summary)| summary).collect()),
+                series("reduced time", reduced.iter().collect()),
+            ],
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: ["policy", "graph", "accuracy", "+/-", "reduced time", "+/-", "run time", "deciding"].map(str::to_owned).into(),
+            rows,
+        },
+    })
+}
+
+/// SURF's future work.
+fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: &[DroppedInput]) -> Option<Figure> {
+    let means: Vec<(String, Summary)> = dropped
+        .iter()
+        .filter_map(|dropped| Some((dropped.input.clone(), Summary::of(&dropped.accuracy.iter().copied().flatten().collect::<Vec<_>>())?)))
+        .collect();
+    let whole = means.first()?;
+    let worst = means.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
+    let mut columns: Vec<String> = ["input held at its mean", "mean accuracy"].map(str::to_owned).into();
+    columns.extend(graphs.iter().map(|(name, _)| (*name).to_owned()));
+    let sentence = if worst.0 == whole.0 {
+        format!(
+            "No input is missed: the whole network is right at {:.1} % of the levels, and not more often than without any of them.",
+            100.0 * whole.1.mean
+        )
+    } else {
+        format!("{} is worth most: without it accuracy falls from {:.1} % to {:.1} %.", worst.0, 100.0 * whole.1.mean, 100.0 * worst.1.mean)
+    };
+    Some(Figure {
+        id: "surf-inputs",
+        title: "SURF's network with one input dropped".into(),
+        source: "SURF 2022, section 7 (future work); dropped: held at its mean over all levels, the network as shipped",
+        sentence,
+        chart: Some(Chart::Bars(Plot {
+            x: "input dropped".into(),
+            y: "accuracy, %".into(),
+            categories: means.iter().map(|(input, _)| input.clone()).collect(),
+            series: vec![Series::new("mean over graphs", means.iter().enumerate().map(|(at, (_, mean))| (at as f64, 100.0 * mean.mean)))],
+            ..Plot::default()
+        })),
+        table: Table {
+            columns,
+            rows: dropped
+                .iter()
+                .zip(&means)
+                .map(|(dropped, (input, mean))| {
+                    let cells = dropped.accuracy.iter().map(|accuracy| Cell::of(*accuracy, Cell::share));
+                    [Cell::word(input), Cell::share(mean.mean)].into_iter().chain(cells).collect()
+                })
+                .collect(),
+        },
+    })
+}
