@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bfs::Direction,
     board::StrategyWatts,
-    calibrate::{Directions, Evaluation, LevelTable, LevelTimes},
+    calibrate::{Directions, Evaluation, Judged, LevelTable, LevelTimes, RootEvaluation},
     graph::Layout,
     policy::{
         Mlp,
@@ -26,6 +26,32 @@ pub struct PolicyComparison {
     pub watts: Option<StrategyWatts>,
     /// How the policies did.
     pub evaluation: Evaluation,
+}
+
+impl PolicyComparison {
+    /// Where `policy` stands among the policies; by its name without parameters.
+    pub fn place(&self, policy: &str) -> Option<usize> {
+        self.policies.iter().position(|name| name.split(':').next() == Some(policy))
+    }
+
+    /// Megateps of `policy` by Graph500's rule: harmonic mean over the roots.
+    pub fn mteps(&self, policy: &str) -> Option<f64> {
+        let place = self.place(policy)?;
+        self.mteps_of(|root| &root.policies[place])
+    }
+
+    /// The same of what `judged` takes of each root.
+    pub fn mteps_of(&self, judged: impl Fn(&RootEvaluation) -> &Judged) -> Option<f64> {
+        let roots = &self.evaluation.roots;
+        let ns_per_edge: f64 = roots.iter().map(|root| judged(root).total_ns / root.edges as f64).sum();
+        Some(1e3 * roots.len() as f64 / ns_per_edge).filter(|mteps| mteps.is_finite() && *mteps > 0.0)
+    }
+
+    /// Directions of the policy at `place`, all roots together (`None`: only one direction was measured on its device).
+    pub fn directions(&self, place: usize) -> Option<Directions> {
+        let all: Option<Vec<Directions>> = self.evaluation.roots.iter().map(|root| root.policies[place].directions).collect();
+        all.map(|all| all.into_iter().fold(Directions::default(), Directions::and))
+    }
 }
 
 /// Dropping the vertices without edges (Zhang 2018, table 6).

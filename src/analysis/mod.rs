@@ -6,6 +6,7 @@
 mod comparison;
 mod exact;
 mod handover;
+mod paper;
 mod profile;
 mod record;
 mod redundant;
@@ -15,6 +16,7 @@ mod split;
 pub use comparison::{DroppedInput, PolicyComparison, Remapped, dropped_inputs, remapped};
 pub use exact::{ExactLevel, Levels, count};
 pub use handover::{DeviceHandover, MappedLevel, MappedLevels, mapped_levels};
+pub use paper::{Claim, Paper, PaperComparison};
 pub use profile::{Profile, SearchedRoot, profile};
 pub use record::{Analysis, GraphAnalysis, SCHEMA, SCHEMA_VERSION};
 pub use redundant::{Redundant, RedundantLevel, redundant};

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{DeviceHandover, DroppedInput, MappedLevels, PolicyComparison, Profile, Redundant, Remapped, Repeated, SplitSweep};
+use super::{
+    DeviceHandover, DroppedInput, MappedLevels, PaperComparison, PolicyComparison, Profile, Redundant, Remapped, Repeated, SplitSweep,
+};
 use crate::graph::Vertex;
 
 /// Name of the record format, in every record.
@@ -32,6 +34,9 @@ pub struct Analysis {
     /// SURF's network with one input dropped, over all graphs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<DroppedInput>,
+    /// A paper's figures beside these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<PaperComparison>,
     /// What could not be done, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -82,6 +87,7 @@ impl Analysis {
             graphs: Vec::new(),
             handover: Vec::new(),
             dropped: Vec::new(),
+            paper: None,
             warnings: Vec::new(),
         }
     }

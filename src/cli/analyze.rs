@@ -121,9 +121,14 @@ const MEASURED: [Kind; 6] = [Kind::Split, Kind::Handover, Kind::Levels, Kind::He
 const MOST_COMPARED: usize = 4;
 
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    let config = arguments.search.resolve(matches)?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let page = arguments.html.as_deref().map(Output::open).transpose()?;
+    publish(&analysis(arguments, matches)?, json, page)
+}
+
+/// The analyses that are asked for; its outputs are not written.
+pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<Analysis, Failure> {
+    let config = arguments.search.resolve(matches)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
@@ -141,8 +146,13 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
             .collect();
         analysis.dropped = dropped_inputs(&tables.iter().map(Vec::as_slice).collect::<Vec<_>>());
     }
+    Ok(analysis)
+}
+
+/// Writes record and page, and prints the figures.
+pub(super) fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> Result<(), Failure> {
     // Figures are made of the record alone, so that `socbfs report` makes the same.
-    let record = value(&analysis)?;
+    let record = value(analysis)?;
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
     let in_place = [&json, &page].into_iter().any(|output| matches!(output, Some(Output::Stdout)));
     let written = json.map_or(Ok(()), |json| json.finish(|out| crate::report::json(&record, out)));

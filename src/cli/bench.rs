@@ -9,7 +9,7 @@ use super::{
     config::{LayoutArgs, SearchArgs},
     energy::EnergyArgs,
     error::Failure,
-    output::{Output, both, print},
+    output::{Output, both, print, write_page},
     progress::{self, Progress},
     say,
     source::{self, FormatParser, Source, with_graph_help},
@@ -19,7 +19,7 @@ use crate::{
         EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary,
         available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings,
     },
-    graph::Layout,
+    graph::{Layout, Vertex},
     input::{Format, generate::Generator},
     report,
     runtime::{Found, Prepared, Runtime},
@@ -34,6 +34,7 @@ Examples:
   socbfs bench road.gr --roots 16 --policy replay:r.json
   socbfs bench --json - | jq .summary.teps.harmonic_mean
   socbfs bench --energy smartpower3:/dev/ttyUSB0
+  socbfs bench --html r.html --trace t.json  a page, and a timeline for Perfetto
   socbfs bench --report board                markdown of a board, to be pasted
   socbfs bench --report board --scales 16..=18 --json board.json
 
@@ -95,6 +96,18 @@ pub(super) struct BenchArgs {
     /// Write the whole record, raw times and levels included, as JSON ("-": standard output)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) json: Option<PathBuf>,
+
+    /// Write a page of charts: one file that needs no network
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) html: Option<PathBuf>,
+
+    /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, hand-overs, decisions, CPU and device
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) trace: Option<PathBuf>,
+
+    /// Roots in the timeline, with commas between [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "trace", help_heading = "Output")]
+    trace_roots: Vec<Vertex>,
 }
 
 /// What goes to standard output.
@@ -119,17 +132,27 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     if arguments.report == ReportKind::Board {
         return board_report::run(arguments, matches, quiet);
     }
+    if arguments.trace.as_deref().is_some_and(|trace| trace == Path::new("-")) {
+        return Err(Failure::new("--trace takes a file: standard output is the report's"));
+    }
     if matches.value_source("scales") == Some(ValueSource::CommandLine) {
         return Err(Failure::new("--scales is for --report board").cure("one scale is --kronecker SCALE"));
     }
     let config = arguments.search.resolve(matches)?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    let trace = arguments.trace.as_deref().map(Output::open).transpose()?;
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let source = arguments.source()?;
     let record = arguments.measure(&config, environment, &source)?;
-    publish(&record, json, quiet)
+    if let Some(root) = arguments.trace_roots.iter().find(|&&root| record.roots.iter().all(|searched| searched.root != root)) {
+        log::warn!("root {root} is not among those searched: the timeline is without it");
+    }
+    let drawn = html.map_or(Ok(()), |html| write_page(html, &record));
+    let timed = trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record, &arguments.trace_roots), out)));
+    both(both(drawn, timed), publish(&record, json, quiet))
 }
 
 impl BenchArgs {

@@ -12,7 +12,7 @@ use super::{
     bench::{BenchArgs, ROOT, verdict},
     error::Failure,
     interrupt,
-    output::{Output, both, print},
+    output::{Output, both, print, write_page},
     say,
     source::{self, Source},
 };
@@ -64,6 +64,7 @@ impl FromStr for Scales {
 struct Progress {
     record: BoardRecord,
     json: Option<Output>,
+    html: Option<Output>,
 }
 
 type Shared = Arc<Mutex<Progress>>;
@@ -80,12 +81,16 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     }
     let config = arguments.search.resolve(matches)?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    if arguments.trace.is_some() {
+        return Err(Failure::new("--trace is of one graph, and --report board searches several"));
+    }
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let mut record = BoardRecord::new(environment.clone(), identity(&config), drivers(&config.device.value));
     let scales = fitting(arguments, &mut record)?;
-    let shared = Arc::new(Mutex::new(Progress { record, json }));
+    let shared = Arc::new(Mutex::new(Progress { record, json, html }));
     let words = last_words(&shared, &scales);
     let failed = each(arguments, &config, &environment, &scales, &shared, quiet).err();
     drop(words);
@@ -226,7 +231,8 @@ fn publish(made: &mut Progress) -> Result<(), Failure> {
     let json = made.json.take();
     let in_place = matches!(json, Some(Output::Stdout));
     let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(&made.record, out)));
-    both(written, if in_place { Ok(()) } else { print(&report::board(&made.record)) })
+    let drawn = made.html.take().map_or(Ok(()), |html| write_page(html, &made.record));
+    both(both(written, drawn), if in_place { Ok(()) } else { print(&report::board(&made.record)) })
 }
 
 #[cfg(test)]
@@ -246,7 +252,7 @@ mod tests {
         let mut all = BoardRecord::new(bad.environment.clone(), board, Drivers::default());
         all.add(record(&[0.001]));
         all.add(bad);
-        let mut made = Progress { record: all, json: Some(Output::open(&path).unwrap()) };
+        let mut made = Progress { record: all, json: Some(Output::open(&path).unwrap()), html: None };
         assert_eq!(finish(&mut made, None).unwrap_err().code(), 1);
         let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!((&written["valid"], &written["complete"]), (&false.into(), &false.into()));

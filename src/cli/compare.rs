@@ -3,10 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::Value;
 
-use super::{error::Failure, output::print, say};
-use crate::files;
-use crate::report::{Comparison, ComparisonError, Run};
+use super::{
+    error::Failure,
+    output::{Output, both, print},
+    say,
+};
+use crate::{
+    files,
+    report::{Comparison, ComparisonError, Run, figures, html},
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,21 +41,44 @@ pub(super) struct CompareArgs {
     /// Compare runs over different graphs
     #[arg(long)]
     force: bool,
+
+    /// Write a page: both runs side by side, with intervals and what differs
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &CompareArgs) -> Result<(), Failure> {
+    let html = arguments.html.as_deref().map(Output::open).transpose()?;
     let names = [&arguments.a, &arguments.b].map(|path| path.display().to_string());
     let load = |path: &PathBuf, name: &str| {
         let text = files::read_text(path, files::Kind::Stream, files::RECORD)
             .map_err(|error| Failure::because(&format!("can't read {name}"), &error))?;
-        Run::parse(&text, name).map_err(|error| failure(&error))
+        let run = Run::parse(&text, name).map_err(|error| failure(&error))?;
+        Ok::<_, Failure>((run, text))
     };
-    let (a, b) = (load(&arguments.a, &names[0])?, load(&arguments.b, &names[1])?);
+    let ((a, text_a), (b, text_b)) = (load(&arguments.a, &names[0])?, load(&arguments.b, &names[1])?);
     let comparison = Comparison::new((&names[0], &a), (&names[1], &b), arguments.force).map_err(|error| failure(&error))?;
     for (field, [left, right]) in &comparison.differences {
         say(&format!("warning: {field} differs: {left} | {right}"));
     }
-    print(&comparison.table([&names[0], &names[1]]))
+    let drawn = html.map_or(Ok(()), |html| write_comparison(html, &names, [&text_a, &text_b]));
+    both(drawn, print(&comparison.table([&names[0], &names[1]])))
+}
+
+/// Both runs on one page.
+fn write_comparison(html: Output, names: &[String; 2], texts: [&str; 2]) -> Result<(), Failure> {
+    let mut documents = Vec::new();
+    let mut records = Vec::new();
+    for (name, text) in names.iter().zip(texts) {
+        let record: Value = serde_json::from_str(text).map_err(|error| Failure::because(name, &error))?;
+        let mut document = figures::document(name, &record).map_err(|error| Failure::because("", &error))?;
+        // The same graph may be read under two names.
+        document.sections.iter_mut().for_each(|section| section.title = "Both runs".to_owned());
+        documents.push(document);
+        records.push(record);
+    }
+    let ratio = figures::compared(&records[0], &records[1]).map_err(|error| Failure::because("the records", &error))?;
+    html.finish(|out| out.write_all(html::page_with(&documents, Some(&ratio)).as_bytes()))
 }
 
 fn failure(error: &ComparisonError) -> Failure {

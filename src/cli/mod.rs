@@ -26,6 +26,7 @@ mod output;
 mod policies;
 mod progress;
 mod report;
+mod reproduce;
 mod run;
 mod sensors;
 mod shown;
@@ -98,6 +99,7 @@ enum Command {
     Bench(bench::BenchArgs),
     Analyze(analyze::AnalyzeArgs),
     Report(report::ReportArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Run(run::RunArgs),
     Validate(validate::ValidateArgs),
     Compare(compare::CompareArgs),
@@ -165,6 +167,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Bench(arguments) => bench::run(arguments, matches, cli.quiet),
         Command::Analyze(arguments) => analyze::run(arguments, matches),
         Command::Report(arguments) => report::run(arguments),
+        Command::Reproduce(arguments) => reproduce::run(arguments),
         Command::Run(arguments) => run::run(arguments, matches),
         Command::Validate(arguments) => validate::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),

@@ -14,6 +14,7 @@ mod info;
 pub mod numbers;
 mod policies;
 mod table;
+mod timeline;
 mod trace;
 
 use std::io::{self, Write};
@@ -27,6 +28,7 @@ pub use graph500::graph500;
 pub use info::info;
 pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, PoliciesReport, PolicyGraph, policies, policies_markdown};
 pub use table::table;
+pub use timeline::timeline;
 pub use trace::{bands, chosen, trace};
 
 use serde::Serialize;

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, policies, read};
 use crate::{
     analysis::{
-        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, PolicyComparison, Profile, Redundant, Remapped,
-        Repeated, SplitDirection, SplitShare, SplitSweep,
+        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison, PolicyComparison, Profile,
+        Redundant, Remapped, Repeated, SplitDirection, SplitShare, SplitSweep,
     },
     bfs::Direction,
     calibrate::{HandoverTimes, WayTimes},
@@ -20,7 +20,8 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     let analysis = Analysis::deserialize(record)?;
     let mut document = read::begin("Analyses of breadth-first searches", record);
     let wants = |id: &str| analysis.only.is_empty() || analysis.only.iter().any(|only| only == id);
-    document.sections = analysis.graphs.iter().map(|graph| section(graph, &wants)).collect();
+    document.sections.extend(analysis.paper.as_ref().map(paper));
+    document.sections.extend(analysis.graphs.iter().map(|graph| section(graph, &wants)));
     let arrays = analysis.graphs.iter().find_map(|graph| graph.mapped.as_ref()).map_or(&[][..], |mapped| &mapped.arrays);
     document.sections.extend(analysis.handover.iter().map(|found| device(found, arrays)));
     if wants("surf") {
@@ -442,5 +443,57 @@ fn remapped(found: &Remapped) -> Figure {
             columns: columns(&["graph", "vertices before", "after", "saved", "share of preprocessing"]),
             rows: vec![ours, row("Zhang 2018, Kronecker 22", 4_194_304.0, 2.40e6, 0.4287, 0.415)],
         },
+    }
+}
+
+/// A paper's figures beside ours, and the graphs that are not there.
+fn paper(found: &PaperComparison) -> Section {
+    let (title, source) = match found.paper {
+        Paper::Zhang => ("Zhang et al. 2018", "Zhang et al. 2018, integrated CPU-GPU architectures"),
+        Paper::Remis => ("Remis 2016", "Remis 2016, heterogeneous platforms (thesis)"),
+        Paper::Surf => ("SURF 2022", "Yoon and Oh 2022, SURF"),
+        Paper::Sunway => ("Sunway 2021", "Zhou et al. 2021, Sunway TaihuLight"),
+    };
+    let compared = found.claims.iter().filter(|claim| claim.ours.is_some()).count();
+    let mut sentence = format!("{compared} of {} of the paper's figures can be set beside ours.", found.claims.len());
+    if found.paper == Paper::Sunway {
+        sentence = "The paper gives its speeds in a picture without numbers, of processes on a supercomputer: none can be compared. Its graphs can be searched.".to_owned();
+    }
+    if found.quick {
+        sentence.push_str(" These are small graphs (--quick): take the figures as a try of the method, not as a result.");
+    }
+    let rows = found
+        .claims
+        .iter()
+        .map(|claim| {
+            vec![
+                Cell::word(&claim.what),
+                Cell::word(&claim.place),
+                Cell::number(claim.paper),
+                Cell::of(claim.ours, Cell::number),
+                Cell::of(claim.ours, |ours| Cell::number(ours / claim.paper)),
+                Cell::word(&claim.note),
+            ]
+        })
+        .collect();
+    let figure = |id, title: &str, sentence, table| Figure { id, title: title.to_owned(), source, sentence, chart: None, table };
+    let missing = found.missing.iter().map(|(name, why)| vec![Cell::word(name), Cell::word(why)]).collect();
+    Section {
+        title: format!("{title} and this machine"),
+        figures: vec![
+            figure(
+                "paper",
+                "The paper's figures and ours",
+                sentence,
+                Table { columns: columns(&["what", "in the paper", "paper", "ours", "ours / paper", "how far they compare"]), rows },
+            ),
+            figure(
+                "missing",
+                "Graphs of the paper that were not searched",
+                format!("{} of its graphs are left out.", found.missing.len()),
+                Table { columns: columns(&["graph", "why, or where to get it"]), rows: missing },
+            ),
+        ],
+        ..Section::default()
     }
 }

@@ -4,6 +4,7 @@
 //! text, page and JSON agree.
 
 mod analysis;
+mod bench;
 mod policies;
 mod read;
 mod text;
@@ -11,6 +12,7 @@ mod text;
 use serde_json::Value;
 
 use super::numbers::{general, grouped, seconds};
+pub use bench::compared;
 pub use text::{COLOURS, PLAIN, text};
 
 /// What there is to see of one record.
@@ -227,6 +229,8 @@ pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
     };
     let (known, make): (u32, Make) = match schema {
         crate::analysis::SCHEMA => (crate::analysis::SCHEMA_VERSION, analysis::document),
+        crate::bench::SCHEMA => (crate::bench::SCHEMA_VERSION, bench::document),
+        crate::bench::BOARD_SCHEMA => (1, bench::board),
         super::POLICIES_SCHEMA => (super::POLICIES_SCHEMA_VERSION, policies::document),
         _ => return Err(FigureError::Unknown { name: name.to_owned(), found: format!("the schema {schema}") }),
     };

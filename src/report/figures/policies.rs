@@ -215,16 +215,15 @@ fn speed(graph: &PolicyComparison, judged: impl Fn(&RootEvaluation) -> &Judged) 
     let roots = &graph.evaluation.roots;
     let count = roots.len() as f64;
     let seconds: f64 = roots.iter().map(|root| judged(root).total_ns / 1e9).sum();
-    let per_edge: f64 = roots.iter().map(|root| judged(root).total_ns / 1e9 / root.edges as f64).sum();
     let joules: Option<f64> =
         graph.watts.and_then(|watts| roots.iter().map(|root| root.table.joules(&judged(root).plans, &watts)).sum::<Option<f64>>());
     let speed = Speed {
-        mteps: count / per_edge / 1e6,
+        mteps: graph.mteps_of(&judged)?,
         whole: graph.edges as f64 / (seconds / count) / 1e6,
         ms: 1e3 * seconds / count,
         watts: joules.map(|joules| joules / seconds),
     };
-    (speed.mteps.is_finite() && speed.ms > 0.0).then_some(speed)
+    Some(speed)
 }
 
 /// Zhang 2018, figures 4 and 5; Remis 2016, figures 5.9 to 5.12.
@@ -323,12 +322,6 @@ fn regret(graph: &PolicyComparison) -> Option<Figure> {
     })
 }
 
-/// A policy's directions on a graph, all roots together.
-fn directions(graph: &PolicyComparison, policy: usize) -> Option<Directions> {
-    let all: Option<Vec<Directions>> = graph.evaluation.roots.iter().map(|root| root.policies[policy].directions).collect();
-    all.map(|all| all.into_iter().fold(Directions::default(), Directions::and))
-}
-
 /// SURF 2022, tables 3 and 4.
 fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
     let policies = &graphs.first()?.1.policies;
@@ -340,7 +333,7 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
     let mut rows = Vec::new();
     let (mut accuracy, mut reduced) = (Vec::new(), Vec::new());
     for (index, name) in policies.iter().enumerate() {
-        let found: Vec<Directions> = with_all.iter().filter_map(|(_, graph)| directions(graph, index)).collect();
+        let found: Vec<Directions> = with_all.iter().filter_map(|(_, graph)| graph.directions(index)).collect();
         for ((graph, compared), directions) in with_all.iter().zip(&found) {
             rows.push(vec![
                 Cell::word(name),

@@ -16,6 +16,11 @@ const SHORT: usize = 12;
 
 /// One page of `documents`; figures of several that show the same of the same graph stand side by side.
 pub fn page(documents: &[Document]) -> String {
+    page_with(documents, None)
+}
+
+/// The same with a section before all others.
+pub fn page_with(documents: &[Document], first: Option<&Section>) -> String {
     let title = match documents {
         [one] => one.title.clone(),
         _ => format!("{} records side by side", documents.len()),
@@ -41,7 +46,7 @@ pub fn page(documents: &[Document]) -> String {
                 }
                 @for warning in documents.iter().flat_map(|document| &document.warnings) { p.warning { "Warning: " (warning) } }
                 (contents(documents))
-                main { @if several { (side_by_side(documents)) } @else { @for document in documents { (sections(document)) } } }
+                main { @if let Some(first) = first { (sections(first, documents.first().map_or("", |document| &document.command))) } @if several { (side_by_side(documents)) } @else { @for section in documents.iter().flat_map(|document| &document.sections) { (sections(section, &documents[0].command)) } } }
                 footer { (environment(documents)) }
             }
         }
@@ -75,14 +80,12 @@ fn contents(documents: &[Document]) -> Markup {
     }
 }
 
-fn sections(document: &Document) -> Markup {
+fn sections(section: &Section, command: &str) -> Markup {
     html! {
-        @for section in &document.sections {
-            section {
-                h2 { (section.title) }
-                (facts(section))
-                @for figure in &section.figures { (shown(section, figure, &document.command, None)) }
-            }
+        section {
+            h2 { (section.title) }
+            (facts(section))
+            @for figure in &section.figures { (shown(section, figure, command, None)) }
         }
     }
 }

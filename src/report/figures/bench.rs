@@ -1,0 +1,466 @@
+//! Figures of `socbfs bench`, of a board over several scales, and of two runs compared.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, read};
+use crate::{
+    bfs::{Direction, LevelRecord, Placement},
+    report::numbers::{counted, general, seconds},
+    stats::Summary,
+};
+
+/// Of a normal distribution, 95 % lie so many standard deviations round the mean.
+const TWO_SIDED_95: f64 = 1.96;
+
+#[derive(Deserialize)]
+struct Run {
+    graph: Graph,
+    layout: Layout,
+    search: Search,
+    valid: bool,
+    roots: Vec<Root>,
+    summary: Option<Figures>,
+    energy: Energy,
+}
+
+#[derive(Deserialize)]
+struct Graph {
+    source: String,
+    scale: u32,
+    edges: u64,
+}
+
+#[derive(Deserialize)]
+struct Layout {
+    construction_seconds: f64,
+}
+
+#[derive(Deserialize)]
+struct Search {
+    policy: String,
+    threads: usize,
+}
+
+#[derive(Deserialize)]
+struct Root {
+    root: u32,
+    levels: u32,
+    edges: u64,
+    seconds: Option<f64>,
+    mapping_seconds: Option<f64>,
+    level_records: Vec<LevelRecord>,
+}
+
+#[derive(Deserialize)]
+struct Figures {
+    teps: Rate,
+    mapping_share: f64,
+}
+
+#[derive(Deserialize)]
+struct Rate {
+    harmonic_mean: f64,
+    harmonic_stddev: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Energy {
+    unavailable: Option<String>,
+    measured: Option<Measured>,
+}
+
+#[derive(Deserialize)]
+struct Measured {
+    idle: Window,
+    windows: Vec<SearchWindow>,
+    problem: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct SearchWindow {
+    energy: Window,
+    searches: u64,
+    teps: f64,
+}
+
+#[derive(Deserialize)]
+struct Window {
+    begin_monotonic_seconds: f64,
+    seconds: f64,
+    joules: Option<f64>,
+    watts: Option<f64>,
+}
+
+impl Measured {
+    /// Megateps per watt by window, as far as powers are known.
+    fn efficiency(&self) -> Vec<f64> {
+        self.windows.iter().filter_map(|window| Some(window.teps / 1e6 / window.energy.watts.filter(|&watts| watts > 0.0)?)).collect()
+    }
+}
+
+impl Run {
+    fn efficiency(&self) -> Result<Summary, String> {
+        let Some(measured) = &self.energy.measured else {
+            return Err(self.energy.unavailable.clone().unwrap_or_else(|| "no energy was measured".to_owned()));
+        };
+        Summary::of(&measured.efficiency()).ok_or_else(|| measured.problem.clone().unwrap_or_else(|| "no window was complete".to_owned()))
+    }
+
+    fn seconds(&self) -> Vec<f64> {
+        self.roots.iter().filter_map(|root| root.seconds).collect()
+    }
+}
+
+/// A run of `socbfs bench`.
+pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
+    let run = Run::deserialize(record)?;
+    let mut document = read::begin("A benchmark of breadth-first search", record);
+    read::flatten("search", record.get("search").unwrap_or(&Value::Null), &mut document.environment);
+    // Tables of what hand-overs cost belong to `socbfs devices`.
+    document.environment.retain(|(name, _)| !name.contains(".handover.") && !name.contains(".thresholds."));
+    document.warnings.extend((!run.valid).then(|| "a tree failed validation: there is no speed".to_owned()));
+    document.sections = vec![section(&run)];
+    Ok(document)
+}
+
+fn section(run: &Run) -> Section {
+    let mut section = Section { title: run.graph.source.clone(), ..Section::default() };
+    let (Some(summary), true) = (&run.summary, run.valid) else { return section };
+    let teps = &summary.teps;
+    let interval = teps.harmonic_stddev.map(|error| TWO_SIDED_95 * error / 1e6);
+    let times = Summary::of(&run.seconds());
+    let time = |of: fn(&Summary) -> f64| Cell::of(times.as_ref().map(of), Cell::seconds);
+    section.facts = [
+        ("harmonic mean, MTEPS", Cell::number(teps.harmonic_mean / 1e6)),
+        ("95 % interval, +/- MTEPS", Cell::of(interval, Cell::number)),
+        ("median time", time(|times| times.median)),
+        ("first quartile", time(|times| times.first_quartile)),
+        ("third quartile", time(|times| times.third_quartile)),
+        ("mapping's share of time", Cell::share(summary.mapping_share)),
+        ("MTEPS/W", run.efficiency().map_or_else(|why| Cell::word(format!("n/a: {why}")), |found| Cell::number(found.mean))),
+        ("edges of the graph", Cell::count(run.graph.edges)),
+        ("construction", Cell::seconds(run.layout.construction_seconds)),
+        ("policy", Cell::word(&run.search.policy)),
+        ("threads", Cell::count(run.search.threads as u64)),
+    ]
+    .map(|(name, cell)| (name.to_owned(), cell))
+    .into();
+    section.figures.push(times_of(run));
+    section.figures.extend(run.roots.first().and_then(timeline));
+    section.figures.push(mapping(run));
+    section.figures.push(energy(run));
+    section
+}
+
+fn columns(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn times_of(run: &Run) -> Figure {
+    let mut times = run.seconds();
+    times.sort_by(f64::total_cmp);
+    let count = times.len().max(1) as f64;
+    let spread = Summary::of(&times).map_or_else(String::new, |times| {
+        format!(
+            "Half of the searches take {} to {}, all {} to {}.",
+            seconds(times.first_quartile),
+            seconds(times.third_quartile),
+            seconds(times.min),
+            seconds(times.max)
+        )
+    });
+    Figure {
+        id: "times",
+        title: "Distribution of times over the roots".into(),
+        source: "socbfs bench",
+        sentence: spread,
+        chart: Some(Chart::Lines(Plot {
+            x: "time of a search, ms".into(),
+            y: "% of roots that take no longer".into(),
+            series: vec![Series::new("searches", times.iter().enumerate().map(|(at, time)| (1e3 * time, 100.0 * (at + 1) as f64 / count)))],
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: columns(&["root", "levels", "edges", "time", "MTEPS", "mapping"]),
+            rows: run
+                .roots
+                .iter()
+                .map(|root| {
+                    vec![
+                        Cell { text: root.root.to_string(), value: Some(f64::from(root.root)) },
+                        Cell::count(u64::from(root.levels)),
+                        Cell::count(root.edges),
+                        Cell::of(root.seconds, Cell::seconds),
+                        Cell::of(root.seconds.filter(|&seconds| seconds > 0.0), |seconds| Cell::number(root.edges as f64 / seconds / 1e6)),
+                        Cell::of(root.mapping_seconds, Cell::seconds),
+                    ]
+                })
+                .collect(),
+        },
+    }
+}
+
+fn place(placement: Placement) -> String {
+    match placement {
+        Placement::Cpu => "cpu".to_owned(),
+        Placement::Gpu(kernel) => kernel.name().to_owned(),
+        Placement::Split { gpu_permille } | Placement::Apart { gpu_permille } => format!("both, gpu {} %", f64::from(gpu_permille) / 10.0),
+    }
+}
+
+/// The levels of the first root.
+fn timeline(root: &Root) -> Option<Figure> {
+    let records = &root.level_records;
+    let longest = records.iter().max_by_key(|record| record.elapsed_ns)?;
+    let all: u64 = records.iter().map(|record| record.elapsed_ns).sum();
+    let rest = |record: &LevelRecord| record.elapsed_ns.saturating_sub(record.handover_ns + record.decision_ns + record.conversion_ns);
+    let name = |record: &LevelRecord| match record.levels {
+        0 | 1 => record.stats.level.to_string(),
+        levels => format!("{}-{}", record.stats.level, record.stats.level + levels - 1),
+    };
+    let line = |name: &str, of: &dyn Fn(&LevelRecord) -> u64| {
+        Series::new(name, records.iter().enumerate().map(|(at, record)| (at as f64, of(record) as f64 / 1e3)))
+    };
+    Some(Figure {
+        id: "timeline",
+        title: format!("Where the time of a search goes (root {})", root.root),
+        source: "socbfs bench",
+        sentence: format!(
+            "Level {} takes longest: {}, {:.1} % of all {}.",
+            name(longest),
+            seconds(longest.elapsed_ns as f64 / 1e9),
+            100.0 * longest.elapsed_ns as f64 / all.max(1) as f64,
+            counted(records.len() as u64, "level", "levels")
+        ),
+        chart: Some(Chart::Bars(Plot {
+            x: "level (the root is 0)".into(),
+            y: "us".into(),
+            categories: records.iter().map(name).collect(),
+            series: vec![
+                line("search", &rest),
+                line("hand-over", &|record| record.handover_ns),
+                line("conversion", &|record| record.conversion_ns),
+                line("deciding", &|record| record.decision_ns),
+            ],
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: columns(&["level", "direction", "on", "found", "time", "hand-over", "conversion", "deciding"]),
+            rows: records
+                .iter()
+                .map(|record| {
+                    let direction = match record.plan.direction {
+                        Direction::TopDown => "top-down",
+                        Direction::BottomUp => "bottom-up",
+                    };
+                    let mut row = vec![Cell::word(name(record)), Cell::word(direction), Cell::word(place(record.plan.placement))];
+                    row.push(Cell::count(record.found));
+                    let times = [record.elapsed_ns, record.handover_ns, record.conversion_ns, record.decision_ns];
+                    row.extend(times.map(|ns| Cell::ns(ns as f64)));
+                    row
+                })
+                .collect(),
+        },
+    })
+}
+
+fn mapping(run: &Run) -> Figure {
+    let shares: Vec<f64> =
+        run.roots.iter().filter_map(|root| Some(100.0 * root.mapping_seconds? / root.seconds.filter(|&seconds| seconds > 0.0)?)).collect();
+    let of = Summary::of(&shares);
+    Figure {
+        id: "mapping",
+        title: "Mapping parents back to the input's numbers".into(),
+        source: "socbfs bench",
+        sentence: of.map_or_else(String::new, |of| format!("Mapping takes {:.1} % of a search in the median over the roots.", of.median)),
+        chart: Some(Chart::Lines(Plot {
+            x: "search, in the order of the run".into(),
+            y: "% of the time".into(),
+            series: vec![Series::new("mapping", shares.iter().enumerate().map(|(at, share)| ((at + 1) as f64, *share)))],
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: columns(&["search", "share of mapping, %"]),
+            rows: shares.iter().enumerate().map(|(at, share)| vec![Cell::count(at as u64 + 1), Cell::number(*share)]).collect(),
+        },
+    }
+}
+
+fn energy(run: &Run) -> Figure {
+    let mut figure = Figure {
+        id: "energy",
+        title: "Power while idle and while searching".into(),
+        source: "Green Graph500",
+        sentence: String::new(),
+        chart: None,
+        table: Table::default(),
+    };
+    let Some(measured) = &run.energy.measured else {
+        figure.sentence = format!("Energy is n/a: {}.", run.energy.unavailable.as_deref().unwrap_or("it was not measured"));
+        return figure;
+    };
+    let start = measured.idle.begin_monotonic_seconds;
+    let all = || std::iter::once((&measured.idle, None)).chain(measured.windows.iter().map(|window| (&window.energy, Some(window))));
+    let over_time = |windows: &mut dyn Iterator<Item = &Window>| {
+        let ends = |window: &Window| {
+            let (begin, watts) = (window.begin_monotonic_seconds - start, window.watts?);
+            Some([(begin, watts), (begin + window.seconds, watts)])
+        };
+        windows.filter_map(ends).flatten().collect::<Vec<_>>()
+    };
+    figure.sentence = run.efficiency().map_or_else(
+        |why| format!("MTEPS/W is n/a: {why}."),
+        |found| {
+            let spread = found.stddev.map_or_else(String::new, |spread| format!(" +/- {}", general(spread, 3)));
+            format!("{}{spread} MTEPS/W over {}.", general(found.mean, 4), counted(found.count as u64, "window", "windows"))
+        },
+    );
+    figure.chart = Some(Chart::Lines(Plot {
+        x: "seconds".into(),
+        y: "W, mean of a window".into(),
+        series: vec![
+            Series::new("idle", over_time(&mut std::iter::once(&measured.idle))),
+            Series::new("searching", over_time(&mut measured.windows.iter().map(|window| &window.energy))),
+        ],
+        ..Plot::default()
+    }));
+    figure.table = Table {
+        columns: columns(&["window", "begins", "length", "W", "J", "searches", "J per search", "MTEPS/W"]),
+        rows: all()
+            .enumerate()
+            .map(|(at, (window, searched))| {
+                let per_search = searched.and_then(|searched| Some(window.joules? / searched.searches as f64));
+                let efficiency = searched.and_then(|searched| Some(searched.teps / 1e6 / window.watts?));
+                vec![
+                    if at == 0 { Cell::word("idle") } else { Cell::count(at as u64) },
+                    Cell::seconds(window.begin_monotonic_seconds - start),
+                    Cell::seconds(window.seconds),
+                    Cell::of(window.watts, Cell::number),
+                    Cell::of(window.joules, Cell::number),
+                    Cell::of(searched.map(|searched| searched.searches), Cell::count),
+                    Cell::of(per_search, Cell::number),
+                    Cell::of(efficiency, Cell::number),
+                ]
+            })
+            .collect(),
+    };
+    figure
+}
+
+/// A board over several scales.
+pub(super) fn board(record: &Value) -> Result<Document, serde_json::Error> {
+    let runs: Vec<Run> = record.get("runs").map(Deserialize::deserialize).transpose()?.unwrap_or_default();
+    let mut document = read::begin("A board over several scales", record);
+    for part in ["board", "opencl"] {
+        read::flatten(part, record.get(part).unwrap_or(&Value::Null), &mut document.environment);
+    }
+    document.warnings.extend(runs.iter().filter(|run| !run.valid).map(|run| format!("{}: a tree failed validation", run.graph.source)));
+    document.sections = vec![Section { title: "All scales".into(), figures: vec![scales(&runs)], ..Section::default() }];
+    document.sections.extend(runs.iter().map(section));
+    Ok(document)
+}
+
+fn scales(runs: &[Run]) -> Figure {
+    let speed = |run: &Run| run.summary.as_ref().filter(|_| run.valid).map(|summary| summary.teps.harmonic_mean / 1e6);
+    let point =
+        |of: &dyn Fn(&Run) -> Option<f64>| runs.iter().filter_map(|run| Some((f64::from(run.graph.scale), of(run)?))).collect::<Vec<_>>();
+    let efficiency = |run: &Run| run.efficiency().ok().map(|found| found.mean);
+    let best = runs.iter().filter_map(|run| Some((run, speed(run)?))).max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut series = vec![Series::new("MTEPS", point(&speed))];
+    let per_watt = point(&efficiency);
+    if !per_watt.is_empty() {
+        series.push(Series::new("MTEPS/W", per_watt));
+    }
+    Figure {
+        id: "scales",
+        title: "Speed and efficiency by scale".into(),
+        source: "Graph500, Green Graph500",
+        sentence: best.map_or_else(
+            || "No scale has a speed.".to_owned(),
+            |(run, mteps)| format!("The board is fastest at scale {}, with {} MTEPS.", run.graph.scale, general(mteps, 4)),
+        ),
+        chart: Some(Chart::Lines(Plot {
+            x: "scale (log2 of the vertices)".into(),
+            y: "million edges/s, per watt".into(),
+            log_y: true,
+            series,
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: columns(&["scale", "MTEPS", "MTEPS/W"]),
+            rows: runs
+                .iter()
+                .map(|run| {
+                    vec![
+                        Cell::count(u64::from(run.graph.scale)),
+                        Cell::of(speed(run), Cell::number),
+                        run.efficiency().map_or_else(|why| Cell::word(format!("n/a: {why}")), |found| Cell::number(found.mean)),
+                    ]
+                })
+                .collect(),
+        },
+    }
+}
+
+/// Two runs, B over A: harmonic means with their intervals, and the ratio root by root.
+///
+/// # Errors
+/// One of them is no whole record of a run.
+pub fn compared(a: &Value, b: &Value) -> Result<Section, serde_json::Error> {
+    let [a, b] = [Run::deserialize(a)?, Run::deserialize(b)?];
+    let rate = |run: &Run| run.summary.as_ref().map(|summary| (summary.teps.harmonic_mean, summary.teps.harmonic_stddev));
+    let time_in_a = |root: u32| a.roots.iter().find(|other| other.root == root)?.seconds;
+    let ratios: Vec<(u32, f64, f64)> = b
+        .roots
+        .iter()
+        .filter_map(|root| Some((root.root, time_in_a(root.root)?, root.seconds.filter(|&seconds| seconds > 0.0)?)))
+        .collect();
+    let values: Vec<f64> = ratios.iter().map(|(_, a, b)| a / b).collect();
+    let sentence = match (rate(&a), rate(&b)) {
+        (Some((mean_a, error_a)), Some((mean_b, error_b))) => {
+            let ratio = mean_b / mean_a;
+            // Errors of the two means are independent.
+            let interval = error_a.zip(error_b).map(|(error_a, error_b)| TWO_SIDED_95 * ratio * (error_a / mean_a).hypot(error_b / mean_b));
+            let what = match interval {
+                Some(interval) if (ratio - 1.0).abs() > interval => format!(" (95 % interval +/- {})", general(interval, 3)),
+                Some(interval) => {
+                    format!(" (95 % interval +/- {}: the difference is within the spread of the roots)", general(interval, 3))
+                }
+                None => String::new(),
+            };
+            format!(
+                "B has {} times the harmonic mean of A{what}. Root by root the median is {}.",
+                general(ratio, 4),
+                Summary::of(&values).map_or_else(|| "n/a".to_owned(), |of| general(of.median, 4))
+            )
+        }
+        _ => "One of the runs has no speed.".to_owned(),
+    };
+    let mut sorted = values.clone();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len().max(1) as f64;
+    let figure = Figure {
+        id: "ratio",
+        title: "B over A, root by root".into(),
+        source: "socbfs compare",
+        sentence,
+        chart: Some(Chart::Lines(Plot {
+            x: "time of A over time of B (above 1: B is faster)".into(),
+            y: "% of roots with at most this ratio".into(),
+            series: vec![Series::new("roots", sorted.iter().enumerate().map(|(at, ratio)| (*ratio, 100.0 * (at + 1) as f64 / count)))],
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: columns(&["root", "A", "B", "B over A"]),
+            rows: ratios
+                .iter()
+                .map(|&(root, a, b)| {
+                    let root = Cell { text: root.to_string(), value: Some(f64::from(root)) };
+                    vec![root, Cell::seconds(a), Cell::seconds(b), Cell::number(a / b)]
+                })
+                .collect(),
+        },
+    };
+    Ok(Section { title: "B over A".into(), figures: vec![figure], ..Section::default() })
+}
