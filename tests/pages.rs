@@ -1,17 +1,13 @@
 //! `socbfs analyze` and `socbfs report`: text, record and page say the same.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 fn socbfs(arguments: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
-    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "OBJECTIVE", "LOG"] {
-        command.env_remove(format!("SOCBFS_{name}"));
-    }
-    let output = command.env("SOCBFS_CALIBRATION", "off").env("SOCBFS_ENERGY", "off").args(arguments).output().unwrap();
+    let output = crate::built::socbfs(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }

@@ -54,7 +54,8 @@ impl HybridEngine<'_> {
             clock.spent.wait_ns += clock.lap();
             first += piece;
         }
-        let (work, times) = together((self.pair.as_ref(), self.split_in_turn), &mut self.cpu, &self.devices, |cpu| cpu.top_down_part(cut, edges))?;
+        let (work, times) =
+            together((self.pair.as_ref(), self.split_in_turn), &mut self.cpu, &self.devices, |cpu| cpu.top_down_part(cut, edges))?;
         clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = work.found;
         for helper in &mut self.helpers {
@@ -104,7 +105,8 @@ impl HybridEngine<'_> {
             }
             first = end;
         }
-        let ((mine, threads), times) = together((self.pair.as_ref(), self.split_in_turn), &mut self.cpu, &self.devices, |cpu| cpu.bottom_up_part(0..cut))?;
+        let ((mine, threads), times) =
+            together((self.pair.as_ref(), self.split_in_turn), &mut self.cpu, &self.devices, |cpu| cpu.bottom_up_part(0..cut))?;
         clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = mine;
         let mut first = cut;
