@@ -290,8 +290,8 @@ fn policies_have_a_page() {
 fn a_trace_has_exact_counts_on_request() {
     let folder = TempDir::new().unwrap();
     let json = path(&folder, "a.json");
-    good(&["analyze", "kronecker:10", "--root", "5", "--only", "profile", "--device", "cpu", "--json", &json]);
-    let text = good(&["run", "kronecker:10", "--root", "5", "--trace", "--exact", "--device", "cpu", "--policy", "tc"]);
+    good(&["analyze", "kronecker:10", "--root", "458", "--only", "profile", "--device", "cpu", "--json", &json]);
+    let text = good(&["run", "kronecker:10", "--root", "458", "--trace", "--exact", "--device", "cpu", "--policy", "tc"]);
     let levels = &record(&json)["graphs"][0]["profile"]["levels"];
     let rows: Vec<Vec<&str>> =
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|row| row.len() > 12 && row[1] == "top-down").collect();
@@ -303,7 +303,7 @@ fn a_trace_has_exact_counts_on_request() {
         assert_eq!(row[3..7], counts.map(socbfs::report::numbers::grouped), "{text}");
     }
     assert!(!text.contains('~'), "{text}");
-    let (code, ..) = socbfs(&["run", "kronecker:10", "--root", "5", "--exact"]);
+    let (code, ..) = socbfs(&["run", "kronecker:10", "--root", "458", "--exact"]);
     assert_eq!(code, 2);
 }
 

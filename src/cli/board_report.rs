@@ -264,7 +264,7 @@ mod tests {
         let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
         let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
         all.add(record(&[0.001]));
-        let mut made = Progress { record: all, json: None };
+        let mut made = Progress { record: all, json: None, html: None };
         assert_eq!(finish(&mut made, Some(Failure::new("no memory"))).unwrap_err().code(), 2);
         assert!(!made.record.complete);
         assert!(finish(&mut made, None).is_ok() && made.record.complete);
