@@ -1,9 +1,15 @@
 //! One search after another over one layout: policy and engine put together.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
 
 use crate::{
-    bfs::{BfsResult, LevelRecord, Records, level_loop},
+    bfs::{BfsResult, LevelRecord, Records, level_loop_until},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, Simd, Team},
     graph::{Layout, NONE, Vertex},
     opencl::{DeviceError, WRONG_NUMBERS},
@@ -70,6 +76,9 @@ pub enum SearchError {
         /// The policy.
         policy: String,
     },
+    /// A [`Stopper`] or the deadline ended it before it was done.
+    #[error("the search from {0} was stopped before it was done")]
+    Stopped(Vertex),
     /// A device failed in the middle of a search.
     #[error("the search failed on {device}")]
     Device {
@@ -79,6 +88,30 @@ pub enum SearchError {
         #[source]
         source: DeviceError,
     },
+}
+
+/// Stops searches from any thread: the one that runs, between two of its levels, and those that follow, until it is [reset](Self::reset).
+///
+/// A run of small levels is left after a million vertices at most. Policies whose devices search apart ([`Policy::Asynchronous`],
+/// [`Policy::RemisConcurrent`]) do all levels in one go: they are stopped at their beginning only.
+#[derive(Debug, Clone, Default)]
+pub struct Stopper(Arc<AtomicBool>);
+
+impl Stopper {
+    /// Stops. The search gives [`SearchError::Stopped`].
+    pub fn stop(&self) {
+        self.0.store(true, Relaxed); // nothing else is told by it
+    }
+
+    /// Lets searches run again.
+    pub fn reset(&self) {
+        self.0.store(false, Relaxed);
+    }
+
+    /// Whether it stops.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Relaxed)
+    }
 }
 
 /// What one search did. The tree itself is read through [`Search::parents`].
@@ -110,6 +143,10 @@ pub struct Search<'g> {
     records: Records,
     devices: Vec<DeviceUse>,
     fallen_back: Option<String>,
+    stopper: Stopper,
+    deadline: Option<Instant>,
+    /// The last search was stopped: there is no tree.
+    was_stopped: bool,
 }
 
 /// What `policy` asks of the engine.
@@ -143,7 +180,28 @@ impl<'g> Search<'g> {
         let records = Records::with_capacity(layout.vertices().clamp(1, RECORDS));
         let planner = PolicyPlanner::new(options.policy.clone(), options.runs);
         let devices = engine.devices().collect();
-        Ok(Self { layout, options: options.clone(), engine, planner, records, devices, fallen_back: None })
+        Ok(Self {
+            layout,
+            options: options.clone(),
+            engine,
+            planner,
+            records,
+            devices,
+            fallen_back: None,
+            stopper: Stopper::default(),
+            deadline: None,
+            was_stopped: false,
+        })
+    }
+
+    /// What stops searches, for other threads and for later.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Searches are stopped, as by a [`Stopper`], as soon as a level ends after `deadline` (`None`: never).
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
     }
 
     /// Goes on with another policy.
@@ -247,25 +305,33 @@ impl<'g> Search<'g> {
             }
             Err(error) => return Err(self.failed(error)),
         };
+        self.was_stopped = searched.is_none();
+        let Some(searched) = searched else { return Err(SearchError::Stopped(root)) };
         let (levels, end) = (searched.levels, searched.end);
         Ok(Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - searched.found })
     }
 
-    fn search(&mut self, root: Vertex) -> Result<Searched, DeviceError> {
+    /// `None`: it was stopped.
+    fn search(&mut self, root: Vertex) -> Result<Option<Searched>, DeviceError> {
         let internal = self.layout.to_internal(root);
         let levels = if internal == NONE {
             self.records.clear();
             self.engine.begin_dropped()?;
             1
         } else {
-            level_loop(&mut self.engine, &mut self.planner, internal, &mut self.records)?
+            let (stopper, deadline) = (&self.stopper, self.deadline);
+            let stop = |now: Instant| stopper.is_stopped() || deadline.is_some_and(|deadline| now >= deadline);
+            match level_loop_until(&mut self.engine, &mut self.planner, internal, &mut self.records, stop)? {
+                Some(levels) => levels,
+                None => return Ok(None),
+            }
         };
         let found = Instant::now();
         self.engine.finish()?;
         if internal == NONE {
             self.engine.adopt_dropped(root);
         }
-        Ok(Searched { levels, found, end: Instant::now() })
+        Ok(Some(Searched { levels, found, end: Instant::now() }))
     }
 
     fn failed(&self, source: DeviceError) -> SearchError {
@@ -288,13 +354,15 @@ impl<'g> Search<'g> {
         let options =
             SearchOptions { policy: Policy::default(), devices: Vec::new(), runs: Runs::Cpu, fall_back: false, ..self.options.clone() };
         let devices = std::mem::take(&mut self.devices);
-        *self = Self { devices, fallen_back: Some(reason), ..Self::new(self.layout, &options)? };
+        let (stopper, deadline) = (self.stopper.clone(), self.deadline);
+        *self = Self { devices, fallen_back: Some(reason), stopper, deadline, ..Self::new(self.layout, &options)? };
         Ok(())
     }
 
-    /// Parents of the last search, by original vertex: the root's is itself, [`NONE`] where not reached.
+    /// Parents of the last search, by original vertex: the root's is itself, [`NONE`] where not reached. Empty after one that
+    /// was stopped.
     pub fn parents(&self) -> &[Vertex] {
-        self.engine.parents()
+        if self.was_stopped { &[] } else { self.engine.parents() }
     }
 
     /// Levels of the last search, by original vertex ([`NONE`] where not reached), into `levels` (one per vertex).

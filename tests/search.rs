@@ -1,6 +1,8 @@
 //! Every policy, order, direction, thread count and kind of vector instructions against a serial reference.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 use socbfs::{
     bfs::{LevelRecord, Strategy},
@@ -118,6 +120,56 @@ fn a_root_out_of_range_is_refused() {
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     let error = Search::new(&layout, &SearchOptions::default()).unwrap().run(3).unwrap_err();
     assert!(error.to_string().contains("root 3"), "{error}");
+}
+
+#[test]
+fn a_search_is_stopped_and_the_next_one_is_right() {
+    // A path, whose levels a lone thread runs many at a time, and a graph of few levels.
+    // (Short under an emulator, where a run is over in one go.)
+    let is_emulated = std::env::var_os("SOCBFS_TEST_EMULATED").is_some();
+    let length = if is_emulated { 100_000 } else { 2_500_000 };
+    let path: Vec<[u32; 2]> = (1..length).map(|v| [v - 1, v]).collect();
+    for (vertices, edges, threads) in [(length as usize, path, 1), (20_000, random(20_000, 200_000, true, 7), 2)] {
+        let layout = Layout::build(&EdgeList::new(vertices, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { threads, ..SearchOptions::default() }).unwrap();
+        let stopper = search.stopper();
+        let whole = search.run(0).unwrap();
+        let tree = search.result(0);
+        let stopped = |search: &mut Search| {
+            let error = search.run(0).unwrap_err();
+            assert!(matches!(error, SearchError::Stopped(0)), "{error}");
+            assert!(search.parents().is_empty());
+        };
+        // Before it begins, as long as it is said.
+        stopper.stop();
+        stopped(&mut search);
+        stopped(&mut search);
+        stopper.reset();
+        // By a deadline that is over, and by none.
+        search.set_deadline(Some(Instant::now()));
+        stopped(&mut search);
+        search.set_deadline(Some(Instant::now() + Duration::from_secs(3600)));
+        assert_eq!(search.run(0).unwrap().reached, whole.reached);
+        // In its midst, by another thread.
+        if threads == 1 && !is_emulated {
+            let after = whole.elapsed / 4;
+            let begin = Instant::now();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(after);
+                    stopper.stop();
+                });
+                stopped(&mut search);
+            });
+            assert!(begin.elapsed() >= after && !search.records().is_empty(), "it had not begun");
+            let done: u64 = search.records().iter().map(|record| record.found).sum();
+            assert!(done > 0 && done < vertices as u64 - 1, "{done} vertices were found");
+            stopper.reset();
+        }
+        search.set_deadline(None);
+        assert_eq!(search.run(0).unwrap().levels, whole.levels);
+        assert_eq!(search.result(0), tree);
+    }
 }
 
 #[test]

@@ -135,6 +135,21 @@ impl Records {
 /// # Errors
 /// The engine's, where a device failed; the engine's state is then of no use until the next search begins.
 pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: Vertex, records: &mut Records) -> Result<u32, E::Error> {
+    // It is never stopped.
+    level_loop_until(engine, planner, root, records, |_| false).map(Option::unwrap_or_default)
+}
+
+/// As [`level_loop`]; `None` where `stop`, which is asked before every level, is true at that moment.
+///
+/// # Errors
+/// The engine's, where a device failed; the engine's state is then, as after a stop, of no use until the next search begins.
+pub fn level_loop_until<E: Engine>(
+    engine: &mut E,
+    planner: &mut impl Planner,
+    root: Vertex,
+    records: &mut Records,
+    stop: impl Fn(Instant) -> bool,
+) -> Result<Option<u32>, E::Error> {
     records.clear();
     planner.begin();
     let mut begin = Instant::now();
@@ -142,6 +157,9 @@ pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: V
     let mut asked = Instant::now();
     let mut levels = 0;
     loop {
+        if stop(asked) {
+            return Ok(None);
+        }
         let mut stats = engine.stats();
         if planner.wants_sample(&stats) {
             stats.sampled_probes = engine.sample()?;
@@ -175,7 +193,7 @@ pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: V
         });
         levels += work.levels;
         if work.finished {
-            return Ok(levels);
+            return Ok(Some(levels));
         }
         (begin, asked) = (end, end);
         handover_ns = 0;

@@ -3,5 +3,5 @@
 mod level_loop;
 mod types;
 
-pub use level_loop::{Engine, LevelWork, Planner, Records, level_loop};
+pub use level_loop::{Engine, LevelWork, Planner, Records, level_loop, level_loop_until};
 pub use types::{BfsResult, Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy};

@@ -12,8 +12,8 @@ use super::{
     share::{SharedBuffers, share},
     top_down::{self, TopDown},
     tuning::{
-        DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, OFTEN_FOUND, SHARED_ARCS, SHARED_HUB_ARCS, SHARED_MEDIUM_ARCS, SHARED_ROW_ARCS,
-        SHARED_UNVISITED, SHARED_WORDS, WORDS,
+        DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, OFTEN_FOUND, SHARED_ARCS, SHARED_HUB_ARCS, SHARED_MEDIUM_ARCS,
+        SHARED_ROW_ARCS, SHARED_UNVISITED, SHARED_WORDS, WORDS,
     },
 };
 use crate::{
@@ -57,7 +57,7 @@ impl CpuEngine<'_> {
             self.state.previous_frontier = len as u64;
             len = found;
             self.state.frontier = Frontier::Queue { len, claims: false };
-            if len == 0 || self.state.level + levels < DEEP || len as u64 > enough {
+            if len == 0 || self.state.level + levels < DEEP || len as u64 > enough || total >= MOST_AT_ONCE {
                 break;
             }
             // `stats` counts the arcs of the first level only. Rows hold no degrees, and their graphs hardly differ in them.

@@ -52,3 +52,6 @@ pub(super) const SHARED_WORDS: usize = 256;
 pub(super) const SHARED_UNVISITED: u64 = 8 << 10;
 /// From this level on, runs of small levels are one call: a graph this deep has thousands of them.
 pub(super) const DEEP: u32 = 16;
+
+/// Vertices that a run of small levels finds at most in one go: some 10 ms, after which a search may be stopped.
+pub(super) const MOST_AT_ONCE: u64 = 1 << 20;
