@@ -391,3 +391,123 @@ fn a_paper_is_set_beside_this_machine() {
         assert!(!record["paper"]["missing"].as_array().unwrap().is_empty());
     }
 }
+
+/// A machine with one INA219 that says 18 W.
+fn sensor(folder: &TempDir) -> String {
+    let chip = folder.path().join("machine/sys/class/hwmon/hwmon0");
+    fs::create_dir_all(&chip).unwrap();
+    for (name, text) in [("name", "ina219"), ("power1_input", "18000000")] {
+        fs::write(chip.join(name), text).unwrap();
+    }
+    path(folder, "machine")
+}
+
+#[test]
+fn policies_have_energy_in_windows_in_turn() {
+    let folder = TempDir::new().unwrap();
+    let (machine, [json, html, again]) = (sensor(&folder), ["p.json", "p.html", "q.html"].map(|name| path(&folder, name)));
+    let energy = ["--energy", "ina2xx", "--sysfs-root", &machine, "--energy-seconds", "0.2", "--energy-repeats", "2"];
+    let few = ["policies", "kronecker:8", "--only", "tc,bc", "--turns", "1", "--roots", "2", "--device", "cpu", "--threads", "1"];
+    let text = good(&[&few[..], &energy[..], &["--baseline", "bc", "--json", &json, "--html", &html]].concat());
+    good(&["report", &json, "--html", &again]);
+    let (record, page) = (record(&json), fs::read_to_string(&html).unwrap());
+    assert!(fs::read_to_string(&again).unwrap() == page, "{html} and {again} differ");
+    let measured = &record["graphs"][0]["energy"];
+    assert_eq!((&measured["baseline"], measured["policies"].as_array().unwrap().len()), (&"bc".into(), 2));
+    let windows = |policy: usize| measured["policies"][policy]["windows"].as_array().unwrap();
+    // A B A B: each window of the second begins after that of the first, and before the next of the first.
+    let begins = |policy: usize, turn: usize| windows(policy)[turn]["energy"]["begin_monotonic_seconds"].as_f64().unwrap();
+    assert!(begins(0, 0) < begins(1, 0) && begins(1, 0) < begins(0, 1) && begins(0, 1) < begins(1, 1), "{measured}");
+    let efficiency = |policy: usize, turn: usize| windows(policy)[turn]["teps"].as_f64().unwrap() / 18e6;
+    let shown = rows(&page, "policy-energy");
+    let near = |found: Option<f64>, value: f64| assert!((found.unwrap() / value - 1.0).abs() < 1e-6, "{found:?} {value}");
+    for (policy, row) in shown.iter().enumerate() {
+        near(row[2], (efficiency(policy, 0) + efficiency(policy, 1)) / 2.0);
+        near(row[4], 18.0);
+        near(row[6], (efficiency(policy, 0) / efficiency(1, 0) + efficiency(policy, 1) / efficiency(1, 1)) / 2.0);
+    }
+    assert!(text.contains("MTEPS/W") && text.contains("baseline bc"), "{text}");
+    let (code, _, error) = socbfs(&[&few[..], &energy[..], &["--baseline", "daga"]].concat());
+    assert!(code == 2 && error.contains("daga is not compared here"), "{error}");
+    // Asked for where nothing measures: a reason, in text and page.
+    let none = ["--energy", "off", "--html", &html];
+    assert!(good(&[&few[..], &none[..]].concat()).contains("Energy: n/a: switched off"));
+    assert!(fs::read_to_string(&html).unwrap().contains("MTEPS/W is n/a: switched off"));
+}
+
+#[test]
+fn a_benchmark_shows_its_energy_windows() {
+    let folder = TempDir::new().unwrap();
+    let (machine, [json, html]) = (sensor(&folder), ["a.json", "a.html"].map(|name| path(&folder, name)));
+    let energy = ["--energy", "ina2xx", "--sysfs-root", &machine, "--energy-seconds", "0.2", "--energy-repeats", "2"];
+    good(&[&["bench", "kronecker:8", "--device", "cpu", "--roots", "2", "--json", &json, "--html", &html], &energy[..]].concat());
+    let (record, page) = (record(&json), fs::read_to_string(&html).unwrap());
+    let shown = rows(&page, "energy");
+    let windows = record["energy"]["measured"]["windows"].as_array().unwrap();
+    assert_eq!((shown.len(), windows.len()), (3, 2));
+    for (row, window) in shown[1..].iter().zip(windows) {
+        assert_eq!(
+            (row[3], row[4], row[5]),
+            (window["energy"]["watts"].as_f64(), window["energy"]["joules"].as_f64(), window["searches"].as_f64())
+        );
+    }
+}
+
+/// Whether tests that take long are asked for; says SKIPPED where they are not.
+fn all(test: &str, why: &str) -> bool {
+    let all = std::env::var_os("SOCBFS_TEST_ALL").is_some_and(|all| all == "1");
+    if !all {
+        crate::implementations::skipped(test, why);
+    }
+    all
+}
+
+#[test]
+fn the_picture_of_the_readme_is_what_its_command_makes() {
+    let folder = TempDir::new().unwrap();
+    let [json, svg] = ["k.json", "k.svg"].map(|name| path(&folder, name));
+    good(&["analyze", "kronecker:16", "--device", "cpu", "--root", "5", "--only", "redundant", "--json", &json]);
+    good(&["report", &json, "--figure", "redundant-bottom-up", "--svg", &svg]);
+    let kept = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/directions.svg")).unwrap();
+    assert!(fs::read_to_string(&svg).unwrap() == kept, "make docs/directions.svg anew by the commands in docs/analysis.md");
+}
+
+/// Texts of a chart that overlap, and a page wider than its window, as the page's title.
+const LAYOUT: &str = "<script>const out=[];document.querySelectorAll('svg').forEach(s=>{const t=[...s.querySelectorAll('text')].map(\
+    e=>[e.getBoundingClientRect(),e.textContent.trim()]);for(let a=0;a<t.length;a++)for(let b=a+1;b<t.length;b++){const [p,n]=t[a],[q,m]=t[b];\
+    const x=Math.min(p.right,q.right)-Math.max(p.left,q.left),y=Math.min(p.bottom,q.bottom)-Math.max(p.top,q.top);\
+    if(x>1&&y>3)out.push(n+' / '+m)}});if(document.documentElement.scrollWidth>innerWidth)out.push('too wide');\
+    document.title='RESULT '+(out.length?out.join('; '):'none')</script></body>";
+
+#[test]
+fn a_browser_shows_pages_without_overlap() {
+    const TEST: &str = "a_browser_shows_pages_without_overlap";
+    if !all(TEST, "it starts a browser six times: SOCBFS_TEST_ALL=1 does") {
+        return;
+    }
+    if std::process::Command::new("chromium").arg("--version").output().is_err() {
+        return crate::implementations::skipped(TEST, "chromium is not installed");
+    }
+    let folder = TempDir::new().unwrap();
+    let [html, probe] = ["a.html", "probe.html"].map(|name| path(&folder, name));
+    good(&["analyze", "kronecker:8", "grid:12x12", "--device", "cpu", "--threads", "1", "--turns", "1", "--roots", "1", "--html", &html]);
+    let page = fs::read_to_string(&html).unwrap();
+    // The page forbids scripts: its copy does not, to be measured.
+    let (before, rest) = page.split_once("<meta http-equiv").unwrap();
+    let (_, after) = rest.split_once('>').unwrap();
+    fs::write(&probe, format!("{before}{}", after.replace("</body>", LAYOUT))).unwrap();
+    for width in [360, 800, 1280] {
+        for scheme in [0, 1] {
+            let output = std::process::Command::new("chromium")
+                .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"])
+                .args([format!("--window-size={width},900"), format!("--blink-settings=preferredColorScheme={scheme}")])
+                .args([format!("--user-data-dir={}", path(&folder, "profile")), format!("file://{probe}")])
+                .output()
+                .unwrap();
+            let (dom, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            let title = dom.split_once("<title>RESULT ").and_then(|(_, rest)| rest.split_once("</title>")).map(|(title, _)| title);
+            assert_eq!(title, Some("none"), "{width} pixels: {said}");
+            assert!(!said.contains("CONSOLE"), "{said}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ use socbfs_power::{Domain, Energy, Joules, Meter, Skipped, Watts};
 use super::{MeasureError, RootRecord};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, Placement},
+    calibrate::Contestant,
     graph::{Layout, Vertex},
     policy::Policy,
     search::{Search, SearchOptions},
@@ -283,6 +284,82 @@ pub fn measure_energy(
         model,
     };
     Ok(EnergyRecord { unavailable: None, cure: None, measured: Some(measured), skipped: meter.skipped().to_vec() })
+}
+
+/// The energy of one policy's windows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PolicyEnergy {
+    /// The policy.
+    pub policy: String,
+    /// Its windows, in the order measured.
+    pub windows: Vec<EnergyWindow>,
+    /// Statistics of them (`None`: one was not complete).
+    pub summary: Option<EnergySummary>,
+    /// Its MTEPS/W over the baseline's of the same turn.
+    pub over_baseline: Option<stats::Summary>,
+}
+
+/// The energy of policies on one graph: every turn has a window of each, so that a machine that drifts drifts for all.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PoliciesEnergy {
+    /// What the domains measured cover together.
+    pub scope: String,
+    /// The sensors that were added up.
+    pub sensors: Vec<String>,
+    /// The policy that the others are compared with.
+    pub baseline: String,
+    /// The idle machine, before.
+    pub idle: Energy,
+    /// The policies.
+    pub policies: Vec<PolicyEnergy>,
+}
+
+/// Measures `contestants` in turn, A B A B, by searches from the validated roots of `records`: a window of each, `options.repeats` times.
+/// `baseline` is the place of the one that the others are compared with. `finished` is told the windows done, the idle one included. The
+/// search's policy is left changed.
+///
+/// # Errors
+/// [`EnergyError`]. A sensor that fails is no error: a summary is then absent.
+pub fn measure_policies_energy(
+    search: &mut Search<'_>,
+    contestants: &[Contestant],
+    baseline: usize,
+    records: &[RootRecord],
+    meter: &Meter,
+    options: &EnergyOptions,
+    finished: &mut dyn FnMut(usize),
+) -> Result<PoliciesEnergy, EnergyError> {
+    let idle = idle(meter, &options.third());
+    finished(1);
+    let mut windows: Vec<Vec<EnergyWindow>> = vec![Vec::new(); contestants.len()];
+    let mut done = 1;
+    for _ in 0..options.repeats {
+        for (contestant, windows) in contestants.iter().zip(&mut windows) {
+            search.set_policy(contestant.policy.clone(), contestant.runs).map_err(MeasureError::from)?;
+            warm_up(search, records)?;
+            windows.push(window(search, records, meter, options)?);
+            done += 1;
+            finished(done);
+        }
+    }
+    let efficiency = |window: &EnergyWindow| window.energy.watts.filter(|watts| watts.0 > 0.0).map(|watts| window.teps / 1e6 / watts.0);
+    let against: Vec<Option<f64>> = windows.get(baseline).map_or_else(Vec::new, |windows| windows.iter().map(efficiency).collect());
+    let policies = contestants
+        .iter()
+        .zip(windows)
+        .map(|(contestant, windows)| {
+            let ratios: Vec<f64> =
+                windows.iter().zip(&against).filter_map(|(window, &against)| Some(efficiency(window)? / against?)).collect();
+            PolicyEnergy {
+                policy: contestant.name.clone(),
+                summary: EnergySummary::new(&idle, &windows),
+                over_baseline: stats::Summary::of(&ratios),
+                windows,
+            }
+        })
+        .collect();
+    let baseline = contestants.get(baseline).map_or_else(String::new, |contestant| contestant.name.clone());
+    Ok(PoliciesEnergy { scope: meter.scope().to_owned(), sensors: meter.sensors(), baseline, idle, policies })
 }
 
 /// Sleeps until there are enough seconds and refreshes.

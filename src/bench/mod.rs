@@ -14,7 +14,8 @@ mod warnings;
 pub use board::{BOARD_SCHEMA, BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
 pub use default_scale::{default_scale, kronecker_bytes};
 pub use energy::{
-    EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, StrategyPower, measure_energy,
+    EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy,
+    StrategyPower, measure_energy, measure_policies_energy,
 };
 pub use environment::{Build, Cache, Cpu, Environment, System, Temperature, available_memory, temperatures};
 pub use record::{

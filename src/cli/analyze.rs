@@ -259,7 +259,7 @@ impl AnalyzeArgs {
         }
         if COMPARED.into_iter().any(|kind| self.wants(kind)) {
             let roots = &graph.roots[..graph.roots.len().min(MOST_COMPARED)];
-            let Compared { policies, watts, evaluation } = compare(config, prepared, &graph.name, roots, &[], turns)?;
+            let Compared { policies, watts, evaluation, .. } = compare(config, prepared, &graph.name, roots, &[], turns)?;
             let edges = prepared.search.layout().stats().edges;
             graph.policies = Some(PolicyComparison { policies, turns, edges, watts, evaluation });
         }

@@ -137,6 +137,12 @@ impl EnergyArgs {
         Ok(())
     }
 
+    /// Starts the meter, or tells why nothing can be measured; with how long to measure.
+    pub(super) fn windows(&self, board: &runtime::Profile) -> Result<(Result<Meter, EnergyRecord>, EnergyOptions), Failure> {
+        let options = EnergyOptions { seconds: self.energy_seconds, repeats: self.energy_repeats, ..EnergyOptions::default() };
+        Ok((self.sensors.meter(board.power().as_ref())?, options))
+    }
+
     /// Measures the energy of searches from the roots of `records`.
     pub(super) fn measure(
         &self,

@@ -2,22 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, parser::ValueSource};
 
 use super::{
     bench::ROOT,
     config::{LayoutArgs, SearchArgs},
+    energy::EnergyArgs,
     error::Failure,
     output::{Output, both, publish, write_page},
     progress::{self, Progress},
+    say,
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
-    bench::{Environment, RootSource},
+    bench::{Environment, PoliciesEnergy, RootSource, measure, measure_policies_energy},
     bfs::Strategy,
     board::StrategyWatts,
     calibrate::{Contestant, Evaluation, Turns, evaluate, strategy_watts},
-    graph::Vertex,
+    graph::{EdgeList, Layout, Vertex},
     input::Format,
     policy::{CostModel, Form, Objective, Policy, Runs},
     report::{self, PoliciesReport, PolicyGraph},
@@ -29,6 +31,7 @@ Examples:
   socbfs policies kronecker:18 road.gr
   socbfs policies web.mtx.gz --only auto,alpha-beta --roots 16
   socbfs policies kronecker:20 --device gpu --json p.json --markdown
+  socbfs policies kronecker:20 --only auto,daga --energy auto --baseline daga
 
 The oracle knows what every level costs by every strategy (each was run at every
 level, after every other), and takes the cheapest way through. Regret is the time
@@ -67,6 +70,13 @@ pub(super) struct PoliciesArgs {
 
     #[command(flatten)]
     search: SearchArgs,
+
+    /// The policy with which --energy compares the others [default: the first]
+    #[arg(long, value_name = "POLICY", help_heading = "Energy")]
+    baseline: Option<String>,
+
+    #[command(flatten)]
+    energy: EnergyArgs,
 
     /// Print markdown
     #[arg(long, help_heading = "Output")]
@@ -118,12 +128,19 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
         let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
-        drop(edges);
         let mut prepared = config.search_for_all(&layout, &progress::steps())?;
-        let Compared { policies, watts, evaluation } =
+        let Compared { policies, contestants, watts, evaluation } =
             compare(&config, &mut prepared, &source.name(), &drawn, &only, usize::from(arguments.turns))?;
         names = policies;
-        graphs.push(PolicyGraph { name: source.name(), layout: layout.stats().clone(), watts, evaluation });
+        // Energy takes minutes: it is measured where a flag asks for it.
+        let asked = matches.value_source("energy") == Some(ValueSource::CommandLine);
+        let energy = if asked { Some(arguments.energies(&config, &edges, &layout, &mut prepared, &drawn, &contestants)?) } else { None };
+        let (energy, no_energy) = match energy {
+            Some(Ok(energy)) => (Some(energy), None),
+            Some(Err(reason)) => (None, Some(reason)),
+            None => (None, None),
+        };
+        graphs.push(PolicyGraph { name: source.name(), layout: layout.stats().clone(), watts, evaluation, energy, no_energy });
     }
     let report = PoliciesReport {
         schema: report::POLICIES_SCHEMA,
@@ -139,6 +156,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
 /// Policies compared on one graph.
 pub(super) struct Compared {
     pub(super) policies: Vec<String>,
+    pub(super) contestants: Vec<Contestant>,
     /// Power of each strategy, where it is known.
     pub(super) watts: Option<StrategyWatts>,
     pub(super) evaluation: Evaluation,
@@ -164,7 +182,7 @@ pub(super) fn compare(
     let how = Turns { turns, splits: on_device.is_some(), ..Turns::default() };
     let progress = Progress::still(&format!("Comparing on {name}"), roots.len() as u64);
     let evaluation = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, |done| progress.between(done))?;
-    Ok(Compared { policies, watts, evaluation })
+    Ok(Compared { policies, contestants, watts, evaluation })
 }
 
 /// The policy of `contestant` as a search has it: with what the board, the calibration and measurements say of it.
@@ -203,6 +221,39 @@ fn add_objectives(
 }
 
 impl PoliciesArgs {
+    /// Measures the energy of `contestants` in turn, after one validated search from each root; `Err` tells why there is none.
+    fn energies(
+        &self,
+        config: &Runtime,
+        edges: &EdgeList,
+        layout: &Layout,
+        prepared: &mut Prepared<'_>,
+        roots: &[Vertex],
+        contestants: &[Contestant],
+    ) -> Result<Result<PoliciesEnergy, String>, Failure> {
+        let baseline = match &self.baseline {
+            None => 0,
+            Some(name) => contestants.iter().position(|contestant| contestant.name == *name).ok_or_else(|| {
+                let known = contestants.iter().map(|contestant| contestant.name.as_str()).collect::<Vec<_>>().join("; ");
+                Failure::new(format!("--baseline: {name} is not compared here; these are: {known}"))
+            })?,
+        };
+        let (meter, options) = self.energy.windows(&config.profile)?;
+        let meter = match meter {
+            Ok(meter) => meter,
+            Err(unavailable) => return Ok(Err(unavailable.reason().unwrap_or("no sensor").to_owned())),
+        };
+        let records = measure(edges, layout, &mut prepared.search, roots, &mut |_| ())?;
+        if let Some(wrong) = records.iter().find(|record| !record.validation.passed) {
+            let violation = wrong.validation.violation.as_deref().unwrap_or("unknown");
+            say(&format!("error: the tree from root {} failed validation: {violation}", wrong.root));
+            return Err(Failure::Invalid);
+        }
+        let progress = Progress::still("Measuring energy", (options.repeats * contestants.len()) as u64 + 1);
+        let search = &mut prepared.search;
+        Ok(Ok(measure_policies_energy(search, contestants, baseline, &records, &meter, &options, &mut |done| progress.between(done))?))
+    }
+
     /// The policies asked for.
     fn policies(&self) -> Result<Vec<Policy>, Failure> {
         // A comma may stand between policies, or in one's parameters.

@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use super::numbers::{counted, general, seconds};
 use crate::{
-    bench::Environment,
+    bench::{Environment, PoliciesEnergy, PolicyEnergy},
     board::StrategyWatts,
     calibrate::{Directions, Evaluation, Judged, RootEvaluation},
     graph::LayoutStats,
+    stats,
 };
 
 /// Name of the record format.
@@ -44,6 +45,10 @@ pub struct PolicyGraph {
     pub watts: Option<StrategyWatts>,
     /// How the policies did.
     pub evaluation: Evaluation,
+    /// Energy, measured in turn, where that was asked for.
+    pub energy: Option<PoliciesEnergy>,
+    /// Why there is none although it was asked for.
+    pub no_energy: Option<String>,
 }
 
 /// A policy on one graph, or on all.
@@ -186,6 +191,7 @@ fn write(out: &mut String, report: &PoliciesReport, table: fn(&mut String, &[&st
         let lines = lines(report, graph);
         table(out, &COLUMNS, &lines.iter().map(|line| cells(line, roots)).collect::<Vec<_>>())?;
         writeln!(out)?;
+        energy(out, graph, table)?;
         all.push(lines);
     }
     if all.len() > 1 {
@@ -194,6 +200,35 @@ fn write(out: &mut String, report: &PoliciesReport, table: fn(&mut String, &[&st
         writeln!(out)?;
     }
     Ok(())
+}
+
+const ENERGY: [&str; 6] = ["policy", "MTEPS", "MTEPS/W", "W", "J per search", "over baseline"];
+
+/// The energy of the policies, or why there is none.
+fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str], &[Vec<String>]) -> fmt::Result) -> fmt::Result {
+    if let Some(reason) = &graph.no_energy {
+        return writeln!(out, "Energy: n/a: {reason}\n");
+    }
+    let Some(energy) = &graph.energy else { return Ok(()) };
+    let with_spread = |of: Option<&stats::Summary>| {
+        let spread = |of: &stats::Summary| of.stddev.map_or_else(String::new, |spread| format!(" +/- {}", general(spread, 2)));
+        of.map_or_else(|| "n/a".to_owned(), |of| format!("{}{}", general(of.mean, 4), spread(of)))
+    };
+    let row = |policy: &PolicyEnergy| {
+        let teps: Vec<f64> = policy.windows.iter().map(|window| window.teps / 1e6).collect();
+        let summary = policy.summary.as_ref();
+        vec![
+            policy.policy.clone(),
+            with_spread(stats::Summary::of(&teps).as_ref()),
+            with_spread(summary.map(|summary| &summary.mteps_per_watt)),
+            with_spread(summary.map(|summary| &summary.watts)),
+            with_spread(summary.map(|summary| &summary.joules_per_search)),
+            with_spread(policy.over_baseline.as_ref()),
+        ]
+    };
+    writeln!(out, "Energy of {}, in windows in turn; baseline {}\n", energy.scope, energy.baseline)?;
+    table(out, &ENERGY, &energy.policies.iter().map(row).collect::<Vec<_>>())?;
+    writeln!(out)
 }
 
 /// Columns one under the other, names to the left and numbers to the right.

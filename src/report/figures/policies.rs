@@ -21,6 +21,43 @@ struct Graph {
     watts: Option<crate::board::StrategyWatts>,
     layout: Counts,
     evaluation: Evaluation,
+    #[serde(default)]
+    energy: Option<Energy>,
+    #[serde(default)]
+    no_energy: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Energy {
+    scope: String,
+    baseline: String,
+    policies: Vec<PolicyEnergy>,
+}
+
+#[derive(Deserialize)]
+struct PolicyEnergy {
+    policy: String,
+    windows: Vec<Window>,
+    summary: Option<EnergySummary>,
+    over_baseline: Option<Spread>,
+}
+
+#[derive(Deserialize)]
+struct Window {
+    teps: f64,
+}
+
+#[derive(Deserialize)]
+struct EnergySummary {
+    mteps_per_watt: Spread,
+    watts: Spread,
+    joules_per_search: Spread,
+}
+
+#[derive(Deserialize)]
+struct Spread {
+    mean: f64,
+    stddev: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -36,12 +73,13 @@ struct Record {
 
 pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     let read = Record::deserialize(record)?;
+    let energies: Vec<Figure> = read.graphs.iter().flat_map(energy).collect();
     let graphs: Vec<(String, PolicyComparison)> = read
         .graphs
         .into_iter()
         .map(|graph| {
             let turns = 0;
-            let Graph { name, watts, layout, evaluation } = graph;
+            let Graph { name, watts, layout, evaluation, .. } = graph;
             (name, PolicyComparison { policies: read.policies.clone(), turns, edges: layout.edges, watts, evaluation })
         })
         .collect();
@@ -52,6 +90,10 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
         ..Section::default()
     };
     document.sections = graphs.iter().map(section).collect();
+    // A graph has either its energy or the reason why not; none has any where it was not asked for.
+    for (section, energy) in document.sections.iter_mut().zip(energies) {
+        section.figures.insert(1.min(section.figures.len()), energy);
+    }
     let all: Vec<(&str, &PolicyComparison)> = graphs.iter().map(|(name, graph)| (name.as_str(), graph)).collect();
     document.sections.extend(over_graphs(&all, &[]));
     Ok(document)
@@ -284,6 +326,79 @@ pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
                 .collect(),
         },
     })
+}
+
+/// Zhang 2018, figure 5; Remis 2016, figure 5.10b (`None`: it was not asked for).
+fn energy(graph: &Graph) -> Option<Figure> {
+    let mut figure = Figure {
+        id: "policy-energy",
+        title: "Energy of the policies, in windows in turn".into(),
+        source: "Zhang 2018, figure 5 (which defines its speed-up upside down); Remis 2016, figure 5.10b",
+        sentence: String::new(),
+        chart: None,
+        table: Table::default(),
+    };
+    let Some(energy) = &graph.energy else {
+        figure.sentence = format!("MTEPS/W is n/a: {}.", graph.no_energy.as_ref()?);
+        return Some(figure);
+    };
+    let known: Vec<(&PolicyEnergy, &EnergySummary)> =
+        energy.policies.iter().filter_map(|policy| Some((policy, policy.summary.as_ref()?))).collect();
+    let best = known.iter().max_by(|a, b| a.1.mteps_per_watt.mean.total_cmp(&b.1.mteps_per_watt.mean));
+    figure.sentence = best.map_or_else(
+        || "MTEPS/W is n/a: no policy has complete windows.".to_owned(),
+        |(policy, summary)| {
+            let ratio = policy
+                .over_baseline
+                .as_ref()
+                .map_or_else(String::new, |ratio| format!(", {} times that of {}", general(ratio.mean, 3), energy.baseline));
+            format!(
+                "{} has the best efficiency: {} MTEPS/W of {}{ratio}.",
+                policy.policy,
+                general(summary.mteps_per_watt.mean, 4),
+                energy.scope
+            )
+        },
+    );
+    let ends = |spread: &Spread| {
+        let by = spread.stddev.unwrap_or(0.0);
+        (spread.mean - by, spread.mean + by)
+    };
+    figure.chart = Some(Chart::Bars(Plot {
+        x: "policy".into(),
+        y: "MTEPS/W, mean and standard deviation over windows".into(),
+        categories: known.iter().map(|(policy, _)| policy.policy.clone()).collect(),
+        series: vec![Series {
+            name: "MTEPS/W".into(),
+            points: known.iter().enumerate().map(|(at, (_, summary))| (at as f64, summary.mteps_per_watt.mean)).collect(),
+            spread: known.iter().map(|(_, summary)| ends(&summary.mteps_per_watt)).collect(),
+        }],
+        ..Plot::default()
+    }));
+    let deviation = |of: Option<&Spread>| Cell::of(of.and_then(|of| of.stddev), Cell::number);
+    figure.table = Table {
+        columns: ["policy", "MTEPS", "MTEPS/W", "+/-", "W", "J per search", "over the baseline", "+/-"].map(str::to_owned).into(),
+        rows: energy
+            .policies
+            .iter()
+            .map(|policy| {
+                let summary = policy.summary.as_ref();
+                let mean = |of: Option<&Spread>| Cell::of(of, |of| Cell::number(of.mean));
+                let mteps = policy.windows.iter().map(|window| window.teps / 1e6).sum::<f64>() / policy.windows.len().max(1) as f64;
+                vec![
+                    Cell::word(&policy.policy),
+                    Cell::number(mteps),
+                    mean(summary.map(|summary| &summary.mteps_per_watt)),
+                    deviation(summary.map(|summary| &summary.mteps_per_watt)),
+                    mean(summary.map(|summary| &summary.watts)),
+                    mean(summary.map(|summary| &summary.joules_per_search)),
+                    mean(policy.over_baseline.as_ref()),
+                    deviation(policy.over_baseline.as_ref()),
+                ]
+            })
+            .collect(),
+    };
+    Some(figure)
 }
 
 /// Time beyond the oracle's.
