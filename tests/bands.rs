@@ -193,7 +193,7 @@ fn what_is_tuned_is_written_once_and_measured_no_more() {
     let Some(user) = User::with_device("what_is_tuned_is_written_once_and_measured_no_more") else { return };
     let _turn = turn();
     let before = "# Mine.\nschema = 1\nestimates = ['adaptive', 'cpu.threads']\n\n[board]\nname = 'mine' # I say\n\n[cpu]\nthreads = 2\n\n\
-                  # Nobody measured it.\n[adaptive.top_down]\ngpu_from = 90_000\nup_to = 95_000\n";
+                  # Not measured.\n[adaptive.top_down]\ngpu_from = 90_000\nup_to = 95_000\n";
     let board = user.file("mine.toml", before);
     let told = user.run(&["board", "tune", &board, "--graph", "kronecker:11"]);
     assert!(told.contains("adaptive.bottom_up.split_from"), "{told}");

@@ -249,7 +249,7 @@ fn a_doctor_that_is_ended_leaves_nobody_in_a_driver_that_hangs() {
         unistd::Pid,
     };
     let folder = tempfile::tempdir().unwrap();
-    // Whoever opens it leaves its number and stays.
+    // A process that opens it leaves its number and stays.
     let code = r#"
         #include <stdio.h>
         #include <stdlib.h>
@@ -266,7 +266,7 @@ fn a_doctor_that_is_ended_leaves_nobody_in_a_driver_that_hangs() {
         }
     "#;
     let Some(library) = driver(folder.path(), code) else { return };
-    // What has ended and was not waited for by whoever inherited it is a zombie.
+    // A process that has ended and was not waited for is a zombie.
     let lives = |pid: &str| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -279,7 +279,7 @@ fn a_doctor_that_is_ended_leaves_nobody_in_a_driver_that_hangs() {
         let mut doctor = command.spawn().unwrap();
         let begin = Instant::now();
         while !note.exists() {
-            assert!(begin.elapsed() < limit && doctor.try_wait().unwrap().is_none(), "nobody opened the driver");
+            assert!(begin.elapsed() < limit && doctor.try_wait().unwrap().is_none(), "no process opened the driver");
             sleep(Duration::from_millis(10));
         }
         let hanging = fs::read_to_string(&note).unwrap();

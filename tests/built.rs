@@ -1,4 +1,4 @@
-//! The built command, without the settings of whoever runs the tests.
+//! The built command, without the settings of the user who runs the tests.
 
 use std::{fs, process::Command};
 

@@ -1,4 +1,4 @@
-//! `socbfs calibrate` as a user meets it: what it writes, who finds it again, what an interruption leaves.
+//! `socbfs calibrate` as a user meets it: what it writes, what finds it again, what an interruption leaves.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -108,7 +108,7 @@ fn a_calibration_is_found_by_every_search_after_it() {
     assert!(line("calibration ").contains(name) && line("calibration ").ends_with("calibration"), "{shown}");
     assert!(line("model.tc.").contains("calibration:"), "{shown}");
 
-    // Others are calibrated apart, and nobody is told of what does not concern him.
+    // Others are calibrated apart, and no warning is about another's calibration.
     let mut other = bench.clone();
     other[10] = "2";
     let output = user.run(&other);

@@ -12,7 +12,7 @@ use crate::{
     stats::median,
 };
 
-/// Hand-over to one device.
+/// Handover to one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceHandover {
     /// The device.
@@ -41,7 +41,7 @@ pub struct MappedLevel {
     pub plain_ns: f64,
     /// In memory that is shared with the device, and handed to it and back before the level.
     pub mapped_ns: f64,
-    /// The hand-over alone, there and back.
+    /// The handover alone, there and back.
     pub handover_ns: f64,
 }
 

@@ -65,7 +65,7 @@ pub struct GraphAnalysis {
     /// The level with most arcs, shared by CPU and GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitSweep>,
-    /// Levels in the host's own memory and with a hand-over round each.
+    /// Levels in the host's own memory and with a handover round each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapped: Option<MappedLevels>,
     /// Strategies and policies, level by level.

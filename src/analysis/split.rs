@@ -41,7 +41,7 @@ pub struct SplitDirection {
     pub gain: f64,
 }
 
-/// One share. Times are nanoseconds from the start of the devices' parts to their ends, without copies, hand-over and merging.
+/// One share. Times are nanoseconds from the start of the devices' parts to their ends, without copies, handover and merging.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SplitShare {
     /// The GPU's share in thousandths.

@@ -77,7 +77,7 @@ pub struct Directions {
 }
 
 impl Directions {
-    /// Counts those of `plans`. The direction of level 0 is given for free to everyone, so that it counts for nobody. The
+    /// Counts those of `plans`. Every plan has the same direction at level 0, so that it does not count. The
     /// two times of a level are those of the fastest strategy of each direction on the device of the plan.
     pub fn of(table: &LevelTable, plans: &[LevelPlan]) -> Option<Self> {
         let mut all = Self::default();

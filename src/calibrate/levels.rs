@@ -68,7 +68,7 @@ pub struct LevelTimes {
     #[serde(default)]
     mean: [Option<f64>; STRATEGIES],
     after: [[Option<f64>; STRATEGIES]; STRATEGIES],
-    /// Split, by direction and share: without conversions and hand-over of the state, with everything that splitting takes.
+    /// Split, by direction and share: without conversions and handover of the state, with everything that splitting takes.
     #[serde(default)]
     split: [[Option<f64>; SHARES.len()]; 2],
 }
@@ -121,7 +121,7 @@ impl LevelTimes {
         Some(times[at - 1]? * (1.0 - part) + times[at]? * part)
     }
 
-    /// The level by `plan` after one by `previous`, conversions and hand-over included (`None`: not measured).
+    /// The level by `plan` after one by `previous`, conversions and handover included (`None`: not measured).
     pub fn plan_ns(&self, previous: Option<LevelPlan>, plan: LevelPlan) -> Option<f64> {
         match (Strategy::of(plan), plan.placement) {
             (Some(strategy), _) => self.step_ns(previous.map(host), strategy),
@@ -133,7 +133,7 @@ impl LevelTimes {
         }
     }
 
-    /// The level by `strategy` after another of its kind, without conversions, hand-over and deciding (at level 0 with the reset
+    /// The level by `strategy` after another of its kind, without conversions, handover and deciding (at level 0 with the reset
     /// of the search's state). `None`: not measured.
     pub fn own_ns(&self, strategy: Strategy) -> Option<f64> {
         self.own[strategy as usize]
@@ -153,7 +153,7 @@ impl LevelTimes {
         Some([best(Direction::TopDown)?, best(Direction::BottomUp)?])
     }
 
-    /// The level by `strategy` after one by `previous`, conversions and hand-over included.
+    /// The level by `strategy` after one by `previous`, conversions and handover included.
     pub fn step_ns(&self, previous: Option<Strategy>, strategy: Strategy) -> Option<f64> {
         let measured = previous.and_then(|previous| self.after[previous as usize][strategy as usize]);
         measured.or(self.own[strategy as usize])

@@ -73,7 +73,7 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Progress> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Searches every scale that fits. Whoever interrupts it gets what was finished by then.
+/// Searches every scale that fits. After an interruption the scales finished by then are reported.
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     if arguments.graph.is_some() || arguments.kronecker.is_some() {
         return Err(Failure::new("--report board searches Kronecker graphs of several scales, and takes no graph")
@@ -152,7 +152,7 @@ fn last_words(shared: &Shared, scales: &[u32]) -> interrupt::Words {
         let Some(last) = made.record.runs.last().map(|run| run.graph.scale) else { return };
         let rest: Vec<u32> = scales.into_iter().filter(|scale| *scale > last).collect();
         leave_out(&mut made.record, &rest, "interrupted");
-        // There is nobody left to tell of a failure.
+        // A failure can't be reported any more.
         let _ = publish(&mut made);
     })
 }

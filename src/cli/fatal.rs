@@ -156,7 +156,7 @@ fn panicked(info: &PanicHookInfo<'_>) {
         super::say(QUIET);
     } else {
         super::say(&format!("error: a mistake in socbfs, at {place}: {reason}"));
-        super::say("  help: please report it, with the command; SECURITY.md says how if the input came from somebody else");
+        super::say("  help: please report it, with the command; SECURITY.md says how if the input is another person's");
     }
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
         super::say(&std::backtrace::Backtrace::force_capture().to_string());

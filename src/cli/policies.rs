@@ -269,7 +269,7 @@ impl PoliciesArgs {
     }
 }
 
-/// Who is compared: those asked for, or everyone who can run here.
+/// The policies compared: those asked for, or all that can run here.
 fn contestants(only: &[Policy], device: Option<Runs>) -> Result<Vec<Contestant>, Failure> {
     let parse = |name: &&str| name.parse::<Policy>().map_err(|error| Failure::new(error.to_string()));
     // What decides by costs places its levels itself, wherever there is something to place them on.

@@ -24,14 +24,14 @@ fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner) // a set of paths is never half-changed
 }
 
-/// Removes every temporary that an [`AtomicFile`] of this process has beside its target, and lets nobody make another. For the handler
+/// Removes every temporary that an [`AtomicFile`] of this process has beside its target, and lets no thread make another. For the handler
 /// of Ctrl-C, right before it ends the process: what is being written then is lost, as if it had never been begun.
 pub fn remove_temporaries() {
     let mut registered = temporaries();
     for path in std::mem::take(&mut *registered) {
         let _ = fs::remove_file(path); // gone already, or the folder is: nothing more can be done
     }
-    // Whoever wants one from now on waits for the end.
+    // A thread that wants one from now on waits for the end.
     std::mem::forget(registered);
 }
 
@@ -205,7 +205,7 @@ fn prefix(name: &OsStr) -> String {
     format!(".{name}.")
 }
 
-/// Refuses a symbolic link at `path` that leads nowhere, and one in a folder that is everybody's (`/tmp`) if neither this user nor the
+/// Refuses a symbolic link at `path` that leads nowhere, and one in a folder that all users share (`/tmp`) if neither this user nor the
 /// owner of the folder made it. Linux may be set up to refuse the latter itself (`fs.protected_symlinks`).
 fn refuse_link(path: &Path, leads_somewhere: bool) -> io::Result<()> {
     let Ok(link) = fs::symlink_metadata(path) else { return Ok(()) };
@@ -218,7 +218,7 @@ fn refuse_link(path: &Path, leads_somewhere: bool) -> io::Result<()> {
     let folder = fs::metadata(parent(path))?;
     let is_shared = folder.mode() & 0o1002 == 0o1002;
     if is_shared && link.uid() != geteuid().as_raw() && link.uid() != folder.uid() {
-        let reason = "it is a symbolic link that another user put into a folder that is everybody's";
+        let reason = "it is a symbolic link that another user put into a folder that all users share";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     }
     Ok(())
@@ -416,7 +416,7 @@ mod tests {
             file.commit().unwrap();
             assert_eq!((mode(&path), fs::metadata(&path).unwrap().uid()), (mode(&fresh), 0), "was {theirs:o}");
         }
-        // A link that another user planted in a folder that is everybody's.
+        // A link that another user planted in a folder that all users share.
         let shared = folder.path().join("shared");
         fs::create_dir(&shared).unwrap();
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();

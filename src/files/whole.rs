@@ -30,7 +30,7 @@ pub fn read(path: &Path, kind: Kind, most: u64) -> io::Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true);
     if kind == Kind::Regular {
-        // A pipe that nobody writes to must not hold us before it is refused.
+        // A pipe without a writer must not block us before it is refused.
         options.custom_flags(nix::libc::O_NONBLOCK);
     }
     let mut file = options.open(path).map_err(|error| explained(path, error))?;
@@ -122,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        // Nobody writes to it: this would hang.
+        // It has no writer: this would hang.
         assert!(read(&path, Kind::Regular, 9).unwrap_err().to_string().contains("pipe"));
         let writer = {
             let path = path.clone();

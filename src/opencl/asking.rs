@@ -64,7 +64,7 @@ fn asking_for<T>(patience: Duration, ask: impl FnOnce() -> T, late: impl FnOnce(
             late();
         }
     };
-    // Without a thread nobody is told, and no harm is done.
+    // Without a thread there is no warning, and no harm is done.
     if thread::Builder::new().name("socbfs-asking".into()).spawn(watch).is_ok() {
         drop(shared.1.wait_while(locked(&shared.0), |state| *state == State::Starting));
     }

@@ -9,14 +9,14 @@ use crate::{
 };
 
 /// Tracks of a timeline.
-const TRACKS: [&str; 4] = ["levels", "hand-over, conversion, deciding", "CPU", "device"];
+const TRACKS: [&str; 4] = ["levels", "handover, conversion, deciding", "CPU", "device"];
 const LEVELS: usize = 0;
 const OVERHEAD: usize = 1;
 const CPU: usize = 2;
 const DEVICE: usize = 3;
 
 /// The searches of `record` from `roots` (all of them if there is none), one after the other. It is made of what the record holds, so that
-/// nothing is kept during a search for it: lengths are as measured; the parts of a level stand in their usual order, hand-over,
+/// nothing is kept during a search for it: lengths are as measured; the parts of a level stand in their usual order, handover,
 /// deciding, conversion, search.
 pub fn timeline(record: &Record, roots: &[Vertex]) -> Value {
     let mut events = vec![json!({ "name": "process_name", "ph": "M", "pid": 1, "args": { "name": record.search.board } })];

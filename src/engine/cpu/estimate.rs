@@ -112,7 +112,7 @@ impl CpuEngine<'_> {
         let mut words = [0; HUB_WORDS];
         let work = Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut words) };
         // SAFETY: parents and `closed` cover all words, of which there are no fewer than of hubs; `words` has room for these and
-        // nobody else has it; the kernel was chosen for this CPU.
+        // no other thread has it; the kernel was chosen for this CPU.
         unsafe { (self.kernels.visited)(&work, 0..self.hubs.len()) };
         words
     }

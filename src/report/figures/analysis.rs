@@ -321,10 +321,10 @@ fn mapped(mapped: &MappedLevels) -> Figure {
     let line = |name: &str, of: fn(&MappedLevel) -> f64| Series::new(name, levels.iter().map(|l| (f64::from(l.level), of(l) / MS)));
     Figure {
         id: "mapped",
-        title: "Levels on the CPU, in its own memory and with a hand-over round each".into(),
+        title: "Levels on the CPU, in its own memory and with a handover round each".into(),
         source: "Remis 2016, figure 4.2",
         sentence: format!(
-            "All levels take {} in the host's own memory and {} with a hand-over there and back before each: {} times as long.",
+            "All levels take {} in the host's own memory and {} with a handover there and back before each: {} times as long.",
             seconds(plain / 1e9),
             seconds(shared / 1e9),
             general(shared / plain.max(1.0), 3),
@@ -335,11 +335,11 @@ fn mapped(mapped: &MappedLevels) -> Figure {
             vec![
                 line("own memory", |l| l.plain_ns),
                 line("shared, handed over", |l| l.mapped_ns),
-                line("hand-over alone", |l| l.handover_ns),
+                line("handover alone", |l| l.handover_ns),
             ],
         ),
         table: Table {
-            columns: columns(&["level", "iteration", "own memory", "shared, handed over", "hand-over alone"]),
+            columns: columns(&["level", "iteration", "own memory", "shared, handed over", "handover alone"]),
             rows: levels
                 .iter()
                 .map(|l| {
@@ -411,8 +411,8 @@ fn device(device: &DeviceHandover, arrays: &[(String, u64)]) -> Section {
     Section {
         title: device.device.clone(),
         figures: vec![
-            figure("handover", "Hand-over by size, later ones (median)", [|size| size.to_device_ns, |size| size.to_host_ns]),
-            figure("handover-first", "Hand-over by size, the first one", [|size| size.first_to_device_ns, |size| size.first_to_host_ns]),
+            figure("handover", "Handover by size, later ones (median)", [|size| size.to_device_ns, |size| size.to_host_ns]),
+            figure("handover-first", "Handover by size, the first one", [|size| size.first_to_device_ns, |size| size.first_to_host_ns]),
         ],
         ..Section::default()
     }

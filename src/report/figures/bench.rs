@@ -117,7 +117,7 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     let run = Run::deserialize(record)?;
     let mut document = read::begin("A benchmark of breadth-first search", record);
     read::flatten("search", record.get("search").unwrap_or(&Value::Null), &mut document.environment);
-    // Tables of what hand-overs cost belong to `socbfs devices`.
+    // Tables of what handovers cost belong to `socbfs devices`.
     document.environment.retain(|(name, _)| !name.contains(".handover.") && !name.contains(".thresholds."));
     document.warnings.extend((!run.valid).then(|| "a tree failed validation: there is no speed".to_owned()));
     document.sections = vec![section(&run)];
@@ -239,14 +239,14 @@ fn timeline(root: &Root) -> Option<Figure> {
             categories: records.iter().map(name).collect(),
             series: vec![
                 line("search", &rest),
-                line("hand-over", &|record| record.handover_ns),
+                line("handover", &|record| record.handover_ns),
                 line("conversion", &|record| record.conversion_ns),
                 line("deciding", &|record| record.decision_ns),
             ],
             ..Plot::default()
         })),
         table: Table {
-            columns: columns(&["level", "direction", "on", "found", "time", "hand-over", "conversion", "deciding"]),
+            columns: columns(&["level", "direction", "on", "found", "time", "handover", "conversion", "deciding"]),
             rows: records
                 .iter()
                 .map(|record| {
