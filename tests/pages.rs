@@ -511,3 +511,40 @@ fn a_browser_shows_pages_without_overlap() {
         }
     }
 }
+
+#[test]
+fn a_heat_map_has_room_for_every_strategy() {
+    use socbfs::report::{
+        figures::{Chart, Figure, Heat, Table},
+        html::picture,
+    };
+    let columns: Vec<String> = (0..12).map(|column| format!("td {column} %")).collect();
+    let heat = Heat {
+        rows: vec!["level 3: |F| 126,205,388, E 1,073,741,824".into()],
+        unit: "ms".into(),
+        cells: vec![vec![Some(0.0123); columns.len()]],
+        framed: vec![Some(3)],
+        dotted: vec![Some(4)],
+        legend: ["oracle".into(), "auto".into()],
+        columns,
+    };
+    let figure = Figure {
+        id: "heat",
+        title: "heat".into(),
+        source: "",
+        sentence: String::new(),
+        chart: Some(Chart::Heat(heat)),
+        table: Table::default(),
+    };
+    let drawn = picture(&figure).unwrap();
+    // The names of the columns, which stand in the middle of them, 68 pixels apart: no number or name is wider.
+    let places: Vec<f64> = drawn
+        .split("<text ")
+        .filter(|text| text.contains("\ntd "))
+        .map(|text| text.split("x=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(places.len(), 12);
+    assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 68.0), "{places:?}");
+    let width: f64 = drawn.split("viewBox=\"0 0 ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(places[11] + 34.0 <= width, "{places:?} in {width}");
+}

@@ -26,6 +26,8 @@ const FONT: i32 = 16;
 const SERIES: usize = 8;
 /// Shades of a heat map: of a row's fastest cell, up to one 32 times slower.
 const SHADES: u8 = 11;
+/// Pixels of a heat map's column: a number of three digits with a dot.
+const CELL: i32 = 68;
 /// Rows of a heat map and points with a marker at most.
 const MOST_ROWS: usize = 48;
 const MOST_MARKERS: usize = 80;
@@ -76,12 +78,13 @@ pub(super) fn svg(figure: &Figure, style: Option<&str>) -> Option<String> {
             Chart::Lines(plot) | Chart::Bars(plot) => HEIGHT + legend_rows(plot) * 20 + label_room(plot),
             Chart::Heat(heat) => 70 + 24 * (heat.rows.len().min(MOST_ROWS) as i32 + 1),
         };
+    let width = if let Chart::Heat(heat) = chart { WIDTH.max(heat_left(heat) + CELL * heat.columns.len() as i32 + 12) } else { WIDTH };
     let mut drawn = String::new();
     {
-        let root = SVGBackend::with_string(&mut drawn, (WIDTH as u32, height as u32)).into_drawing_area();
+        let root = SVGBackend::with_string(&mut drawn, (width as u32, height as u32)).into_drawing_area();
         let below = if style.is_some() {
             // Drawing into a String can't fail.
-            let _ = root.draw(&Rectangle::new([(0, 0), (WIDTH, height)], PAPER.filled()));
+            let _ = root.draw(&Rectangle::new([(0, 0), (width, height)], PAPER.filled()));
             let _ = root.draw(&label(figure.title.clone(), 10, 18, INK, HPos::Left, FONT + 2));
             root.split_vertically(heading).1
         } else {
@@ -99,7 +102,9 @@ pub(super) fn svg(figure: &Figure, style: Option<&str>) -> Option<String> {
     let head = drawn[begin..].find('>')? + begin;
     let said = maud::html! { title { (figure.title) } desc { (figure.sentence) } }.into_string();
     let style = style.map_or_else(String::new, |style| format!("<style>{style}</style>"));
-    let open = format!("<svg viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">");
+    // A wide one is scrolled before it becomes too small to read.
+    let least = if width > WIDTH && style.is_empty() { format!(" style=\"min-width:{}px\"", width * 3 / 4) } else { String::new() };
+    let open = format!("<svg{least} viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">");
     Some(format!("{open}{said}{style}{}", drawn[head + 1..].trim()))
 }
 
@@ -324,10 +329,15 @@ fn axes(area: &Area<'_>, chart: &mut Coordinates<'_, '_>, plot: &Plot, (x, y): (
     area.draw(&Text::new(said(&plot.y, plot.log_y), (12, middle), style))
 }
 
-fn draw_heat(area: &Area<'_>, heat: &Heat) -> Result<(), Failed> {
+/// Pixels that the names of a heat map's rows take.
+fn heat_left(heat: &Heat) -> i32 {
     let longest = heat.rows.iter().take(MOST_ROWS).map(|name| name.chars().count()).max().unwrap_or(0);
-    let left = (longest as f64 * LETTER).min(300.0) as i32 + 16;
-    let (right, top, high) = (WIDTH - 12, 40, 24);
+    (longest as f64 * LETTER).min(300.0) as i32 + 16
+}
+
+fn draw_heat(area: &Area<'_>, heat: &Heat) -> Result<(), Failed> {
+    let left = heat_left(heat);
+    let (right, top, high) = (area.dim_in_pixel().0 as i32 - 12, 40, 24);
     let wide = (right - left) / heat.columns.len().max(1) as i32;
     area.draw(&label(format!("{}; frame: {}, dot: {}", heat.unit, heat.legend[0], heat.legend[1]), 10, 12, INK, HPos::Left, FONT))?;
     for (column, name) in heat.columns.iter().enumerate() {
