@@ -8,11 +8,11 @@ use socbfs::{
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing},
     memory::Way,
-    opencl::Limits,
+    opencl::{Device, Limits},
     search::{Search, SearchOptions},
 };
 
-use crate::searches::{devices, edges, is_slow};
+use crate::searches::{devices, edges, is_rusticl, is_slow};
 
 /// All that a level of both is made of. The time of the GPU's part lies within those of the CPU's and of waiting.
 fn account(record: &LevelRecord) -> u64 {
@@ -45,6 +45,36 @@ fn the_time_of_a_shared_level_is_accounted_for() {
                     missed.is_empty()
                 });
                 assert!(all_found, "{policy} {way} on {}: {missed:?}", device.info().name);
+            }
+        }
+    }
+}
+
+/// The device's own time of a level stands beside the time by the clock, where it is asked for, and nowhere else.
+#[test]
+fn a_timed_device_tells_how_long_its_kernels_ran() {
+    let edges = edges(5000, 40_000, 5, 1);
+    let layout = Layout::build(&EdgeList::new(5000, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    for device in devices("a_timed_device_tells_how_long_its_kernels_ran", Limits::default()).all.iter().filter(|device| !is_slow(device)) {
+        let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
+        for policy in ["tg", "bg", "concurrent:0,0,500", "asynchronous:20,500"] {
+            for (device, is_timed) in [(&timed, true), (device, false)] {
+                let devices = vec![GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options: GpuOptions::default() }];
+                let options = SearchOptions { policy: policy.parse().unwrap(), threads: 2, devices, ..SearchOptions::default() };
+                let mut search = Search::new(&layout, &options).unwrap();
+                // More than the times that a device keeps unless they are taken away.
+                for _ in 0..if is_rusticl(device.info()) { 3 } else { 250 } {
+                    search.run(3).unwrap();
+                }
+                let records = search.records();
+                let on_device = |record: &&LevelRecord| record.plan.placement != Placement::Cpu;
+                assert!(records.iter().filter(on_device).count() > 0);
+                for record in records.iter().filter(on_device) {
+                    assert_eq!(record.device_ns > 0, is_timed, "{policy} on {}: {record:?}", device.info().name);
+                    // Kernels of one queue run one after another. (What begins a search is enqueued before its first level.)
+                    assert!(record.device_ns <= record.elapsed_ns, "{policy} on {}: {record:?}", device.info().name);
+                }
+                assert!(records.iter().filter(|record| record.plan.placement == Placement::Cpu).all(|record| record.device_ns == 0));
             }
         }
     }

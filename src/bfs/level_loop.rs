@@ -66,6 +66,8 @@ pub struct LevelWork {
     pub wait_ns: u64,
     /// See [`LevelRecord::merge_ns`].
     pub merge_ns: u64,
+    /// See [`LevelRecord::device_ns`].
+    pub device_ns: u64,
     /// CPU threads that took part.
     pub threads: u32,
 }
@@ -126,6 +128,7 @@ impl Records {
             last.copy_ns += record.copy_ns;
             last.wait_ns += record.wait_ns;
             last.merge_ns += record.merge_ns;
+            last.device_ns += record.device_ns;
         }
     }
 }
@@ -189,6 +192,7 @@ pub fn level_loop_until<E: Engine>(
             copy_ns: work.copy_ns,
             wait_ns: work.wait_ns,
             merge_ns: work.merge_ns,
+            device_ns: work.device_ns,
             threads: work.threads,
         });
         levels += work.levels;

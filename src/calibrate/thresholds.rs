@@ -250,6 +250,7 @@ mod tests {
             copy_ns: 0,
             wait_ns: 0,
             merge_ns: 0,
+            device_ns: 0,
             threads: 1,
         }
     }

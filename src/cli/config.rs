@@ -82,6 +82,10 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "OBJECTIVE", env = "SOCBFS_OBJECTIVE", hide_env_values = true)]
     objective: Option<Objective>,
 
+    /// Have devices keep the times of their kernels: records hold them level by level, beside the time by the clock
+    #[arg(long)]
+    device_times: bool,
+
     /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
@@ -241,6 +245,7 @@ impl SearchArgs {
                 parts: given(self.parts.map(usize::from).as_ref(), "parts", matches),
                 calibration: given(self.calibration.as_ref(), "calibration", matches),
                 objective: given(self.objective.as_ref(), "objective", matches),
+                device_times: self.device_times,
             },
         )?)
     }

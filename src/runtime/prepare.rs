@@ -300,7 +300,8 @@ impl Runtime {
         if let Some(way) = asked.filter(|&way| !self.permits(info, way)) {
             return Err(refused(way));
         }
-        let device = Device::open(info, self.limits(info)).map_err(RuntimeError::Open)?;
+        let open = if self.device_times { Device::open_timed } else { Device::open };
+        let device = open(info, self.limits(info)).map_err(RuntimeError::Open)?;
         let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
         let way = asked.or_else(of_calibration).filter(|&way| self.permits(info, way));
         // Where the board says both, there is nothing to be found out.

@@ -98,6 +98,8 @@ pub struct Given {
     pub calibration: Option<Setting<CalibrationChoice>>,
     /// What the cost model minimises.
     pub objective: Option<Setting<Objective>>,
+    /// Devices keep the times of their kernels.
+    pub device_times: bool,
 }
 
 /// The settings of a search on this machine: what was asked for, completed by the board's profile.
@@ -127,6 +129,9 @@ pub struct Runtime {
     pub calibration: Setting<CalibrationChoice>,
     /// What the cost model minimises.
     pub objective: Setting<Objective>,
+    /// Devices keep the times of their kernels, which records hold then
+    /// ([`LevelRecord::device_ns`](crate::bfs::LevelRecord::device_ns)).
+    pub device_times: bool,
 }
 
 /// The first of flag or environment, board, and default that is given.
@@ -177,6 +182,7 @@ impl Runtime {
             parts: pick(given.parts, None, origin),
             calibration: pick(given.calibration, None, origin),
             objective: pick(given.objective, None, origin),
+            device_times: given.device_times,
         })
     }
 

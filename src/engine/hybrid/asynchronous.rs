@@ -131,6 +131,7 @@ impl HybridEngine<'_> {
             wait_ns: ((ended - together).as_nanos() as u64).saturating_sub(cpu_ns),
             merge_ns: gathered.elapsed().as_nanos() as u64,
             threads,
+            ..LevelWork::default()
         };
         state.done(plan, &work);
         Ok(work)

@@ -239,6 +239,39 @@ impl<'g> HybridEngine<'g> {
         })
     }
 
+    /// Nanoseconds for which kernels ran since the last call, by the clocks of those devices that keep times.
+    fn device_ns(&self) -> Result<u64, DeviceError> {
+        let mut sum = 0;
+        for device in self.devices.iter().filter(|device| device.is_timed()) {
+            // A kernel has its times when it has ended.
+            device.finish()?;
+            device.times(|time| sum += time.end_ns.saturating_sub(time.start_ns))?;
+        }
+        Ok(sum)
+    }
+
+    /// Runs a level where its plan says.
+    fn run_placed(&mut self, plan: LevelPlan) -> Result<LevelWork, DeviceError> {
+        match plan.placement {
+            Placement::Gpu(kernel) if !self.helpers.is_empty() => self.run_gpu(plan, kernel),
+            Placement::Split { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_split(plan, gpu_permille),
+            Placement::Apart { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_apart(plan, gpu_permille),
+            // Without a device everything runs on the CPU; the plan in the record says so.
+            _ => {
+                let handover_ns = self.give_to_cpu()?;
+                let round = self.hand_round()?;
+                let plan = LevelPlan { placement: Placement::Cpu, ..plan };
+                let Ok(work) = self.cpu.run(plan);
+                Ok(LevelWork {
+                    handover_ns: handover_ns + round.handover_ns,
+                    conversion_ns: work.conversion_ns + round.conversion_ns,
+                    repeats_before: work.repeats_before + round.repeats,
+                    ..work
+                })
+            }
+        }
+    }
+
     /// Does `step` of a search of which none has failed so far.
     fn sound<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, DeviceError>) -> Result<T, DeviceError> {
         if self.failed {
@@ -361,23 +394,9 @@ impl Engine for HybridEngine<'_> {
     }
 
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, DeviceError> {
-        self.sound(|engine| match plan.placement {
-            Placement::Gpu(kernel) if !engine.helpers.is_empty() => engine.run_gpu(plan, kernel),
-            Placement::Split { gpu_permille } if engine.uses.together && !engine.helpers.is_empty() => engine.run_split(plan, gpu_permille),
-            Placement::Apart { gpu_permille } if engine.uses.together && !engine.helpers.is_empty() => engine.run_apart(plan, gpu_permille),
-            // Without a device everything runs on the CPU; the plan in the record says so.
-            _ => {
-                let handover_ns = engine.give_to_cpu()?;
-                let round = engine.hand_round()?;
-                let plan = LevelPlan { placement: Placement::Cpu, ..plan };
-                let Ok(work) = engine.cpu.run(plan);
-                Ok(LevelWork {
-                    handover_ns: handover_ns + round.handover_ns,
-                    conversion_ns: work.conversion_ns + round.conversion_ns,
-                    repeats_before: work.repeats_before + round.repeats,
-                    ..work
-                })
-            }
+        self.sound(|engine| {
+            let work = engine.run_placed(plan)?;
+            Ok(LevelWork { device_ns: engine.device_ns()?, ..work })
         })
     }
 }
