@@ -29,13 +29,13 @@ const SPINS_PER_YIELD: u32 = 4096;
 const YIELDS_UNTIL: u32 = 64 * SPINS_PER_YIELD;
 /// How long.
 const NAP: Duration = Duration::from_micros(50);
-/// Set in [`Room::state`] while helpers may join; the lower bits count those inside.
+/// Set in [`Gate::state`] while helpers may join; the lower bits count those inside.
 const OPEN: u32 = 1 << 31;
 
 type Job = *const (dyn Fn(usize) + Sync);
 
 /// What caller and helpers share.
-struct Room {
+struct Gate {
     /// Number of calls so far; helpers wait for it to change.
     calls: AtomicU32,
     /// [`OPEN`] and the number of helpers inside.
@@ -48,22 +48,22 @@ struct Room {
     panicked: AtomicBool,
 }
 
-// SAFETY: `job` is written only by the one caller while the room is closed and empty, and read only by helpers that have
-// entered an open room; entering (acquire) follows opening (release).
-unsafe impl Sync for Room {}
+// SAFETY: `job` is written only by the one caller while the gate is closed and empty, and read only by helpers that have
+// entered an open gate; entering (acquire) follows opening (release).
+unsafe impl Sync for Gate {}
 // SAFETY: the job pointer is only dereferenced between the opening and the end of `Team::run`, which borrows it.
-unsafe impl Send for Room {}
+unsafe impl Send for Gate {}
 
-impl std::fmt::Debug for Room {
+impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Room").field("calls", &self.calls).field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("Gate").field("calls", &self.calls).field("state", &self.state).finish_non_exhaustive()
     }
 }
 
 /// A caller and its helpers.
 #[derive(Debug)]
 pub struct Team {
-    room: Arc<Room>,
+    gate: Arc<Gate>,
     helpers: Vec<JoinHandle<()>>,
     threads: Vec<Thread>,
     /// What the team may run on; empty: anything.
@@ -93,7 +93,7 @@ impl Team {
     }
 
     fn start(size: usize, cpus: &[usize], of_helper: impl Fn(usize) -> Vec<usize>) -> Result<Self, String> {
-        let room = Arc::new(Room {
+        let gate = Arc::new(Gate {
             calls: AtomicU32::new(0),
             state: AtomicU32::new(0),
             sleepers: AtomicUsize::new(0),
@@ -101,9 +101,9 @@ impl Team {
             leave: AtomicBool::new(false),
             panicked: AtomicBool::new(false),
         });
-        let mut team = Self { room, helpers: Vec::new(), threads: Vec::new(), cpus: cpus.to_vec(), one_caller: PhantomData };
+        let mut team = Self { gate, helpers: Vec::new(), threads: Vec::new(), cpus: cpus.to_vec(), one_caller: PhantomData };
         for index in 1..size.max(1) {
-            let room = Arc::clone(&team.room);
+            let gate = Arc::clone(&team.gate);
             let own = of_helper(index);
             let (report, bound) = std::sync::mpsc::sync_channel(1);
             let helper = thread::Builder::new()
@@ -113,7 +113,7 @@ impl Team {
                     let go_on = result.is_ok();
                     let _ = report.send(result);
                     if go_on {
-                        help(&room, index);
+                        help(&gate, index);
                     }
                 })
                 .map_err(|error| format!("can't start thread {index} of {size}: {error}; use fewer with --threads"))?;
@@ -139,32 +139,32 @@ impl Team {
             work(0);
             return;
         }
-        let room = &*self.room;
-        assert_eq!(room.state.load(Acquire), 0, "a team runs one piece of work at a time");
-        // SAFETY: the room is closed and empty, and stays so: only `run` opens it, and only this thread can be in `run`
+        let gate = &*self.gate;
+        assert_eq!(gate.state.load(Acquire), 0, "a team runs one piece of work at a time");
+        // SAFETY: the gate is closed and empty, and stays so: only `run` opens it, and only this thread can be in `run`
         // (a team is not `Sync`). So no thread reads `job`. The lifetime is erased; this call does not return before
         // every thread that could read the pointer has left.
-        unsafe { *room.job.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(work)) };
-        room.state.store(OPEN, Release);
+        unsafe { *gate.job.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(work)) };
+        gate.state.store(OPEN, Release);
         // Sequentially consistent with the helper's announcement that it goes to sleep: either it sees this call, or
         // we see it asleep.
-        room.calls.fetch_add(1, SeqCst);
-        if room.sleepers.load(SeqCst) > 0 {
+        gate.calls.fetch_add(1, SeqCst);
+        if gate.sleepers.load(SeqCst) > 0 {
             for thread in &self.threads {
                 thread.unpark();
             }
         }
-        let closing = Closing(room);
+        let closing = CloseOnDrop(gate);
         work(0);
         drop(closing);
-        assert!(!room.panicked.load(Acquire), "a helper thread panicked in the middle of a level");
+        assert!(!gate.panicked.load(Acquire), "a helper thread panicked in the middle of a level");
     }
 }
 
-/// Closes the room and waits until it is empty, also when the caller's own share of the work panics.
-struct Closing<'a>(&'a Room);
+/// Closes the gate and waits until it is empty, also when the caller's own share of the work panics.
+struct CloseOnDrop<'a>(&'a Gate);
 
-impl Drop for Closing<'_> {
+impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
         self.0.state.fetch_and(!OPEN, AcqRel);
         let mut spins = 0u32;
@@ -182,8 +182,8 @@ impl Drop for Closing<'_> {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.room.leave.store(true, Release);
-        self.room.calls.fetch_add(1, SeqCst);
+        self.gate.leave.store(true, Release);
+        self.gate.calls.fetch_add(1, SeqCst);
         for helper in self.helpers.drain(..) {
             helper.thread().unpark();
             let _ = helper.join();
@@ -192,34 +192,34 @@ impl Drop for Team {
 }
 
 /// A helper's life.
-fn help(room: &Room, index: usize) {
+fn help(gate: &Gate, index: usize) {
     let mut seen = 0;
     loop {
-        seen = wait(room, seen);
-        if room.leave.load(Acquire) {
+        seen = wait(gate, seen);
+        if gate.leave.load(Acquire) {
             return;
         }
-        // Enter if the room is still open.
-        let entered = room.state.fetch_update(AcqRel, Acquire, |state| (state & OPEN != 0).then_some(state + 1)).is_ok();
+        // Enter if the gate is still open.
+        let entered = gate.state.fetch_update(AcqRel, Acquire, |state| (state & OPEN != 0).then_some(state + 1)).is_ok();
         if entered {
-            // SAFETY: the room was open when we entered and the caller waits for us, so the job is set and alive.
-            let job = unsafe { (*room.job.get()).map(|job| &*job) };
+            // SAFETY: the gate was open when we entered and the caller waits for us, so the job is set and alive.
+            let job = unsafe { (*gate.job.get()).map(|job| &*job) };
             if let Some(job) = job {
                 if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
-                    room.panicked.store(true, Release);
+                    gate.panicked.store(true, Release);
                 }
             }
-            room.state.fetch_sub(1, Release);
+            gate.state.fetch_sub(1, Release);
         }
     }
 }
 
 /// Waits until the number of calls differs from `seen`; returns it.
-fn wait(room: &Room, seen: u32) -> u32 {
+fn wait(gate: &Gate, seen: u32) -> u32 {
     let begin = Instant::now();
     loop {
         for _ in 0..64 {
-            let calls = room.calls.load(Acquire);
+            let calls = gate.calls.load(Acquire);
             if calls != seen {
                 return calls;
             }
@@ -229,15 +229,15 @@ fn wait(room: &Room, seen: u32) -> u32 {
             break;
         }
     }
-    room.sleepers.fetch_add(1, SeqCst);
+    gate.sleepers.fetch_add(1, SeqCst);
     let calls = loop {
-        let calls = room.calls.load(SeqCst);
+        let calls = gate.calls.load(SeqCst);
         if calls != seen {
             break calls;
         }
         thread::park();
     };
-    room.sleepers.fetch_sub(1, SeqCst);
+    gate.sleepers.fetch_sub(1, SeqCst);
     calls
 }
 
