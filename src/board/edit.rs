@@ -117,11 +117,11 @@ fn apply(table: &mut dyn TableLike, path: &str, change: &Change) {
 
 /// Takes the comment above a table away once every key in it has one of its own.
 fn retire_comment(table: &mut Table, change: &Change) {
-    let told = |item: &Item| {
+    let is_named = |item: &Item| {
         let suffix = item.as_value().and_then(|value| value.decor().suffix()?.as_str());
         suffix.is_some_and(|suffix| suffix.contains(&change.comment))
     };
-    if table.iter().all(|(_, item)| told(item)) {
+    if table.iter().all(|(_, item)| is_named(item)) {
         table.decor_mut().set_prefix("\n");
     }
 }

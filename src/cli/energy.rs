@@ -278,7 +278,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
     }
     if !quiet {
         let cure = unavailable.and_then(|record| record.cure);
-        say(&told(&record, cure.as_deref()));
+        say(&summary(&record, cure.as_deref()));
     }
     if let Some(json) = json {
         json.finish(|out| {
@@ -294,7 +294,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
 }
 
 /// The energies for people.
-fn told(record: &CommandRecord, cure: Option<&str>) -> String {
+fn summary(record: &CommandRecord, cure: Option<&str>) -> String {
     let mut text = format!("\n  Energy of {}\n\n", record.command.join(" "));
     // Writing to a String can't fail.
     let _ = match (&record.runs[..], &record.unavailable) {

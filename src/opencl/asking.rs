@@ -83,10 +83,10 @@ mod tests {
 
     #[test]
     fn only_drivers_that_are_late_are_told_of() {
-        let (told, late) = mpsc::channel();
-        let (soon, in_time) = (told.clone(), Duration::from_secs(60));
+        let (sender, late) = mpsc::channel();
+        let (soon, in_time) = (sender.clone(), Duration::from_secs(60));
         assert_eq!(asking_for(in_time, || 7, move || soon.send(()).unwrap()), 7);
         let wait = || late.recv_timeout(Duration::from_secs(20)).is_ok();
-        assert!(asking_for(Duration::from_millis(10), wait, move || told.send(()).unwrap()));
+        assert!(asking_for(Duration::from_millis(10), wait, move || sender.send(()).unwrap()));
     }
 }
