@@ -211,6 +211,9 @@ fn measured_analyses_agree_with_their_record() {
     for (row, times) in heat.iter().zip(&times) {
         assert_eq!(row[3..5].iter().map(|cell| cell.unwrap()).collect::<Vec<_>>(), *times);
     }
+    // Counts are exact: those of the profile, not what policies read.
+    let counts = numbers(&record["graphs"][0]["profile"]["levels"], &["vertices", "arcs"]);
+    assert_eq!(heat[..times.len()].iter().map(|row| row[1..3].to_vec()).collect::<Vec<_>>(), counts);
     let sum = |column: usize| times.iter().map(|times| times[column]).sum::<f64>();
     for column in 0..2 {
         assert!((heat[times.len()][3 + column].unwrap() / sum(column) - 1.0).abs() < 1e-9);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ExactLevel;
 use crate::{
     bfs::Direction,
     board::StrategyWatts,
@@ -24,6 +25,9 @@ pub struct PolicyComparison {
     pub edges: u64,
     /// Power while levels run by each strategy, where it is known.
     pub watts: Option<StrategyWatts>,
+    /// Exact counts of the levels from the first root (empty: not counted; the evaluation has the estimates that policies read).
+    #[serde(default)]
+    pub exact: Vec<ExactLevel>,
     /// How the policies did.
     pub evaluation: Evaluation,
 }

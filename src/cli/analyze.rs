@@ -261,7 +261,7 @@ impl AnalyzeArgs {
             let roots = &graph.roots[..graph.roots.len().min(MOST_COMPARED)];
             let Compared { policies, watts, evaluation, .. } = compare(config, prepared, &graph.name, roots, &[], turns)?;
             let edges = prepared.search.layout().stats().edges;
-            graph.policies = Some(PolicyComparison { policies, turns, edges, watts, evaluation });
+            graph.policies = Some(PolicyComparison { policies, turns, edges, watts, exact: counts.to_vec(), evaluation });
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::{
     analysis::{DroppedInput, PolicyComparison},
     bfs::{Direction, LevelPlan, Placement, Strategy},
     calibrate::{Directions, Evaluation, Judged, LevelTable, RootEvaluation},
-    report::numbers::{general, grouped, seconds},
+    report::numbers::{general, seconds},
     stats::Summary,
 };
 
@@ -80,7 +80,7 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
         .map(|graph| {
             let turns = 0;
             let Graph { name, watts, layout, evaluation, .. } = graph;
-            (name, PolicyComparison { policies: read.policies.clone(), turns, edges: layout.edges, watts, evaluation })
+            (name, PolicyComparison { policies: read.policies.clone(), turns, edges: layout.edges, watts, exact: Vec::new(), evaluation })
         })
         .collect();
     let mut document = read::begin("Policies compared", record);
@@ -185,6 +185,17 @@ pub(super) fn histogram(graph: &PolicyComparison) -> Option<Figure> {
     })
 }
 
+/// Vertices and arcs of the frontier of a level: exact, or the estimates that policies read, marked as such.
+fn sizes(graph: &PolicyComparison, table: &LevelTable, level: usize) -> [Cell; 2] {
+    if let Some(exact) = graph.exact.get(level) {
+        return [exact.vertices, exact.arcs].map(Cell::count);
+    }
+    let stats = &table.levels[level].stats;
+    let arcs = Cell::count(stats.frontier_edges);
+    let mark = if stats.frontier_is_estimated { "~" } else { "" };
+    [Cell::count(stats.frontier_vertices), Cell { text: format!("{mark}{}", arcs.text), ..arcs }]
+}
+
 /// Zhang 2018, table 5.
 pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
     let root = first(graph)?;
@@ -202,8 +213,8 @@ pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
     let sums: Vec<Option<f64>> = (0..plans.len()).map(|column| cells.iter().map(|row| row[column]).sum()).collect();
     let best = sums.iter().flatten().copied().fold(f64::INFINITY, f64::min) * MS;
     let named = |level: usize| {
-        let stats = &table.levels[level].stats;
-        format!("level {level}: |F| {}, E {}", grouped(stats.frontier_vertices), grouped(stats.frontier_edges))
+        let [vertices, arcs] = sizes(graph, table, level);
+        format!("level {level}: |F| {}, E {}", vertices.text, arcs.text)
     };
     let mut columns: Vec<String> = ["level", "vertices |F|", "arcs E"].map(str::to_owned).into();
     columns.extend(plans.iter().map(|&plan| plan_name(plan)));
@@ -211,8 +222,8 @@ pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
     let mut rows: Vec<Vec<Cell>> = levels
         .iter()
         .map(|&level| {
-            let stats = &table.levels[level].stats;
-            let mut row = vec![Cell::count(level as u64), Cell::count(stats.frontier_vertices), Cell::count(stats.frontier_edges)];
+            let mut row = vec![Cell::count(level as u64)];
+            row.extend(sizes(graph, table, level));
             row.extend(plans.iter().map(|&plan| Cell::of(own_ns(table, level, plan), Cell::ns)));
             row.extend([place(&oracle, level), place(&judged.plans, level)].map(|at| Cell::word(name_of(at, &plans))));
             row
