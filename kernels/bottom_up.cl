@@ -24,12 +24,11 @@ static uint is_visited(__global const uint *visited, __local const uint *cache, 
     return (v >> 5 < cached ? cache[v >> 5] : visited[v >> 5]) >> (v & 31) & 1;
 }
 
-// A frontier vertex on v's list behind the columns, by its original number, or NONE.
-static uint search_list(uint v, __global const uint *visited, __local const uint *cache, uint cached, __global const uint *offsets,
+// A frontier vertex on a list behind the columns, by its original number, or NONE. The list begins at arc `begin` and has `arcs`.
+static uint search_list(uint begin, uint arcs, __global const uint *visited, __local const uint *cache, uint cached,
                         __global const uint *to_original, TARGET_PARAMETERS) {
-    uint end = offsets[v + 1];
-    for (uint arc = offsets[v] + COLUMNS; arc < end; arc++) {
-        uint u = target(arc, TARGET_ARGUMENTS);
+    for (uint arc = COLUMNS; arc < arcs; arc++) {
+        uint u = target(begin + arc, TARGET_ARGUMENTS);
         if (is_visited(visited, cache, cached, u)) return original(to_original, u);
     }
     return NONE;
@@ -91,7 +90,8 @@ static void bottom_up(__global const uint *visited, __global uint *next, __globa
 #endif
             for (uint open = asking; open; open &= open - 1) {
                 uint v = base + 31 - clz(open & -open);
-                uint name = search_list(v, visited, cache, cached, offsets, to_original, TARGET_ARGUMENTS);
+                uint begin = offsets[v], arcs = offsets[v + 1] - begin;
+                uint name = search_list(begin, arcs, visited, cache, cached, to_original, TARGET_ARGUMENTS);
                 if (name != NONE) {
                     parent[v] = name;
                     asking &= ~(1u << (v & 31));
@@ -105,22 +105,36 @@ static void bottom_up(__global const uint *visited, __global uint *next, __globa
             }
         }
     }
-    atomic_add(&counters[FOUND], found);
-    atomic_add(&counters[EDGES], edges);
+    if (found) {
+        atomic_add(&counters[TAIL], found);
+        atomic_add(&counters[EDGES], edges);
+    }
 }
 
 #else
 
+// Longer lists are searched by all items of the group.
+#define ALONE_BOTTOM_UP 64
+
+// Local memory of a group.
+typedef struct {
+    uint words[GROUP / 32], sums[2];
+    // Items whose lists are long, how many there are, and what was found for one of them.
+    uint lists[GROUP], longs, name;
+} Scratch;
+
 static void bottom_up(__global const uint *visited, __global uint *next, __global uint *parent,
                       __global const uint *offsets, __global const uint *offsets_out,
                       __global const uint *to_original, uint first, uint end,
-                      volatile __global uint *counters, __local const uint *cache, uint cached, __local uint *words,
-                      __local uint *sums, COLUMN_PARAMETERS, TARGET_PARAMETERS) {
-    uint me = get_local_id(0), found = 0, edges = 0;
+                      volatile __global uint *counters, __local const uint *cache, uint cached, __local Scratch *scratch,
+                      COLUMN_PARAMETERS, TARGET_PARAMETERS) {
+    __local uint *words = scratch->words, *sums = scratch->sums;
+    uint me = get_local_id(0), found = 0, edges = 0, all_words = end - first, blocks = (all_words + GROUP / 32 - 1) / (GROUP / 32);
     if (me < 2) sums[me] = 0;
-    for (uint base = first * 32 + get_group_id(0) * GROUP; base < end * 32; base += get_num_groups(0) * GROUP) {
-        uint v = base + me;
-        if (me < GROUP / 32) words[me] = base / 32 + me < end ? visited[base / 32 + me] : NONE;
+    for (uint block = get_group_id(0); block < blocks; block += get_num_groups(0)) {
+        uint word = first + block * (GROUP / 32), v = word * 32 + me;
+        if (me < GROUP / 32) words[me] = me < end - word ? visited[word + me] : NONE;
+        if (me == 0) scratch->longs = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         bool open = !(words[me >> 5] >> (me & 31) & 1);
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -136,7 +150,11 @@ static void bottom_up(__global const uint *visited, __global uint *next, __globa
             else if (is_visited(visited, cache, cached, column3[v])) name = name3[v];
             else
 #endif
-            name = search_list(v, visited, cache, cached, offsets, to_original, TARGET_ARGUMENTS);
+            {
+                uint begin = offsets[v], arcs = offsets[v + 1] - begin;
+                name = search_list(begin, min(arcs, (uint)(COLUMNS + ALONE_BOTTOM_UP)), visited, cache, cached, to_original, TARGET_ARGUMENTS);
+                if (name == NONE && arcs > COLUMNS + ALONE_BOTTOM_UP) scratch->lists[atomic_inc(&scratch->longs)] = me;
+            }
             if (name != NONE) {
                 parent[v] = name;
                 atomic_or(&words[me >> 5], 1u << (me & 31));
@@ -145,7 +163,32 @@ static void bottom_up(__global const uint *visited, __global uint *next, __globa
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (me < GROUP / 32 && base / 32 + me < end) next[base / 32 + me] = words[me];
+        // What is left of long lists, one list after another, by all items.
+        uint longs = scratch->longs;
+        for (uint i = 0; i < longs; i++) {
+            uint item = scratch->lists[i], u = word * 32 + item, begin = offsets[u], arcs = offsets[u + 1] - begin;
+            uint rest = arcs - COLUMNS - ALONE_BOTTOM_UP, rounds = rest / GROUP + (rest % GROUP != 0), name = NONE;
+            if (me == 0) scratch->name = NONE;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (uint round = 0; round < rounds && name == NONE; round++) {
+                uint skipped = round * GROUP;
+                if (me < rest - skipped) {
+                    uint w = target(begin + COLUMNS + ALONE_BOTTOM_UP + skipped + me, TARGET_ARGUMENTS);
+                    if (is_visited(visited, cache, cached, w)) atomic_min(&scratch->name, original(to_original, w));
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                name = scratch->name;
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+            if (me == 0 && name != NONE) {
+                parent[u] = name;
+                atomic_or(&words[item >> 5], 1u << (item & 31));
+                found++;
+                edges += offsets_out[u + 1] - offsets_out[u];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (me < GROUP / 32 && me < end - word) next[word + me] = words[me];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (found) {
@@ -154,29 +197,39 @@ static void bottom_up(__global const uint *visited, __global uint *next, __globa
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (me == 0 && sums[0]) {
-        atomic_add(&counters[FOUND], sums[0]);
+        atomic_add(&counters[TAIL], sums[0]);
         atomic_add(&counters[EDGES], sums[1]);
     }
 }
 
 #endif
 
+// Any frontier becomes a bitmap: its vertices are marked as visited whatever it is in. Which bitmap is the visited one the host knows, since
+// steps bottom-up follow one another.
+static bool open_bottom_up(__global uint *all_counters, uint slot, __global const uint *guards, uint guard) {
+    __global const uint *from = slot_before(all_counters, slot);
+    bool runs = applies(from, IS_QUEUE | IS_BITMAP | IS_MASK, guards, guard);
+    if (runs) open_level(all_counters, slot, ((from[STATE] & ~(IS_QUEUE | IS_MASK)) | IS_BITMAP) ^ FLIP_BITMAP);
+    else pass_on(all_counters, slot);
+    return runs;
+}
+
 #if GROUP == 1
 #define SCRATCH_DECLARATION
 #define SCRATCH
 #else
-#define SCRATCH_DECLARATION __local uint words[GROUP / 32], sums[2];
-#define SCRATCH words, sums,
+#define SCRATCH_DECLARATION __local Scratch scratch;
+#define SCRATCH &scratch,
 #endif
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void bg(__global const uint *restrict visited, __global uint *restrict next, __global uint *restrict parent,
                  __global const uint *restrict offsets, __global const uint *restrict offsets_out,
-                 __global const uint *restrict to_original, uint first, uint end, __global uint *all_counters, uint slot,
+                 __global const uint *restrict to_original, uint first, uint end, STEP_PARAMETERS,
                  COLUMN_PARAMETERS, TARGET_PARAMETERS) {
     SCRATCH_DECLARATION
-    open_slot(all_counters, slot);
-    bottom_up(visited, next, parent, offsets, offsets_out, to_original, first, end, all_counters + slot * SLOT, 0, 0,
+    bool runs = open_bottom_up(all_counters, slot, guards, guard);
+    bottom_up(visited, next, parent, offsets, offsets_out, to_original, first, runs ? end : first, slot_of(all_counters, slot), 0, 0,
               SCRATCH COLUMN_ARGUMENTS, TARGET_ARGUMENTS);
 }
 
@@ -184,35 +237,12 @@ __kernel void bg(__global const uint *restrict visited, __global uint *restrict 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void bgc(__global const uint *restrict visited, __global uint *restrict next, __global uint *restrict parent,
                   __global const uint *restrict offsets, __global const uint *restrict offsets_out,
-                  __global const uint *restrict to_original, uint first, uint end, __global uint *all_counters, uint slot,
+                  __global const uint *restrict to_original, uint first, uint end, STEP_PARAMETERS,
                   __local uint *cache, uint cached, COLUMN_PARAMETERS, TARGET_PARAMETERS) {
     SCRATCH_DECLARATION
-    open_slot(all_counters, slot);
+    if (!open_bottom_up(all_counters, slot, guards, guard)) cached = 0, end = first;
     for (uint w = get_local_id(0); w < cached; w += GROUP) cache[w] = visited[w];
     barrier(CLK_LOCAL_MEM_FENCE);
-    bottom_up(visited, next, parent, offsets, offsets_out, to_original, first, end, all_counters + slot * SLOT, cache, cached,
+    bottom_up(visited, next, parent, offsets, offsets_out, to_original, first, end, slot_of(all_counters, slot), cache, cached,
               SCRATCH COLUMN_ARGUMENTS, TARGET_ARGUMENTS);
-}
-
-// Looks at a few unvisited vertices (PLACES tried by each of GROUP * groups items): how many neighbours each would look at.
-// FOUND counts the vertices, EXTRA the neighbours.
-__kernel void sample(__global const uint *restrict visited, __global const uint *restrict offsets, uint vertices, uint places,
-                     uint most_probes, volatile __global uint *all_counters, uint slot, TARGET_PARAMETERS) {
-    open_slot((__global uint *)all_counters, slot);
-    volatile __global uint *counters = all_counters + slot * SLOT;
-    uint sampled = 0, probes = 0;
-    for (uint i = get_global_id(0); i < places; i += get_global_size(0)) {
-        // Multiples of the golden ratio are spread evenly, whatever the order of the vertices means.
-        uint v = mul_hi((i + 1) * 0x9e3779b9u, vertices);
-        uint begin = offsets[v], end = min(offsets[v + 1], offsets[v] + most_probes);
-        if (has_bit(visited, v) || begin == end) continue;
-        uint arc = begin;
-        while (arc < end && !has_bit(visited, target(arc, TARGET_ARGUMENTS))) arc++;
-        probes += min(arc + 1, end) - begin;
-        sampled++;
-    }
-    if (sampled) {
-        atomic_add(&counters[FOUND], sampled);
-        atomic_add(&counters[EXTRA], probes);
-    }
 }

@@ -7,7 +7,8 @@
 //   COLUMNS         columns of first neighbours: 0, 2 or 4
 //   RENUMBERED      1 where parents must be translated to original numbers
 //   PARTS           buffers over which the neighbours are spread, and EDGES_PER_PART, the size of each but the last
-//   HEAVY           arcs from which a frontier vertex is expanded by all groups together (0: never)
+//   SLOT, SLOTS, ... words of a counter slot, and how many slots there are; FLIP_..., IS_... the bits of one of them; FORMS, TERMS
+//                   the shape of a guard (src/engine/gpu/slots.rs says what they mean)
 //
 // Only kernels' own parameters are `restrict`: inlining a function with such parameters leaves marks in the code that not every
 // implementation understands.
@@ -17,24 +18,80 @@
 
 #define NONE 0xffffffffu
 
-// Counters of one launch. Each launch has a slot of its own and clears the next one, so that nobody has to wait for a
-// write from the host.
-#define SLOT 8
-#define SLOTS 4
-#define TAIL 0     // entries of the next queue
-#define HEAD 1     // work handed out
-#define FOUND 2    // vertices found
-#define EDGES 3    // arcs that leave them
-#define HEAVIES 4  // frontier vertices put off for all groups together
-#define LEVELS 5   // levels done
-#define EXPANDED 6 // arcs of the frontiers in between, when several levels are done at once
-#define EXTRA 7    // neighbours looked at by a sample; size of the frontier before the last
+// A step is a level (or a run of levels, or a conversion). It reads where the search stands from the slot of the step before, and writes
+// its own: so several are launched one after another, and the host waits once for all of them. A step that does not apply leaves things
+// as they are, and its slot is a copy.
+#define STEP_PARAMETERS __global uint *all_counters, uint slot, __global const uint *guards, uint guard
 
-static void open_slot(__global uint *counters, uint slot) {
-    if (get_global_id(0) == 0) {
-        __global uint *after = counters + (slot + 1) % SLOTS * SLOT;
-        for (uint i = 0; i < SLOT; i++) after[i] = 0;
+static __global uint *slot_of(__global uint *all_counters, uint slot) {
+    return all_counters + slot * SLOT;
+}
+
+static __global const uint *slot_before(__global uint *all_counters, uint slot) {
+    return all_counters + (slot + SLOTS - 1) % SLOTS * SLOT;
+}
+
+// Whether the planner would surely choose the plan of `guard` at the level that `from` leads to: all linear forms over counts are above
+// 0, by more than rounding can be wrong. Guard 0 is a level that has been planned.
+static bool is_planned(__global const uint *from, __global const uint *guards, uint guard) {
+    if (guard == 0) return true;
+    float frontier = from[TAIL], edges = from[EDGES];
+    float vertices_left = fmax((float)((long)guards[0] - from[VISITED] - from[TAIL]), 0.0f);
+    float edges_left = fmax((float)((long)guards[1] - from[EXPANDED] - from[EDGES]), 0.0f);
+    __global const uint *form = guards + 2 + (guard - 1) * FORMS * TERMS;
+    for (uint i = 0; i < FORMS; i++, form += TERMS) {
+        float a = as_float(form[0]), b = as_float(form[1]) * frontier, c = as_float(form[2]) * edges;
+        float d = as_float(form[3]) * vertices_left, e = as_float(form[4]) * edges_left;
+        float sum = a + b + c + d + e, size = fabs(a) + fabs(b) + fabs(c) + fabs(d) + fabs(e);
+        if (!(sum > size * 1e-4f)) return false;
     }
+    return true;
+}
+
+// Whether a step runs: the frontier is in one of the forms that `forms` has bits of, not empty, and the plan is the step's.
+static bool applies(__global const uint *from, uint forms, __global const uint *guards, uint guard) {
+    return from[TAIL] != 0 && (from[STATE] & forms) != 0 && is_planned(from, guards, guard);
+}
+
+// No step returns early: control flow around barriers is kept as simple as compilers for CPUs need it. A step that does not run has nothing
+// to do.
+
+static void clear_next_slot(__global uint *all_counters, uint slot) {
+    __global uint *after = all_counters + (slot + 1) % SLOTS * SLOT;
+    for (uint i = 0; i < SLOT; i++) after[i] = 0;
+}
+
+// Opens the slot of a step that runs one level, after which the search is in `state`. What it finds is added by all items.
+static void open_level(__global uint *all_counters, uint slot, uint state) {
+    if (get_global_id(0) != 0) return;
+    __global const uint *from = slot_before(all_counters, slot);
+    __global uint *to = slot_of(all_counters, slot);
+    to[LEVELS] = 1;
+    to[VISITED] = from[VISITED] + from[TAIL];
+    to[EXPANDED] = from[EXPANDED] + from[EDGES];
+    to[BEFORE] = from[TAIL];
+    to[STATE] = state;
+    clear_next_slot(all_counters, slot);
+}
+
+// The same of a conversion, which counts the frontier's vertices anew.
+static void open_conversion(__global uint *all_counters, uint slot, uint state) {
+    if (get_global_id(0) != 0) return;
+    __global const uint *from = slot_before(all_counters, slot);
+    __global uint *to = slot_of(all_counters, slot);
+    to[EDGES] = from[EDGES];
+    to[VISITED] = from[VISITED];
+    to[EXPANDED] = from[EXPANDED];
+    to[BEFORE] = from[BEFORE];
+    to[STATE] = state;
+    clear_next_slot(all_counters, slot);
+}
+
+// The same of a step that does not run.
+static void pass_on(__global uint *all_counters, uint slot) {
+    if (get_global_id(0) != 0) return;
+    open_conversion(all_counters, slot, slot_before(all_counters, slot)[STATE]);
+    slot_of(all_counters, slot)[TAIL] = slot_before(all_counters, slot)[TAIL];
 }
 
 // The neighbours, in up to PARTS buffers (Zhang et al. 2018, section 4.3): a device's largest buffer may be smaller than

@@ -8,7 +8,7 @@ static void write_bits(__global uint *queue, uint at, uint w, uint bits) {
 
 #if GROUP == 1
 #define WORDS_PER_ITEM 64
-#define PLACE(count, at) uint at = atomic_add(&counters[TAIL], count)
+#define PLACE(count, at) uint at = count ? atomic_add(&counters[TAIL], count) : 0
 #else
 #define WORDS_PER_ITEM 1
 #define PLACE(count, at) \
@@ -21,11 +21,18 @@ static void write_bits(__global uint *queue, uint at, uint w, uint bits) {
 #endif
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-__kernel void bitmap_to_queue(__global const uint *restrict now, __global const uint *restrict before, uint words,
-                              __global uint *restrict queue, volatile __global uint *all_counters, uint slot) {
-    open_slot((__global uint *)all_counters, slot);
-    volatile __global uint *counters = all_counters + slot * SLOT;
-    uint first = get_global_id(0) * WORDS_PER_ITEM, end = min(first + WORDS_PER_ITEM, words), count = 0;
+__kernel void bitmap_to_queue(__global const uint *restrict visited_a, __global const uint *restrict visited_b, uint words,
+                              __global uint *restrict queue_a, __global uint *restrict queue_b, STEP_PARAMETERS) {
+    __global const uint *from = slot_before(all_counters, slot);
+    bool runs = applies(from, IS_BITMAP, guards, guard);
+    uint state = from[STATE];
+    if (runs) open_conversion(all_counters, slot, (state & ~IS_BITMAP) | IS_QUEUE);
+    else pass_on(all_counters, slot);
+    volatile __global uint *counters = slot_of(all_counters, slot);
+    __global const uint *now = state & FLIP_BITMAP ? visited_b : visited_a;
+    __global const uint *before = state & FLIP_BITMAP ? visited_a : visited_b;
+    __global uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
+    uint first = get_global_id(0) * WORDS_PER_ITEM, end = runs ? min(first + WORDS_PER_ITEM, words) : 0, count = 0;
     for (uint w = first; w < end; w++) count += popcount(now[w] & ~before[w]);
     PLACE(count, at);
     for (uint w = first; w < end; w++) {
@@ -37,11 +44,17 @@ __kernel void bitmap_to_queue(__global const uint *restrict now, __global const 
 
 // The mask is cleared on the way. Each item takes WORDS_PER_ITEM times four vertices.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-__kernel void mask_to_queue(__global uint *restrict mask, uint words, __global uint *restrict queue,
-                            volatile __global uint *all_counters, uint slot) {
-    open_slot((__global uint *)all_counters, slot);
-    volatile __global uint *counters = all_counters + slot * SLOT;
-    uint first = get_global_id(0) * WORDS_PER_ITEM, end = min(first + WORDS_PER_ITEM, words), count = 0;
+__kernel void mask_to_queue(__global uint *restrict mask_a, __global uint *restrict mask_b, uint words,
+                            __global uint *restrict queue_a, __global uint *restrict queue_b, STEP_PARAMETERS) {
+    __global const uint *from = slot_before(all_counters, slot);
+    bool runs = applies(from, IS_MASK, guards, guard);
+    uint state = from[STATE];
+    if (runs) open_conversion(all_counters, slot, (state & ~IS_MASK) | IS_QUEUE);
+    else pass_on(all_counters, slot);
+    volatile __global uint *counters = slot_of(all_counters, slot);
+    __global uint *mask = state & FLIP_MASK ? mask_b : mask_a;
+    __global uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
+    uint first = get_global_id(0) * WORDS_PER_ITEM, end = runs ? min(first + WORDS_PER_ITEM, words) : 0, count = 0;
     for (uint w = first; w < end; w++) count += popcount(mask[w]);
     PLACE(count, at);
     for (uint w = first; w < end; w++) {
@@ -54,15 +67,26 @@ __kernel void mask_to_queue(__global uint *restrict mask, uint words, __global u
     }
 }
 
-__kernel void queue_to_mask(__global const uint *restrict queue, uint len, __global uchar *restrict mask,
-                            __global uint *restrict counters, uint slot) {
-    open_slot(counters, slot);
-    for (uint i = get_global_id(0); i < len; i += get_global_size(0)) mask[queue[i]] = 1;
-}
-
-__kernel void bitmap_to_mask(__global const uint *restrict now, __global const uint *restrict before, uint words,
-                             __global uchar *restrict mask, __global uint *restrict counters, uint slot) {
-    open_slot(counters, slot);
-    for (uint w = get_global_id(0); w < words; w += get_global_size(0))
-        for (uint bits = now[w] & ~before[w]; bits; bits &= bits - 1) mask[w * 32 + 31 - clz(bits & -bits)] = 1;
+// A queue or a bitmap becomes a mask.
+__kernel void to_mask(__global const uint *restrict queue_a, __global const uint *restrict queue_b,
+                      __global const uint *restrict visited_a, __global const uint *restrict visited_b, uint words,
+                      __global uchar *restrict mask_a, __global uchar *restrict mask_b, STEP_PARAMETERS) {
+    __global const uint *from = slot_before(all_counters, slot);
+    if (!applies(from, IS_QUEUE | IS_BITMAP, guards, guard)) {
+        pass_on(all_counters, slot);
+        return;
+    }
+    uint state = from[STATE], len = from[TAIL];
+    open_conversion(all_counters, slot, (state & ~(IS_QUEUE | IS_BITMAP)) | IS_MASK);
+    if (get_global_id(0) == 0) slot_of(all_counters, slot)[TAIL] = len;
+    __global uchar *mask = state & FLIP_MASK ? mask_b : mask_a;
+    if (state & IS_QUEUE) {
+        __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
+        for (uint i = get_global_id(0); i < len; i += get_global_size(0)) mask[queue[i]] = 1;
+    } else {
+        __global const uint *now = state & FLIP_BITMAP ? visited_b : visited_a;
+        __global const uint *before = state & FLIP_BITMAP ? visited_a : visited_b;
+        for (uint w = get_global_id(0); w < words; w += get_global_size(0))
+            for (uint bits = now[w] & ~before[w]; bits; bits &= bits - 1) mask[w * 32 + 31 - clz(bits & -bits)] = 1;
+    }
 }

@@ -1,12 +1,30 @@
-// The state before level 0: nobody has a parent but the root, and the bits of vertices that take no part are set.
+// The state before level 0: nobody has a parent but the root, and the bits of vertices that take no part are set. Writes its slot as a
+// whole: what a search that failed has left there does not matter.
+static void write_slot(__global uint *all_counters, uint slot, uint len, uint edges, uint visited_before, uint expanded, uint state) {
+    if (get_global_id(0) != 0) return;
+    __global uint *to = slot_of(all_counters, slot);
+    for (uint i = 0; i < SLOT; i++) to[i] = 0;
+    to[TAIL] = len;
+    to[EDGES] = edges;
+    to[VISITED] = visited_before;
+    to[EXPANDED] = expanded;
+    to[STATE] = state;
+    clear_next_slot(all_counters, slot);
+}
+
 __kernel void reset(__global uint *restrict parent, __global uint *restrict visited, __global const uint *restrict closed,
-                    __global uint *restrict queue, __global uint *restrict counters, uint slot,
-                    uint padded, uint root, uint root_original) {
-    open_slot(counters, slot);
+                    __global uint *restrict queue, __global uint *restrict all_counters, uint slot,
+                    uint padded, uint root, uint root_original, uint degree) {
+    write_slot(all_counters, slot, 1, degree, 0, 0, IS_QUEUE);
     for (uint v = get_global_id(0); v < padded; v += get_global_size(0)) parent[v] = v == root ? root_original : NONE;
     for (uint w = get_global_id(0); w < padded / 32; w += get_global_size(0))
         visited[w] = closed[w] | (w == root >> 5 ? 1u << (root & 31) : 0);
     if (get_global_id(0) == 0) queue[0] = root;
+}
+
+// Tells the device where a search stands that the host has brought so far.
+__kernel void seed(__global uint *restrict all_counters, uint slot, uint len, uint edges, uint visited_before, uint expanded, uint state) {
+    write_slot(all_counters, slot, len, edges, visited_before, expanded, state);
 }
 
 // Parents in the order of the original vertices.

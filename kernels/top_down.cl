@@ -1,9 +1,13 @@
 // TG and TGM: frontier vertices look for unvisited neighbours.
 //
-// Work is balanced by arcs: a group takes GROUP frontier vertices, sums their degrees up, and its items then go
-// through all arcs of the batch side by side, each finding the vertex its arc belongs to by bisection. Vertices with HEAVY
-// arcs or more are put off, and a second launch has all groups expand them together. Found vertices are collected in
-// local memory and appended in bulk.
+// Work is balanced by arcs. A group takes a few frontier vertices (as many as its share of the level, GROUP at most), sums their degrees
+// up, and its items then go through all arcs of the batch side by side, each finding the vertex its arc belongs to by bisection. Lists
+// that are longer than a quarter of a group's share are cut into pieces, which a second launch hands out to all groups. Found vertices
+// are collected in local memory and appended in bulk.
+
+// What all top-down kernels are given. What a search swaps comes twice; bits of the slot's STATE tell which is which.
+#define TOP_DOWN_PARAMETERS __global const uint *restrict offsets, __global const uint *restrict to_original, \
+    __global uint *restrict visited_a, __global uint *restrict visited_b, __global uint *restrict parent
 
 #if GROUP == 1
 
@@ -18,14 +22,21 @@
         } \
     } while (0)
 
-__kernel void tg(__global const uint *restrict queue, uint len, __global const uint *restrict offsets,
-                 __global const uint *restrict to_original, volatile __global uint *visited, __global uint *restrict parent,
-                 __global uint *restrict next, __global uint *restrict heavy, volatile __global uint *all_counters, uint slot,
-                 TARGET_PARAMETERS) {
-    open_slot((__global uint *)all_counters, slot);
-    volatile __global uint *counters = all_counters + slot * SLOT;
+__kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, __global uint *restrict pieces,
+                 uint most_pieces, uint least, STEP_PARAMETERS, TARGET_PARAMETERS) {
+    __global const uint *from = slot_before(all_counters, slot);
     // Local rather than private: not every driver keeps a private array of this size right.
     __local uint collected[NEXT];
+    if (from[EDGES] < least || !applies(from, IS_QUEUE, guards, guard)) {
+        pass_on(all_counters, slot);
+        return;
+    }
+    uint state = from[STATE], len = from[TAIL];
+    open_level(all_counters, slot, state ^ FLIP_QUEUE);
+    volatile __global uint *counters = slot_of(all_counters, slot);
+    __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
+    __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;
+    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     uint count = 0, edges = 0;
     // Few at a time near the end of a frontier, so that all items end together.
     uint grain = clamp(len / (16 * (uint)get_global_size(0)), 1u, 64u);
@@ -51,12 +62,19 @@ __kernel void tg(__global const uint *restrict queue, uint len, __global const u
 }
 
 // Eight bytes of the mask are looked at together: most are zero.
-__kernel void tgm(__global uchar *restrict mask, uint padded, __global const uint *restrict offsets,
-                  __global const uint *restrict to_original, volatile __global uint *visited, __global uint *restrict parent,
-                  __global uchar *restrict next_mask, __global uint *restrict heavy, volatile __global uint *all_counters, uint slot,
-                  TARGET_PARAMETERS) {
-    open_slot((__global uint *)all_counters, slot);
-    volatile __global uint *counters = all_counters + slot * SLOT;
+__kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask_b, uint padded, TOP_DOWN_PARAMETERS,
+                  __global uint *restrict pieces, uint most_pieces, STEP_PARAMETERS, TARGET_PARAMETERS) {
+    __global const uint *from = slot_before(all_counters, slot);
+    if (!applies(from, IS_MASK, guards, guard)) {
+        pass_on(all_counters, slot);
+        return;
+    }
+    uint state = from[STATE];
+    open_level(all_counters, slot, state ^ FLIP_MASK);
+    volatile __global uint *counters = slot_of(all_counters, slot);
+    __global uchar *mask = state & FLIP_MASK ? mask_b : mask_a;
+    __global uchar *next_mask = state & FLIP_MASK ? mask_a : mask_b;
+    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     uint found = 0, edges = 0;
     for (;;) {
         uint begin = atomic_add(&counters[HEAD], 1024);
@@ -81,7 +99,7 @@ __kernel void tgm(__global uchar *restrict mask, uint padded, __global const uin
             *eight = 0;
         }
     }
-    atomic_add(&counters[FOUND], found);
+    atomic_add(&counters[TAIL], found);
     atomic_add(&counters[EDGES], edges);
 }
 
@@ -91,6 +109,8 @@ __kernel void tgm(__global uchar *restrict mask, uint padded, __global const uin
 typedef struct {
     uint vertices[NEXT];
     uint count, base, edges;
+    // Whether the batch at hand has a list to be cut.
+    uint longs;
 } Found;
 
 // Appends what the group has collected to the queue. All items must call it.
@@ -140,31 +160,75 @@ static uint arc_of(__local const Batch *batch, uint vertex, uint arc) {
     return batch->begin[vertex] + arc - (vertex ? batch->ends[vertex - 1] : 0);
 }
 
+// Arcs of a piece, and from which a list is cut: a quarter of a group's share of a level, but at least one for every item. There are never
+// more than eight pieces a group then, if `edges` is right.
+static uint piece_arcs(uint edges) {
+    uint share = edges / (4 * (uint)get_num_groups(0));
+    return max((share + GROUP - 1) / GROUP, 1u) * GROUP;
+}
+
+// Items' lists that are longer than a piece become pieces, each the vertex and the number of the piece; returns the arcs left to the item.
+// Where there is no room for them all lists are left, for the arcs of the level were an estimate. All items must call it.
+static uint cut(__local Batch *batch, __local uint *base, uint u, uint degree, uint piece, __global uint *pieces, uint most_pieces,
+                volatile __global uint *counters) {
+    uint me = get_local_id(0), arcs = degree > piece ? degree : 0;
+    fill_batch(batch, u, arcs / piece + (arcs % piece != 0), 0);
+    uint total = batch->ends[GROUP - 1];
+    if (me == 0) *base = atomic_add(&counters[PIECES], total);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    // (Oclgrind 21.10 can't interpret a difference that stops at 0, so sums are compared; they are far below 2^32.)
+    uint at = *base;
+    bool fits = at + total <= most_pieces;
+    for (uint i = me; i < total && at + i < most_pieces; i += GROUP) {
+        uint from = owner(batch, i);
+        pieces[2 * (at + i)] = fits ? batch->begin[from] : NONE;
+        pieces[2 * (at + i) + 1] = i - (from ? batch->ends[from - 1] : 0);
+    }
+    return fits ? degree - arcs : degree;
+}
+
+// The arcs of a piece: the first, and how many.
+static uint2 arcs_of_piece(__global const uint *pieces, uint i, uint piece, __global const uint *offsets) {
+    uint u = pieces[2 * i];
+    if (u == NONE) return (uint2)(0, 0);
+    uint skipped = pieces[2 * i + 1] * piece, begin = offsets[u] + skipped;
+    return (uint2)(begin, min(piece, offsets[u + 1] - begin));
+}
+
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-__kernel void tg(__global const uint *restrict queue, uint len, __global const uint *restrict offsets,
-                 __global const uint *restrict to_original, volatile __global uint *visited, __global uint *restrict parent,
-                 __global uint *restrict next, __global uint *restrict heavy, volatile __global uint *all_counters, uint slot,
-                 TARGET_PARAMETERS) {
+__kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, __global uint *restrict pieces,
+                 uint most_pieces, uint least, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __local Found found;
     __local Batch batch;
-    open_slot((__global uint *)all_counters, slot);
-    volatile __global uint *counters = all_counters + slot * SLOT;
-    uint me = get_local_id(0), rounds = 0;
+    __global const uint *from = slot_before(all_counters, slot);
+    bool runs = from[EDGES] >= least && applies(from, IS_QUEUE, guards, guard);
+    uint state = from[STATE], len = runs ? from[TAIL] : 0, all_edges = from[EDGES];
+    if (runs) open_level(all_counters, slot, state ^ FLIP_QUEUE);
+    else pass_on(all_counters, slot);
+    volatile __global uint *counters = slot_of(all_counters, slot);
+    __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
+    __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;
+    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
+    uint me = get_local_id(0), rounds = 0, piece = piece_arcs(all_edges);
+    // Enough vertices for all items to have an arc, and for each group to come four times.
+    uint take = clamp(max(len / (4 * (uint)get_num_groups(0)), len / (all_edges / GROUP + 1)), 1u, (uint)GROUP);
+    uint batches = len / take + (len % take != 0);
     if (me == 0) found.count = found.edges = 0;
-    for (uint base = get_group_id(0) * GROUP; base < len; base += get_num_groups(0) * GROUP) {
-        uint begin = 0, degree = 0, name = 0;
-        if (base + me < len) {
-            uint u = queue[base + me];
+    for (uint b = get_group_id(0); b < batches; b += get_num_groups(0)) {
+        uint base = b * take, u = 0, begin = 0, degree = 0, name = 0;
+        if (me == 0) found.longs = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (me < take && me < len - base) {
+            u = queue[base + me];
             begin = offsets[u];
             degree = offsets[u + 1] - begin;
             name = original(to_original, u);
-#if HEAVY
-            if (degree >= HEAVY) {
-                heavy[atomic_inc(&counters[HEAVIES])] = u;
-                degree = 0;
-            }
-#endif
+            if (degree > piece) found.longs = 1;
         }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        uint longs = found.longs;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (longs) degree = cut(&batch, &found.base, u, degree, piece, pieces, most_pieces, counters);
         fill_batch(&batch, begin, degree, name);
         uint total = batch.ends[GROUP - 1];
         for (uint first = 0; first < total; first += GROUP) {
@@ -173,7 +237,7 @@ __kernel void tg(__global const uint *restrict queue, uint len, __global const u
                 flush(&found, next, counters, offsets);
                 rounds = 1;
             }
-            if (first + me < total) {
+            if (me < total - first) {
                 uint u = owner(&batch, first + me);
                 uint v = target(arc_of(&batch, u, first + me), TARGET_ARGUMENTS);
                 if (visit(visited, v)) {
@@ -184,29 +248,33 @@ __kernel void tg(__global const uint *restrict queue, uint len, __global const u
         }
     }
     flush(&found, next, counters, offsets);
-    if (me == 0) atomic_add(&counters[EDGES], found.edges);
+    if (me == 0 && found.edges) atomic_add(&counters[EDGES], found.edges);
 }
 
-// The vertices that TG put off, each by all groups together.
+// The pieces that TG has cut, in the same slot.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-__kernel void tg_heavy(__global const uint *restrict heavy, __global const uint *restrict offsets,
-                       __global const uint *restrict to_original, volatile __global uint *visited, __global uint *restrict parent,
-                       __global uint *restrict next, volatile __global uint *all_counters, uint slot, TARGET_PARAMETERS) {
+__kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS,
+                        __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
+                        TARGET_PARAMETERS) {
     __local Found found;
-    volatile __global uint *counters = all_counters + slot * SLOT;
-    uint me = get_local_id(0), rounds = 0, heavies = counters[HEAVIES];
+    volatile __global uint *counters = slot_of(all_counters, slot);
+    uint count = min(counters[PIECES], most_pieces), piece = piece_arcs(slot_before(all_counters, slot)[EDGES]);
+    // The level has flipped the queues already.
+    uint me = get_local_id(0), rounds = 0, state = counters[STATE];
+    __global uint *next = state & FLIP_QUEUE ? queue_b : queue_a;
+    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     if (me == 0) found.count = found.edges = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint i = 0; i < heavies; i++) {
-        uint u = heavy[i];
-        uint end = offsets[u + 1], name = original(to_original, u);
-        for (uint first = offsets[u] + get_group_id(0) * GROUP; first < end; first += get_num_groups(0) * GROUP) {
+    for (uint i = get_group_id(0); i < count; i += get_num_groups(0)) {
+        uint2 arcs = arcs_of_piece(pieces, i, piece, offsets);
+        uint name = arcs.y ? original(to_original, pieces[2 * i]) : 0;
+        for (uint first = 0; first < arcs.y; first += GROUP) {
             if (++rounds == NEXT / GROUP) {
                 flush(&found, next, counters, offsets);
                 rounds = 1;
             }
-            if (first + me < end) {
-                uint v = target(first + me, TARGET_ARGUMENTS);
+            if (me < arcs.y - first) {
+                uint v = target(arcs.x + first + me, TARGET_ARGUMENTS);
                 if (visit(visited, v)) {
                     parent[v] = name;
                     found.vertices[atomic_inc(&found.count)] = v;
@@ -215,47 +283,65 @@ __kernel void tg_heavy(__global const uint *restrict heavy, __global const uint 
         }
     }
     flush(&found, next, counters, offsets);
-    if (me == 0) atomic_add(&counters[EDGES], found.edges);
+    if (me == 0 && found.edges) atomic_add(&counters[EDGES], found.edges);
+}
+
+// What the items of a group have found by a mask is added up. All items must call it.
+static void add_up(__local uint *sums, uint found, uint edges, volatile __global uint *counters) {
+    if (found) {
+        atomic_add(&sums[0], found);
+        atomic_add(&sums[1], edges);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (get_local_id(0) == 0 && sums[0]) {
+        atomic_add(&counters[TAIL], sums[0]);
+        atomic_add(&counters[EDGES], sums[1]);
+    }
 }
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-__kernel void tgm(__global uchar *restrict mask, uint padded, __global const uint *restrict offsets,
-                  __global const uint *restrict to_original, volatile __global uint *visited, __global uint *restrict parent,
-                  __global uchar *restrict next_mask, __global uint *restrict heavy, volatile __global uint *all_counters, uint slot,
-                  TARGET_PARAMETERS) {
+__kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask_b, uint padded, TOP_DOWN_PARAMETERS,
+                  __global uint *restrict pieces, uint most_pieces, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __local Batch batch;
-    __local uint any[2], sum_found, sum_edges;
-    open_slot((__global uint *)all_counters, slot);
-    volatile __global uint *counters = all_counters + slot * SLOT;
+    __local uint any[2], sums[2], base;
+    __global const uint *from = slot_before(all_counters, slot);
+    bool runs = applies(from, IS_MASK, guards, guard);
+    uint state = from[STATE], piece = piece_arcs(from[EDGES]);
+    if (runs) open_level(all_counters, slot, state ^ FLIP_MASK);
+    else pass_on(all_counters, slot);
+    volatile __global uint *counters = slot_of(all_counters, slot);
+    __global uchar *mask = state & FLIP_MASK ? mask_b : mask_a;
+    __global uchar *next_mask = state & FLIP_MASK ? mask_a : mask_b;
+    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     uint me = get_local_id(0), found = 0, edges = 0, turn = 0;
-    if (me == 0) any[0] = any[1] = sum_found = sum_edges = 0;
+    // Where many vertices are in the frontier, fewer of them at a time: vertices of many arcs are often neighbours.
+    uint window = from[TAIL] > padded / 8 ? GROUP / 8 : GROUP, windows = runs ? padded / window + (padded % window != 0) : 0;
+    if (me == 0) any[0] = any[1] = sums[0] = sums[1] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint base = get_group_id(0) * GROUP; base < padded; base += get_num_groups(0) * GROUP, turn ^= 1) {
-        uint u = base + me;
-        bool mine = u < padded && mask[u];
+    for (uint w = get_group_id(0); w < windows; w += get_num_groups(0), turn ^= 1) {
+        uint first_vertex = w * window, u = first_vertex + me, degree = 0;
+        bool mine = me < window && me < padded - first_vertex && mask[u];
         if (mine) {
-            any[turn] = 1;
+            degree = offsets[u + 1] - offsets[u];
             mask[u] = 0;
+            // Bit 0: there are vertices; bit 1: there are lists to be cut.
+            atomic_or(&any[turn], degree > piece ? 3 : 1);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         // Two flags in turn: the other one is cleared while nobody looks at it.
         if (me == 0) any[turn ^ 1] = 0;
-        if (!any[turn]) {
+        uint has = any[turn];
+        if (!has) {
             barrier(CLK_LOCAL_MEM_FENCE);
             continue;
         }
-        uint begin = mine ? offsets[u] : 0, degree = mine ? offsets[u + 1] - begin : 0;
-#if HEAVY
-        if (degree >= HEAVY) {
-            heavy[atomic_inc(&counters[HEAVIES])] = u;
-            degree = 0;
-        }
-#endif
-        fill_batch(&batch, begin, degree, mine ? original(to_original, u) : 0);
+        if (has & 2) degree = cut(&batch, &base, u, degree, piece, pieces, most_pieces, counters);
+        fill_batch(&batch, mine ? offsets[u] : 0, degree, mine ? original(to_original, u) : 0);
         uint total = batch.ends[GROUP - 1];
-        for (uint arc = me; arc < total; arc += GROUP) {
-            uint from = owner(&batch, arc);
-            uint v = target(arc_of(&batch, from, arc), TARGET_ARGUMENTS);
+        for (uint first = 0; first < total; first += GROUP) {
+            if (me >= total - first) break;
+            uint from = owner(&batch, first + me);
+            uint v = target(arc_of(&batch, from, first + me), TARGET_ARGUMENTS);
             if (visit(visited, v)) {
                 parent[v] = batch.name[from];
                 next_mask[v] = 1;
@@ -265,32 +351,28 @@ __kernel void tgm(__global uchar *restrict mask, uint padded, __global const uin
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    if (found) {
-        atomic_add(&sum_found, found);
-        atomic_add(&sum_edges, edges);
-    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (me == 0) {
-        atomic_add(&counters[FOUND], sum_found);
-        atomic_add(&counters[EDGES], sum_edges);
-    }
+    add_up(sums, found, edges, counters);
 }
 
-// The vertices that TGM put off.
+// The pieces that TGM has cut, in the same slot.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-__kernel void tgm_heavy(__global const uint *restrict heavy, __global const uint *restrict offsets,
-                        __global const uint *restrict to_original, volatile __global uint *visited, __global uint *restrict parent,
-                        __global uchar *restrict next_mask, volatile __global uint *all_counters, uint slot, TARGET_PARAMETERS) {
-    __local uint sum_found, sum_edges;
-    volatile __global uint *counters = all_counters + slot * SLOT;
-    uint me = get_local_id(0), found = 0, edges = 0, heavies = counters[HEAVIES];
-    if (me == 0) sum_found = sum_edges = 0;
+__kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restrict mask_b, TOP_DOWN_PARAMETERS,
+                         __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
+                         TARGET_PARAMETERS) {
+    __local uint sums[2];
+    volatile __global uint *counters = slot_of(all_counters, slot);
+    uint count = min(counters[PIECES], most_pieces), piece = piece_arcs(slot_before(all_counters, slot)[EDGES]);
+    uint me = get_local_id(0), found = 0, edges = 0, state = counters[STATE];
+    __global uchar *next_mask = state & FLIP_MASK ? mask_b : mask_a;
+    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
+    if (me == 0) sums[0] = sums[1] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint i = 0; i < heavies; i++) {
-        uint u = heavy[i];
-        uint end = offsets[u + 1], name = original(to_original, u);
-        for (uint arc = offsets[u] + get_global_id(0); arc < end; arc += get_global_size(0)) {
-            uint v = target(arc, TARGET_ARGUMENTS);
+    for (uint i = get_group_id(0); i < count; i += get_num_groups(0)) {
+        uint2 arcs = arcs_of_piece(pieces, i, piece, offsets);
+        uint name = arcs.y ? original(to_original, pieces[2 * i]) : 0;
+        for (uint arc = me; arc < arcs.y; arc += GROUP) {
+            uint v = target(arcs.x + arc, TARGET_ARGUMENTS);
             if (visit(visited, v)) {
                 parent[v] = name;
                 next_mask[v] = 1;
@@ -299,69 +381,89 @@ __kernel void tgm_heavy(__global const uint *restrict heavy, __global const uint
             }
         }
     }
-    if (found) {
-        atomic_add(&sum_found, found);
-        atomic_add(&sum_edges, edges);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (me == 0) {
-        atomic_add(&counters[FOUND], sum_found);
-        atomic_add(&counters[EDGES], sum_edges);
-    }
+    add_up(sums, found, edges, counters);
 }
 
 #endif
 
+// A frontier vertex of `tg_run` walks through its arcs from `first` on, every `stride`-th.
+#define WALK(u, first, stride) do { \
+        uint begin = offsets[u], arcs = offsets[(u) + 1] - begin, name = original(to_original, u); \
+        for (uint arc = first; arc < arcs; arc += stride) { \
+            uint v = target(begin + arc, TARGET_ARGUMENTS); \
+            if (visit(visited, v)) { \
+                parent[v] = name; \
+                next[atomic_inc(&tail)] = v; \
+                sum += offsets[v + 1] - offsets[v]; \
+            } \
+        } \
+    } while (0)
+
+// Longer lists are walked by all items of the group.
+#define ALONE 16
+
 // Levels too small to share, one after another in one launch of ONE group: within a group a barrier is always safe, while
-// OpenCL promises nothing about groups waiting for each other. Ends with an empty frontier, one of `most` arcs or more,
-// or after `most_levels`. The last frontier is in `queue` after an even number of levels, else in `next`.
+// OpenCL promises nothing about groups waiting for each other. Ends with an empty frontier, one of `most` arcs or vertices or more,
+// or after `most_levels`.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-__kernel void tg_run(__global uint *queue, uint len, __global const uint *restrict offsets, __global const uint *restrict to_original,
-                     volatile __global uint *visited, __global uint *restrict parent, __global uint *next, uint most, uint most_levels,
-                     __global uint *all_counters, uint slot, TARGET_PARAMETERS) {
+__kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, uint most, uint most_levels,
+                     STEP_PARAMETERS, TARGET_PARAMETERS) {
     __local uint tail, edges;
-    open_slot(all_counters, slot);
-    uint me = get_local_id(0), levels = 0, found = 0, expanded = 0, before;
-    for (;;) {
+#if GROUP > 1
+    __local uint longs, lists[GROUP];
+#endif
+    __global const uint *from = slot_before(all_counters, slot);
+    bool runs = from[EDGES] < most && from[TAIL] < most && applies(from, IS_QUEUE, guards, guard), goes_on = runs;
+    uint me = get_local_id(0), state = from[STATE], len = from[TAIL], sum = from[EDGES], levels = 0, before = 0;
+    uint visited_before = from[VISITED], expanded = from[EXPANDED];
+    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
+    if (!runs) pass_on(all_counters, slot);
+    else if (me == 0) clear_next_slot(all_counters, slot);
+    while (goes_on) {
+        __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
+        __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;
+        visited_before += len;
+        expanded += sum;
         if (me == 0) tail = edges = 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        uint sum = 0;
-        for (uint i = me; i < len; i += GROUP) {
+        sum = 0;
+#if GROUP == 1
+        for (uint i = 0; i < len; i++) {
             uint u = queue[i];
-            uint stop = offsets[u + 1], name = original(to_original, u);
-            for (uint arc = offsets[u]; arc < stop; arc++) {
-                uint v = target(arc, TARGET_ARGUMENTS);
-                if (visit(visited, v)) {
-                    parent[v] = name;
-                    next[atomic_inc(&tail)] = v;
-                    sum += offsets[v + 1] - offsets[v];
-                }
-            }
+            WALK(u, 0, 1);
         }
+#else
+        for (uint base = 0; base < len; base += GROUP) {
+            if (me == 0) longs = 0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (me < len - base) {
+                uint u = queue[base + me];
+                if (offsets[u + 1] - offsets[u] > ALONE) lists[atomic_inc(&longs)] = u;
+                else WALK(u, 0, 1);
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (uint i = 0; i < longs; i++) WALK(lists[i], me, GROUP);
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+#endif
         if (sum) atomic_add(&edges, sum);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         before = len;
         len = tail;
         sum = edges;
         levels++;
-        found += len;
-        __global uint *swapped = queue;
-        queue = next;
-        next = swapped;
-        // Nobody resets the counters before everybody has read them.
+        state ^= FLIP_QUEUE;
+        goes_on = len != 0 && sum < most && len < most && levels != most_levels;
+        // The counters are reset after all items have read them.
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (len == 0 || sum >= most || levels == most_levels) {
-            if (me == 0) {
-                __global uint *counters = all_counters + slot * SLOT;
-                counters[TAIL] = len;
-                counters[FOUND] = found;
-                counters[EDGES] = sum;
-                counters[LEVELS] = levels;
-                counters[EXPANDED] = expanded;
-                counters[EXTRA] = before;
-            }
-            return;
-        }
-        expanded += sum;
+    }
+    if (runs && me == 0) {
+        __global uint *counters = slot_of(all_counters, slot);
+        counters[TAIL] = len;
+        counters[EDGES] = sum;
+        counters[LEVELS] = levels;
+        counters[VISITED] = visited_before;
+        counters[EXPANDED] = expanded;
+        counters[BEFORE] = before;
+        counters[STATE] = state;
     }
 }

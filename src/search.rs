@@ -219,6 +219,12 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
+    /// Whether a device runs levels before they are planned where the plan is sure, from the next search on (else the record of each has its
+    /// own time).
+    pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
+        self.engine.set_looks_ahead(looks_ahead);
+    }
+
     /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
     /// in one go and are one record).
     pub fn set_single_levels(&mut self, single_levels: bool) {

@@ -102,7 +102,7 @@ fn search(name: &str, device: &Arc<Device>) {
                 if few && (parts > 1 || way != Way::AllocHostPtr) {
                     continue;
                 }
-                let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), cached_words: Some(5) };
+                let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), cached_words: Some(5), ..GpuOptions::default() };
                 let setup = GpuSetup { device: Arc::clone(device), way, options };
                 let devices = if twice { vec![setup.clone(), setup] } else { vec![setup] };
                 let every = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };

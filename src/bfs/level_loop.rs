@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{LevelPlan, LevelRecord, LevelStats};
+use super::{Ahead, LevelPlan, LevelRecord, LevelStats};
 use crate::graph::Vertex;
 
 /// Runs levels. It owns the search state: parents, frontier, what was visited.
@@ -33,6 +33,9 @@ pub trait Engine {
     /// # Errors
     /// The device failed.
     fn sample_hubs(&mut self) -> Result<Option<f32>, Self::Error>;
+
+    /// Says what the planner would surely decide after the next level, which the engine may then run before it is asked to.
+    fn look_ahead(&mut self, _ahead: &Ahead) {}
 
     /// Runs one level (or, where the engine may, a run of levels too small to share) as planned.
     ///
@@ -70,6 +73,8 @@ pub struct LevelWork {
     pub device_ns: u64,
     /// CPU threads that took part.
     pub threads: u32,
+    /// It was run together with the level before, in whose time it is.
+    pub with_previous: bool,
 }
 
 /// Plans levels: a policy with what it remembers of the search at hand.
@@ -83,6 +88,11 @@ pub trait Planner {
     /// Whether [`LevelStats::sampled_hubs`] would change the plan.
     fn wants_hubs(&self, _stats: &LevelStats) -> bool {
         false
+    }
+
+    /// What it would surely decide after the level that it has just planned: `stats` were that level's, `plan` is it.
+    fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
+        Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
     }
 
     /// Decides.
@@ -171,6 +181,7 @@ pub fn level_loop_until<E: Engine>(
             stats.sampled_hubs = engine.sample_hubs()?;
         }
         let plan = planner.plan(&stats);
+        engine.look_ahead(&planner.ahead(&stats, plan));
         let decided = Instant::now();
         let work = engine.run(plan)?;
         let end = Instant::now();
@@ -194,6 +205,7 @@ pub fn level_loop_until<E: Engine>(
             merge_ns: work.merge_ns,
             device_ns: work.device_ns,
             threads: work.threads,
+            with_previous: work.with_previous,
         });
         levels += work.levels;
         if work.finished {

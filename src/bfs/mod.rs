@@ -1,7 +1,9 @@
 //! What a search is made of: directions, plans, statistics, and the level loop.
 
+mod ahead;
 mod level_loop;
 mod types;
 
+pub use ahead::{Ahead, Linear, Surely};
 pub use level_loop::{Engine, LevelWork, Planner, Records, level_loop, level_loop_until};
 pub use types::{BfsResult, Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy};

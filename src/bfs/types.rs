@@ -258,6 +258,9 @@ pub struct LevelRecord {
     pub device_ns: u64,
     /// Threads that took part.
     pub threads: u32,
+    /// It was launched together with the level before, whose record has the time of both.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_previous: bool,
 }
 
 fn is_zero(number: &u64) -> bool {

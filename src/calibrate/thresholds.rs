@@ -179,6 +179,14 @@ struct Searches {
 
 fn records(search: &mut Search<'_>, policy: Policy, runs: Runs, roots: &[Vertex]) -> Result<Searches, SearchError> {
     search.set_policy(policy, runs)?;
+    // A level that is run ahead has no time of its own.
+    search.set_looks_ahead(false);
+    let result = roots_records(search, roots);
+    search.set_looks_ahead(true);
+    result
+}
+
+fn roots_records(search: &mut Search<'_>, roots: &[Vertex]) -> Result<Searches, SearchError> {
     let mut all = Searches::default();
     for &root in roots {
         search.run(root)?;
@@ -252,6 +260,7 @@ mod tests {
             merge_ns: 0,
             device_ns: 0,
             threads: 1,
+            with_previous: false,
         }
     }
 

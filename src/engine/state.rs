@@ -161,11 +161,6 @@ impl SearchState {
         }
     }
 
-    /// `frontier_edges` where it is no estimate: at the beginning, and where a device made the frontier.
-    pub(crate) fn exact_edges(&self) -> Option<u64> {
-        matches!(self.previous_placement, None | Some(Placement::Gpu(_))).then_some(self.frontier_edges)
-    }
-
     /// Counts a level that was run as planned.
     pub(crate) fn done(&mut self, plan: LevelPlan, work: &LevelWork) {
         self.expanded_edges += self.frontier_edges;

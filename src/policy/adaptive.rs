@@ -401,6 +401,10 @@ impl Rule for Adaptive {
         Adaptive::uses(self)
     }
 
+    fn may_sample(&self) -> bool {
+        true
+    }
+
     fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
         Adaptive::wants_sample(self, stats, runs, memory)
     }

@@ -47,6 +47,10 @@ impl Rule for Parting {
         Uses::TOGETHER
     }
 
+    fn may_sample(&self) -> bool {
+        true
+    }
+
     fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
         SampledCosts::default().wants_sample(stats)
     }

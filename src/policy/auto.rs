@@ -7,7 +7,7 @@ use super::{
     Policy, SampledCosts,
     rule::{Known, Memory, Rule, Runs},
 };
-use crate::bfs::LevelStats;
+use crate::bfs::{Ahead, LevelPlan, LevelStats, Surely};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "auto",
@@ -27,6 +27,14 @@ impl Rule for Auto {
 
     fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
         SampledCosts::default().wants_sample(stats)
+    }
+
+    fn may_sample(&self) -> bool {
+        true
+    }
+
+    fn surely(&self, stats: &LevelStats, plan: LevelPlan, runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+        SampledCosts::default().surely(stats, plan, runs)
     }
 
     fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {

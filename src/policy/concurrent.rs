@@ -75,6 +75,10 @@ impl Rule for Concurrent {
         }
     }
 
+    fn may_sample(&self) -> bool {
+        true
+    }
+
     fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
         self.adaptive.wants_sample(stats, runs, memory)
     }

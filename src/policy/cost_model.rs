@@ -455,6 +455,10 @@ impl Rule for CostModel {
         Uses { together: self.splits(Direction::TopDown) || self.splits(Direction::BottomUp), ..Uses::EITHER }
     }
 
+    fn may_sample(&self) -> bool {
+        true
+    }
+
     fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
         CostModel::wants_sample(self, runs, stats, memory.spent)
     }

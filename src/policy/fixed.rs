@@ -4,7 +4,7 @@ use super::{
     Policy, PolicyError,
     rule::{Known, Memory, Rule, Runs, Uses},
 };
-use crate::bfs::{Direction, LevelStats, Placement, Strategy};
+use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Strategy, Surely};
 
 const fn known(kind: &'static str, summary: &'static str, default: fn() -> Result<Policy, PolicyError>) -> Known {
     Known { kind, parameters: "", summary, default }
@@ -31,6 +31,10 @@ impl Rule for Strategy {
 
     fn is_bottom_up(&self, _stats: &LevelStats, _memory: &Memory) -> bool {
         self.direction() == Direction::BottomUp
+    }
+
+    fn surely(&self, _stats: &LevelStats, plan: LevelPlan, _runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+        [Some(Surely::always(plan)), None]
     }
 
     fn placement(&self, _direction: Direction, _stats: &LevelStats, _runs: Runs) -> Placement {

@@ -345,6 +345,10 @@ impl Rule for Mlp {
         vec![Value::Special(self).named("network")]
     }
 
+    fn may_sample(&self) -> bool {
+        true
+    }
+
     fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
         Mlp::wants_sample(self, stats)
     }

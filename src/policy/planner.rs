@@ -5,7 +5,7 @@ use super::{
     rule::{Memory, Runs},
 };
 use crate::{
-    bfs::{Direction, LevelPlan, LevelStats, Planner},
+    bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Planner},
     graph::Vertex,
 };
 
@@ -43,6 +43,15 @@ impl Planner for PolicyPlanner {
 
     fn wants_hubs(&self, _stats: &LevelStats) -> bool {
         self.policy.rule().wants_hubs()
+    }
+
+    /// Of levels that follow one another on a device.
+    fn ahead(&self, stats: &LevelStats, plan: LevelPlan) -> Ahead {
+        let rule = self.policy.rule();
+        let (samples, hubs) = (rule.may_sample(), rule.wants_hubs());
+        let on_gpu = matches!(plan.placement, Placement::Gpu(_));
+        let plans = if on_gpu { rule.surely(stats, plan, self.runs) } else { [None; Ahead::PLANS] };
+        Ahead { vertices: stats.vertices, arcs: stats.arcs, plans, samples, hubs }
     }
 
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {

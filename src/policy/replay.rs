@@ -110,6 +110,10 @@ impl Rule for Replay {
         }
     }
 
+    fn may_sample(&self) -> bool {
+        self.observe
+    }
+
     fn wants_sample(&self, _stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
         self.observe
     }

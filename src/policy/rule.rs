@@ -1,7 +1,7 @@
 //! What the file of a policy says of it: its names, its parameters, what it asks of devices, and its rule.
 
 use super::{Policy, PolicyError, cost_model::Spent, mlp::Frontiers};
-use crate::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement};
+use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Surely};
 
 /// A policy that can be asked for by name.
 #[derive(Debug, Clone, Copy)]
@@ -134,6 +134,16 @@ pub(super) trait Rule {
     fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
         let direction = if self.is_bottom_up(stats, memory) { Direction::BottomUp } else { Direction::TopDown };
         LevelPlan { direction, placement: self.placement(direction, stats, runs) }
+    }
+
+    /// What it would surely decide at later levels of the search whose level with `stats` it has given `plan`, a device's.
+    fn surely(&self, _stats: &LevelStats, _plan: LevelPlan, _runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+        [None; Ahead::PLANS]
+    }
+
+    /// Whether [`wants_sample`](Self::wants_sample) may be true at some level.
+    fn may_sample(&self) -> bool {
+        false
     }
 
     /// The rule itself, out of whatever box it is in.

@@ -8,7 +8,7 @@ use super::{
     Policy,
     rule::{Known, Memory, Parameter, Rule, Runs, Value},
 };
-use crate::bfs::{Direction, LevelStats};
+use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Surely};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "sampled",
@@ -59,6 +59,24 @@ impl SampledCosts {
         top_down > self.bottom_up(stats, 1.0) + SAMPLE && top_down < self.worst(stats) - SAMPLE
     }
 
+    /// Where it is surely top-down, and where surely bottom-up, of a search of `vertices`.
+    fn surely_on_gpu(&self, vertices: u64, runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+        let (words, each) = ((self.word * vertices as f64 / 64.0) as f32, (self.vertex + self.probe) as f32);
+        let (vertex, probe) = (self.vertex as f32, self.probe as f32);
+        // Less than if every unvisited vertex found its parent at once; more than that, and than if each looked at its whole list.
+        let below_best = Linear { constant: words, frontier_edges: -1.0, unvisited_vertices: each, ..Linear::default() };
+        let above_best = Linear { constant: -words, frontier_edges: 1.0, unvisited_vertices: -each, ..Linear::default() };
+        let above_worst = Linear { unvisited_vertices: -vertex, unvisited_edges: -probe, ..above_best };
+        let on_gpu = |direction, above_zero| {
+            let placement = runs.placement(direction);
+            Some(Surely { plan: LevelPlan { direction, placement }, above_zero })
+        };
+        [
+            on_gpu(Direction::TopDown, [below_best, Linear::ALWAYS, Linear::ALWAYS]),
+            on_gpu(Direction::BottomUp, [above_best, above_worst, Linear::ALWAYS]),
+        ]
+    }
+
     /// Decides. Without a sample either it is clear, or no unvisited vertex was met: then what is left is little, and the
     /// direction stays.
     pub(crate) fn is_bottom_up(&self, stats: &LevelStats) -> bool {
@@ -93,6 +111,14 @@ impl Rule for SampledCosts {
         SampledCosts::wants_sample(self, stats)
     }
 
+    fn may_sample(&self) -> bool {
+        true
+    }
+
+    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+        self.surely_on_gpu(stats.vertices, runs)
+    }
+
     fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
         SampledCosts::is_bottom_up(self, stats)
     }
@@ -101,6 +127,37 @@ impl Rule for SampledCosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bfs::GpuKernel;
+
+    /// A form's value, as a device has it.
+    fn value(form: &Linear, stats: &LevelStats) -> f32 {
+        form.constant
+            + form.frontier_vertices * stats.frontier_vertices as f32
+            + form.frontier_edges * stats.frontier_edges as f32
+            + form.unvisited_vertices * stats.unvisited_vertices as f32
+            + form.unvisited_edges * stats.unvisited_edges as f32
+    }
+
+    #[test]
+    fn what_is_sure_is_decided_so_without_a_sample() {
+        let costs = SampledCosts::default();
+        let mut sure = [0; 2];
+        for edges in (0..200_000).step_by(37) {
+            for (unvisited_vertices, unvisited_edges) in [(0, 0), (1, 50_000), (10, 10), (9000, 3000), (10_000, 200_000), (63_000, 900_000)]
+            {
+                let stats = LevelStats { unvisited_vertices, unvisited_edges, ..stats(edges, None, Some(Direction::BottomUp)) };
+                let surely = costs.surely_on_gpu(stats.vertices, Runs::Gpu(GpuKernel::Bg));
+                for (which, surely) in surely.iter().flatten().enumerate() {
+                    if surely.above_zero.iter().all(|form| value(form, &stats) > 0.0) {
+                        sure[which] += 1;
+                        assert!(!costs.wants_sample(&stats), "{stats:?}");
+                        assert_eq!(costs.is_bottom_up(&stats), surely.plan.direction == Direction::BottomUp, "{stats:?}");
+                    }
+                }
+            }
+        }
+        assert!(sure[0] > 1000 && sure[1] > 1000, "{sure:?}");
+    }
 
     /// 64,000 vertices are 1000 words: 500 edges' worth. 10,000 unvisited: 2500, and 3500 for every neighbour they look at.
     fn stats(frontier_edges: u64, sampled_probes: Option<f32>, previous_direction: Option<Direction>) -> LevelStats {

@@ -59,6 +59,10 @@ impl Rule for Selective {
         Uses::EITHER
     }
 
+    fn may_sample(&self) -> bool {
+        true
+    }
+
     fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
         self.0.wants_sample(stats, runs, memory)
     }

@@ -4,9 +4,9 @@
 
 use super::{
     Policy,
-    rule::{Known, Memory, Parameter, Rule, Value},
+    rule::{Known, Memory, Parameter, Rule, Runs, Value},
 };
-use crate::bfs::LevelStats;
+use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Surely};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "xbfs",
@@ -35,6 +35,16 @@ impl Rule for Xbfs {
 
     fn parameters(&mut self) -> Vec<Parameter<'_>> {
         vec![Value::Fraction(&mut self.ratio).named("ratio")]
+    }
+
+    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+        let arcs = (self.ratio * stats.arcs as f64) as f32;
+        let below = Linear { constant: arcs, frontier_edges: -1.0, ..Linear::default() };
+        let above = Linear { constant: -arcs, frontier_edges: 1.0, ..Linear::default() };
+        [(Direction::TopDown, below), (Direction::BottomUp, above)].map(|(direction, form)| {
+            let plan = LevelPlan { direction, placement: runs.placement(direction) };
+            Some(Surely { plan, above_zero: [form, Linear::ALWAYS, Linear::ALWAYS] })
+        })
     }
 
     fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {

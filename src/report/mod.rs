@@ -94,6 +94,7 @@ pub(crate) mod tests {
             merge_ns: 0,
             device_ns: 0,
             threads: 2,
+            with_previous: false,
         }
     }
 

@@ -230,7 +230,8 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
                             if !is_tried(&[a, b, c, d, e, f], &lengths) {
                                 continue;
                             }
-                            let options = GpuOptions { group, parts, run_arcs, cached_words: variety.cached_words };
+                            let options =
+                                GpuOptions { group, parts, run_arcs, cached_words: variety.cached_words, ..GpuOptions::default() };
                             let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
                             let options = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
                             compare_policies(&reference, &layout, options);

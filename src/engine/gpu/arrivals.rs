@@ -1,7 +1,12 @@
 //! What a device has written is checked where it arrives, before it indexes memory of the host: a driver's bug is to end in an error
 //! that names it.
 
-use super::{EDGES, EXPANDED, FOUND, GpuEngine, LEVELS, SLOT, TAIL, levels::RUN_LEVELS, sampling::HUB_PLACES};
+use super::{
+    GpuEngine, RUN_LEVELS,
+    slots::{
+        BEFORE, EDGES, EXPANDED, FLIP_BITMAP, FLIP_MASK, FLIP_QUEUE, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, STATE, Slot, TAIL, VISITED,
+    },
+};
 use crate::{
     engine::state::{Frontier, SearchState},
     graph::{NONE, Vertex},
@@ -9,23 +14,43 @@ use crate::{
 };
 
 /// Refuses what no search can have written.
-fn demand(is_possible: bool) -> Result<(), DeviceError> {
+pub(super) fn demand(is_possible: bool) -> Result<(), DeviceError> {
     if is_possible { Ok(()) } else { Err(DeviceError::WRONG) }
 }
 
+/// Vertices visited, those of the frontier with them.
+pub(super) fn visited(slot: &Slot) -> u64 {
+    u64::from(slot.get(VISITED)) + u64::from(slot.get(TAIL))
+}
+
+/// Arcs of all frontiers before.
+pub(super) fn expanded(slot: &Slot) -> u64 {
+    u64::from(slot.get(EXPANDED))
+}
+
 impl GpuEngine<'_> {
-    /// Counters of a launch: no more vertices, arcs and levels than there are.
-    pub(super) fn check_counts(&self, counted: &[u32; SLOT]) -> Result<(), DeviceError> {
-        let (vertices, arcs) = (self.layout.csr().vertices(), self.layout.csr().arcs());
-        let at_most = |counter: usize, most: usize| counted[counter] as usize <= most;
+    /// Counters of a step: no more vertices, arcs and levels than there are. (Before the first level of the device they are the host's.)
+    pub(super) fn check_counts(&self, slot: &Slot) -> Result<(), DeviceError> {
+        let at_most = |word, most: usize| slot.get(word) as usize <= most;
+        let levels = slot.get(LEVELS);
         demand(
-            at_most(TAIL, vertices)
-                // A sample may look at a vertex of a small graph several times.
-                && at_most(FOUND, vertices.max(HUB_PLACES))
-                && at_most(EDGES, arcs)
-                && at_most(EXPANDED, arcs)
-                && counted[LEVELS] <= RUN_LEVELS,
+            at_most(TAIL, self.layout.csr().vertices())
+                && levels <= RUN_LEVELS
+                && (levels == 0 || at_most(EDGES, self.layout.csr().arcs())),
         )
+    }
+
+    /// Counters of a step whose predecessor left `before`: the frontier has one form, and the search went on from there or stands still.
+    pub(super) fn check_step(&self, before: &Slot, after: &Slot) -> Result<(), DeviceError> {
+        self.check_counts(after)?;
+        let state = after.get(STATE);
+        let forms = (state & (IS_QUEUE | IS_BITMAP | IS_MASK)).count_ones();
+        let is_known = state & !(IS_QUEUE | IS_BITMAP | IS_MASK | FLIP_QUEUE | FLIP_BITMAP | FLIP_MASK) == 0;
+        let goes_on = match after.get(LEVELS) {
+            0 => [TAIL, EDGES, VISITED, EXPANDED, BEFORE].iter().all(|&word| after.get(word) == before.get(word)),
+            _ => visited(after) >= visited(before),
+        };
+        demand(forms == 1 && is_known && goes_on)
     }
 
     /// A queue: vertices, none of them twice.

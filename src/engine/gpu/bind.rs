@@ -1,80 +1,185 @@
-//! The arguments of kernels that never change.
+//! The arguments of kernels that change seldom or never.
 
-use super::{
-    GpuEngine,
-    levels::RUN_LEVELS,
-    sampling::{PLACES_SAMPLED, PROBES},
+use super::{GpuEngine, RUN_LEVELS, arguments as args, sampling::HUB_PLACES};
+use crate::{
+    engine::state::SearchState,
+    opencl::{Buffer, DeviceError},
 };
-use crate::opencl::{Buffer, DeviceError};
 
 impl GpuEngine<'_> {
-    /// Sets the arguments that never change.
-    pub(super) fn bind(&self, heavy: &Buffer<u32>) -> Result<(), DeviceError> {
-        let Self { kernels, graph, counters, .. } = self;
+    /// Sets the arguments that never change. `pieces` has room for so many pieces of long lists.
+    pub(super) fn bind(&self, pieces: &Buffer<u32>) -> Result<(), DeviceError> {
+        let Self { kernels, graph, counters, guards, .. } = self;
         let (out, incoming) = (graph.out(), graph.incoming());
-        let (padded, words) = (self.layout.padded() as u32, (self.layout.padded() / 32) as u32);
-        kernels.reset.set_buffer(2, &self.closed)?;
-        kernels.reset.set_buffer(4, counters)?;
-        kernels.reset.set(6, padded)?;
+        let (padded, words, vertices) = (self.layout.padded() as u32, self.words(), self.layout.csr().vertices() as u32);
+        let most_pieces = (pieces.len() / 2) as u32;
+        kernels.reset.set_buffer(args::reset::closed, &self.closed)?;
+        kernels.reset.set_buffer(args::reset::all_counters, counters)?;
+        kernels.reset.set(args::reset::padded, padded)?;
+        kernels.seed.set_buffer(args::seed::all_counters, counters)?;
         if let Some(place) = &graph.place {
-            kernels.map_back.set_buffer(0, place)?;
-            kernels.map_back.set(3, place.len() as u32)?;
+            kernels.map_back.set_buffer(args::map_back::place, place)?;
+            kernels.map_back.set(args::map_back::vertices, place.len() as u32)?;
         }
-        kernels.stamp_bitmap.set(3, words)?;
-        kernels.bitmap_to_queue.set(2, words)?;
-        kernels.bitmap_to_queue.set_buffer(4, counters)?;
-        kernels.mask_to_queue.set(1, padded / 4)?;
-        kernels.mask_to_queue.set_buffer(3, counters)?;
-        kernels.queue_to_mask.set_buffer(3, counters)?;
-        kernels.bitmap_to_mask.set(2, words)?;
-        kernels.bitmap_to_mask.set_buffer(4, counters)?;
-        for kernel in [&kernels.tg, &kernels.tgm] {
-            kernel.set_buffer(2, &out.offsets)?;
-            kernel.set_buffer(3, &graph.to_original)?;
-            kernel.set_buffer(7, heavy)?;
-            kernel.set_buffer(8, counters)?;
-            out.bind(kernel, 10)?;
+        kernels.stamp_bitmap.set(args::stamp_bitmap::words, words)?;
+        {
+            use args::bitmap_to_queue as arg;
+            kernels.bitmap_to_queue.set(arg::words, words)?;
+            kernels.bitmap_to_queue.set_buffer(arg::all_counters, counters)?;
+            kernels.bitmap_to_queue.set_buffer(arg::guards, guards)?;
         }
-        kernels.tgm.set(1, padded)?;
-        for kernel in kernels.heavy.iter().flatten() {
-            kernel.set_buffer(0, heavy)?;
-            kernel.set_buffer(1, &out.offsets)?;
-            kernel.set_buffer(2, &graph.to_original)?;
-            kernel.set_buffer(6, counters)?;
-            out.bind(kernel, 8)?;
+        {
+            use args::mask_to_queue as arg;
+            kernels.mask_to_queue.set_buffer(arg::mask_a, &self.masks[0])?;
+            kernels.mask_to_queue.set_buffer(arg::mask_b, &self.masks[1])?;
+            kernels.mask_to_queue.set(arg::words, padded / 4)?;
+            kernels.mask_to_queue.set_buffer(arg::all_counters, counters)?;
+            kernels.mask_to_queue.set_buffer(arg::guards, guards)?;
+            kernels.mask_to_queue.set(arg::guard, 0)?;
         }
-        kernels.tg_run.set_buffer(2, &out.offsets)?;
-        kernels.tg_run.set_buffer(3, &graph.to_original)?;
-        kernels.tg_run.set(7, self.run_arcs as u32)?;
-        kernels.tg_run.set(8, RUN_LEVELS)?;
-        kernels.tg_run.set_buffer(9, counters)?;
-        out.bind(&kernels.tg_run, 11)?;
-        for (kernel, columns) in [(&kernels.bg, 10), (&kernels.bgc, 12)] {
-            kernel.set_buffer(3, &incoming.offsets)?;
-            kernel.set_buffer(4, &out.offsets)?;
-            kernel.set_buffer(5, &graph.to_original)?;
-            kernel.set_buffer(8, counters)?;
+        {
+            use args::to_mask as arg;
+            kernels.to_mask.set(arg::words, words)?;
+            kernels.to_mask.set_buffer(arg::mask_a, &self.masks[0])?;
+            kernels.to_mask.set_buffer(arg::mask_b, &self.masks[1])?;
+            kernels.to_mask.set_buffer(arg::all_counters, counters)?;
+            kernels.to_mask.set_buffer(arg::guards, guards)?;
+            kernels.to_mask.set(arg::guard, 0)?;
+        }
+        {
+            use args::tg as arg;
+            kernels.tg.set_buffer(arg::offsets, &out.offsets)?;
+            kernels.tg.set_buffer(arg::to_original, &graph.to_original)?;
+            kernels.tg.set_buffer(arg::pieces, pieces)?;
+            kernels.tg.set(arg::most_pieces, most_pieces)?;
+            kernels.tg.set_buffer(arg::all_counters, counters)?;
+            kernels.tg.set_buffer(arg::guards, guards)?;
+            out.bind(&kernels.tg, arg::REST)?;
+        }
+        {
+            use args::tgm as arg;
+            kernels.tgm.set_buffer(arg::mask_a, &self.masks[0])?;
+            kernels.tgm.set_buffer(arg::mask_b, &self.masks[1])?;
+            kernels.tgm.set(arg::padded, padded)?;
+            kernels.tgm.set_buffer(arg::offsets, &out.offsets)?;
+            kernels.tgm.set_buffer(arg::to_original, &graph.to_original)?;
+            kernels.tgm.set_buffer(arg::pieces, pieces)?;
+            kernels.tgm.set(arg::most_pieces, most_pieces)?;
+            kernels.tgm.set_buffer(arg::all_counters, counters)?;
+            kernels.tgm.set_buffer(arg::guards, guards)?;
+            out.bind(&kernels.tgm, arg::REST)?;
+        }
+        if let Some([tg_pieces, tgm_pieces]) = &kernels.pieces {
+            tgm_pieces.set_buffer(args::tgm_pieces::mask_a, &self.masks[0])?;
+            tgm_pieces.set_buffer(args::tgm_pieces::mask_b, &self.masks[1])?;
+            // All else stands at the same places.
+            use args::tg_pieces as arg;
+            for kernel in [tg_pieces, tgm_pieces] {
+                kernel.set_buffer(arg::offsets, &out.offsets)?;
+                kernel.set_buffer(arg::to_original, &graph.to_original)?;
+                kernel.set_buffer(arg::pieces, pieces)?;
+                kernel.set(arg::most_pieces, most_pieces)?;
+                kernel.set_buffer(arg::all_counters, counters)?;
+                out.bind(kernel, arg::REST)?;
+            }
+        }
+        {
+            use args::tg_run as arg;
+            kernels.tg_run.set_buffer(arg::offsets, &out.offsets)?;
+            kernels.tg_run.set_buffer(arg::to_original, &graph.to_original)?;
+            kernels.tg_run.set(arg::most, self.run_arcs.min(u64::from(u32::MAX)) as u32)?;
+            kernels.tg_run.set(arg::most_levels, RUN_LEVELS)?;
+            kernels.tg_run.set_buffer(arg::all_counters, counters)?;
+            kernels.tg_run.set_buffer(arg::guards, guards)?;
+            out.bind(&kernels.tg_run, arg::REST)?;
+        }
+        for (kernel, columns) in [(&kernels.bg, args::bg::REST), (&kernels.bgc, args::bgc::REST)] {
+            use args::bg as arg;
+            kernel.set_buffer(arg::offsets, &incoming.offsets)?;
+            kernel.set_buffer(arg::offsets_out, &out.offsets)?;
+            kernel.set_buffer(arg::to_original, &graph.to_original)?;
+            kernel.set_buffer(arg::all_counters, counters)?;
+            kernel.set_buffer(arg::guards, guards)?;
             let parts = graph.bind_columns(kernel, columns)?;
             incoming.bind(kernel, parts)?;
         }
-        kernels.bgc.set_local(10, 4 * self.cached_words)?;
-        kernels.bgc.set(11, self.cached_words as u32)?;
-        kernels.sample.set_buffer(1, &incoming.offsets)?;
-        kernels.sample.set(2, self.layout.csr().vertices() as u32)?;
-        kernels.sample.set(3, PLACES_SAMPLED as u32)?;
-        kernels.sample.set(4, PROBES)?;
-        kernels.sample.set_buffer(5, counters)?;
-        incoming.bind(&kernels.sample, 7)?;
-        let (vertices, places) = (self.layout.csr().vertices() as u32, self.hub_places() as u32);
-        kernels.hubs_in_queue.set_buffer(2, &out.offsets)?;
-        kernels.hubs_in_queue.set_buffer(5, counters)?;
-        for (kernel, offsets) in [(&kernels.hubs_in_bitmap, 2), (&kernels.hubs_in_mask, 1)] {
-            kernel.set_buffer(offsets, &out.offsets)?;
-            kernel.set(offsets + 1, vertices)?;
-            kernel.set(offsets + 3, places)?;
-            kernel.set_buffer(offsets + 4, counters)?;
+        kernels.bgc.set_local(args::bgc::cache, 4 * self.cached_words)?;
+        kernels.bgc.set(args::bgc::cached, self.cached_words as u32)?;
+        {
+            use args::sample as arg;
+            kernels.sample.set_buffer(arg::offsets, &incoming.offsets)?;
+            kernels.sample.set(arg::vertices, vertices)?;
+            kernels.sample.set(arg::places, self.places as u32)?;
+            kernels.sample.set(arg::most_probes, self.probes)?;
+            kernels.sample.set_buffer(arg::all_counters, counters)?;
+            incoming.bind(&kernels.sample, arg::REST)?;
         }
-        kernels.gather_parents.set_buffer(3, counters)?;
+        {
+            use args::sample_hubs as arg;
+            kernels.sample_hubs.set_buffer(arg::mask_a, &self.masks[0])?;
+            kernels.sample_hubs.set_buffer(arg::mask_b, &self.masks[1])?;
+            kernels.sample_hubs.set_buffer(arg::offsets, &out.offsets)?;
+            kernels.sample_hubs.set(arg::vertices, vertices)?;
+            kernels.sample_hubs.set(arg::most_places, HUB_PLACES as u32)?;
+            kernels.sample_hubs.set_buffer(arg::all_counters, counters)?;
+        }
+        kernels.gather_parents.set_buffer(args::gather_parents::all_counters, counters)?;
+        Ok(())
+    }
+
+    /// Gives the kernels the arrays of `state`, of which the device's state says that nothing is swapped. `other` is the visited bitmap that is
+    /// not the current one; the current one itself where the device was given no other.
+    pub(super) fn bind_state(&self, state: &SearchState, other: usize) -> Result<(), DeviceError> {
+        let Self { kernels, .. } = self;
+        let [visited_a, visited_b] = [&state.visited[state.current], &state.visited[other]];
+        let (queue_a, queue_b) = (&state.queue, &state.next);
+        {
+            use args::bitmap_to_queue as arg;
+            kernels.bitmap_to_queue.set_buffer(arg::visited_a, visited_a)?;
+            kernels.bitmap_to_queue.set_buffer(arg::visited_b, visited_b)?;
+            kernels.bitmap_to_queue.set_buffer(arg::queue_a, queue_a)?;
+            kernels.bitmap_to_queue.set_buffer(arg::queue_b, queue_b)?;
+        }
+        kernels.mask_to_queue.set_buffer(args::mask_to_queue::queue_a, queue_a)?;
+        kernels.mask_to_queue.set_buffer(args::mask_to_queue::queue_b, queue_b)?;
+        {
+            use args::to_mask as arg;
+            kernels.to_mask.set_buffer(arg::queue_a, queue_a)?;
+            kernels.to_mask.set_buffer(arg::queue_b, queue_b)?;
+            kernels.to_mask.set_buffer(arg::visited_a, visited_a)?;
+            kernels.to_mask.set_buffer(arg::visited_b, visited_b)?;
+        }
+        // These begin alike.
+        let tg_pieces = kernels.pieces.iter().map(|[tg_pieces, _]| tg_pieces);
+        for kernel in [&kernels.tg, &kernels.tg_run].into_iter().chain(tg_pieces) {
+            use args::tg as arg;
+            kernel.set_buffer(arg::queue_a, queue_a)?;
+            kernel.set_buffer(arg::queue_b, queue_b)?;
+            kernel.set_buffer(arg::visited_a, visited_a)?;
+            kernel.set_buffer(arg::visited_b, visited_b)?;
+            kernel.set_buffer(arg::parent, &state.parent)?;
+        }
+        {
+            use args::tgm as arg;
+            kernels.tgm.set_buffer(arg::visited_a, visited_a)?;
+            kernels.tgm.set_buffer(arg::visited_b, visited_b)?;
+            kernels.tgm.set_buffer(arg::parent, &state.parent)?;
+        }
+        if let Some([_, tgm_pieces]) = &kernels.pieces {
+            use args::tgm_pieces as arg;
+            tgm_pieces.set_buffer(arg::visited_a, visited_a)?;
+            tgm_pieces.set_buffer(arg::visited_b, visited_b)?;
+            tgm_pieces.set_buffer(arg::parent, &state.parent)?;
+        }
+        kernels.sample.set_buffer(args::sample::visited_a, visited_a)?;
+        kernels.sample.set_buffer(args::sample::visited_b, visited_b)?;
+        {
+            use args::sample_hubs as arg;
+            kernels.sample_hubs.set_buffer(arg::queue_a, queue_a)?;
+            kernels.sample_hubs.set_buffer(arg::queue_b, queue_b)?;
+            kernels.sample_hubs.set_buffer(arg::visited_a, visited_a)?;
+            kernels.sample_hubs.set_buffer(arg::visited_b, visited_b)?;
+        }
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! How the state comes to the device and back, and how a search begins and ends there.
 
-use super::GpuEngine;
+use super::{GpuEngine, arguments as args, slots::IS_QUEUE};
 use crate::{
     engine::state::{Frontier, SearchState},
     graph::Vertex,
@@ -9,7 +9,8 @@ use crate::{
 
 impl GpuEngine<'_> {
     /// Hands the whole state to the device.
-    pub(crate) fn acquire(&self, state: &mut SearchState) -> Result<(), DeviceError> {
+    pub(crate) fn acquire(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
+        self.forget();
         let queued = if let Frontier::Queue { len, .. } = state.frontier { len } else { 0 };
         let (numbers, words) = (state.parent.device_len(), state.visited[0].device_len());
         state.parent.to_device(0..numbers)?;
@@ -70,18 +71,32 @@ impl GpuEngine<'_> {
 
     /// Makes `root` the frontier of level 0.
     pub(crate) fn begin(&mut self, state: &mut SearchState, root: Vertex) -> Result<(), DeviceError> {
-        let slot = self.next_slot();
+        self.forget();
         state.restart();
         state.bitmap_is_current = true;
-        state.counted_edges = Some(u64::from(self.layout.csr().degree(root)));
+        let degree = self.layout.csr().degree(root);
+        state.counted_edges = Some(u64::from(degree));
+        self.device_state = IS_QUEUE;
+        self.bind_state(state, 1 - state.current)?;
+        let slot = self.next_slot();
         let kernel = &self.kernels.reset;
-        kernel.set_buffer(0, &state.parent)?;
-        kernel.set_buffer(1, &state.visited[state.current])?;
-        kernel.set_buffer(3, &state.queue)?;
-        kernel.set(5, slot)?;
-        kernel.set(7, root)?;
-        kernel.set(8, self.layout.to_original(root))?;
-        kernel.launch(self.groups_for(self.layout.padded()), self.group)
+        kernel.set_buffer(args::reset::parent, &state.parent)?;
+        kernel.set_buffer(args::reset::visited, &state.visited[state.current])?;
+        kernel.set_buffer(args::reset::queue, &state.queue)?;
+        kernel.set(args::reset::slot, slot)?;
+        kernel.set(args::reset::root, root)?;
+        kernel.set(args::reset::root_original, self.layout.to_original(root))?;
+        kernel.set(args::reset::degree, degree)?;
+        self.start(kernel, self.groups_for(self.layout.padded()))?;
+        self.seeded = true;
+        Ok(())
+    }
+
+    /// Forgets where the search stands on the device: somebody else brings it on from here.
+    pub(super) fn forget(&mut self) {
+        self.seeded = false;
+        self.sampled = None;
+        self.run_ahead.clear();
     }
 
     /// Brings the parents into the order of the original vertices, where that differs, and hands them to the host.
@@ -93,9 +108,9 @@ impl GpuEngine<'_> {
         let vertices = place.len();
         state.mapped.to_device(0..0)?;
         let kernel = &self.kernels.map_back;
-        kernel.set_buffer(1, &state.parent)?;
-        kernel.set_buffer(2, &state.mapped)?;
-        kernel.launch(self.groups_for(vertices), self.group)?;
+        kernel.set_buffer(args::map_back::parent, &state.parent)?;
+        kernel.set_buffer(args::map_back::mapped, &state.mapped)?;
+        self.start(kernel, self.groups_for(vertices))?;
         state.mapped.to_host(0..vertices)
     }
 }

@@ -1,122 +1,395 @@
-//! Levels on the device.
+//! Levels on the device: one at a time, or several as steps that are launched one after another and waited for once.
+//!
+//! Each step reads where the search stands from the counter slot of the step before, and finds out by itself whether it applies: the
+//! frontier is not empty, its form is the step's, and the planner would surely plan it ([`Ahead`]). Steps that do not apply cost a launch
+//! and change nothing.
 
-use super::{EDGES, EXPANDED, EXTRA, FOUND, GpuEngine, LEVELS, TAIL};
+use super::{
+    GpuEngine, RUN_LEVELS, arguments as args,
+    arrivals::{demand, expanded, visited},
+    slots::{BEFORE, EDGES, FLIP_BITMAP, FLIP_QUEUE, GUARDS, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, STATE, TAIL, guards},
+};
 use crate::{
-    bfs::{GpuKernel, LevelWork},
+    bfs::{Ahead, Direction, GpuKernel, LevelWork, Placement},
     engine::state::{Frontier, SearchState},
     opencl::{DeviceError, Kernel},
 };
 
-/// Levels in one such launch, so that no driver's watchdog takes it for a hang.
-pub(super) const RUN_LEVELS: u32 = 512;
+/// Steps launched together, at most.
+pub(super) const MOST_STEPS: usize = 16;
+
+/// The guard of a level that has been planned.
+const PLANNED: u32 = 0;
+
+/// A step that is not the first of its chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Levels by one group.
+    Run,
+    /// A level of the other kernels.
+    TopDown,
+    /// TGM where that is what runs.
+    Mask,
+    BottomUp,
+    /// A bitmap becomes a queue.
+    ToQueue,
+}
+
+use Next::{BottomUp, Mask, Run, ToQueue, TopDown};
+
+/// After a run of small levels: those that are too large for it, and the small ones at the end. Where directions change, bottom-up levels are
+/// in the middle of a search.
+const AFTER_RUN: &[Next] = &[TopDown, TopDown, BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, TopDown, TopDown, Run];
+/// After a level by all groups.
+const AFTER_TOP_DOWN: &[Next] = &[TopDown, BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, TopDown, TopDown, Run];
+/// Where levels are small for long, as on roads: a level now and then may be too large.
+const LONG_RUNS: &[Next] = &[Run, Run, Run, TopDown, Run, Run, Run, Run, Run, Run];
+const AFTER_BOTTOM_UP: &[Next] = &[BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, BottomUp, BottomUp, BottomUp, BottomUp];
+const AFTER_MASK: &[Next] = &[Mask; 10];
+
+/// Levels that a step has run, not yet told to the search.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Done {
+    kernel: GpuKernel,
+    levels: u32,
+    found: u64,
+    /// Frontier after it, in the form in which it is by now.
+    frontier: Frontier,
+    /// Arcs that leave it.
+    edges: u64,
+    /// Arcs of frontiers that came and went within the step.
+    between: u64,
+    /// Size of the frontier before.
+    before: u64,
+}
+
+/// Levels that have been run ahead, first the one that is told next.
+#[derive(Debug, Default)]
+pub(super) struct RunAhead {
+    done: [Option<Done>; MOST_STEPS],
+    told: usize,
+}
+
+impl RunAhead {
+    fn next(&mut self) -> Option<Done> {
+        let done = self.done.get(self.told).copied().flatten();
+        self.told += usize::from(done.is_some());
+        done
+    }
+
+    /// Forgets them.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// A chain at work: the steps launched, and how many bitmaps are written by them.
+struct Chain {
+    steps: [(u32, Option<GpuKernel>); 2 * MOST_STEPS],
+    len: usize,
+    bottom_up: usize,
+}
+
+impl Chain {
+    fn add(&mut self, slot: u32, kernel: Option<GpuKernel>) {
+        self.steps[self.len] = (slot, kernel);
+        self.len += 1;
+    }
+}
 
 impl GpuEngine<'_> {
+    /// Lets the device go on by itself where the planner's next decisions are sure.
+    pub(crate) fn look_ahead(&mut self, ahead: &Ahead) {
+        self.ahead = *ahead;
+    }
+
     /// Runs exactly one level.
     pub(crate) fn run_one(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
-        if kernel == GpuKernel::Tg { self.run_queue(state) } else { self.run(state, kernel) }
+        self.chain(state, kernel, false)?;
+        self.tell(state, kernel)
     }
 
-    /// Runs one level, or with TG a run of levels too small to share.
+    /// Runs one level, or with TG a run of levels too small to share; and whatever is sure to come after it, which the next calls tell.
     pub(crate) fn run(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
-        match kernel {
-            GpuKernel::Tg if state.frontier_edges < self.run_arcs => self.run_small(state),
-            GpuKernel::Tg => self.run_queue(state),
-            GpuKernel::Tgm => self.run_mask(state),
-            GpuKernel::Bg | GpuKernel::Bgc => {
-                let words = 0..(self.layout.padded() / 32) as u32;
-                self.launch_bottom_up(state, kernel, words)?;
-                let frontier = state.frontier.len();
-                if let Frontier::Mask { .. } = state.frontier {
-                    self.masks[0].fill(0)?;
-                }
-                let counted = self.read_slot()?;
-                state.current = 1 - state.current;
-                Ok(self.found(state, Frontier::Bitmap { len: u64::from(counted[FOUND]) }, frontier, counted[EDGES]))
-            }
+        if let Some(done) = self.run_ahead.next() {
+            return self.take(state, kernel, done, true);
         }
+        self.chain(state, kernel, true)?;
+        self.tell(state, kernel)
     }
 
-    /// Takes note of a level that found the new `frontier`, which `edges` leave.
-    fn found(&self, state: &mut SearchState, frontier: Frontier, before: u64, edges: u32) -> LevelWork {
-        state.frontier = frontier;
+    /// Tells the search of the first step of a chain.
+    fn tell(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
+        // A level that was planned always applies: else the device does not know where the search stands.
+        let done = self.run_ahead.next().ok_or(DeviceError::WRONG)?;
+        self.take(state, kernel, done, false)
+    }
+
+    fn take(&self, state: &mut SearchState, kernel: GpuKernel, done: Done, ahead: bool) -> Result<LevelWork, DeviceError> {
+        // The guards hold only where the planner decides the same: else the counts that it was told are not those of the device.
+        demand(done.kernel == kernel)?;
+        state.frontier = done.frontier;
         state.bitmap_is_current = true;
-        state.previous_frontier = before;
-        state.next_edges = Some(u64::from(edges));
-        LevelWork { levels: 1, found: frontier.len(), finished: frontier.len() == 0, ..LevelWork::default() }
+        state.previous_frontier = done.before;
+        state.next_edges = Some(done.edges);
+        state.expanded_edges += done.between;
+        Ok(LevelWork {
+            levels: done.levels,
+            found: done.found,
+            finished: done.frontier.len() == 0,
+            with_previous: ahead,
+            ..LevelWork::default()
+        })
     }
 
-    /// Levels by one group, until the frontier is empty or large.
-    fn run_small(&mut self, state: &mut SearchState) -> Result<LevelWork, DeviceError> {
-        let len = self.make_queue(state)?;
-        let slot = self.next_slot();
-        let kernel = &self.kernels.tg_run;
-        kernel.set_buffer(0, &state.queue)?;
-        kernel.set(1, len as u32)?;
-        kernel.set_buffer(4, &state.visited[state.current])?;
-        kernel.set_buffer(5, &state.parent)?;
-        kernel.set_buffer(6, &state.next)?;
-        kernel.set(10, slot)?;
-        kernel.launch(1, self.group)?;
-        let counted = self.read_slot()?;
-        if counted[LEVELS] % 2 == 1 {
-            std::mem::swap(&mut state.queue, &mut state.next);
+    /// Launches a level, those after it that are sure if `more`, and waits for all of them.
+    fn chain(&mut self, state: &mut SearchState, kernel: GpuKernel, more: bool) -> Result<(), DeviceError> {
+        self.run_ahead.clear();
+        self.sampled = None;
+        self.seed(state)?;
+        let begin = self.slot;
+        let mut chain = Chain { steps: [(0, None); 2 * MOST_STEPS], len: 0, bottom_up: 0 };
+        let small = state.frontier_edges < self.run_arcs && state.frontier.len() < self.run_arcs;
+        let pattern = match kernel {
+            GpuKernel::Tg => {
+                self.make_queue(state)?;
+                if more && small {
+                    self.launch_run(PLANNED)?;
+                    chain.add(self.slot, Some(kernel));
+                    if self.long_runs { LONG_RUNS } else { AFTER_RUN }
+                } else {
+                    self.launch_queue(PLANNED, 0)?;
+                    chain.add(self.slot, Some(kernel));
+                    AFTER_TOP_DOWN
+                }
+            }
+            GpuKernel::Tgm => {
+                self.make_mask(state)?;
+                self.launch_mask(PLANNED)?;
+                chain.add(self.slot, Some(kernel));
+                AFTER_MASK
+            }
+            GpuKernel::Bg | GpuKernel::Bgc => {
+                let was_mask = matches!(state.frontier, Frontier::Mask { .. });
+                self.launch_words(state, state.current, kernel, 0..self.words(), PLANNED)?;
+                chain.add(self.slot, Some(kernel));
+                chain.bottom_up = 1;
+                if was_mask {
+                    self.clear_masks()?;
+                }
+                AFTER_BOTTOM_UP
+            }
+        };
+        if more {
+            self.launch_more(state, kernel, pattern, &mut chain)?;
         }
-        state.expanded_edges += u64::from(counted[EXPANDED]);
-        let frontier = Frontier::Queue { len: counted[TAIL] as usize, claims: false };
-        let work = self.found(state, frontier, u64::from(counted[EXTRA]), counted[EDGES]);
-        Ok(LevelWork { levels: counted[LEVELS], found: u64::from(counted[FOUND]), ..work })
+        if self.ahead.samples {
+            self.launch_sample()?;
+        }
+        if self.ahead.hubs && state.hubs > 0 {
+            self.launch_hubs(state)?;
+        }
+        self.read_chain(state, begin, &chain)
     }
 
-    /// TG, one level.
-    fn run_queue(&mut self, state: &mut SearchState) -> Result<LevelWork, DeviceError> {
-        let len = self.make_queue(state)?;
-        self.launch_top_down(state, len, state.exact_edges())?;
-        let counted = self.read_slot()?;
-        std::mem::swap(&mut state.queue, &mut state.next);
-        let frontier = Frontier::Queue { len: counted[TAIL] as usize, claims: false };
-        Ok(self.found(state, frontier, len as u64, counted[EDGES]))
-    }
-
-    /// Starts TG over the first `len` entries of the queue. `edges` leave them, if that is known and no estimate: then heavy vertices
-    /// can be ruled out. What it finds is in the next queue.
-    pub(crate) fn launch_top_down(&mut self, state: &SearchState, len: usize, edges: Option<u64>) -> Result<(), DeviceError> {
-        let slot = self.next_slot();
-        let kernel = &self.kernels.tg;
-        kernel.set_buffer(0, &state.queue)?;
-        kernel.set(1, len as u32)?;
-        kernel.set_buffer(4, &state.visited[state.current])?;
-        kernel.set_buffer(5, &state.parent)?;
-        kernel.set_buffer(6, &state.next)?;
-        kernel.set(9, slot)?;
-        // An item of its own takes work as it comes.
-        let groups = if self.group == 1 { self.groups.min(len.max(1)) } else { self.groups_for(len) };
-        kernel.launch(groups, self.group)?;
-        if let Some(heavy) = self.heavy_kernel(0, edges) {
-            heavy.set_buffer(5, &state.next)?;
-            self.launch_heavy(heavy, state, slot)?;
+    /// Steps after the first, where the planner's decision will be sure.
+    fn launch_more(&mut self, state: &SearchState, kernel: GpuKernel, pattern: &[Next], chain: &mut Chain) -> Result<(), DeviceError> {
+        self.tell_guards()?;
+        let plans = self.ahead.plans;
+        let planned = |direction| {
+            (1..).zip(plans).find_map(|(guard, surely)| match surely?.plan {
+                plan if plan.direction != direction => None,
+                plan => {
+                    if let Placement::Gpu(kernel) = plan.placement {
+                        Some((guard, kernel))
+                    } else {
+                        None
+                    }
+                }
+            })
+        };
+        let (top_down, bottom_up) = (planned(Direction::TopDown), planned(Direction::BottomUp));
+        let mut can_be_bitmap = kernel.direction() == Direction::BottomUp;
+        let mut leaves_bottom_up = false;
+        for next in pattern {
+            if chain.len >= self.most_steps {
+                break;
+            }
+            match (next, top_down, bottom_up) {
+                (Run, Some((guard, GpuKernel::Tg)), _) => {
+                    self.launch_run(guard)?;
+                    chain.add(self.slot, Some(GpuKernel::Tg));
+                }
+                (TopDown, Some((guard, GpuKernel::Tg)), _) => {
+                    // Smaller ones are left to the next run.
+                    self.launch_queue(guard, self.run_arcs.min(u64::from(u32::MAX)) as u32)?;
+                    chain.add(self.slot, Some(GpuKernel::Tg));
+                }
+                (Mask, Some((guard, GpuKernel::Tgm)), _) => {
+                    self.launch_mask(guard)?;
+                    chain.add(self.slot, Some(GpuKernel::Tgm));
+                }
+                (BottomUp, _, Some((guard, kernel))) if kernel.direction() == Direction::BottomUp && !leaves_bottom_up => {
+                    // They are told which bitmap is which, so they follow one another: where one does not apply, neither does the next.
+                    let current = (state.current + chain.bottom_up) % 2;
+                    self.launch_words(state, current, kernel, 0..self.words(), guard)?;
+                    chain.add(self.slot, Some(kernel));
+                    chain.bottom_up += 1;
+                    can_be_bitmap = true;
+                }
+                (ToQueue, Some((guard, GpuKernel::Tg)), _) if can_be_bitmap => {
+                    self.launch_to_queue(guard)?;
+                    chain.add(self.slot, None);
+                    leaves_bottom_up = true;
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
 
-    /// The kernel for the heavy vertices that TG (`which` is 0) or TGM (1) has put aside, unless `edges`, the exact number of arcs that
-    /// leave the frontier, rules out that there are any.
-    fn heavy_kernel(&self, which: usize, edges: Option<u64>) -> Option<&Kernel> {
-        let (kernels, arcs) = (self.kernels.heavy.as_ref()?, self.heavy?);
-        edges.is_none_or(|edges| edges >= arcs).then_some(&kernels[which])
+    /// Gives the device the guards, if it has others.
+    fn tell_guards(&mut self) -> Result<(), DeviceError> {
+        if self.told != Some(self.ahead) {
+            self.told = None;
+            self.guard_words.copy_from_slice(&guards(&self.ahead));
+            self.guards.write(0..GUARDS, &self.guard_words)?;
+            self.told = Some(self.ahead);
+        }
+        Ok(())
     }
 
-    /// Launches it; its output is set already.
-    fn launch_heavy(&self, heavy: &Kernel, state: &SearchState, slot: u32) -> Result<(), DeviceError> {
-        heavy.set_buffer(3, &state.visited[state.current])?;
-        heavy.set_buffer(4, &state.parent)?;
-        heavy.set(7, slot)?;
-        heavy.launch(self.groups, self.group)
+    /// Waits for a chain, and notes what its steps did.
+    fn read_chain(&mut self, state: &mut SearchState, begin: u32, chain: &Chain) -> Result<(), DeviceError> {
+        self.read_slots()?;
+        let last = self.read_slot(self.slot);
+        let old = self.device_state;
+        let now = last.get(STATE);
+        let mut before = self.read_slot(begin);
+        let mut done = 0;
+        for &(slot, kernel) in &chain.steps[..chain.len] {
+            let after = self.read_slot(slot);
+            self.check_step(&before, &after)?;
+            if let (Some(kernel), levels @ 1..) = (kernel, after.get(LEVELS)) {
+                self.run_ahead.done[done] = Some(Done {
+                    kernel,
+                    levels,
+                    found: visited(&after) - visited(&before),
+                    frontier: form(after.get(STATE), after.get(TAIL)),
+                    edges: u64::from(after.get(EDGES)),
+                    between: expanded(&after).saturating_sub(expanded(&before) + u64::from(before.get(EDGES))),
+                    before: u64::from(after.get(BEFORE)),
+                });
+                done += 1;
+            }
+            before = after;
+        }
+        // What comes after the last level may have converted its frontier.
+        if let Some(Some(done)) = done.checked_sub(1).map(|last| &mut self.run_ahead.done[last]) {
+            done.frontier = form(now, last.get(TAIL));
+        }
+        self.long_runs = self.roads || matches!(self.run_ahead.done.iter().flatten().last(), Some(done) if done.levels == RUN_LEVELS);
+        if (old ^ now) & FLIP_QUEUE != 0 {
+            std::mem::swap(&mut state.queue, &mut state.next);
+        }
+        if (old ^ now) & FLIP_BITMAP != 0 {
+            state.current = 1 - state.current;
+        }
+        self.device_state = now;
+        self.sampled = Some(last);
+        Ok(())
     }
 
-    /// How many vertices TG found, and how many arcs leave them. Waits for it.
-    pub(crate) fn top_down_result(&mut self) -> Result<(usize, u64), DeviceError> {
-        let counted = self.read_slot()?;
-        Ok((counted[TAIL] as usize, u64::from(counted[EDGES])))
+    /// 32-bit words of a bitmap.
+    pub(super) fn words(&self) -> u32 {
+        (self.layout.padded() / 32) as u32
+    }
+
+    /// Tells the device where the search stands, unless it has brought it there itself.
+    pub(crate) fn seed(&mut self, state: &SearchState) -> Result<(), DeviceError> {
+        if self.seeded {
+            return Ok(());
+        }
+        let len = state.frontier.len();
+        self.bind_state(state, 1 - state.current)?;
+        let form = match state.frontier {
+            Frontier::Queue { .. } => IS_QUEUE,
+            Frontier::Bitmap { .. } => IS_BITMAP,
+            Frontier::Mask { .. } => IS_MASK,
+        };
+        self.write_seed(state, form, len, state.frontier_edges)?;
+        self.seeded = true;
+        Ok(())
+    }
+
+    fn write_seed(&mut self, state: &SearchState, form: u32, len: u64, edges: u64) -> Result<(), DeviceError> {
+        let capped = |number: u64| number.min(u64::from(u32::MAX)) as u32;
+        self.device_state = form;
+        let slot = self.next_slot();
+        let kernel = &self.kernels.seed;
+        kernel.set(args::seed::slot, slot)?;
+        kernel.set(args::seed::len, capped(len))?;
+        kernel.set(args::seed::edges, capped(edges))?;
+        kernel.set(args::seed::visited_before, capped(state.visited_count.saturating_sub(len)))?;
+        kernel.set(args::seed::expanded, capped(state.expanded_edges))?;
+        kernel.set(args::seed::state, self.device_state)?;
+        self.start(kernel, 1)
+    }
+
+    /// Levels by one group, until the frontier is empty or large.
+    fn launch_run(&mut self, guard: u32) -> Result<(), DeviceError> {
+        let slot = self.next_slot();
+        let kernel = &self.kernels.tg_run;
+        kernel.set(args::tg_run::slot, slot)?;
+        kernel.set(args::tg_run::guard, guard)?;
+        self.start(kernel, 1)
+    }
+
+    /// TG, one level of `least` arcs or more.
+    fn launch_queue(&mut self, guard: u32, least: u32) -> Result<(), DeviceError> {
+        let slot = self.next_slot();
+        let kernel = &self.kernels.tg;
+        kernel.set(args::tg::slot, slot)?;
+        kernel.set(args::tg::guard, guard)?;
+        kernel.set(args::tg::least, least)?;
+        self.start(kernel, self.groups)?;
+        self.launch_pieces(0, args::tg_pieces::slot, slot)
+    }
+
+    fn launch_mask(&mut self, guard: u32) -> Result<(), DeviceError> {
+        let slot = self.next_slot();
+        let kernel = &self.kernels.tgm;
+        kernel.set(args::tgm::slot, slot)?;
+        kernel.set(args::tgm::guard, guard)?;
+        self.start(kernel, self.groups)?;
+        self.launch_pieces(1, args::tgm_pieces::slot, slot)
+    }
+
+    /// Long lists that TG (`which` is 0) or TGM (1) has cut, where there are any so long. By as many groups, which the size of a piece
+    /// depends on.
+    fn launch_pieces(&self, which: usize, index: u32, slot: u32) -> Result<(), DeviceError> {
+        let Some(kernel) = self.kernels.pieces.as_ref().filter(|_| self.has_long_lists).map(|kernels| &kernels[which]) else {
+            return Ok(());
+        };
+        kernel.set(index, slot)?;
+        self.start(kernel, self.groups)
+    }
+
+    /// Starts TG over the first `len` entries of the queue, which about `edges` leave. What it finds is in the next queue.
+    pub(crate) fn launch_top_down(&mut self, state: &SearchState, len: usize, edges: u64) -> Result<(), DeviceError> {
+        self.forget();
+        self.bind_state(state, state.current)?;
+        self.write_seed(state, IS_QUEUE, len as u64, edges)?;
+        self.launch_queue(PLANNED, 0)
+    }
+
+    /// How many vertices TG or BG found. Waits for it.
+    pub(crate) fn found(&mut self) -> Result<u64, DeviceError> {
+        self.read_slots()?;
+        let slot = self.read_slot(self.slot);
+        let found = if slot.get(LEVELS) == 0 { 0 } else { slot.get(TAIL) };
+        self.check_counts(&slot)?;
+        Ok(u64::from(found))
     }
 
     /// Starts BG or BGC over a range of 32-bit words of the bitmap. What it finds is in `visited[1 - current]`.
@@ -126,42 +399,42 @@ impl GpuEngine<'_> {
         kernel: GpuKernel,
         words: std::ops::Range<u32>,
     ) -> Result<(), DeviceError> {
+        self.forget();
+        // One vertex in the frontier: there is something to do.
+        self.write_seed(state, IS_QUEUE, 1, 0)?;
+        self.launch_words(state, state.current, kernel, words, PLANNED)
+    }
+
+    fn launch_words(
+        &mut self,
+        state: &SearchState,
+        current: usize,
+        kernel: GpuKernel,
+        words: std::ops::Range<u32>,
+        guard: u32,
+    ) -> Result<(), DeviceError> {
         let slot = self.next_slot();
-        let kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
-        kernel.set_buffer(0, &state.visited[state.current])?;
-        kernel.set_buffer(1, &state.visited[1 - state.current])?;
-        kernel.set_buffer(2, &state.parent)?;
-        kernel.set(6, words.start)?;
-        kernel.set(7, words.end)?;
-        kernel.set(9, slot)?;
+        // Both begin with the same arguments.
+        let kernel: &Kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
+        kernel.set_buffer(args::bg::visited, &state.visited[current])?;
+        kernel.set_buffer(args::bg::next, &state.visited[1 - current])?;
+        kernel.set_buffer(args::bg::parent, &state.parent)?;
+        kernel.set(args::bg::first, words.start)?;
+        kernel.set(args::bg::end, words.end)?;
+        kernel.set(args::bg::slot, slot)?;
+        kernel.set(args::bg::guard, guard)?;
         let items = if self.group == 1 { words.len().div_ceil(256) } else { words.len() * 32 };
-        kernel.launch(self.groups_for(items), self.group)
+        self.start(kernel, self.groups_for(items))
     }
+}
 
-    /// How many vertices BG found, and how many arcs leave them. Waits for it.
-    pub(crate) fn bottom_up_result(&mut self) -> Result<(u64, u64), DeviceError> {
-        let counted = self.read_slot()?;
-        Ok((u64::from(counted[FOUND]), u64::from(counted[EDGES])))
-    }
-
-    fn run_mask(&mut self, state: &mut SearchState) -> Result<LevelWork, DeviceError> {
-        self.make_mask(state)?;
-        let before = state.frontier.len();
-        let slot = self.next_slot();
-        let kernel = &self.kernels.tgm;
-        kernel.set_buffer(0, &self.masks[0])?;
-        kernel.set_buffer(4, &state.visited[state.current])?;
-        kernel.set_buffer(5, &state.parent)?;
-        kernel.set_buffer(6, &self.masks[1])?;
-        kernel.set(9, slot)?;
-        let items = if self.group == 1 { self.layout.padded().div_ceil(1024) } else { self.layout.padded() };
-        kernel.launch(self.groups_for(items), self.group)?;
-        if let Some(heavy) = self.heavy_kernel(1, state.exact_edges()) {
-            heavy.set_buffer(5, &self.masks[1])?;
-            self.launch_heavy(heavy, state, slot)?;
-        }
-        let counted = self.read_slot()?;
-        self.masks.swap(0, 1);
-        Ok(self.found(state, Frontier::Mask { len: u64::from(counted[FOUND]) }, before, counted[EDGES]))
+/// The form of a frontier of `len` vertices, by the bits of a slot.
+fn form(state: u32, len: u32) -> Frontier {
+    if state & IS_BITMAP != 0 {
+        Frontier::Bitmap { len: u64::from(len) }
+    } else if state & IS_MASK != 0 {
+        Frontier::Mask { len: u64::from(len) }
+    } else {
+        Frontier::Queue { len: len as usize, claims: false }
     }
 }

@@ -1,5 +1,6 @@
 //! The GPU engine: TG, TGM, BG and BGC as OpenCL kernels over a state that the device owns.
 
+mod arguments;
 mod arrivals;
 mod bind;
 mod convert;
@@ -8,6 +9,7 @@ mod handover;
 mod levels;
 mod sampling;
 mod setup;
+mod slots;
 mod split;
 mod stamps;
 
@@ -15,28 +17,21 @@ use std::sync::Arc;
 
 pub(super) use arrivals::{check_found, check_parents, check_total};
 
-use self::{graph::DeviceGraph, setup::Kernels};
+use self::{graph::DeviceGraph, levels::RunAhead, setup::Kernels, slots::Slot};
 use super::state::Allocate;
 use crate::{
-    bfs::GpuKernel,
+    bfs::{Ahead, GpuKernel},
     graph::Layout,
     memory::{OutOfMemory, ShareError, SharedSlice, Slab, Way},
-    opencl::{Buffer, Device, DeviceError, OpenClError},
+    opencl::{Buffer, Device, DeviceError, Kernel, OpenClError},
+    policy::SampledCosts,
 };
 
-/// Counters of a launch, as in `kernels/common.cl`.
-const SLOT: usize = 8;
-const SLOTS: u32 = 4;
-const TAIL: usize = 0;
-const FOUND: usize = 2;
-const EDGES: usize = 3;
-const LEVELS: usize = 5;
-const EXPANDED: usize = 6;
-/// Size of the frontier before the last, probes of a sample, hubs of another: never two of them.
-const EXTRA: usize = 7;
+/// Levels in one launch of one group, so that no driver's watchdog takes it for a hang.
+const RUN_LEVELS: u32 = 512;
 
 /// How kernels are built for a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GpuOptions {
     /// Items in a work-group (`None`: 1 on an OpenCL device that is a CPU, else 256, as far as the device allows). 1 is a
     /// variant of the kernels of its own, in which every item works through vertices by itself.
@@ -48,6 +43,15 @@ pub struct GpuOptions {
     pub run_arcs: Option<u32>,
     /// Words of the visited bitmap that BGC keeps in local memory (`None`: 1024, as far as there is room).
     pub cached_words: Option<usize>,
+    /// Steps (levels, or runs of small ones) launched together before the host waits, as far as the planner is sure of them: 1 to 16
+    /// (`None`: 8). A step in vain costs a launch, a wait saved a round trip.
+    pub steps: Option<usize>,
+    /// What a bottom-up level costs on this device, where it decides a direction by itself (`None`: as on the CPU).
+    pub costs: Option<SampledCosts>,
+    /// Vertices looked at in a sample of unvisited ones (`None`: 256).
+    pub places: Option<u32>,
+    /// Neighbours looked at of each, at most (`None`: 64).
+    pub probes: Option<u32>,
 }
 
 /// Why the GPU engine can't be set up.
@@ -100,12 +104,29 @@ pub(crate) struct GpuEngine<'g> {
     device: Arc<Device>,
     graph: DeviceGraph<'g>,
     kernels: Kernels,
+    /// Slots of counters: see [`slots`].
     counters: Buffer<u32>,
     /// Where they are read to: memory that outlives a read which fails and goes on all the same, as the stack would not.
     arrived: Slab<u32>,
-    /// The slot of the last launch.
+    /// Conditions of steps that were not planned one by one.
+    guards: Buffer<u32>,
+    /// Where they are written from, for the same reason.
+    guard_words: Slab<u32>,
+    /// The slot of the last step.
     slot: u32,
-    /// The frontier as bytes, and the next one: always zero outside of TGM levels.
+    /// That slot says where the search stands.
+    seeded: bool,
+    /// The bits of its state.
+    device_state: u32,
+    /// What the planner would surely decide.
+    ahead: Ahead,
+    /// What the device was told of it.
+    told: Option<Ahead>,
+    /// Levels that have been run before they are planned.
+    run_ahead: RunAhead,
+    /// The last slot that was read, with samples where they were taken.
+    sampled: Option<Slot>,
+    /// Two masks, which change places; always zero outside of TGM levels.
     masks: [Buffer<u8>; 2],
     /// Vertices of a queue that is checked; else nothing.
     seen: Slab<u64>,
@@ -118,8 +139,15 @@ pub(crate) struct GpuEngine<'g> {
     groups: usize,
     /// Frontiers of up to so many arcs are run by one group.
     run_arcs: u64,
-    /// Arcs from which a vertex is heavy, if there is one so heavy.
-    heavy: Option<u64>,
+    /// There are lists long enough to be cut.
+    has_long_lists: bool,
+    /// The graph has few arcs a vertex and no hub: most levels are small.
+    roads: bool,
+    /// So they were in the search at hand.
+    long_runs: bool,
+    most_steps: usize,
+    places: usize,
+    probes: u32,
     cached_words: usize,
 }
 
@@ -145,18 +173,23 @@ impl GpuEngine<'_> {
     }
 
     fn next_slot(&mut self) -> u32 {
-        self.slot = (self.slot + 1) % SLOTS;
+        self.slot = (self.slot + 1) % slots::SLOTS;
         self.slot
     }
 
-    /// The counters of the last launch. Waits for it.
-    fn read_slot(&mut self) -> Result<[u32; SLOT], DeviceError> {
-        let at = self.slot as usize * SLOT;
-        self.counters.read(at..at + SLOT, &mut self.arrived)?;
-        let mut values = [0; SLOT];
-        values.copy_from_slice(&self.arrived);
-        self.check_counts(&values)?;
-        Ok(values)
+    /// Reads the slots of all steps. Waits for them.
+    fn read_slots(&mut self) -> Result<(), DeviceError> {
+        self.counters.read(0..self.arrived.len(), &mut self.arrived)
+    }
+
+    /// A slot that was read.
+    fn read_slot(&self, slot: u32) -> Slot {
+        Slot::of(&self.arrived, slot)
+    }
+
+    /// Starts `groups` work-groups of a kernel.
+    fn start(&self, kernel: &Kernel, groups: usize) -> Result<(), DeviceError> {
+        kernel.launch(groups, self.group)
     }
 
     /// Groups for `items` pieces of work, each for one item.

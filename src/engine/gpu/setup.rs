@@ -3,23 +3,27 @@
 use std::sync::Arc;
 
 use super::{
-    GpuEngine, GpuEngineError, GpuOptions, SLOT, SLOTS,
+    GpuEngine, GpuEngineError, GpuOptions,
     graph::{DeviceGraph, MOST_PARTS},
+    levels::{MOST_STEPS, RunAhead},
+    sampling::{MOST_PROBES, PLACES},
+    slots::{self, SLOT, SLOTS},
 };
 use crate::{
+    bfs::Ahead,
     graph::{Layout, Vertex},
     memory::Slab,
     opencl::{Buffer, Device, DeviceKind, Kernel, OpenClError, Program},
 };
 
 /// The kernels' source, in the order in which it is compiled.
-const SOURCES: [&str; 7] = [
+pub(super) const SOURCES: [&str; 7] = [
     include_str!("../../../kernels/common.cl"),
     include_str!("../../../kernels/reset.cl"),
     include_str!("../../../kernels/convert.cl"),
     include_str!("../../../kernels/top_down.cl"),
     include_str!("../../../kernels/bottom_up.cl"),
-    include_str!("../../../kernels/hubs.cl"),
+    include_str!("../../../kernels/samples.cl"),
     include_str!("../../../kernels/split.cl"),
 ];
 
@@ -31,8 +35,11 @@ const GROUPS_PER_UNIT: usize = 8;
 const COLLECTED: usize = 2048;
 /// Vertices that an item of its own collects.
 const COLLECTED_ALONE: usize = 512;
-/// Rounds of work-groups a heavy vertex is worth: arcs from which all groups expand it together.
-const HEAVY_ROUNDS: usize = 32;
+/// Pieces of long lists that a group gets of a level, at most (`piece_arcs` in `kernels/top_down.cl`), and some to spare for levels whose
+/// arcs were estimated.
+const PIECES_PER_GROUP: usize = 16;
+/// Steps launched together.
+const STEPS: usize = 8;
 /// Words of the visited bitmap that BGC copies to local memory, at most: the 32,768 vertices of highest degree.
 const CACHED_WORDS: usize = 1024;
 /// Frontiers with up to this many arcs per item of one group are run by that group, level after level, in one launch.
@@ -44,24 +51,22 @@ const RUN_ARCS_ALONE: u64 = 8 << 10;
 #[derive(Debug)]
 pub(super) struct Kernels {
     pub(super) reset: Kernel,
+    pub(super) seed: Kernel,
     pub(super) map_back: Kernel,
     pub(super) stamp_queue: Kernel,
     pub(super) stamp_bitmap: Kernel,
     pub(super) bitmap_to_queue: Kernel,
     pub(super) mask_to_queue: Kernel,
-    pub(super) queue_to_mask: Kernel,
-    pub(super) bitmap_to_mask: Kernel,
+    pub(super) to_mask: Kernel,
     pub(super) tg: Kernel,
     pub(super) tgm: Kernel,
-    /// Of a group of several items only.
-    pub(super) heavy: Option<[Kernel; 2]>,
+    /// TG's and TGM's; of a group of several items only.
+    pub(super) pieces: Option<[Kernel; 2]>,
     pub(super) tg_run: Kernel,
     pub(super) bg: Kernel,
     pub(super) bgc: Kernel,
     pub(super) sample: Kernel,
-    pub(super) hubs_in_queue: Kernel,
-    pub(super) hubs_in_bitmap: Kernel,
-    pub(super) hubs_in_mask: Kernel,
+    pub(super) sample_hubs: Kernel,
     pub(super) apply_words: Kernel,
     pub(super) gather_parents: Kernel,
 }
@@ -71,40 +76,39 @@ impl Kernels {
         let kernel = |name| program.kernel(name);
         Ok(Self {
             reset: kernel("reset")?,
+            seed: kernel("seed")?,
             map_back: kernel("map_back")?,
             stamp_queue: kernel("stamp_queue")?,
             stamp_bitmap: kernel("stamp_bitmap")?,
             bitmap_to_queue: kernel("bitmap_to_queue")?,
             mask_to_queue: kernel("mask_to_queue")?,
-            queue_to_mask: kernel("queue_to_mask")?,
-            bitmap_to_mask: kernel("bitmap_to_mask")?,
+            to_mask: kernel("to_mask")?,
             tg: kernel("tg")?,
             tgm: kernel("tgm")?,
-            heavy: if several { Some([kernel("tg_heavy")?, kernel("tgm_heavy")?]) } else { None },
+            pieces: if several { Some([kernel("tg_pieces")?, kernel("tgm_pieces")?]) } else { None },
             tg_run: kernel("tg_run")?,
             bg: kernel("bg")?,
             bgc: kernel("bgc")?,
             sample: kernel("sample")?,
-            hubs_in_queue: kernel("hubs_in_queue")?,
-            hubs_in_bitmap: kernel("hubs_in_bitmap")?,
-            hubs_in_mask: kernel("hubs_in_mask")?,
+            sample_hubs: kernel("sample_hubs")?,
             apply_words: kernel("apply_words")?,
             gather_parents: kernel("gather_parents")?,
         })
     }
 
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Kernel> {
+        let Self { reset, seed, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, to_mask, .. } = self;
+        let Self { tg, tgm, pieces, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents, .. } = self;
+        [reset, seed, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, to_mask]
+            .into_iter()
+            .chain([tg, tgm, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents])
+            .chain(pieces.iter().flatten())
+    }
+
     /// The largest work-group that all of them take.
     fn max_group(&self) -> usize {
-        let Self { reset, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, .. } = self;
-        let Self { queue_to_mask, bitmap_to_mask, tg, tgm, heavy, tg_run, bg, bgc, sample, .. } = self;
-        let Self { hubs_in_queue, hubs_in_bitmap, hubs_in_mask, apply_words, gather_parents, .. } = self;
-        [reset, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, queue_to_mask, bitmap_to_mask]
-            .into_iter()
-            .chain([tg, tgm, tg_run, bg, bgc, sample, hubs_in_queue, hubs_in_bitmap, hubs_in_mask, apply_words, gather_parents])
-            .chain(heavy.iter().flatten())
-            .map(Kernel::max_group)
-            .min()
-            .unwrap_or(1)
+        self.all().map(Kernel::max_group).min().unwrap_or(1)
     }
 }
 
@@ -118,18 +122,17 @@ impl<'g> GpuEngine<'g> {
         // Words of local memory that one kernel may declare.
         let words = device.local_bytes() as usize / 4;
         let mut room = words;
-        let (kernels, heavy_arcs) = loop {
+        let kernels = loop {
             // Three numbers an item for a batch, and what is left (but for some room to spare) for what was found.
             let (left, most, least) =
                 if group == 1 { (room, COLLECTED_ALONE, 16) } else { (room.saturating_sub(3 * group + 64), COLLECTED, 2 * group) };
             let collected = (left.min(most) / group * group).max(least);
-            let heavy = if group == 1 { 0 } else { HEAVY_ROUNDS * group };
-            let flags = format!("-DGROUP={group} -DNEXT={collected} -DHEAVY={heavy} {}", graph.options(layout));
+            let flags = format!("-DGROUP={group} -DNEXT={collected} {}{}", graph.options(layout), slots::defines());
             let built = device.program(&source, &flags).and_then(|program| Kernels::new(&program, group > 1));
             match built {
                 // A kernel may take less than the device promises, and what its local memory allows.
                 Ok(kernels) if kernels.max_group() < group => group = Self::fitting(kernels.max_group(), device.max_work_group()),
-                Ok(kernels) => break (kernels, heavy),
+                Ok(kernels) => break kernels,
                 // A driver may count what all kernels declare together.
                 Err(OpenClError::LocalMemory { .. }) if collected > least => room /= 2,
                 // It may refuse work-groups of a size, or have too few registers for them.
@@ -143,23 +146,40 @@ impl<'g> GpuEngine<'g> {
             }
         };
         let units = device.info().compute_units.max(1) as usize;
-        let heavies =
-            (0..layout.csr().vertices()).filter(|&v| heavy_arcs > 0 && layout.csr().degree(v as Vertex) as usize >= heavy_arcs).count();
+        let groups = if group == 1 { units } else { units * GROUPS_PER_UNIT };
+        let degrees = || (0..layout.csr().vertices()).map(|v| layout.csr().degree(v as Vertex) as usize);
+        let (longest, with_arcs) = (degrees().max().unwrap_or(0), degrees().filter(|&degree| degree > 0).count());
+        let run_arcs = options.run_arcs.map_or(if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 }, u64::from);
+        // Roads and grids have two to four arcs a vertex.
+        let roads = layout.csr().arcs() <= 5 * with_arcs && longest <= 64;
         let padded = layout.padded();
         let free_local = (device.local_bytes().saturating_sub(kernels.bgc.local_bytes()) / 4) as usize;
         let engine = Self {
-            counters: Buffer::new(device, SLOT * SLOTS as usize, "counters")?,
             seen: Slab::zeroed(padded / 64, "bitmaps")?,
             host_closed: Slab::copy_of(closed, "bitmaps")?,
-            arrived: Slab::zeroed(SLOT, "counters")?,
+            counters: Buffer::new(device, (SLOT * SLOTS) as usize, "counters")?,
+            arrived: Slab::zeroed((SLOT * SLOTS) as usize, "counters")?,
+            guards: Buffer::new(device, slots::GUARDS, "conditions")?,
+            guard_words: Slab::zeroed(slots::GUARDS, "conditions")?,
             slot: 0,
+            seeded: false,
+            device_state: 0,
+            ahead: Ahead::default(),
+            told: None,
+            run_ahead: RunAhead::default(),
+            sampled: None,
             masks: [Buffer::new(device, padded, "frontier mask")?, Buffer::new(device, padded, "frontier mask")?],
             closed: Buffer::from_host(device, closed, "bitmaps")?,
             level_of: None,
             group,
-            groups: if group == 1 { units } else { units * GROUPS_PER_UNIT },
-            run_arcs: options.run_arcs.map_or(if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 }, u64::from),
-            heavy: (heavies > 0).then_some(heavy_arcs as u64),
+            groups,
+            run_arcs,
+            has_long_lists: longest > group,
+            roads,
+            long_runs: roads,
+            most_steps: options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS),
+            places: options.places.map_or(PLACES, |places| places as usize).max(1),
+            probes: options.probes.unwrap_or(MOST_PROBES).max(1),
             cached_words: options.cached_words.unwrap_or(CACHED_WORDS).min(padded / 32).min(free_local).max(1),
             layout,
             device: Arc::clone(device),
@@ -168,7 +188,7 @@ impl<'g> GpuEngine<'g> {
         };
         engine.counters.fill(0)?;
         engine.clear_masks()?;
-        engine.bind(&Buffer::new(device, heavies.max(1), "heavy vertices")?)?;
+        engine.bind(&Buffer::new(device, 2 * PIECES_PER_GROUP * groups, "pieces of long lists")?)?;
         device.finish()?;
         Ok(engine)
     }

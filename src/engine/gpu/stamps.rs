@@ -1,6 +1,6 @@
 //! Levels of vertices found in a search that parted.
 
-use super::GpuEngine;
+use super::{GpuEngine, arguments as args};
 use crate::{
     engine::state::{Frontier, SearchState},
     opencl::{Buffer, DeviceError, Kernel, OpenClError},
@@ -11,8 +11,8 @@ impl GpuEngine<'_> {
     pub(crate) fn remember_levels(&mut self) -> Result<(), OpenClError> {
         let levels = Buffer::new(&self.device, self.layout.padded(), "levels")?;
         let set = |kernel: &Kernel, index| kernel.set_buffer(index, &levels);
-        set(&self.kernels.stamp_queue, 1)
-            .and_then(|()| set(&self.kernels.stamp_bitmap, 2))
+        set(&self.kernels.stamp_queue, args::stamp_queue::level_of)
+            .and_then(|()| set(&self.kernels.stamp_bitmap, args::stamp_bitmap::level_of))
             .map_err(|error| OpenClError::Call { device: self.device.info().name.clone(), error })?;
         self.level_of = Some(levels);
         Ok(())
@@ -24,17 +24,17 @@ impl GpuEngine<'_> {
             Frontier::Queue { len: 0, .. } | Frontier::Mask { .. } => Ok(()),
             Frontier::Queue { len, .. } => {
                 let kernel = &self.kernels.stamp_queue;
-                kernel.set_buffer(0, &state.queue)?;
-                kernel.set(2, len as u32)?;
-                kernel.set(3, level)?;
-                kernel.launch(self.groups_for(len), self.group)
+                kernel.set_buffer(args::stamp_queue::queue, &state.queue)?;
+                kernel.set(args::stamp_queue::len, len as u32)?;
+                kernel.set(args::stamp_queue::level, level)?;
+                self.start(kernel, self.groups_for(len))
             }
             Frontier::Bitmap { .. } => {
                 let kernel = &self.kernels.stamp_bitmap;
-                kernel.set_buffer(0, &state.visited[state.current])?;
-                kernel.set_buffer(1, &state.visited[1 - state.current])?;
-                kernel.set(4, level)?;
-                kernel.launch(self.groups_for(self.layout.padded() / 32), self.group)
+                kernel.set_buffer(args::stamp_bitmap::now, &state.visited[state.current])?;
+                kernel.set_buffer(args::stamp_bitmap::before, &state.visited[1 - state.current])?;
+                kernel.set(args::stamp_bitmap::level, level)?;
+                self.start(kernel, self.groups_for(self.layout.padded() / 32))
             }
         }
     }

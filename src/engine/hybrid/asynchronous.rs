@@ -7,7 +7,7 @@ use std::{
 
 use super::{HybridEngine, locked};
 use crate::{
-    bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelWork, Placement},
+    bfs::{Ahead, Direction, Engine, GpuKernel, LevelPlan, LevelWork, Placement},
     engine::{
         CpuEngine,
         gpu::{GpuEngine, check_total},
@@ -175,6 +175,7 @@ fn search_on_device(
     costs: SampledCosts,
 ) -> Result<(), DeviceError> {
     gpu.clear_levels()?;
+    gpu.look_ahead(&Ahead { samples: true, ..Ahead::default() });
     gpu.stamp(own, own.level)?;
     while own.frontier.len() > 0 {
         let edges = own.counted_edges.unwrap_or(0);

@@ -47,8 +47,8 @@ impl HybridEngine<'_> {
             if changes > 0 {
                 helper.gpu.launch_apply_words(own, piece, changes)?;
             }
-            // Which of them leave the pieces of several devices nobody has counted.
-            helper.gpu.launch_top_down(own, piece, (count == 1).then_some(edges_left))?;
+            // How many of them leave the piece of each of several devices is an estimate.
+            helper.gpu.launch_top_down(own, piece, edges_left / count as u64)?;
             helper.gpu.launch_gather_parents(own)?;
             helper.gpu.device().flush()?;
             clock.spent.wait_ns += clock.lap();
@@ -60,7 +60,7 @@ impl HybridEngine<'_> {
         let mut found = work.found;
         for helper in &mut self.helpers {
             let Some(own) = &mut helper.own else { continue };
-            let (theirs, _) = helper.gpu.top_down_result()?;
+            let theirs = helper.gpu.found()? as usize;
             clock.spent.wait_ns += clock.lap();
             own.next.to_host(0..theirs)?;
             own.queue.to_host(0..theirs)?;
@@ -114,7 +114,7 @@ impl HybridEngine<'_> {
             let Some(own) = &mut helper.own else { continue };
             let end = if index + 1 == count { words } else { first + part(words - cut, helper.weight) };
             if end > first {
-                let (theirs, _) = helper.gpu.bottom_up_result()?;
+                let theirs = helper.gpu.found()?;
                 clock.spent.wait_ns += clock.lap();
                 own.queue.to_host(0..0)?;
                 own.visited[1].to_host(first..end)?;

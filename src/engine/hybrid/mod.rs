@@ -24,7 +24,7 @@ use super::{
     state::SearchState,
 };
 use crate::{
-    bfs::{Engine, LevelPlan, LevelStats, LevelWork, Placement},
+    bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
     graph::{Layout, Vertex},
     memory::{OutOfMemory, Slab, Way},
     opencl::{Device, DeviceError},
@@ -107,6 +107,8 @@ pub struct HybridEngine<'g> {
     uses: HybridUse,
     /// The device owns the state.
     on_device: bool,
+    /// Devices run levels before they are planned.
+    looks_ahead: bool,
     /// A call failed in the middle of a search: who owns what, and what it holds, is put right before the next one begins.
     failed: bool,
     /// A thread that waits for devices while the caller searches.
@@ -163,6 +165,7 @@ impl<'g> HybridEngine<'g> {
             devices: setups.iter().map(|setup| Arc::clone(&setup.device)).collect(),
             uses,
             on_device: false,
+            looks_ahead: true,
             failed: false,
             pair,
             levels: [Slab::zeroed(levels, "levels")?, Slab::zeroed(levels, "levels")?],
@@ -177,6 +180,12 @@ impl<'g> HybridEngine<'g> {
     /// Whether searches begin on the device and stay there, from the next one on.
     pub fn set_home(&mut self, at_home_on_gpu: bool) {
         self.uses.at_home_on_gpu = at_home_on_gpu;
+    }
+
+    /// Whether a device runs levels before they are planned where the plan is sure, from the next search on (else the record of each has its
+    /// own time).
+    pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
+        self.looks_ahead = looks_ahead;
     }
 
     /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
@@ -391,6 +400,15 @@ impl Engine for HybridEngine<'_> {
                 Ok(sampled)
             }
         })
+    }
+
+    fn look_ahead(&mut self, ahead: &Ahead) {
+        // Levels that run together have one time, and a device that keeps times is asked for that of each.
+        let one_by_one = !self.looks_ahead || self.devices.iter().any(|device| device.is_timed());
+        let plans = if one_by_one { [None; Ahead::PLANS] } else { ahead.plans };
+        if let Some(helper) = self.helpers.first_mut() {
+            helper.gpu.look_ahead(&Ahead { plans, ..*ahead });
+        }
     }
 
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, DeviceError> {

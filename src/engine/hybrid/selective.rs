@@ -44,7 +44,7 @@ impl HybridEngine<'_> {
         let begin = Instant::now();
         let repeats = self.cpu.settle();
         let settled = Instant::now();
-        if let Some(helper) = self.helpers.first() {
+        if let Some(helper) = self.helpers.first_mut() {
             helper.gpu.acquire(self.cpu.state())?;
         }
         self.on_device = true;

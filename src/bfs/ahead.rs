@@ -1,0 +1,68 @@
+//! What a planner would decide at levels that have not been reached yet.
+//!
+//! To wait for a device after every level costs more than many a level does. Where counts alone tell what the planner will decide, a device
+//! can be given several levels at once, and find out by itself from which on the planner has to be asked again.
+
+use super::LevelPlan;
+
+/// A sum over what is counted of a search when a level is planned ([`LevelStats`](super::LevelStats)).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Linear {
+    /// A constant.
+    pub constant: f32,
+    /// Factor of the frontier's vertices.
+    pub frontier_vertices: f32,
+    /// Factor of the arcs that leave the frontier.
+    pub frontier_edges: f32,
+    /// Factor of the vertices not yet visited.
+    pub unvisited_vertices: f32,
+    /// Factor of their arcs.
+    pub unvisited_edges: f32,
+}
+
+impl Linear {
+    /// Always above 0.
+    pub const ALWAYS: Self =
+        Self { constant: 1.0, frontier_vertices: 0.0, frontier_edges: 0.0, unvisited_vertices: 0.0, unvisited_edges: 0.0 };
+    /// Never above 0.
+    pub const NEVER: Self = Self { constant: -1.0, ..Self::ALWAYS };
+}
+
+/// A plan, and where the planner would surely decide for it without a sample: where all forms are above 0. (They are evaluated with 24
+/// bits; where rounding could matter they count as not above 0.)
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Surely {
+    /// The plan.
+    pub plan: LevelPlan,
+    /// The forms.
+    pub above_zero: [Linear; Ahead::FORMS],
+}
+
+impl Surely {
+    /// `plan`, whatever is counted.
+    pub const fn always(plan: LevelPlan) -> Self {
+        Self { plan, above_zero: [Linear::ALWAYS; Ahead::FORMS] }
+    }
+}
+
+/// What a planner would decide at the levels after the one at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Ahead {
+    /// Vertices of the searched structure, as the planner is told.
+    pub vertices: u64,
+    /// Its arcs.
+    pub arcs: u64,
+    /// Plans, at most one of which holds at a time.
+    pub plans: [Option<Surely>; Ahead::PLANS],
+    /// Where no plan is sure the planner may want a sample of unvisited vertices.
+    pub samples: bool,
+    /// It may want one of the hubs in the frontier.
+    pub hubs: bool,
+}
+
+impl Ahead {
+    /// Plans in it, at most.
+    pub const PLANS: usize = 2;
+    /// Forms of each plan.
+    pub const FORMS: usize = 3;
+}

@@ -1,0 +1,128 @@
+//! The arguments of every kernel, in the order of its parameters in `kernels/`. A test compares the names with those that the driver
+//! tells.
+
+/// One module of indices for each kernel, whose constants have the names of the parameters. Behind the last one come those that depend on
+/// how the kernels are compiled: columns, then parts of the adjacency.
+macro_rules! arguments {
+    ($($kernel:ident: $($argument:ident)+;)+) => {
+        $(
+            #[allow(non_upper_case_globals, dead_code, reason = "the names are the kernel's, and not every one is set")]
+            pub(super) mod $kernel {
+                #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "the names are the kernel's")]
+                #[repr(u32)]
+                enum Index { $($argument),+ }
+                $(pub(in super::super) const $argument: u32 = Index::$argument as u32;)+
+                /// The parameters' names.
+                pub(in super::super) const NAMES: &[&str] = &[$(stringify!($argument)),+];
+                /// Index of the first parameter behind them.
+                pub(in super::super) const REST: u32 = NAMES.len() as u32;
+            }
+        )+
+        /// All kernels, with the names of their parameters.
+        #[cfg(test)]
+        pub(super) const ALL: &[(&str, &[&str])] = &[$((stringify!($kernel), $kernel::NAMES)),+];
+    };
+}
+
+arguments! {
+    reset: parent visited closed queue all_counters slot padded root root_original degree;
+    seed: all_counters slot len edges visited_before expanded state;
+    map_back: place parent mapped vertices;
+    stamp_queue: queue level_of len level;
+    stamp_bitmap: now before level_of words level;
+    bitmap_to_queue: visited_a visited_b words queue_a queue_b all_counters slot guards guard;
+    mask_to_queue: mask_a mask_b words queue_a queue_b all_counters slot guards guard;
+    to_mask: queue_a queue_b visited_a visited_b words mask_a mask_b all_counters slot guards guard;
+    tg: queue_a queue_b offsets to_original visited_a visited_b parent pieces most_pieces least all_counters slot guards guard;
+    tg_pieces: queue_a queue_b offsets to_original visited_a visited_b parent pieces most_pieces all_counters slot;
+    tgm: mask_a mask_b padded offsets to_original visited_a visited_b parent pieces most_pieces all_counters slot guards guard;
+    tgm_pieces: mask_a mask_b offsets to_original visited_a visited_b parent pieces most_pieces all_counters slot;
+    tg_run: queue_a queue_b offsets to_original visited_a visited_b parent most most_levels all_counters slot guards guard;
+    bg: visited next parent offsets offsets_out to_original first end all_counters slot guards guard;
+    bgc: visited next parent offsets offsets_out to_original first end all_counters slot guards guard cache cached;
+    sample: visited_a visited_b offsets vertices places most_probes all_counters slot;
+    apply_words: changes first count visited;
+    gather_parents: found parent gathered all_counters slot;
+    sample_hubs: queue_a queue_b visited_a visited_b mask_a mask_b offsets vertices mean most_places all_counters slot;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        engine::gpu::{setup::SOURCES, slots},
+        opencl::{Device, Limits, devices},
+    };
+
+    /// The parameters behind those that are named here, of kernels compiled with so many columns and parts.
+    fn rest(kernel: &str, columns: usize, parts: usize) -> Vec<String> {
+        let numbered = |name: &str, count| (0..count).map(|i| format!("{name}{i}")).collect::<Vec<_>>();
+        let part = numbered("part", parts);
+        match kernel {
+            "bg" | "bgc" if columns == 0 => [numbered("column", 1), part].concat(),
+            "bg" | "bgc" => [numbered("column", columns), numbered("name", columns), part].concat(),
+            "tg" | "tg_pieces" | "tgm" | "tgm_pieces" | "tg_run" | "sample" => part,
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn arguments_are_those_of_the_kernels() {
+        let found = devices().unwrap_or_default();
+        let mut compared = 0;
+        for info in &found {
+            // Others may not tell names, or take a minute to compile.
+            if !info.platform.contains("Portable Computing Language") {
+                continue;
+            }
+            let device = Device::open(info, Limits::default()).unwrap();
+            for (group, columns, parts) in [(1, 4, 1), (32, 0, 4)] {
+                let flags = format!(
+                    "-cl-opt-disable -cl-kernel-arg-info -DGROUP={group} -DNEXT=64 -DPARTS={parts} -DEDGES_PER_PART=1024u -DCOLUMNS={columns} \
+                     -DRENUMBERED=1 {}",
+                    slots::defines()
+                );
+                let folder = tempfile::tempdir().unwrap();
+                let program = device.program_in(folder.path(), &SOURCES.concat(), &flags).unwrap();
+                for &(name, named) in ALL {
+                    if group == 1 && name.ends_with("_pieces") {
+                        continue;
+                    }
+                    let kernel = program.kernel(name).unwrap();
+                    let told: Vec<_> = (0..kernel.arguments()).map(|index| kernel.argument_name(index).unwrap()).collect();
+                    let wanted: Vec<_> = named.iter().map(|&name| name.to_owned()).chain(rest(name, columns, parts)).collect();
+                    assert_eq!(told, wanted, "{name} with groups of {group}");
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 0 || found.iter().all(|info| !info.platform.contains("Portable Computing Language")));
+        if compared == 0 {
+            println!("SKIPPED: PoCL is not installed, or not found without tests/opencl_env");
+        }
+    }
+
+    #[test]
+    fn every_kernel_of_the_source_is_here() {
+        let sources = SOURCES.concat();
+        let mut written: Vec<_> = sources.split("__kernel void ").skip(1).filter_map(|rest| rest.split('(').next()).collect();
+        let mut named: Vec<_> = ALL.iter().map(|&(name, _)| name).collect();
+        written.sort_unstable();
+        written.dedup();
+        named.sort_unstable();
+        assert_eq!(written, named);
+    }
+
+    #[test]
+    fn kernels_that_are_bound_alike_begin_alike() {
+        for (one, other, most) in
+            [(bg::NAMES, bgc::NAMES, bg::NAMES.len()), (tg::NAMES, tg_run::NAMES, 7), (tg::NAMES, tg_pieces::NAMES, 9)]
+        {
+            assert_eq!(one[..most], other[..most]);
+        }
+        for name in ["offsets", "to_original", "pieces", "most_pieces", "all_counters"] {
+            let place = |names: &[&str]| names.iter().position(|&other| other == name);
+            assert_eq!(place(tg_pieces::NAMES), place(tgm_pieces::NAMES), "{name}");
+        }
+    }
+}

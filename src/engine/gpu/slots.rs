@@ -1,0 +1,128 @@
+//! What host and kernels must agree on: the words of a counter slot, the bits of its state, and how guards are laid out. The kernels get
+//! them as options of the compiler ([`defines`]), so that they stand here only.
+
+use crate::bfs::Ahead;
+
+/// Constants that the kernels are compiled with.
+macro_rules! shared {
+    ($($(#[$doc:meta])* $name:ident = $value:expr;)+) => {
+        $($(#[$doc])* pub(super) const $name: u32 = $value;)+
+        const SHARED: &[(&str, u32)] = &[$((stringify!($name), $name)),+];
+    };
+}
+
+shared! {
+    /// Words of a slot.
+    SLOT = 16;
+    /// Slots. They are used in turn, one for each step; a step reads the slot before its own and clears the one after it.
+    SLOTS = 32;
+
+    /// Vertices of the frontier after the step: entries of the queue, bits, or bytes of the mask.
+    TAIL = 0;
+    /// Work handed out.
+    HEAD = 1;
+    /// Arcs that leave the frontier after the step.
+    EDGES = 2;
+    /// Pieces of long lists.
+    PIECES = 3;
+    /// Levels that the step ran (0: it did not apply, or converts).
+    LEVELS = 4;
+    /// Vertices visited before this frontier was found.
+    VISITED = 5;
+    /// Arcs of all frontiers before this one.
+    EXPANDED = 6;
+    /// Size of the frontier before this one.
+    BEFORE = 7;
+    /// Bits: see below.
+    STATE = 8;
+    /// Of a sample: vertices that were unvisited, and neighbours they looked at.
+    SAMPLED = 9;
+    PROBES = 10;
+    /// Of a sample: vertices asked whether they are hubs of the frontier (or hubs, whether they are in it), and those that are.
+    ASKED = 11;
+    HUBS = 12;
+
+    /// The queue is the second of the two, and the next one the first.
+    FLIP_QUEUE = 1;
+    /// The same of the bitmaps.
+    FLIP_BITMAP = 2;
+    /// The same of the masks.
+    FLIP_MASK = 4;
+    /// The frontier is a queue.
+    IS_QUEUE = 8;
+    /// The frontier is the difference of both bitmaps.
+    IS_BITMAP = 16;
+    /// The frontier is a mask.
+    IS_MASK = 32;
+
+    /// Linear forms of a guard, all of which must be above 0.
+    FORMS = Ahead::FORMS as u32;
+    /// Numbers of a form: a constant, and factors for vertices and arcs of the frontier, vertices and arcs left.
+    TERMS = 5;
+}
+
+/// Words of a buffer of guards: vertices and arcs in all, then two guards.
+pub(super) const GUARDS: usize = 2 + Ahead::PLANS * (FORMS * TERMS) as usize;
+
+/// The compiler's options that say all this.
+pub(super) fn defines() -> String {
+    SHARED.iter().map(|(name, value)| format!(" -D{name}={value}")).collect()
+}
+
+/// A slot that was read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Slot([u32; SLOT as usize]);
+
+impl Slot {
+    /// Slot `index` of all of them.
+    pub(super) fn of(all: &[u32], index: u32) -> Self {
+        let mut words = [0; SLOT as usize];
+        words.copy_from_slice(&all[(index * SLOT) as usize..((index + 1) * SLOT) as usize]);
+        Self(words)
+    }
+
+    /// A word of it.
+    pub(super) fn get(&self, word: u32) -> u32 {
+        self.0[word as usize]
+    }
+}
+
+/// The words of a buffer of guards that say `ahead`.
+pub(super) fn guards(ahead: &Ahead) -> [u32; GUARDS] {
+    let mut words = [0; GUARDS];
+    (words[0], words[1]) = (ahead.vertices as u32, ahead.arcs as u32);
+    let forms = ahead.plans.iter().flat_map(|surely| surely.map_or([crate::bfs::Linear::NEVER; Ahead::FORMS], |surely| surely.above_zero));
+    for (form, words) in forms.zip(words[2..].chunks_exact_mut(TERMS as usize)) {
+        let terms = [form.constant, form.frontier_vertices, form.frontier_edges, form.unvisited_vertices, form.unvisited_edges];
+        for (word, term) in words.iter_mut().zip(terms) {
+            *word = term.to_bits();
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_slot_are_apart_and_inside() {
+        let words = [TAIL, HEAD, EDGES, PIECES, LEVELS, VISITED, EXPANDED, BEFORE, STATE, SAMPLED, PROBES, ASKED, HUBS];
+        let mut sorted = words.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), words.len());
+        assert!(words.iter().all(|&word| word < SLOT));
+        let bits = [FLIP_QUEUE, FLIP_BITMAP, FLIP_MASK, IS_QUEUE, IS_BITMAP, IS_MASK];
+        assert_eq!(bits.iter().fold(0, |all, bit| all | bit).count_ones() as usize, bits.len());
+    }
+
+    #[test]
+    fn kernels_define_none_of_it_themselves() {
+        let sources = super::super::setup::SOURCES.concat();
+        for (name, _) in SHARED {
+            assert!(!sources.contains(&format!("#define {name} ")), "{name}");
+            assert!(sources.contains(name), "no kernel uses {name}");
+        }
+    }
+}
