@@ -202,7 +202,11 @@ impl Engine for CpuEngine<'_> {
             Some(edges) => edges,
             None => self.count_frontier_edges().min(self.layout.csr().arcs() as u64),
         };
-        self.state.edges_are_estimated = self.state.counted_edges.is_none() && !self.counts_frontier();
+        // What a bottom-up level says of the frontier that it made goes by the mean degrees of words.
+        self.state.edges_are_estimated = match self.state.counted_edges {
+            Some(_) => self.state.exact_edges().is_none() && self.state.previous_direction == Some(Direction::BottomUp),
+            None => !self.counts_frontier(),
+        };
         self.state.stats(edges, self.searched(), self.layout)
     }
 
