@@ -26,7 +26,7 @@ use super::{
     state::{Frontier, OnHost, SearchState},
 };
 use crate::{
-    bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
+    bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork, Placement},
     graph::{Layout, NONE, Order, Vertex},
     memory::{OutOfMemory, Shared, Slab},
 };
@@ -204,7 +204,10 @@ impl Engine for CpuEngine<'_> {
         };
         // What a bottom-up level says of the frontier that it made goes by the mean degrees of words.
         self.state.edges_are_estimated = match self.state.counted_edges {
-            Some(_) => self.state.exact_edges().is_none() && self.state.previous_direction == Some(Direction::BottomUp),
+            Some(_) => {
+                !matches!(self.state.previous_placement, Some(Placement::Gpu(_)))
+                    && self.state.previous_direction == Some(Direction::BottomUp)
+            }
             None => !self.counts_frontier(),
         };
         self.state.stats(edges, self.searched(), self.layout)
