@@ -152,7 +152,11 @@ pub struct Search<'g> {
 /// What `policy` asks of the engine.
 fn uses(policy: &Policy, runs: Runs, layout: &Layout) -> HybridUse {
     let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
-    let at_home_on_gpu = at_home_on_gpu || policy.begins_on_gpu(layout.csr().vertices() as u64, layout.csr().arcs() as u64);
+    let begins_on_gpu = || {
+        let csr = layout.csr();
+        policy.adaptive().is_some() && policy.begins_on_gpu(csr.vertices() as u64, csr.arcs() as u64, layout.hubs().share)
+    };
+    let at_home_on_gpu = at_home_on_gpu || begins_on_gpu();
     HybridUse { alone, at_home_on_gpu, together }
 }
 

@@ -8,11 +8,11 @@
 use std::{env, path::PathBuf};
 
 use socbfs::{
-    bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy},
-    calibrate::{LevelTable, LevelTimes, Turns, bands, fit, measure_levels, table_regret, training_graph},
+    bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner, Strategy},
+    calibrate::{LevelTable, LevelTimes, Turns, bands, fit, measure_levels, training_graph},
     graph::{BuildOptions, EdgeList, Layout},
     input::{ReadOptions, generate::Generator, read},
-    policy::{Adaptive, Policy},
+    policy::{Adaptive, Policy, PolicyPlanner, Runs},
     search::{Search, SearchOptions},
 };
 
@@ -67,7 +67,19 @@ fn slow_gpu(stats: &LevelStats, kernel: GpuKernel) -> f64 {
     }
 }
 
-const BOARDS: [Board; 2] = [
+/// A GPU on the chip that is worth having: launches take 9 us, and large levels half as long as on the CPU.
+fn integrated_gpu(stats: &LevelStats, kernel: GpuKernel) -> f64 {
+    let (vertices, edges, words) = (stats.frontier_vertices as f64, stats.frontier_edges as f64, stats.vertices as f64 / 64.0);
+    let unvisited = stats.unvisited_vertices as f64;
+    match kernel {
+        GpuKernel::Tg => 9000.0 + 1.6 * vertices + 0.55 * (edges + 4.0 * edges.sqrt() * 16.0),
+        GpuKernel::Tgm => 10_000.0 + 3.0 * words + 0.5 * edges,
+        GpuKernel::Bg => 9000.0 + 1.5 * words + (0.8 + 0.25 * probes(stats)) * unvisited,
+        GpuKernel::Bgc => 10_000.0 + 1.5 * words + (0.7 + 0.21 * probes(stats)) * unvisited,
+    }
+}
+
+const BOARDS: [Board; 3] = [
     // Over PCI Express: parents, bitmaps and queue are copied at 4 bytes a nanosecond.
     Board {
         name: "fast GPU, dear handover",
@@ -80,6 +92,12 @@ const BOARDS: [Board; 2] = [
         gpu: slow_gpu,
         beside: |stats| 6000.0 + 0.5 * stats.vertices as f64 / 64.0 + 0.5 * stats.frontier_vertices as f64,
         handover: |_| 0.0,
+    },
+    Board {
+        name: "integrated GPU, cheap handover",
+        gpu: integrated_gpu,
+        beside: |stats| 9000.0 + stats.vertices as f64 / 64.0 + stats.frontier_vertices as f64,
+        handover: |stats| 8000.0 + 0.02 * stats.vertices as f64,
     },
 ];
 
@@ -97,16 +115,54 @@ fn noise(stats: &LevelStats, plan: LevelPlan) -> f64 {
 }
 
 impl Board {
-    fn level_ns(&self, stats: &LevelStats, plan: LevelPlan) -> f64 {
-        let kernels = GpuKernel::ALL.into_iter().filter(|kernel| kernel.direction() == plan.direction);
+    /// The two parts of a split level. Both devices read the same memory, and are slowed down by a tenth.
+    fn parts(&self, stats: &LevelStats, direction: Direction, gpu_permille: u16) -> (f64, f64) {
+        let kernels = GpuKernel::ALL.into_iter().filter(|kernel| kernel.direction() == direction);
         let least = kernels.map(|kernel| (self.gpu)(stats, kernel)).fold(f64::INFINITY, f64::min);
+        let share = f64::from(gpu_permille) / 1000.0;
+        (1.1 * cpu(stats, direction) * (1.0 - share), 1.1 * least * share)
+    }
+
+    /// What the searches of `tables` cost where `policy` plans them.
+    fn planned_ns(&self, tables: &[LevelTable], policy: &Policy) -> f64 {
+        let mut planner = PolicyPlanner::new(policy.clone(), Runs::Gpu(GpuKernel::Bg));
+        let mut search = |table: &LevelTable| {
+            planner.begin();
+            let (mut previous, mut parts) = (None::<LevelPlan>, (0.0, 0.0));
+            let plan = |level: &LevelTimes| {
+                // It is told what it is told in a search.
+                let mut stats = LevelStats {
+                    previous_direction: previous.map(|plan| plan.direction),
+                    previous_placement: previous.map(|plan| plan.placement),
+                    previous_cpu_ns: parts.0 as u64,
+                    previous_gpu_ns: parts.1 as u64,
+                    sampled_probes: None,
+                    ..level.stats
+                };
+                if planner.wants_sample(&stats) {
+                    stats.sampled_probes = level.stats.sampled_probes;
+                }
+                let plan = planner.plan(&stats);
+                parts = match plan.placement {
+                    Placement::Split { gpu_permille } => self.parts(&level.stats, plan.direction, gpu_permille),
+                    _ => (0.0, 0.0),
+                };
+                previous = Some(plan);
+                plan
+            };
+            let plans: Vec<LevelPlan> = table.levels.iter().map(plan).collect();
+            table.cost_ns(&plans).unwrap()
+        };
+        tables.iter().map(&mut search).sum()
+    }
+
+    fn level_ns(&self, stats: &LevelStats, plan: LevelPlan) -> f64 {
         let ns = match plan.placement {
             Placement::Cpu => cpu(stats, plan.direction),
             Placement::Gpu(kernel) => (self.gpu)(stats, kernel),
             Placement::Split { gpu_permille } => {
-                // Both read the same memory, and are slowed down by a tenth.
-                let share = f64::from(gpu_permille) / 1000.0;
-                (self.beside)(stats) + 1.1 * (cpu(stats, plan.direction) * (1.0 - share)).max(least * share)
+                let (cpu_ns, gpu_ns) = self.parts(stats, plan.direction, gpu_permille);
+                (self.beside)(stats) + cpu_ns.max(gpu_ns)
             }
             _ => f64::INFINITY,
         };
@@ -126,16 +182,17 @@ impl Board {
     }
 }
 
-/// Bounds of the regret: the mean over the graphs, and the worst graph. The aim for the worst is 15 %; a mesh on the card misses it.
+/// Bounds of the regret: the mean over the graphs, and the worst graph.
 const MOST_MEAN: f64 = 0.05;
-const MOST: f64 = 0.30;
-/// Bound of the time beyond the better device alone, by the best plan of each level on it. The aim is 5 %; two graphs on the card take 10.
-const MOST_OVER_ALONE: f64 = 0.12;
+const MOST: f64 = 0.15;
+/// Bound of the time beyond the better device alone, by the best plan of each level on it.
+const MOST_OVER_ALONE: f64 = 0.05;
 
 /// The levels of searches from some roots.
 fn searches(edges: &EdgeList, roots: usize) -> Vec<LevelTable> {
     let layout = Layout::build(edges, &BuildOptions::default()).unwrap();
-    let mut search = Search::new(&layout, &SearchOptions { every_policy: true, ..SearchOptions::default() }).unwrap();
+    // One thread counts the same at every run of the test.
+    let mut search = Search::new(&layout, &SearchOptions { every_policy: true, threads: 1, ..SearchOptions::default() }).unwrap();
     let once = Turns { turns: 1, ..Turns::default() };
     let n = layout.vertices() as u32;
     let candidates = (0..n).map(|i| (u64::from(i) * 2_654_435_761 % u64::from(n)) as u32);
@@ -185,18 +242,18 @@ fn adaptive_comes_close_to_the_oracle_on_every_board() {
     for board in &BOARDS {
         let training: Vec<LevelTable> = training.iter().map(|measured| board.table(measured)).collect();
         let (bands, model) = (bands(&training), fit(&training).unwrap());
-        let adaptive = Policy::Adaptive(Box::new(Adaptive { bands, model }));
+        let adaptive = Policy::Adaptive(Box::new(Adaptive::calibrated(bands, model)));
         println!("{}: {adaptive}", board.name);
         let (mut sum, mut worst) = (0.0, 0.0f64);
         for (name, measured) in &graphs {
             let tables: Vec<LevelTable> = measured.iter().map(|measured| board.table(measured)).collect();
-            let regret = table_regret(&tables, &adaptive).unwrap();
             // The better device alone, by its best plan of every level.
             let alone = |of: &dyn Fn(Strategy) -> bool| {
                 let plans: Vec<LevelPlan> = Strategy::ALL.into_iter().filter(|&strategy| of(strategy)).map(Strategy::plan).collect();
                 tables.iter().map(|table| table.cheapest(&plans).1).sum::<f64>()
             };
             let oracle: f64 = tables.iter().map(|table| table.oracle().1).sum();
+            let regret = board.planned_ns(&tables, &adaptive) / oracle - 1.0;
             let better = alone(&|strategy| !strategy.is_gpu()).min(alone(&Strategy::is_gpu));
             let over = oracle * (1.0 + regret) / better - 1.0;
             println!("  {name:<28} regret {:5.1} %, against the better device alone {:6.1} %", 100.0 * regret, 100.0 * over);

@@ -9,6 +9,9 @@ use crate::{
 /// Levels that take this many times as long as in the other direction say nothing: no policy runs them so.
 const IN_QUESTION: f64 = 2.0;
 
+/// A zone has to save this much of the time of the searches, on average: what it saves less may be noise.
+const WORTH: f64 = 0.005;
+
 /// A level: its work, and what it costs beyond its cheapest placement on the CPU, on the GPU and split by the best of [`SHARES`], as a share
 /// of the time of its search.
 struct Sample {
@@ -49,11 +52,11 @@ fn band(tables: &[LevelTable], direction: Direction) -> Band {
         }
     }
     samples.sort_by_key(|sample| sample.work);
-    best_band(&samples)
+    best_band(&samples, WORTH * tables.len() as f64)
 }
 
-/// The band whose levels cost least beyond the best. Shares are left to the costs.
-fn best_band(samples: &[Sample]) -> Band {
+/// The band whose levels cost least beyond the best, where each zone but the first has to save `worth`. Shares are left to the costs.
+fn best_band(samples: &[Sample], worth: f64) -> Band {
     // The zones in their order, each by its place in a sample: CPU, GPU, both, CPU again. Least cost of the levels so far that end in each
     // zone, and where each zone before it began.
     let zones = [0, 1, 2, 0];
@@ -66,8 +69,9 @@ fn best_band(samples: &[Sample]) -> Band {
         for zone in 0..zones.len() {
             let mut best = before[zone];
             for earlier in before.iter().take(if may_begin { zone } else { 0 }) {
-                if earlier.0 < best.0 {
+                if earlier.0 + worth < best.0 {
                     best = *earlier;
+                    best.0 += worth;
                     best.1[zone] = place;
                 }
             }

@@ -46,7 +46,7 @@ impl Measured {
         // One hand-over is measured, whatever its direction.
         let handover = ChangeCost { fixed_ns: self.handover_ns, ..ChangeCost::default() };
         let model = CostModel { to_gpu: handover, to_cpu: handover, ..SampledCosts::default().into() };
-        Adaptive { bands: self.bands, model }
+        Adaptive { model, ..Adaptive::of(self.bands) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     bfs::{Direction, LevelPlan, LevelStats, LevelWork, Placement},
-    graph::{Layout, NONE, Vertex},
+    graph::{Hubs, Layout, NONE, Vertex},
     memory::{OutOfMemory, SharedSlice},
     opencl::DeviceError,
 };
@@ -100,11 +100,7 @@ impl SearchState {
         let (padded, words) = (layout.padded(), layout.padded() / 64);
         let capacity = layout.csr().vertices() + 4;
         let mapped = if layout.internal_places().is_empty() { 0 } else { layout.vertices() };
-        let csr = layout.csr();
-        // The mean is that of the vertices that have arcs: layouts may or may not hold the others.
-        let with_arcs = (0..csr.vertices() as Vertex).filter(|&v| csr.degree(v) > 0).count().max(1);
-        let hub_arcs = (csr.arcs() / with_arcs) as u32;
-        let hubs = (0..csr.vertices() as Vertex).filter(|&v| csr.degree(v) > hub_arcs).count();
+        let Hubs { arcs: hub_arcs, count: hubs, share: hub_share } = layout.hubs();
         let mut state = Self {
             parent: allocate.numbers(padded + 2, "parents")?,
             mapped: allocate.numbers(mapped, "parents in original order")?,
@@ -130,7 +126,7 @@ impl SearchState {
             previous_gpu_ns: 0,
             hubs: hubs as u64,
             hub_arcs,
-            hub_share: hubs as f32 / with_arcs as f32,
+            hub_share,
         };
         state.set_dummies();
         Ok(state)

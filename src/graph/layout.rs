@@ -127,6 +127,17 @@ impl Steps {
     }
 }
 
+/// Vertices with more arcs than the mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Hubs {
+    /// The mean.
+    pub(crate) arcs: u32,
+    /// How many there are.
+    pub(crate) count: usize,
+    /// Their share of the vertices that have arcs.
+    pub(crate) share: f32,
+}
+
 impl Layout {
     /// Builds the searched structure on the current rayon pool.
     ///
@@ -363,6 +374,17 @@ impl Layout {
     /// Internal vertex to original number; empty where the order is the original one.
     pub(crate) fn original_numbers(&self) -> &[Vertex] {
         &self.to_original
+    }
+
+    /// The vertices with more arcs than the mean.
+    pub(crate) fn hubs(&self) -> Hubs {
+        let csr = self.csr();
+        let degrees = || (0..csr.vertices() as Vertex).map(|v| csr.degree(v));
+        // The mean is that of the vertices that have arcs: layouts may or may not hold the others.
+        let with_arcs = degrees().filter(|&degree| degree > 0).count().max(1);
+        let arcs = (csr.arcs() / with_arcs) as u32;
+        let count = degrees().filter(|&degree| degree > arcs).count();
+        Hubs { arcs, count, share: count as f32 / with_arcs as f32 }
     }
 
     /// Out-adjacency in internal numbers (all adjacency of an undirected graph): no self-loops, no repeats, each list

@@ -10,8 +10,8 @@ mod layout;
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
 pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
-pub(crate) use layout::ROW_CONTINUES;
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
+pub(crate) use layout::{Hubs, ROW_CONTINUES};
 
 /// A vertex number. Vertices are 32-bit everywhere (design rule 5).
 pub type Vertex = u32;

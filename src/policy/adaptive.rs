@@ -6,9 +6,10 @@
 //! what a board, a calibration or a measurement does not say is never reached.
 //!
 //! A band says where two placements are even. Changing hands costs on top, and how much depends on the sizes of this graph's arrays. So a
-//! search changes device only where the level at hand, together with what earlier levels missed on the other device since the last change,
-//! (and, on the way to the GPU, with what the next level should gain if the frontier goes on growing as it did) gains more than the way
-//! costs. Where a search of few levels is faster on the GPU from its beginning, it begins there.
+//! search changes device only where that pays: where the level at hand gains more than the way costs, together with what the levels to come
+//! should gain (the rest of the search is looked ahead, as the frontier has grown so far), or with what the levels since the last change
+//! missed. On the way back only what was missed counts until the frontier shrinks: small levels at the beginning are few. Where a whole
+//! search should be faster on the GPU from its beginning, it begins there.
 //!
 //! The direction is that of the cheaper of the two candidates, a top-down and a bottom-up level each at its placement, by the model: the
 //! measured costs of this machine, or where a device was not measured, those that follow from the band.
@@ -41,10 +42,17 @@ const MOST: u16 = 990;
 
 /// What a band says of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Zone {
+pub(super) enum Side {
     Cpu,
     Gpu,
     Both,
+}
+
+impl Side {
+    /// Who has the state of such a level: that of a split one is the CPU's.
+    fn holder(self) -> usize {
+        if self == Self::Gpu { GPU } else { CPU }
+    }
 }
 
 impl Band {
@@ -76,12 +84,12 @@ impl Band {
         self.gpu_from.is_some() && self.split_from.is_some()
     }
 
-    pub(super) fn zone(&self, work: u64) -> Zone {
+    pub(super) fn zone(&self, work: u64) -> Side {
         let reached = |from: Option<u64>| from.is_some_and(|from| from < NEVER && work >= from);
         match (reached(self.up_to), reached(self.split_from), reached(self.gpu_from)) {
-            (true, ..) | (false, false, false) => Zone::Cpu,
-            (false, true, _) => Zone::Both,
-            (false, false, true) => Zone::Gpu,
+            (true, ..) | (false, false, false) => Side::Cpu,
+            (false, true, _) => Side::Both,
+            (false, false, true) => Side::Gpu,
         }
     }
 
@@ -161,29 +169,65 @@ pub struct Adaptive {
     pub bands: Bands,
     /// What they cost. `to_gpu` and `to_cpu` are the hand-over at the sizes of this graph: 0 changes hands exactly at the bands.
     pub model: CostModel,
+    /// How far around a bound, as a factor, the costs of the very level decide and not its work alone. 1 where the bounds come from a better
+    /// place than the costs.
+    pub near: f64,
 }
 
 impl Default for Adaptive {
     /// Nothing is said of the bands, and of costs what `sampled` knows.
     fn default() -> Self {
-        Self { bands: Bands::default(), model: SampledCosts::default().into() }
+        Self { bands: Bands::default(), model: SampledCosts::default().into(), near: 1.0 }
     }
 }
 
 /// A level of one direction at its placement.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
+    side: Side,
     placement: Placement,
-    /// With the changes before it.
+    /// With the changes before it, and the rest of the search from where it leaves the state.
     ns: f64,
-    /// [`Memory::missed_ns`] after it.
-    missed_ns: f64,
+    /// What it would gain where the band has it, if that is somewhere else.
+    gain_ns: f64,
 }
+
+/// The level at hand.
+#[derive(Clone, Copy)]
+struct Level<'a> {
+    stats: &'a LevelStats,
+    runs: Runs,
+    memory: &'a Memory,
+    /// Who has the state before it.
+    holder: usize,
+    rest: Rest,
+}
+
+/// Who has the state, in the order of [`Rest`].
+const CPU: usize = 0;
+const GPU: usize = 1;
+
+/// What the levels after the one at hand should cost, where the CPU or the GPU has the state then, in nanoseconds.
+type Rest = [f64; 2];
+
+/// [`Adaptive::near`] of bands and costs from one calibration. Two levels of the same work differ by this much in what they cost.
+const NEAR: f64 = 4.0;
+
+/// Levels that are looked ahead, at most.
+const AHEAD: usize = 24;
+
+/// The first level at which the growth of the frontier says how it goes on; before, its degrees do.
+const TELLING: u32 = 3;
 
 impl Adaptive {
     /// These bands, with changes of hands that cost nothing.
     pub fn of(bands: Bands) -> Self {
         Self { bands, ..Self::default() }
+    }
+
+    /// Bands and costs of one calibration.
+    pub fn calibrated(bands: Bands, model: CostModel) -> Self {
+        Self { bands, model, near: NEAR }
     }
 
     /// What it asks of devices.
@@ -226,147 +270,241 @@ impl Adaptive {
         }
         let band = self.bands.of(direction);
         let alone = match (Band { split_from: None, ..*band }).zone(work(stats, direction)) {
-            Zone::Gpu => self.gpu_ns(direction, stats, probes, runs).1,
-            Zone::Cpu | Zone::Both => self.cpu_ns(direction, stats, probes),
+            Side::Gpu => self.gpu_ns(direction, stats, probes, runs).1,
+            Side::Cpu | Side::Both => self.cpu_ns(direction, stats, probes),
         };
         beyond(alone, work(stats, direction), band.split_from)
     }
 
-    /// A level of this direction where the band has it, unless changing hands is too dear.
-    fn candidate(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: Runs, memory: &Memory) -> Candidate {
-        let band = self.bands.of(direction);
-        let work = work(stats, direction);
+    /// Where a level belongs.
+    fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: Runs) -> Side {
+        let (band, work) = (self.bands.of(direction), work(stats, direction));
         let zone = band.zone(work);
-        let on_gpu = match stats.previous_placement {
-            None => self.begins_on_gpu(stats.vertices, stats.arcs),
+        if self.near <= 1.0 {
+            return zone;
+        }
+        let others = [1.0 / self.near, self.near].map(|factor| band.zone((work as f64 * factor) as u64));
+        if others == [zone; 2] {
+            return zone;
+        }
+        // The cheapest of the zones around.
+        let ns = |zone| match zone {
+            Side::Cpu => self.cpu_ns(direction, stats, probes),
+            Side::Gpu => self.gpu_ns(direction, stats, probes, runs).1,
+            Side::Both => {
+                let share = self.model.even_share(direction, stats, probes).unwrap_or(EVEN_SHARE);
+                self.split_ns(direction, stats, probes, runs, share)
+            }
+        };
+        others.into_iter().fold((zone, ns(zone)), |best, other| if ns(other) < best.1 { (other, ns(other)) } else { best }).0
+    }
+
+    /// Who has the state before this level.
+    fn holder(&self, stats: &LevelStats) -> usize {
+        let is_gpu = match stats.previous_placement {
+            None => self.begins_on_gpu(stats.vertices, stats.arcs, stats.hub_share),
             Some(placement) => matches!(placement, Placement::Gpu(_)),
         };
-        let turn_ns = self.model.turn_ns(direction, stats);
-        let on_cpu = || (Placement::Cpu, self.cpu_ns(direction, stats, probes));
-        let alone_on_gpu = || {
-            let (kernel, ns) = self.gpu_ns(direction, stats, probes, runs);
-            (Placement::Gpu(kernel), ns)
-        };
-        let (placement, ns) = match zone {
-            Zone::Cpu => on_cpu(),
-            Zone::Gpu => alone_on_gpu(),
-            Zone::Both => {
-                let given = memory.shares[direction as usize].or(band.gpu_permille);
-                let gpu_permille = given.unwrap_or_else(|| self.model.best_share(direction, stats, probes).unwrap_or(EVEN_SHARE));
+        usize::from(is_gpu)
+    }
+
+    /// A level of this direction on one side, with the changes before it and the rest of the search behind it.
+    fn on(&self, side: Side, direction: Direction, level: &Level<'_>, probes: f64) -> (Placement, f64) {
+        let Level { stats, runs, memory, holder, rest } = *level;
+        let (placement, ns) = match side {
+            Side::Cpu => (Placement::Cpu, self.cpu_ns(direction, stats, probes)),
+            Side::Gpu => {
+                let (kernel, ns) = self.gpu_ns(direction, stats, probes, runs);
+                (Placement::Gpu(kernel), ns)
+            }
+            Side::Both => {
+                let gpu_permille = self.share(direction, stats, probes, memory);
                 (Placement::Split { gpu_permille }, self.split_ns(direction, stats, probes, runs, gpu_permille))
             }
         };
-        // Nobody is asked to go where nobody ever goes.
-        if !on_gpu && zone != Zone::Gpu && !self.bands.any(|band| band.gpu_from.or(Some(NEVER))) {
-            return Candidate { placement, ns: ns + turn_ns, missed_ns: 0.0 };
+        let way_ns = if side.holder() == holder { 0.0 } else { self.way_ns(side, stats) };
+        (placement, ns + self.model.turn_ns(direction, stats) + way_ns + rest[side.holder()])
+    }
+
+    /// A level of this direction where the band has it, unless it is somewhere else and going there does not pay.
+    fn candidate(&self, direction: Direction, level: &Level<'_>, probes: f64) -> Candidate {
+        let Level { stats, runs, memory, holder, rest } = *level;
+        let zone = self.zone(direction, stats, probes, runs);
+        let (placement, ns) = self.on(zone, direction, level, probes);
+        if zone.holder() == holder {
+            return Candidate { side: zone, placement, ns, gain_ns: 0.0 };
         }
-        let moves = (zone == Zone::Gpu) != on_gpu;
-        let (other, other_ns) = if on_gpu == moves { alone_on_gpu() } else { on_cpu() };
-        if !moves {
-            let missed_ns = (memory.missed_ns - (other_ns - ns).max(0.0)).max(0.0);
-            return Candidate { placement, ns: ns + turn_ns, missed_ns };
-        }
+        let here = if holder == GPU { Side::Gpu } else { Side::Cpu };
+        let (other, other_ns) = self.on(here, direction, level, probes);
+        let way_ns = self.way_ns(zone, stats);
+        let expected_ns = rest[holder] - rest[zone.holder()];
         // Where the costs contradict the band, which may come from a better place, the band counts.
-        let bound = Some(work.saturating_sub(band.distance(work)));
-        let gain_ns = if other_ns > ns { other_ns - ns } else { other_ns - beyond(other_ns, work, bound) };
-        let way_ns = if on_gpu { self.model.to_cpu.ns(stats) } else { self.model.to_gpu.ns(stats) };
-        let next_ns = if on_gpu { 0.0 } else { self.next_gain_ns(stats, probes) };
-        if gain_ns + next_ns + memory.missed_ns >= way_ns {
-            Candidate { placement, ns: ns + turn_ns + (way_ns - memory.missed_ns - next_ns).max(0.0), missed_ns: 0.0 }
+        let gain_ns = match other_ns - ns + way_ns - expected_ns {
+            gain_ns if gain_ns > 0.0 => gain_ns,
+            _ => {
+                let (band, work) = (self.bands.of(direction), work(stats, direction));
+                let own_ns = other_ns - rest[holder];
+                own_ns - beyond(own_ns, work, Some(work.saturating_sub(band.distance(work))))
+            }
+        };
+        // What is to come is a guess. On the way back it counts where the frontier shrinks, and otherwise only what was missed so far.
+        let counts = zone == Side::Gpu || stats.frontier_vertices < stats.previous_frontier_vertices;
+        let expected_ns = if counts { expected_ns } else { 0.0 };
+        if gain_ns + expected_ns.max(memory.missed_ns) >= way_ns {
+            Candidate { side: zone, placement, ns: ns.min(other_ns), gain_ns: 0.0 }
         } else {
-            Candidate { placement: other, ns: other_ns + turn_ns, missed_ns: memory.missed_ns + gain_ns }
+            Candidate { side: here, placement: other, ns: other_ns, gain_ns }
         }
     }
 
-    /// What the GPU would gain at the next level, if the frontier goes on growing (or shrinking) as it did; 0 where the GPU was not measured.
-    fn next_gain_ns(&self, stats: &LevelStats, probes: f64) -> f64 {
-        let growth = stats.frontier_vertices as f64 / stats.previous_frontier_vertices.max(1) as f64;
-        let scaled = |value: u64, most: u64| ((value as f64 * growth) as u64).min(most);
-        let next = LevelStats {
-            frontier_vertices: scaled(stats.frontier_vertices, stats.unvisited_vertices),
-            frontier_edges: scaled(stats.frontier_edges, stats.unvisited_edges),
-            unvisited_vertices: stats.unvisited_vertices - scaled(stats.frontier_vertices, stats.unvisited_vertices),
-            unvisited_edges: stats.unvisited_edges - scaled(stats.frontier_edges, stats.unvisited_edges),
-            ..*stats
-        };
-        let least = |ns: &dyn Fn(Direction) -> Option<f64>| match (ns(Direction::TopDown), ns(Direction::BottomUp)) {
-            (Some(top_down), Some(bottom_up)) => Some(top_down.min(bottom_up)),
-            _ => None,
-        };
-        let cpu_ns = least(&|direction| Some(self.cpu_ns(direction, &next, probes)));
-        let gpu_ns = least(&|direction| Some(self.measured_gpu_ns(direction, &next, probes)?.1));
-        cpu_ns.zip(gpu_ns).map_or(0.0, |(cpu, gpu)| (cpu - gpu).max(0.0))
+    /// Handing the state over to this side.
+    fn way_ns(&self, to: Side, stats: &LevelStats) -> f64 {
+        if to == Side::Gpu { self.model.to_gpu.ns(stats) } else { self.model.to_cpu.ns(stats) }
     }
 
-    /// Whether searches of a graph of this size begin on the GPU, which saves the way there: where a search of a few large levels and some
-    /// small ones takes less time on the GPU from the beginning than with the small levels on the CPU. Graphs of low degree have long
-    /// searches of small levels, and begin on the CPU; so does everything where the GPU was not measured in both directions.
-    pub(super) fn begins_on_gpu(&self, vertices: u64, arcs: u64) -> bool {
+    /// What the rest of the search should cost, where that may matter: a band has the level somewhere else than where the state is, and the
+    /// way is not free.
+    fn rest(&self, stats: &LevelStats, runs: Runs) -> Rest {
+        let holder = self.holder(stats);
+        let calls = |direction| (self.bands.of(direction).zone(work(stats, direction)) == Side::Gpu) != (holder == GPU);
+        let is_free = self.way_ns(Side::Cpu, stats) + self.way_ns(Side::Gpu, stats) == 0.0;
+        let calls = |direction| self.near > 1.0 || calls(direction);
+        if is_free || !(calls(Direction::TopDown) || calls(Direction::BottomUp)) { [0.0; 2] } else { self.rest_ns(stats, runs) }
+    }
+
+    /// What the levels after this one should cost, by the cheapest plans. The frontier goes on growing as it did, a little less at each level
+    /// as that of a mesh does, and as far as vertices are left.
+    fn rest_ns(&self, stats: &LevelStats, runs: Runs) -> Rest {
+        let mut levels = [[0.0; 4]; AHEAD];
+        let mut count = 0;
+        let mut next = *stats;
+        let degree = |edges: u64, vertices: u64| edges as f64 / vertices.max(1) as f64;
+        let grown = |previous: u64| stats.frontier_vertices as f64 / previous.max(1) as f64;
+        let mut growth = if stats.level < TELLING { f64::INFINITY } else { grown(stats.previous_frontier_vertices) };
+        // As if degrees were spread log-normally: by how much the neighbours of vertices have more arcs than vertices have.
+        let spread = 5.0 * (0.5 - f64::from(stats.hub_share)).max(0.0);
+        let bias = (spread * spread).exp() + stats.vertices as f64 / stats.arcs.max(1) as f64;
+        while count < AHEAD {
+            let level = f64::from(next.level.max(1));
+            if growth > 1.0 && growth.is_finite() {
+                growth = 1.0 + (growth - 1.0) * level / (level + 1.0);
+            }
+            let left = next.unvisited_vertices as f64;
+            let reach = next.frontier_vertices as f64 * growth.min(degree(next.frontier_edges, next.frontier_vertices));
+            let mean = degree(next.unvisited_edges, next.unvisited_vertices);
+            let hit = |bias: f64| if left > 0.0 { 1.0 - (-bias * reach / left).exp() } else { 0.0 };
+            let is_early = next.unvisited_vertices * 10 > next.vertices * 9;
+            let found = (left * hit(1.0)) as u64;
+            let edges = (next.unvisited_edges as f64 * hit(if is_early { bias } else { 1.0 })) as u64;
+            next = LevelStats {
+                level: next.level + 1,
+                previous_frontier_vertices: next.frontier_vertices,
+                frontier_vertices: found,
+                frontier_edges: edges,
+                unvisited_vertices: next.unvisited_vertices.saturating_sub(found),
+                unvisited_edges: next.unvisited_edges.saturating_sub(edges),
+                ..next
+            };
+            if found == 0 {
+                break;
+            }
+            // Of random arcs every so many leads to the frontier.
+            let probes = degree(next.arcs, edges).min(mean).max(1.0);
+            let least = |ns: &dyn Fn(Direction) -> f64| ns(Direction::TopDown).min(ns(Direction::BottomUp));
+            let cpu_ns = least(&|direction| self.cpu_ns(direction, &next, probes));
+            let gpu_ns = least(&|direction| self.gpu_ns(direction, &next, probes, runs).1);
+            levels[count] = [cpu_ns, gpu_ns, self.way_ns(Side::Cpu, &next), self.way_ns(Side::Gpu, &next)];
+            count += 1;
+        }
+        levels[..count].iter().rev().fold([0.0; 2], |rest, &[cpu_ns, gpu_ns, to_cpu_ns, to_gpu_ns]| {
+            let (on_cpu, on_gpu) = (cpu_ns + rest[CPU], gpu_ns + rest[GPU]);
+            [on_cpu.min(to_gpu_ns + on_gpu), on_gpu.min(to_cpu_ns + on_cpu)]
+        })
+    }
+
+    /// Whether searches of a graph of this size begin on the GPU, which saves the way there: where a search that finds everything within
+    /// some levels takes less time from there. Graphs of low degree have long searches of small levels, and begin on the CPU; so does
+    /// everything where the GPU was not measured in both directions.
+    pub(super) fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
         /// Mean degree from which searches have few levels.
         const FEW_LEVELS_FROM_DEGREE: u64 = 5;
-        /// Small levels of a search, at either end.
-        const SMALL: f64 = 4.0;
         let never = |band: &Band| band.gpu_from.is_none_or(|from| from >= NEVER);
         if arcs < FEW_LEVELS_FROM_DEGREE * vertices || (never(&self.bands.top_down) && never(&self.bands.bottom_up)) {
             return false;
         }
-        let level = |frontier: u64, unvisited: u64| LevelStats {
+        let degree = arcs / vertices.max(1);
+        let root = LevelStats {
             vertices,
             arcs,
-            frontier_vertices: frontier,
-            frontier_edges: frontier * (arcs / vertices.max(1)),
-            unvisited_vertices: unvisited,
-            unvisited_edges: unvisited * (arcs / vertices.max(1)),
+            frontier_vertices: 1,
+            frontier_edges: degree,
+            unvisited_vertices: vertices.saturating_sub(1),
+            unvisited_edges: arcs.saturating_sub(degree),
+            hub_share,
             ..LevelStats::default()
         };
-        let small = level(1, vertices);
-        let (first, second, third) =
-            (level(vertices / 20, vertices), level(vertices / 3, vertices / 10 * 9), level(vertices / 3, vertices / 5));
-        let cpu = |direction, stats: &LevelStats| Some(self.cpu_ns(direction, stats, 2.0));
-        let gpu = |direction, stats: &LevelStats| Some(self.measured_gpu_ns(direction, stats, 2.0)?.1);
-        let large = |ns: &dyn Fn(Direction, &LevelStats) -> Option<f64>| {
-            Some(ns(Direction::TopDown, &first)? + ns(Direction::BottomUp, &second)? + ns(Direction::BottomUp, &third)?)
-        };
-        let (Some(on_cpu), Some(on_gpu)) = (large(&cpu), large(&gpu)) else { return false };
-        let (Some(small_cpu), Some(small_gpu)) = (cpu(Direction::TopDown, &small), gpu(Direction::TopDown, &small)) else { return false };
-        SMALL * small_gpu + on_gpu < SMALL * small_cpu + on_cpu.min(self.model.to_gpu.ns(&small) + on_gpu)
+        let gpu_ns = |direction| self.measured_gpu_ns(direction, &root, 1.0);
+        let (Some((_, gpu_ns)), Some(_)) = (gpu_ns(Direction::TopDown), gpu_ns(Direction::BottomUp)) else { return false };
+        let rest = self.rest_ns(&root, Runs::Cpu);
+        gpu_ns + rest[GPU] < self.cpu_ns(Direction::TopDown, &root, 1.0) + rest[CPU]
     }
 
-    fn candidate_in(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: Runs, memory: &Memory) -> f64 {
-        self.candidate(direction, stats, probes, runs, memory).ns
+    /// The level at hand, with what does not depend on samples.
+    fn level<'a>(&self, stats: &'a LevelStats, runs: Runs, memory: &'a Memory) -> Level<'a> {
+        Level { stats, runs, memory, holder: self.holder(stats), rest: self.rest(stats, runs) }
     }
 
-    fn cheaper(&self, stats: &LevelStats, probes: f64, runs: Runs, memory: &Memory) -> Direction {
-        let ns = |direction| self.candidate_in(direction, stats, probes, runs, memory);
-        if ns(Direction::BottomUp) < ns(Direction::TopDown) { Direction::BottomUp } else { Direction::TopDown }
+    fn cheaper(&self, level: &Level<'_>, probes: f64) -> (Direction, Candidate) {
+        let [top_down, bottom_up] = [Direction::TopDown, Direction::BottomUp].map(|direction| self.candidate(direction, level, probes));
+        if bottom_up.ns < top_down.ns { (Direction::BottomUp, bottom_up) } else { (Direction::TopDown, top_down) }
     }
 
     /// What is known without a sample.
-    fn bounds(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> Bounds {
-        Bounds::of(
-            stats,
-            |probes| self.cheaper(stats, probes, runs, memory),
-            |direction, probes| self.candidate_in(direction, stats, probes, runs, memory),
-        )
+    fn bounds(&self, level: &Level<'_>) -> Bounds {
+        let best = |probes| {
+            let (direction, candidate) = self.cheaper(level, probes);
+            (direction, candidate.side)
+        };
+        Bounds::of(level.stats, best, |(direction, side), probes| self.on(side, direction, level, probes).1)
     }
 
     /// Whether a sample would change the plan.
     pub(super) fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
-        self.bounds(stats, runs, memory).wants_sample()
+        self.bounds(&self.level(stats, runs, memory)).wants_sample()
     }
 
     /// Decides.
     pub(super) fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
         self.adapt(stats, memory);
-        let probes = stats.sampled_probes.map_or_else(|| self.bounds(stats, runs, memory).without_sample(), f64::from);
-        let direction = self.cheaper(stats, probes, runs, memory);
-        let candidate = self.candidate(direction, stats, probes, runs, memory);
-        memory.missed_ns = candidate.missed_ns;
+        let level = self.level(stats, runs, memory);
+        let probes = stats.sampled_probes.map_or_else(|| self.bounds(&level).without_sample(), f64::from);
+        let (direction, candidate) = self.cheaper(&level, probes);
+        let moved = stats.previous_placement.is_some() && candidate.side.holder() != level.holder;
+        memory.missed_ns = if moved { 0.0 } else { memory.missed_ns + candidate.gain_ns };
+        memory.expected = match candidate.side {
+            Side::Both => self.model.even_share(direction, stats, probes),
+            Side::Cpu | Side::Gpu => None,
+        };
         LevelPlan { direction, placement: candidate.placement }
     }
 
-    /// Learns the share from the level before: the next one is that with which both would have ended together, half way there, since no
-    /// two levels are alike.
+    /// The GPU's share of a split level, in thousandths: what levels of this search came to, what the band says, or what the costs do.
+    fn share(&self, direction: Direction, stats: &LevelStats, probes: f64, memory: &Memory) -> u16 {
+        let by_costs = self.model.even_share(direction, stats, probes);
+        match (memory.shares[direction as usize], self.bands.of(direction).gpu_permille, by_costs) {
+            // As far off the costs as the levels before were.
+            (Some(Learned { off: Some(off), .. }), _, Some(share)) => {
+                let odds = odds(share) * off;
+                ((1000.0 * odds / (1.0 + odds)) as u16).clamp(LEAST, MOST)
+            }
+            (Some(learned), ..) => learned.gpu_permille,
+            (None, Some(given), _) => given,
+            (None, None, Some(share)) => share,
+            (None, None, None) => EVEN_SHARE,
+        }
+    }
+
+    /// Learns the share from the level before: half way to that with which both would have ended together, since no two levels are alike.
     fn adapt(&self, stats: &LevelStats, memory: &mut Memory) {
         let (Some(Placement::Split { gpu_permille }), Some(direction)) = (stats.previous_placement, stats.previous_direction) else {
             return;
@@ -377,8 +515,25 @@ impl Adaptive {
         let gpu_speed = f64::from(gpu_permille) / stats.previous_gpu_ns as f64;
         let cpu_speed = f64::from(1000 - gpu_permille.min(1000)) / stats.previous_cpu_ns as f64;
         let even = 1000.0 * gpu_speed / (gpu_speed + cpu_speed).max(f64::MIN_POSITIVE);
-        memory.shares[direction as usize] = Some((((even + f64::from(gpu_permille)) / 2.0) as u16).clamp(LEAST, MOST));
+        let before = memory.shares[direction as usize].and_then(|learned| learned.off).unwrap_or(1.0);
+        let off = memory.expected.map(|expected| (before * odds(even.clamp(LEAST.into(), MOST.into()) as u16) / odds(expected)).sqrt());
+        let gpu_permille = (((even + f64::from(gpu_permille)) / 2.0) as u16).clamp(LEAST, MOST);
+        memory.shares[direction as usize] = Some(Learned { gpu_permille, off });
     }
+}
+
+/// What split levels of a search came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Learned {
+    /// The GPU's share of the next one, in thousandths.
+    gpu_permille: u16,
+    /// The GPU's part over the CPU's, over that by the costs (`None`: these are not known).
+    off: Option<f64>,
+}
+
+/// The GPU's part over the CPU's.
+fn odds(gpu_permille: u16) -> f64 {
+    f64::from(gpu_permille) / f64::from(1000 - gpu_permille.min(999))
 }
 
 /// A level that takes `ns` on one device, on another that is even with it at `bound` and takes half as long for each unit of work beyond.

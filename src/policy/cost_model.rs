@@ -343,10 +343,16 @@ impl CostModel {
         }
     }
 
-    /// The best of [`SHARES`] for a level of this direction (`None`: not measured).
-    pub(super) fn best_share(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<u16> {
-        let costs = SHARES.into_iter().filter_map(|share| Some((share, self.split_ns(direction, stats, probes, share)?)));
-        costs.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(share, _)| share)
+    /// The GPU's share, in thousandths, with which both devices end a level of this direction together (`None`: not measured).
+    pub(super) fn even_share(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<u16> {
+        let (cpu, gpus) = match direction {
+            Direction::TopDown => (self.tc?, [self.tg, self.tgm]),
+            Direction::BottomUp => (self.bc?, [self.bg, self.bgc]),
+        };
+        let shared = |cost: StrategyCost| cost.level_ns(stats, probes) - cost.fixed_ns;
+        let share = |gpu: StrategyCost| (shared(cpu) + cpu.fixed_ns - gpu.fixed_ns) / (shared(cpu) + shared(gpu));
+        let best = gpus.into_iter().flatten().map(share).max_by(f64::total_cmp).filter(|share| share.is_finite())?;
+        Some((1000.0 * best).clamp(1.0, 999.0) as u16)
     }
 
     /// A level of this direction that both run, the GPU with this share in thousandths (`None`: not measured).

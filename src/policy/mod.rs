@@ -222,9 +222,9 @@ impl Policy {
         self.rule().uses(runs)
     }
 
-    /// Whether searches of a graph of this size begin on the GPU, although other levels may run elsewhere.
-    pub fn begins_on_gpu(&self, vertices: u64, arcs: u64) -> bool {
-        self.adaptive().is_some_and(|adaptive| adaptive.begins_on_gpu(vertices, arcs))
+    /// Whether searches of a graph of this size and this share of hubs begin on the GPU, although other levels may run elsewhere.
+    pub fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
+        self.adaptive().is_some_and(|adaptive| adaptive.begins_on_gpu(vertices, arcs, hub_share))
     }
 
     /// Whether it makes no sense without an OpenCL device.

@@ -1,6 +1,6 @@
 //! What the file of a policy says of it: its names, its parameters, what it asks of devices, and its rule.
 
-use super::{Policy, PolicyError, cost_model::Spent, mlp::Frontiers};
+use super::{Policy, PolicyError, adaptive::Learned, cost_model::Spent, mlp::Frontiers};
 use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Surely};
 
 /// A policy that can be asked for by name.
@@ -75,8 +75,10 @@ pub(super) struct Memory {
     pub(super) frontiers: Frontiers,
     /// What the search has cost so far, by a model.
     pub(super) spent: Spent,
-    /// The GPU's share of the next split level, in thousandths, top-down and bottom-up (`None`: none was split yet).
-    pub(super) shares: [Option<u16>; 2],
+    /// What split levels came to, top-down and bottom-up (`None`: none was split yet).
+    pub(super) shares: [Option<Learned>; 2],
+    /// The GPU's share of the level before by its costs, in thousandths, where it was split and they are known.
+    pub(super) expected: Option<u16>,
     /// Nanoseconds that levels on the other device would have saved since the state last changed hands.
     pub(super) missed_ns: f64,
 }
