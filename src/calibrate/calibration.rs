@@ -13,7 +13,7 @@ use crate::{
     board::{DocumentError, Entry, Kind, Violation, entries},
     engine::Simd,
     memory::Way,
-    policy::{CostModel, CostModelError, mlp::Form},
+    policy::{Bands, CostModel, CostModelError, mlp::Form},
 };
 
 /// The version of the calibration format that this build reads and writes.
@@ -34,6 +34,9 @@ pub struct Calibration {
     /// What decides where `auto` is asked for and time is the aim (`None`: the model, since there were too few graphs for a contest).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<Contest>,
+    /// Where levels run by what was measured (`None`: the CPU alone was).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bands: Option<Bands>,
     /// The model of all terms.
     pub model: CostModel,
     /// The model by the plain form of Zhang 2018 (equations 2 and 4): one average speed for each strategy.
@@ -426,7 +429,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{
         calibrate::{Candidate, HandoverTimes, WayTimes},
-        policy::{Form as ModelForm, Mlp, StrategyCost},
+        policy::{Band, Form as ModelForm, Mlp, StrategyCost},
     };
 
     fn numbers(strategy: Strategy) -> StrategyNumbers {
@@ -517,6 +520,7 @@ pub(crate) mod tests {
                     work_group: Some(64),
                 }),
             },
+            bands: Some(Bands { top_down: Band::gpu_from(5000), bottom_up: Band { up_to: None, ..Band::split_from(700, 250) } }),
             model: model(ModelForm::Full, &Strategy::ALL),
             model_zhang: model(ModelForm::Zhang, &Strategy::ALL),
             strategies: Strategy::ALL.map(numbers).to_vec(),
@@ -544,6 +548,7 @@ pub(crate) mod tests {
             strategies: Strategy::CPU.map(numbers).to_vec(),
             power: None,
             device: None,
+            bands: None,
             auto: None,
             surf: None,
             mlp: None,

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     memory::{ShareError, SharedSlice, Way, available_bytes},
     opencl::{Device, DeviceError},
+    policy::ChangeCost,
 };
 
 /// How thoroughly to measure.
@@ -138,6 +139,14 @@ impl HandoverTable {
     /// What `way` costs; `None` where the device does not offer it.
     pub fn way(&self, way: Way) -> Option<&WayTimes> {
         self.ways.iter().find(|times| times.way == way)
+    }
+
+    /// What it costs to hand the state of a search over that has so many vertices, to the device and back: parents, and bitmaps of what is
+    /// visited and of the frontier. `None` where the way was not measured.
+    pub fn of_state(&self, way: Way, vertices: u64) -> Option<(ChangeCost, ChangeCost)> {
+        let (to_device, to_host) = self.way(way)?.cost_ns(vertices * 4 + vertices / 4)?;
+        let cost = |ns: u64| ChangeCost { fixed_ns: ns as f64, ..ChangeCost::default() };
+        Some((cost(to_device), cost(to_host)))
     }
 
     fn access_is_quick(&self, way: &WayTimes) -> bool {

@@ -23,8 +23,8 @@ use crate::{
     board::DocumentError,
     calibrate::{
         self, Calibration, Decider, GraphNumbers, Identity, LevelTable, Made, MeasuredDevice, MeasuredGraph, Partial, PartialHeader, Power,
-        PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, fit, fit_zhang, held_out, measure_levels, measure_power,
-        numbers, training_graph,
+        PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, bands, fit, fit_zhang, held_out, measure_levels,
+        measure_power, numbers, training_graph,
     },
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
@@ -155,6 +155,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     let last_words = interrupt::last_words(move || say(&kept));
     let strategies = identity.strategies();
     let mut care = arguments.care();
+    care.turns.splits = machine.device.is_some();
     let mut for_power = 0.0;
     if let Ok(meter) = &meter {
         let slowest = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh).max().unwrap_or_default();
@@ -221,6 +222,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
             quick: arguments.quick,
             seconds: graphs.iter().map(|graph| graph.seconds).sum(),
         },
+        bands: identity.device.as_ref().map(|_| bands(&tables)),
         identity,
         auto,
         model,

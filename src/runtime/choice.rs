@@ -167,6 +167,7 @@ impl Runtime {
     fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&Found>, costs: Costs<'_>) -> Vec<BandRecord> {
         let mut sources = vec![(adaptive.bands, given), (self.board_bands(false), self.profile.origin)];
         if let Some(found) = found {
+            sources.push((found.calibration.bands.unwrap_or_default(), Origin::Calibration));
             // What else the policy has of costs, it has from here.
             adaptive.model = CostModel { objective: Objective::Time, ..found.calibration.model };
         }
@@ -184,6 +185,11 @@ impl Runtime {
             (adaptive.model.to_gpu, adaptive.model.to_cpu) = (change, change);
         }
         let (bands, records) = resolve(&sources);
+        // The costs of a calibration say more than its own bounds, and less than those of a flag or a board.
+        let is_calibrated = |record: &BandRecord| record.origin == Origin::Calibration.name();
+        if !records.is_empty() && records.iter().all(is_calibrated) {
+            adaptive.near = Adaptive::calibrated(bands, adaptive.model).near;
+        }
         adaptive.bands = bands;
         records
     }
@@ -325,7 +331,7 @@ mod tests {
     use super::*;
     use crate::{
         board::{Board, Evidence, KEYS, key},
-        calibrate::example,
+        calibrate::{Calibration, example},
         memory::Way,
         opencl::{DeviceInfo, DeviceKind, invented},
         runtime::{Given, Profile, Setting},
@@ -341,6 +347,14 @@ mod tests {
 
     fn calibrated() -> Found {
         Found { calibration: example(), file: "c.toml".into() }
+    }
+
+    /// A calibration with this value of each bound.
+    fn calibrated_bands(value: u16) -> Found {
+        let work = Some(u64::from(value));
+        let band = Band { gpu_from: work, split_from: work, up_to: work, gpu_permille: Some(value) };
+        let Found { calibration, file } = calibrated();
+        Found { calibration: Calibration { bands: Some(Bands { top_down: band, bottom_up: band }), ..calibration }, file }
     }
 
     fn measured(bands: Bands) -> Measured {
@@ -387,6 +401,16 @@ mod tests {
                 assert_eq!(of(&choice, name), Some((Some(value), origin)), "{policy} {text}");
                 assert_eq!(bounds(&choice.policy.adaptive().unwrap().bands)[place], Some(value), "{policy} {text}");
                 assert!(choice.is_complete());
+            }
+            // Between a board's word and its estimate comes the calibration.
+            let found = calibrated_bands(600);
+            for (text, value, origin) in
+                [(&board, 800, "board file"), (&estimate, 600, "calibration"), (&NAME.to_owned(), 600, "calibration")]
+            {
+                let choice = runtime(text, Some("adaptive")).choose(Some(&found), true, costs).unwrap();
+                assert_eq!(of(&choice, name), Some((Some(value), origin)), "{text}");
+                let near = choice.policy.adaptive().unwrap().near;
+                assert_eq!(near > 1.0, origin == "calibration", "costs count around bounds that are all theirs");
             }
         }
     }

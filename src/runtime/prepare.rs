@@ -146,7 +146,7 @@ impl Runtime {
         };
         let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
         let Some(first) = opened.first() else { return self.prepare_cpu(layout, every_policy) };
-        let handover = first.change_costs(layout);
+        let handover = first.handover.of_state(first.setup.way, layout.csr().vertices() as u64);
         let mut choice = self.choose(calibration.as_ref(), true, Costs { measured: None, handover })?;
         let is_complete = choice.is_complete();
         // What is to be measured has to be possible.
@@ -332,15 +332,4 @@ struct Opened {
     setup: GpuSetup,
     runs: Runs,
     handover: HandoverTable,
-}
-
-impl Opened {
-    /// What it costs to hand the state of a search over, to the device and back: parents, and bitmaps of what is visited and of the
-    /// frontier.
-    fn change_costs(&self, layout: &Layout) -> Option<(ChangeCost, ChangeCost)> {
-        let vertices = layout.csr().vertices() as u64;
-        let (to_device, to_host) = self.handover.way(self.setup.way)?.cost_ns(vertices * 4 + vertices / 4)?;
-        let cost = |ns: u64| ChangeCost { fixed_ns: ns as f64, ..ChangeCost::default() };
-        Some((cost(to_device), cost(to_host)))
-    }
 }

@@ -64,9 +64,10 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
 
 /// Microseconds of a change of device, whatever the size, and for 10^6 vertices: the mean of there and back.
 fn handover(prepared: &Prepared<'_>, way: Way) -> (Option<f64>, Option<f64>) {
-    let Some(times) = prepared.devices.first().and_then(|device| device.handover.way(way)) else { return (None, None) };
-    // Parents, and bitmaps of what is visited and of the frontier.
-    let mean_us = |vertices: u64| times.cost_ns(vertices * 4 + vertices / 4).map(|(there, back)| (there + back) as f64 / 2e3);
+    let mean_us = |vertices: u64| {
+        let (there, back) = prepared.devices.first()?.handover.of_state(way, vertices)?;
+        Some((there.fixed_ns + back.fixed_ns) / 2e3)
+    };
     let (Some(fixed), Some(million)) = (mean_us(0), mean_us(1_000_000)) else { return (None, None) };
     let round = |us: f64| (us * 1e3).round() / 1e3;
     (Some(round(fixed)), Some(round((million - fixed).max(0.0))))
