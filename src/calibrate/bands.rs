@@ -9,7 +9,7 @@ use crate::{
 /// Levels that take this many times as long as in the other direction say nothing: no policy runs them so.
 const IN_QUESTION: f64 = 2.0;
 
-/// A zone has to save this much of the time of the searches, on average: what it saves less may be noise.
+/// Levels that both run, and the CPU again, have to save this much of the time of the searches, on average: less may be noise.
 const WORTH: f64 = 0.005;
 
 /// A level: its work, and what it costs beyond its cheapest placement on the CPU, on the GPU and split by the best of [`SHARES`], as a share
@@ -55,7 +55,7 @@ fn band(tables: &[LevelTable], direction: Direction) -> Band {
     best_band(&samples, WORTH * tables.len() as f64)
 }
 
-/// The band whose levels cost least beyond the best, where each zone but the first has to save `worth`. Shares are left to the costs.
+/// The band whose levels cost least beyond the best, where levels that both run, and the CPU again, have to save `worth`. Shares are left to the costs.
 fn best_band(samples: &[Sample], worth: f64) -> Band {
     // The zones in their order, each by its place in a sample: CPU, GPU, both, CPU again. Least cost of the levels so far that end in each
     // zone, and where each zone before it began.
@@ -67,6 +67,7 @@ fn best_band(samples: &[Sample], worth: f64) -> Band {
         let may_begin = place == 0 || samples[place - 1].work < sample.work;
         let before = ways;
         for zone in 0..zones.len() {
+            let worth = if zone < 2 { 0.0 } else { worth };
             let mut best = before[zone];
             for earlier in before.iter().take(if may_begin { zone } else { 0 }) {
                 if earlier.0 + worth < best.0 {
