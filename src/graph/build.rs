@@ -4,14 +4,14 @@
 //! level cache), then each bucket is sorted on its own, by one thread and without atomics. That keeps every random
 //! write inside a cache, and the result does not depend on the number of threads.
 
-use std::{
-    ops::Range,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
 use rayon::prelude::*;
 
-use super::{Csr, EdgeList, GraphError, Listing, NONE, Vertex};
+use super::{Csr, EdgeStream, GraphError, Listing, NONE, Vertex};
 use crate::memory::{Shared, Slab, as_atomics};
 
 /// Arcs of one bucket that one thread sorts at a time: 64 Ki arcs are 768 KiB with their scratch space.
@@ -22,12 +22,10 @@ const MAX_BUCKETS: u64 = 1024;
 const BUFFER: usize = 32;
 /// Entries of the table that finds a vertex's bucket: small enough for the first level cache.
 const TABLE: usize = 8 << 10;
-/// Entries of the edge list that are handed out to a thread at a time.
-const CHUNK: usize = 256 << 10;
 
 /// Which of an edge's two ends become the source of an arc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arcs {
+pub(crate) enum Arcs {
     /// Source to target, as listed.
     Forward,
     /// Target to source.
@@ -38,20 +36,21 @@ pub(super) enum Arcs {
 
 /// What the first pass over the edges finds out.
 #[derive(Debug)]
-pub(super) struct Degrees {
+pub(crate) struct Degrees {
     /// Entries that leave each vertex, self-loops not counted.
-    pub(super) outgoing: Slab<u32>,
+    pub(crate) outgoing: Slab<u32>,
     /// Entries that arrive at each vertex, self-loops not counted.
-    pub(super) incoming: Slab<u32>,
+    pub(crate) incoming: Slab<u32>,
+    /// Entries, self-loops included.
+    pub(crate) entries: u64,
     /// Self-loops.
-    pub(super) self_loops: u64,
+    pub(crate) self_loops: u64,
     /// Every entry has its reverse among the others, equally often.
-    pub(super) symmetric: bool,
+    pub(crate) symmetric: bool,
 }
 
-fn chunks(edges: &EdgeList) -> impl IndexedParallelIterator<Item = Range<usize>> {
-    let len = edges.len();
-    (0..len.div_ceil(CHUNK)).into_par_iter().with_max_len(1).map(move |chunk| chunk * CHUNK..len.min((chunk + 1) * CHUNK))
+fn parts(edges: &impl EdgeStream) -> impl IndexedParallelIterator<Item = usize> {
+    (0..edges.parts()).into_par_iter().with_max_len(1)
 }
 
 /// A 64-bit mix (the finaliser of MurmurHash3) of an unordered pair; sums of it fingerprint a set of pairs.
@@ -66,20 +65,22 @@ fn fingerprint(low: Vertex, high: Vertex) -> u64 {
 ///
 /// Symmetry is judged by comparing sums of 64-bit fingerprints of the entries that go up (u < v) and of those that go
 /// down: equal sets always compare equal, different ones do so with a chance of 2^-64.
-pub(super) fn count_degrees(edges: &EdgeList) -> Result<Degrees, GraphError> {
+pub(crate) fn count_degrees(edges: &impl EdgeStream) -> Result<Degrees, GraphError> {
     let n = edges.vertices();
     let mut outgoing = Slab::zeroed(n, "vertex degrees")?;
     let mut incoming = Slab::zeroed(n, "vertex degrees")?;
-    let first_bad = AtomicUsize::new(usize::MAX);
-    let (self_loops, up, down) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    // The first entry that names a vertex the graph does not have: its position and its ends.
+    let first_bad: Mutex<Option<(usize, Vertex, Vertex)>> = Mutex::new(None);
+    let [entries, self_loops, up, down] = [const { AtomicU64::new(0) }; 4];
     let ask_symmetry = edges.listing() != Listing::Once;
     {
         let out = as_atomics(&mut outgoing);
         let arriving = as_atomics(&mut incoming);
-        chunks(edges).for_each(|range| {
+        parts(edges).for_each(|part| {
             let (mut loops, mut sum_up, mut sum_down) = (0u64, 0u64, 0u64);
-            let mut index = range.start;
-            edges.for_each(range, |u, v| {
+            let mut index = 0;
+            let mut bad = None;
+            edges.for_each_of(part, |u, v| {
                 // Neighbouring entries of a file often share their source, but random ones don't: a plain atomic
                 // increment costs the same for both.
                 if let (Some(from), Some(to)) = (out.get(u as usize), arriving.get(v as usize)) {
@@ -93,33 +94,33 @@ pub(super) fn count_degrees(edges: &EdgeList) -> Result<Degrees, GraphError> {
                             if u < v { sum_up = sum_up.wrapping_add(mix) } else { sum_down = sum_down.wrapping_add(mix) }
                         }
                     }
-                } else {
-                    first_bad.fetch_min(index, Relaxed);
+                } else if bad.is_none() {
+                    bad = Some((edges.position(part, index), u, v));
                 }
                 index += 1;
             });
+            if let Some(bad) = bad {
+                let mut first = first_bad.lock().unwrap_or_else(PoisonError::into_inner);
+                if first.is_none_or(|first| bad.0 < first.0) {
+                    *first = Some(bad);
+                }
+            }
+            entries.fetch_add(index as u64, Relaxed);
             self_loops.fetch_add(loops, Relaxed);
             up.fetch_add(sum_up, Relaxed);
             down.fetch_add(sum_down, Relaxed);
         });
     }
-    let index = first_bad.into_inner();
-    if index != usize::MAX {
-        let mut error = None;
-        edges.for_each(index..index + 1, |u, v| {
-            error = Some(GraphError::VertexOutOfRange { index, source_vertex: u, target_vertex: v, vertices: n });
-        });
-        if let Some(error) = error {
-            return Err(error);
-        }
+    if let Some((index, source_vertex, target_vertex)) = first_bad.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(GraphError::VertexOutOfRange { index, source_vertex, target_vertex, vertices: n });
     }
-    let self_loops = self_loops.into_inner();
-    let symmetric = ask_symmetry && edges.len() as u64 > self_loops && up.into_inner() == down.into_inner();
-    Ok(Degrees { outgoing, incoming, self_loops, symmetric })
+    let (entries, self_loops) = (entries.into_inner(), self_loops.into_inner());
+    let symmetric = ask_symmetry && entries > self_loops && up.into_inner() == down.into_inner();
+    Ok(Degrees { outgoing, incoming, entries, self_loops, symmetric })
 }
 
 /// Vertices with an edge by descending degree (ties by number), as `(to_original, to_internal)`; the others are [`NONE`].
-pub(super) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
+pub(crate) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
     let mut keys: Vec<u64> =
         degree.par_iter().enumerate().filter(|&(_, &degree)| degree > 0).map(|(v, &degree)| u64::from(!degree) << 32 | v as u64).collect();
     keys.par_sort_unstable();
@@ -135,13 +136,13 @@ pub(super) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), 
 
 /// How vertices are renamed on their way into the adjacency.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Naming<'a> {
-    /// Original vertex to row of the adjacency; empty: the same.
-    pub(super) row: &'a [Vertex],
+pub(crate) struct Naming<'a> {
+    /// Original vertex to row of the adjacency, or [`NONE`] where its arcs are left out; empty: the same.
+    pub(crate) row: &'a [Vertex],
     /// Original vertex to the key by which its appearances in lists are sorted.
-    pub(super) key: &'a [Vertex],
+    pub(crate) key: &'a [Vertex],
     /// Key to the number that is stored in the lists; empty: the key itself.
-    pub(super) stored: &'a [Vertex],
+    pub(crate) stored: &'a [Vertex],
 }
 
 impl Naming<'_> {
@@ -197,7 +198,7 @@ impl RowBuckets {
 ///
 /// # Errors
 /// [`GraphError::OutOfMemory`].
-pub(super) fn adjacency(edges: &EdgeList, arcs: Arcs, degree: &[u32], naming: Naming<'_>) -> Result<Csr, GraphError> {
+pub(crate) fn adjacency(edges: &impl EdgeStream, arcs: Arcs, degree: &[u32], naming: Naming<'_>) -> Result<Csr, GraphError> {
     let buckets = RowBuckets::new(degree);
     let total = buckets.arcs[buckets.len()];
     let mut pairs: Slab<[u32; 2]> = Slab::zeroed(total, "arcs of the graph")?;
@@ -230,7 +231,7 @@ pub(super) fn adjacency(edges: &EdgeList, arcs: Arcs, degree: &[u32], naming: Na
 }
 
 /// Writes every arc, as (row, key), to the bucket of its row.
-fn distribute(edges: &EdgeList, arcs: Arcs, naming: Naming<'_>, buckets: &RowBuckets, pairs: &mut [[u32; 2]]) {
+fn distribute(edges: &impl EdgeStream, arcs: Arcs, naming: Naming<'_>, buckets: &RowBuckets, pairs: &mut [[u32; 2]]) {
     let cursors: Vec<AtomicUsize> = buckets.arcs.iter().map(|&first| AtomicUsize::new(first)).collect();
     let out = Shared::new(pairs);
     let total = pairs.len();
@@ -240,10 +241,13 @@ fn distribute(edges: &EdgeList, arcs: Arcs, naming: Naming<'_>, buckets: &RowBuc
         // SAFETY: `fetch_add` hands every position out once, and the range was checked against the slab.
         unsafe { std::ptr::copy_nonoverlapping(held.as_ptr(), out.get().add(at), held.len()) };
     };
-    chunks(edges).for_each_init(
+    parts(edges).for_each_init(
         || (vec![[[0u32; 2]; BUFFER]; buckets.len()], vec![0u8; buckets.len()]),
-        |(buffers, lengths), range| {
+        |(buffers, lengths), part| {
             let mut push = |row: Vertex, key: Vertex| {
+                if row == NONE {
+                    return;
+                }
                 let bucket = usize::from(buckets.table[(row >> buckets.shift) as usize]);
                 let (buffer, length) = (&mut buffers[bucket], &mut lengths[bucket]);
                 buffer[usize::from(*length) % BUFFER] = [row, key];
@@ -253,7 +257,7 @@ fn distribute(edges: &EdgeList, arcs: Arcs, naming: Naming<'_>, buckets: &RowBuc
                     *length = 0;
                 }
             };
-            edges.for_each(range, |u, v| {
+            edges.for_each_of(part, |u, v| {
                 if u != v {
                     if arcs != Arcs::Backward {
                         push(naming.row(u), naming.key[v as usize]);

@@ -1,17 +1,19 @@
 //! Edge lists, compressed sparse rows, and the layout that is searched.
 
 pub(crate) mod buckets;
-mod build;
+pub(crate) mod build;
 mod csr;
 mod edges;
 mod info;
 mod layout;
+mod stream;
 
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
 pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 pub(crate) use layout::{Hubs, ROW_CONTINUES};
+pub use stream::EdgeStream;
 
 /// A vertex number. Vertices are 32-bit everywhere (design rule 5).
 pub type Vertex = u32;

@@ -13,6 +13,7 @@ mod uniform;
 use std::fmt;
 
 use crate::graph::{EdgeList, GraphError, Listing, MAX_VERTICES};
+pub use source::GeneratedEdges;
 use source::Source;
 
 /// Largest `scale`: 2^31 vertices still have 32-bit numbers.
@@ -177,8 +178,23 @@ impl Generator {
     /// # Errors
     /// Those of [`validate`](Self::validate), and [`GraphError::OutOfMemory`] where the system refuses the memory.
     pub fn generate(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<EdgeList, GenerateError> {
+        let source = self.source()?;
+        let edges = source::collect(&*source, progress)?;
+        // `validate` found that the number of vertices fits 32 bits.
+        Ok(EdgeList::new(source.vertices() as usize, edges, Listing::Once)?)
+    }
+
+    /// The edges as a stream: made part by part whenever they are gone through, the same ones as [`generate`](Self::generate) lists.
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate).
+    pub fn stream(&self) -> Result<GeneratedEdges, GenerateError> {
+        Ok(GeneratedEdges::new(self.source()?))
+    }
+
+    fn source(&self) -> Result<Box<dyn Source>, GenerateError> {
         self.validate()?;
-        let source: Box<dyn Source> = match *self {
+        Ok(match *self {
             Self::Kronecker { scale, edge_factor, seed1, seed2 } => {
                 Box::new(kronecker::Kronecker::new(scale, edge_factor << scale, seed1, seed2))
             }
@@ -186,10 +202,7 @@ impl Generator {
             Self::Uniform { vertices, edges, seed } => Box::new(uniform::Uniform::new(vertices, edges, seed)),
             Self::Rodinia { vertices, seed } => Box::new(rodinia::Rodinia::new(vertices, seed)),
             Self::Grid { width, height, deletion, seed } => Box::new(grid::Grid::new(width, height, deletion, seed)),
-        };
-        let edges = source::collect(&*source, progress)?;
-        // `validate` found that the number of vertices fits 32 bits.
-        Ok(EdgeList::new(source.vertices() as usize, edges, Listing::Once)?)
+        })
     }
 }
 

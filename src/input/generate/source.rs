@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::GenerateError;
 use crate::{
-    graph::{GraphError, Vertex},
+    graph::{EdgeStream, GraphError, Listing, Vertex},
     memory::{self, OutOfMemory},
 };
 
@@ -80,6 +80,52 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
     // and each was written from end to end, or the assertion above would have stopped us.
     unsafe { edges.set_len(total) };
     Ok(edges)
+}
+
+/// Edges of a generator, made anew each time they are gone through: nothing of the list is kept.
+pub struct GeneratedEdges(Box<dyn Source>);
+
+impl std::fmt::Debug for GeneratedEdges {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GeneratedEdges").field("vertices", &self.0.vertices()).field("units", &self.0.units()).finish()
+    }
+}
+
+/// Units of work in one part of [`GeneratedEdges`].
+const STREAM_PART: u64 = 64 * PART;
+
+impl GeneratedEdges {
+    pub(super) fn new(source: Box<dyn Source>) -> Self {
+        Self(source)
+    }
+}
+
+impl EdgeStream for GeneratedEdges {
+    fn vertices(&self) -> usize {
+        // `Generator::validate` found that it fits 32 bits.
+        self.0.vertices() as usize
+    }
+
+    fn listing(&self) -> Listing {
+        Listing::Once
+    }
+
+    fn parts(&self) -> usize {
+        self.0.units().div_ceil(STREAM_PART) as usize
+    }
+
+    fn for_each_of(&self, part: usize, mut visit: impl FnMut(Vertex, Vertex)) {
+        let begin = part as u64 * STREAM_PART;
+        let end = self.0.units().min(begin + STREAM_PART);
+        let mut buffer = Vec::with_capacity(PART as usize);
+        for start in (begin..end).step_by(PART as usize) {
+            buffer.clear();
+            self.0.fill(start..end.min(start + PART), &mut buffer);
+            for &[source, target] in &buffer {
+                visit(source, target);
+            }
+        }
+    }
 }
 
 /// Makes room for `count` edges, and gives their number as one of this machine's.
