@@ -21,38 +21,41 @@ use crate::{
 ///
 /// Invariants that the kernels rely on: `visited` has one word for every 64 vertices (padding bits set) and one zero
 /// word after them, so that [`Layout::padded`](crate::graph::Layout::padded), "no neighbour", reads as not visited;
-/// columns, `parent` and `next` cover all words; all neighbours are below 64 times the number of words.
+/// all neighbours are below 64 times the number of words. `own` has one word for every 64 rows; columns, offsets, `parent` and
+/// `next` cover all of them.
 #[derive(Debug)]
-pub(super) struct BottomUp<'a> {
-    /// Visited bitmap when the level began.
-    pub(super) visited: &'a [u64],
-    /// Visited bitmap when the level is done; each word is written by the thread that has it in its range.
-    pub(super) next: Shared<u64>,
+pub(crate) struct BottomUp<'a> {
+    /// Visited bitmap when the level began, by neighbour.
+    pub(crate) visited: &'a [u64],
+    /// The same by row: of the vertices that look for a parent. It is `visited` itself where every vertex has a row.
+    pub(crate) own: &'a [u64],
+    /// `own` when the level is done; each word is written by the thread that has it in its range.
+    pub(crate) next: Shared<u64>,
     /// Parents (original numbers) by internal vertex; each is written by the thread that has its word in its range.
-    pub(super) parent: Shared<Vertex>,
+    pub(crate) parent: Shared<Vertex>,
     /// Columns of first neighbours.
-    pub(super) columns: &'a [Slab<Vertex>],
+    pub(crate) columns: &'a [Slab<Vertex>],
     /// The same neighbours by original number.
-    pub(super) originals: &'a [Slab<Vertex>],
+    pub(crate) originals: &'a [Slab<Vertex>],
     /// Adjacency.
-    pub(super) offsets: &'a [u32],
+    pub(crate) offsets: &'a [u32],
     /// Adjacency.
-    pub(super) targets: &'a [Vertex],
+    pub(crate) targets: &'a [Vertex],
     /// Mean (out-)degree of the vertices of each word; may be empty, then nothing is counted.
-    pub(super) degrees: &'a [u32],
+    pub(crate) degrees: &'a [u32],
     /// Internal to original numbers; empty where they are the same.
-    pub(super) to_original: &'a [Vertex],
+    pub(crate) to_original: &'a [Vertex],
     /// "No neighbour" in a column.
-    pub(super) none: Vertex,
+    pub(crate) none: Vertex,
 }
 
 /// What a bottom-up level found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Vertices.
-    pub(super) vertices: u64,
+    pub(crate) vertices: u64,
     /// About so many arcs leave them, by the mean degrees of their words (0 where those are not known).
-    pub(super) edges: u64,
+    pub(crate) edges: u64,
 }
 
 impl BottomUp<'_> {
@@ -63,7 +66,7 @@ impl BottomUp<'_> {
     #[inline(always)]
     unsafe fn count(&self, words: Range<usize>) -> Found {
         let mut found = Found::default();
-        let visited = &self.visited[words.clone()];
+        let visited = &self.own[words.clone()];
         // SAFETY: as promised by the caller.
         let next = unsafe { std::slice::from_raw_parts(self.next.get().add(words.start), words.len()) };
         if self.degrees.is_empty() {
@@ -134,11 +137,11 @@ const AHEAD_LIST: usize = 12;
 pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
     let mut count = 0;
     let columns = level.columns.len();
-    assert!(words.end < level.visited.len() && left.len() >= 64 * words.len());
+    assert!(words.end <= level.own.len() && left.len() >= 64 * words.len());
     for word in words.clone() {
         // SAFETY: the range of words was checked above; the rest is the caller's promise.
         unsafe {
-            let visited = *level.visited.get_unchecked(word);
+            let visited = *level.own.get_unchecked(word);
             let next = level.next.get().add(word);
             if visited == u64::MAX {
                 *next = u64::MAX;

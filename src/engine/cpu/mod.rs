@@ -13,12 +13,15 @@ mod tuning;
 
 use std::convert::Infallible;
 
+pub(crate) use self::{
+    bottom_up::BottomUp,
+    share::{SharedBuffers, share},
+    simd::Kernels,
+};
 pub use simd::{Simd, SimdError};
 
 use self::{
     prefetch::prefetch,
-    share::share,
-    simd::Kernels,
     tuning::{HUB_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, WORDS},
 };
 use super::{

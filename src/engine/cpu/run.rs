@@ -176,6 +176,7 @@ impl CpuEngine<'_> {
         let lists = self.layout.incoming();
         let level = BottomUp {
             visited: now,
+            own: &now[..self.closed.len()],
             next: Shared::new(&mut next[..self.closed.len()]),
             parent: Shared::new(&mut self.state.parent),
             columns: self.layout.columns(),

@@ -8,13 +8,13 @@ use std::{
 use crate::{engine::Team, graph::Vertex, memory::Slab};
 
 /// One buffer per thread.
-pub(super) struct SharedBuffers<'a>(pub(super) &'a [Slab<Vertex>]);
+pub(crate) struct SharedBuffers<'a>(pub(crate) &'a [Slab<Vertex>]);
 
 impl SharedBuffers<'_> {
     /// # Safety
     /// Only thread `thread` asks for buffer `thread`, and not while it holds it already.
     #[allow(clippy::mut_from_ref, reason = "each buffer has one user (see Safety)")]
-    pub(super) unsafe fn of(&self, thread: usize) -> &mut [Vertex] {
+    pub(crate) unsafe fn of(&self, thread: usize) -> &mut [Vertex] {
         let slab = &self.0[thread];
         // SAFETY: the memory is the slab's own, and its one user is the caller.
         unsafe { std::slice::from_raw_parts_mut(slab.shared().get(), slab.len()) }
@@ -22,7 +22,7 @@ impl SharedBuffers<'_> {
 }
 
 /// Hands `0..len` out to the team in ranges of `grain`, or to the caller alone.
-pub(super) fn share(team: &Team, len: usize, grain: usize, alone: bool, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
+pub(crate) fn share(team: &Team, len: usize, grain: usize, alone: bool, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
     let next = AtomicUsize::new(0);
     let run = |thread: usize| loop {
         let begin = next.fetch_add(grain, Relaxed);

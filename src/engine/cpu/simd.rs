@@ -72,7 +72,7 @@ impl Simd {
     ///
     /// # Errors
     /// [`SimdError`] where the CPU or the build does not offer it.
-    pub(super) fn kernels(self) -> Result<Kernels, SimdError> {
+    pub(crate) fn kernels(self) -> Result<Kernels, SimdError> {
         if !self.available() {
             return Err(SimdError(format!("this CPU or this build has no {self}; the best it has is {}", Self::detect())));
         }
@@ -113,10 +113,10 @@ impl FromStr for Simd {
 /// The kernels of one kind. All are `unsafe`: the CPU must have the instructions, and the arguments must be as
 /// [`BottomUp`], [`Visited`] and [`MapBack`] say.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kernels {
+pub(crate) struct Kernels {
     /// Runs a bottom-up level over a range of words; counts what it finds. The last argument has room for every
     /// vertex of the range.
-    pub(super) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> Found,
+    pub(crate) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> Found,
     /// Builds words of the visited bitmap; returns the number of bits set.
     pub(super) visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64,
     /// Maps parents back; returns the number of vertices reached in the range of original vertices.

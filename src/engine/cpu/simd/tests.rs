@@ -191,6 +191,7 @@ impl State {
         let mut left = vec![0; 64 * words.len()];
         let work = BottomUp {
             visited: &self.visited,
+            own: &self.visited[..self.visited.len() - 1],
             next: Shared::new(&mut level.next),
             parent: Shared::new(&mut level.parent),
             columns: &self.columns,
