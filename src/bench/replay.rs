@@ -139,7 +139,7 @@ impl RecordedPlans {
             return Err(ReplayError::Empty(name.to_owned()));
         }
         let levels = |search: &&RecordedRoot| search.level_records.iter().map(|record| u64::from(record.levels)).sum::<u64>();
-        let too_many = |search: &&&RecordedRoot| levels(*search) > recorded.graph.vertices;
+        let too_many = |search: &&&RecordedRoot| levels(search) > recorded.graph.vertices;
         if let Some(search) = searches.iter().find(too_many) {
             let reason = format!("the search from root {} has {} levels, more than the graph has vertices", search.root, levels(search));
             return Err(no_record(1, reason));
