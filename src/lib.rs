@@ -69,6 +69,7 @@ pub mod board;
 pub mod calibrate;
 #[cfg(feature = "cli")]
 mod cli;
+pub mod cluster;
 #[cfg(feature = "cli")]
 mod doctor;
 pub mod engine;

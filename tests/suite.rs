@@ -21,6 +21,7 @@ mod board_tools;
 mod built;
 #[cfg(feature = "cli")]
 mod calibrate;
+mod cluster;
 #[cfg(feature = "cli")]
 mod command;
 mod data;

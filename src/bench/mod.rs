@@ -1,6 +1,7 @@
 //! Roots, warm-up, timed searches, records.
 
 mod board;
+mod cluster;
 mod default_scale;
 mod energy;
 mod environment;
@@ -12,6 +13,7 @@ mod summary;
 mod warnings;
 
 pub use board::{BOARD_SCHEMA, BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
+pub use cluster::{ClusterLevel, ClusterRecord, ClusterRoot, measure_cluster};
 pub use default_scale::{default_scale, kronecker_bytes};
 pub use energy::{
     EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{EnergyRecord, Environment, Summary};
+use super::{ClusterRecord, EnergyRecord, Environment, Summary};
 use crate::{
     bfs::LevelRecord,
     calibrate::{Decider, HandoverTable, Measured},
@@ -33,6 +33,9 @@ pub struct Record {
     pub layout: LayoutRecord,
     /// How it was searched.
     pub search: SearchRecord,
+    /// How it was spread over ranks, and what they exchanged (`None`: one process).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterRecord>,
     /// Roots asked for.
     pub roots_asked: usize,
     /// Every root passed the five checks.

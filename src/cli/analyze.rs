@@ -175,7 +175,7 @@ impl AnalyzeArgs {
         config.check_roots(&roots)?;
         let mut graph = GraphAnalysis {
             name: source.name(),
-            graph: value(&graph_record(source, &layout, acquisition_seconds))?,
+            graph: value(&graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds))?,
             layout: value(&LayoutRecord::new(&layout, self.layout.order()))?,
             roots: roots.clone(),
             profile: None,

@@ -19,7 +19,7 @@ use crate::{
         EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary,
         available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings,
     },
-    graph::{Layout, Vertex},
+    graph::{LayoutStats, Vertex},
     input::{Format, generate::Generator},
     report,
     runtime::{Found, Prepared, Runtime},
@@ -72,17 +72,21 @@ pub(super) struct BenchArgs {
     format: Option<Format>,
 
     #[command(flatten)]
-    layout: LayoutArgs,
+    pub(super) layout: LayoutArgs,
 
     #[command(flatten)]
     pub(super) search: SearchArgs,
 
     /// Roots (fewer if the graph has fewer vertices with an edge)
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = parse_roots, help_heading = "Search")]
-    roots: usize,
+    pub(super) roots: usize,
 
     #[command(flatten)]
     pub(super) energy: EnergyArgs,
+
+    #[cfg(feature = "mpi")]
+    #[command(flatten)]
+    pub(super) cluster: super::cluster::ClusterArgs,
 
     /// What goes to standard output: graph500 (the keys of Graph500), or board (markdown: what the machine is, and its speed, power and
     /// efficiency over Kronecker graphs of several scales)
@@ -129,6 +133,10 @@ fn parse_roots(text: &str) -> Result<usize, String> {
 pub(super) const ROOT: &str = "/";
 
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(ranks) = crate::cluster::MpiRanks::join() {
+        return super::cluster::as_rank(&ranks, || super::cluster::bench(arguments, matches, quiet, &ranks));
+    }
     if arguments.report == ReportKind::Board {
         return board_report::run(arguments, matches, quiet);
     }
@@ -181,7 +189,7 @@ impl BenchArgs {
             schema: SCHEMA,
             schema_version: SCHEMA_VERSION,
             environment: Environment { temperatures_after: temperatures(Path::new(ROOT)), ..environment },
-            graph: graph_record(source, &layout, acquisition_seconds),
+            graph: graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds),
             layout: LayoutRecord::new(&layout, self.layout.order()),
             search: SearchRecord {
                 policy: config.policy_text(),
@@ -196,6 +204,7 @@ impl BenchArgs {
                 calibration: calibration.as_ref().map(Found::record),
                 objective: config.objective.value,
             },
+            cluster: None,
             roots_asked: self.roots,
             valid,
             summary,
@@ -207,7 +216,13 @@ impl BenchArgs {
         Ok(record)
     }
 
-    fn source(&self) -> Result<Source, Failure> {
+    /// Whether the report is that of a board, over several graphs.
+    #[cfg(feature = "mpi")]
+    pub(super) fn is_board(&self) -> bool {
+        self.report == ReportKind::Board
+    }
+
+    pub(super) fn source(&self) -> Result<Source, Failure> {
         if let Some(graph) = &self.graph {
             return Source::parse(graph, self.format);
         }
@@ -220,9 +235,8 @@ impl BenchArgs {
     }
 }
 
-/// What was searched.
-pub(super) fn graph_record(source: &Source, layout: &Layout, acquisition_seconds: f64) -> GraphRecord {
-    let counts = layout.stats().clone();
+/// The record of a graph with these counts.
+pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool, acquisition_seconds: f64) -> GraphRecord {
     let (scale, edge_factor) = match source {
         Source::Generated(Generator::Kronecker { scale, edge_factor, .. }) => (*scale, *edge_factor),
         _ => scale_and_edge_factor(counts.vertices, counts.edges),
@@ -232,14 +246,14 @@ pub(super) fn graph_record(source: &Source, layout: &Layout, acquisition_seconds
         generated: matches!(source, Source::Generated(_)),
         scale,
         edge_factor,
-        directed: layout.directed(),
+        directed,
         acquisition_seconds,
         counts,
     }
 }
 
 /// The table first: on a terminal the report then stands last. What fails keeps nothing else from being written: all of it took long.
-fn publish(record: &Record, json: Option<Output>, quiet: bool) -> Result<(), Failure> {
+pub(super) fn publish(record: &Record, json: Option<Output>, quiet: bool) -> Result<(), Failure> {
     if !quiet {
         say(report::table(record).trim_end());
         say("");

@@ -52,6 +52,15 @@ impl Failure {
         }
     }
 
+    /// Says where it went wrong.
+    #[cfg(feature = "mpi")]
+    pub(super) fn context(self, context: &str) -> Self {
+        match self {
+            Self::Error { message, cure } => Self::Error { message: format!("{context}: {message}"), cure },
+            other => other,
+        }
+    }
+
     /// An error of standard output.
     pub(super) fn stdout(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -84,6 +93,7 @@ macro_rules! plain {
 
 plain!(
     crate::search::SearchError,
+    crate::cluster::ClusterError,
     crate::calibrate::PartialError,
     crate::board::CpuListError,
     crate::policy::PolicyError,

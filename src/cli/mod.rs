@@ -9,6 +9,8 @@ mod board;
 mod board_report;
 mod calibrate;
 mod child;
+#[cfg(feature = "mpi")]
+mod cluster;
 mod compare;
 mod completions;
 mod config;

@@ -37,11 +37,11 @@ One search from a cold start is no benchmark: `socbfs bench` measures.";
 pub(super) struct RunArgs {
     /// File or generator
     #[arg(value_name = "GRAPH")]
-    graph: PathBuf,
+    pub(super) graph: PathBuf,
 
     /// Vertex to start from, as numbered in the input (formats that count from 1 are read as counting from 0)
     #[arg(long, value_name = "R")]
-    root: Vertex,
+    pub(super) root: Vertex,
 
     /// Write the parent of every vertex (.npy, .csv or .txt)
     #[arg(long, value_name = "FILE")]
@@ -53,29 +53,53 @@ pub(super) struct RunArgs {
 
     /// Print a table of what happened at each level, and by which policy and bounds; ~ marks estimates by which the policy decided
     #[arg(long)]
-    trace: bool,
+    pub(super) trace: bool,
 
     /// In the table of --trace, print exact counts in place of what the policy saw
     #[arg(long, requires = "trace")]
-    exact: bool,
+    pub(super) exact: bool,
 
     /// Format of the file, where name and content do not say it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
-    format: Option<Format>,
+    pub(super) format: Option<Format>,
 
     #[command(flatten)]
-    layout: LayoutArgs,
+    pub(super) layout: LayoutArgs,
 
     #[command(flatten)]
-    search: SearchArgs,
+    pub(super) search: SearchArgs,
+
+    #[cfg(feature = "mpi")]
+    #[command(flatten)]
+    pub(super) cluster: super::cluster::ClusterArgs,
+}
+
+/// An array that is to be written.
+type Array = Option<(ArrayFormat, Output)>;
+
+impl RunArgs {
+    /// Opens what is to be written, parents and levels, where `writes` says that this process writes it.
+    pub(super) fn outputs(&self, writes: bool) -> Result<(Array, Array), Failure> {
+        let open = |path: &PathBuf| Ok::<_, Failure>((ArrayFormat::of_path(path)?, Output::open(path)?));
+        let open = |path: &Option<PathBuf>| path.as_ref().filter(|_| writes).map(open).transpose();
+        Ok((open(&self.parents)?, open(&self.levels)?))
+    }
+
+    /// Whether an array is to be written.
+    #[cfg(feature = "mpi")]
+    pub(super) fn writes(&self) -> bool {
+        self.parents.is_some() || self.levels.is_some()
+    }
 }
 
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(ranks) = crate::cluster::MpiRanks::join() {
+        return super::cluster::as_rank(&ranks, || super::cluster::run(arguments, matches, &ranks));
+    }
     let config = arguments.search.resolve(matches)?;
     let source = Source::parse(&arguments.graph, arguments.format)?;
-    let open = |path: &PathBuf| Ok::<_, Failure>((ArrayFormat::of_path(path)?, Output::open(path)?));
-    let parents = arguments.parents.as_ref().map(open).transpose()?;
-    let levels = arguments.levels.as_ref().map(open).transpose()?;
+    let (parents, levels) = arguments.outputs(true)?;
     config.apply()?;
 
     let (edges, _) = source.load()?;

@@ -117,7 +117,7 @@ impl Source {
 
 /// Starts the pool on which graphs are read and built, unless the settings of a search have started it. (At its first use it would start
 /// by itself, and panic where it can't.)
-fn start_pool() -> Result<(), Failure> {
+pub(super) fn start_pool() -> Result<(), Failure> {
     match rayon::ThreadPoolBuilder::new().build_global() {
         Err(error) if error.source().is_some() => Err(Failure::because("can't start a thread for every CPU", &error)
             .cure("allow more processes (ulimit -u) or more memory (ulimit -v)")),

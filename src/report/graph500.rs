@@ -28,8 +28,9 @@ fn write(out: &mut String, record: &Record, summary: &Summary) -> fmt::Result {
     line(out, "edgefactor", &record.graph.edge_factor.to_string())?;
     line(out, "NBFS", &summary.roots.to_string())?;
     line(out, "graph_generation", &general(record.graph.acquisition_seconds, 6))?;
-    // One process, whatever its number of threads.
-    line(out, "num_mpi_processes", "1")?;
+    // One where it is no cluster, whatever its number of threads.
+    let processes = record.cluster.as_ref().map_or(1, |cluster| cluster.processes);
+    line(out, "num_mpi_processes", &processes.to_string())?;
     line(out, "construction_time", &general(record.layout.construction_seconds, 6))?;
     statistics(out, "bfs  ", "time", &summary.seconds, 6)?;
     statistics(out, "", "nedge", &summary.edges, 11)?;

@@ -16,6 +16,7 @@ mod policies;
 mod table;
 mod timeline;
 mod trace;
+mod traffic;
 
 use std::io::{self, Write};
 
@@ -30,6 +31,7 @@ pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, PoliciesReport, Pol
 pub use table::table;
 pub use timeline::timeline;
 pub use trace::{bands, chosen, trace};
+pub use traffic::traffic;
 
 use serde::Serialize;
 
@@ -150,6 +152,7 @@ pub(crate) mod tests {
                 calibration: None,
                 objective: Objective::Time,
             },
+            cluster: None,
             roots_asked: roots.len(),
             valid: true,
             summary: Summary::new(&roots, 16_775_900),

@@ -75,6 +75,27 @@ impl Reference {
             }
         }
     }
+
+    /// Levels of a search from `root`, one of those given.
+    pub fn levels(&self, root: u32) -> &[u32] {
+        &self.wanted.iter().find(|wanted| wanted.root == root).unwrap().level
+    }
+
+    /// Compares the parents of one search.
+    pub fn compare_tree(&self, root: u32, parents: &[u32]) {
+        let wanted = self.wanted.iter().find(|wanted| wanted.root == root).unwrap();
+        for (v, &parent) in (0..).zip(parents) {
+            let level = wanted.level[v as usize];
+            if v == root {
+                assert_eq!(parent, root);
+            } else if parent == NONE {
+                assert_eq!(level, NONE, "vertex {v} was not reached");
+            } else {
+                assert_eq!(wanted.level[parent as usize].wrapping_add(1), level, "parent {parent} of {v}");
+                assert!(self.lists[parent as usize].binary_search(&v).is_ok(), "({parent}, {v}) is no edge");
+            }
+        }
+    }
 }
 
 impl Wanted {

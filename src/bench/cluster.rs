@@ -1,0 +1,154 @@
+//! A benchmark over several ranks: the same roots, checks and records as on one machine, and what the ranks sent each other.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::{RootRecord, ValidationRecord};
+use crate::{
+    cluster::{
+        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, PartCounts, Ranks, Tree, gather,
+    },
+    graph::{EdgeStream, Vertex},
+};
+
+/// How a search was spread over ranks, and what they exchanged.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClusterRecord {
+    /// Processes.
+    pub processes: usize,
+    /// The message-passing library.
+    pub library: String,
+    /// What ranks tell each other.
+    pub exchange: Exchange,
+    /// Vertices in a batch.
+    pub batch: usize,
+    /// Batches are sorted.
+    pub sorted: bool,
+    /// The graph and its parts.
+    pub graph: PartCounts,
+    /// Arcs of the rank that has most over the mean.
+    pub arcs_max_over_mean: f64,
+    /// One entry for every root searched.
+    pub roots: Vec<ClusterRoot>,
+}
+
+/// What ranks exchanged in one search.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClusterRoot {
+    /// Bytes received, by the rank that received most.
+    pub received_most: u64,
+    /// Bytes sent, by all ranks together.
+    pub sent: u64,
+    /// Time that the ranks waited for each other and for the network, in the mean over ranks, in nanoseconds.
+    pub wait_ns: u64,
+    /// Level by level.
+    pub levels: Vec<ClusterLevel>,
+}
+
+/// What ranks exchanged after one level.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClusterLevel {
+    /// Bytes received, by the rank that received most.
+    pub received_most: u64,
+    /// Bytes sent, by all ranks together.
+    pub sent: u64,
+    /// Collective operations.
+    pub messages: u32,
+    /// Longest and mean time that a rank waited, in nanoseconds.
+    pub wait_ns: [u64; 2],
+    /// Own work of the slowest rank over the mean of all.
+    pub compute_max_over_mean: f64,
+}
+
+impl ClusterRoot {
+    /// From the traffic of every rank.
+    fn new(traffic: &[Vec<LevelTraffic>]) -> Self {
+        let ranks = traffic.len().max(1) as u64;
+        let levels = traffic.first().map_or(0, Vec::len);
+        let sum_of = |of: &dyn Fn(&LevelTraffic) -> u64, level: usize| traffic.iter().map(|rank| of(&rank[level])).sum::<u64>();
+        let most_of = |of: &dyn Fn(&LevelTraffic) -> u64, level: usize| traffic.iter().map(|rank| of(&rank[level])).max().unwrap_or(0);
+        let level = |level: usize| {
+            let compute = sum_of(&|t| t.compute_ns, level);
+            ClusterLevel {
+                received_most: most_of(&|t| t.received, level),
+                sent: sum_of(&|t| t.sent, level),
+                messages: traffic.first().map_or(0, |rank| rank[level].messages),
+                wait_ns: [most_of(&|t| t.wait_ns, level), sum_of(&|t| t.wait_ns, level) / ranks],
+                compute_max_over_mean: if compute == 0 {
+                    1.0
+                } else {
+                    most_of(&|t| t.compute_ns, level) as f64 * ranks as f64 / compute as f64
+                },
+            }
+        };
+        let of_rank = |of: &dyn Fn(&LevelTraffic) -> u64| traffic.iter().map(|rank| rank.iter().map(of).sum::<u64>()).collect::<Vec<_>>();
+        Self {
+            received_most: of_rank(&|t| t.received).into_iter().max().unwrap_or(0),
+            sent: of_rank(&|t| t.sent).into_iter().sum(),
+            wait_ns: of_rank(&|t| t.wait_ns).into_iter().sum::<u64>() / ranks,
+            levels: (0..levels).map(level).collect(),
+        }
+    }
+}
+
+/// As [`measure`](super::measure), over ranks: one untimed search, then every root timed and validated against the edges as listed. Every
+/// rank gets the same records; the time of a search is that of the slowest rank.
+///
+/// # Errors
+/// [`ClusterError`] for a root that is no vertex, or where memory is short.
+pub fn measure_cluster<R: Ranks>(
+    edges: &impl EdgeStream,
+    part: &Part,
+    ranks: &R,
+    options: &ClusterOptions,
+    roots: &[Vertex],
+    finished: &mut dyn FnMut(usize),
+) -> Result<(Vec<RootRecord>, Vec<ClusterRoot>), ClusterError> {
+    let mut search = ClusterSearch::new(part, ranks, options)?;
+    let validator = ClusterValidator::new(part, ranks);
+    let (mut records, mut cluster) = (Vec::new(), Vec::new());
+    let Some(&first) = roots.first() else { return Ok((records, cluster)) };
+    search.run(first)?;
+    for batch in roots.chunks(validator.batch(roots.len())) {
+        let mut trees = Vec::with_capacity(batch.len());
+        let mut searched = Vec::with_capacity(batch.len());
+        for &root in batch {
+            let outcome = search.run(root)?;
+            cluster.push(ClusterRoot::new(&gather(ranks, search.traffic())));
+            searched.push((outcome, search.records().to_vec()));
+            trees.push(Tree { root, parents: search.parents_by_row().to_vec() });
+        }
+        let start = Instant::now();
+        let verdicts = validator.validate(edges, &trees)?;
+        let validation_seconds = start.elapsed().as_secs_f64() / batch.len() as f64;
+        for ((outcome, level_records), verdict) in searched.into_iter().zip(verdicts) {
+            let violation = match verdict {
+                Err(violation) => Some(violation),
+                Ok(found) if (found.reached, found.edges, found.levels) != (outcome.reached, outcome.edges, outcome.levels) => {
+                    Some(format!(
+                        "the search reports {} vertices, {} edges and {} levels, the tree has {}, {} and {}",
+                        outcome.reached, outcome.edges, outcome.levels, found.reached, found.edges, found.levels
+                    ))
+                }
+                Ok(_) => None,
+            };
+            let passed = violation.is_none();
+            records.push(RootRecord {
+                root: outcome.root,
+                reached: outcome.reached,
+                levels: outcome.levels,
+                edges: outcome.edges,
+                seconds: passed.then_some(outcome.elapsed.as_secs_f64()),
+                mapping_seconds: passed.then_some(outcome.mapping.as_secs_f64()),
+                validation: ValidationRecord { passed, violation, seconds: validation_seconds },
+                level_records: if passed { level_records } else { Vec::new() },
+            });
+            finished(records.len());
+            if !passed {
+                return Ok((records, cluster));
+            }
+        }
+    }
+    Ok((records, cluster))
+}

@@ -1,0 +1,338 @@
+//! `socbfs bench` and `socbfs run` as one of several processes of `mpirun`.
+
+use std::{fmt::Write as _, path::Path, time::Instant};
+
+use clap::{ArgMatches, Args, ValueEnum};
+
+use super::{
+    bench::{BenchArgs, graph_record, publish},
+    error::Failure,
+    output::{Output, both, print},
+    progress::Progress,
+    run::RunArgs,
+    source::{Source, start_pool},
+};
+use crate::{
+    bench::{
+        ChosenPolicy, ClusterRecord, EnergyRecord, Environment, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord,
+        Summary, measure_cluster, roots, temperatures,
+    },
+    cluster::{
+        ClusterOptions, ClusterSearch, ClusterValidator, Exchange, MpiRanks, Part, Ranks, Tree, gather, levels_of, max, texts, whole_tree,
+    },
+    engine::Simd,
+    graph::{EdgeStream, LayoutStats},
+    policy::{AlphaBeta, Policy, Runs, Uses},
+    report::{self, Column, numbers, write_array},
+    runtime::{Origin, Runtime},
+};
+
+/// How ranks work together.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster (with mpirun)")]
+pub(super) struct ClusterArgs {
+    /// What ranks tell each other after a level: found (which vertices were found, to all), or pairs (each neighbour with its parent, to
+    /// its owner; top-down only: the plain scheme, to compare with)
+    #[arg(long, value_enum, default_value_t = ExchangeArg::Found, hide_possible_values = true)]
+    exchange: ExchangeArg,
+
+    /// Vertices of the frontier that a thread works off at a time: what fits a cache or a local memory
+    #[arg(long, value_name = "N", default_value_t = ClusterOptions::BATCH, value_parser = parse_batch)]
+    batch: usize,
+
+    /// Work batches off as they come instead of sorted
+    #[arg(long)]
+    unsorted: bool,
+}
+
+/// [`Exchange`] as a flag.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ExchangeArg {
+    Found,
+    Pairs,
+}
+
+fn parse_batch(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(batch @ 1..=0x100_0000) => Ok(batch),
+        _ => Err("a number from 1 to 16777216 is needed".to_owned()),
+    }
+}
+
+/// Runs `work` as one rank. What goes wrong on one ends all of them, with a message that names it.
+pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    match work() {
+        Err(failure @ Failure::Error { .. }) => {
+            let code = failure.code();
+            super::tell(&failure.context(&format!("rank {}", ranks.rank())));
+            ranks.abort(code.into())
+        }
+        other => other,
+    }
+}
+
+/// Refuses to go on where ranks run different programs: they would wait for each other, or understand each other wrongly.
+fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
+    let own = concat!(env!("CARGO_PKG_VERSION"), " of commit ", env!("SOCBFS_COMMIT"));
+    let all = texts(ranks, own);
+    match all.iter().position(|other| *other != all[0]) {
+        None => Ok(()),
+        Some(rank) => Err(Failure::new(format!("rank 0 runs socbfs {}, but rank {rank} runs {}", all[0], all[rank]))
+            .cure("copy the same program to all machines: `cross/deploy` does")),
+    }
+}
+
+/// The policy of a cluster: what was asked for, if it decides directions only.
+fn policy(config: &Runtime) -> Result<(Policy, ChosenPolicy), Failure> {
+    let asked = &config.policy;
+    let (policy, reason) = match &asked.value {
+        Policy::Auto(_) => (Policy::AlphaBeta(AlphaBeta::default()), "every rank has to decide the same, without a sample"),
+        other if other.uses(Runs::Cpu) == Uses::default() && !matches!(other, Policy::Replay(_)) => (other.clone(), "asked for"),
+        other => {
+            return Err(Failure::new(format!(
+                "policy {other} is for one process: over several ranks levels run on CPUs, and each rank decides by what all know"
+            ))
+            .cure("use alpha-beta, tc, bc, or another policy that decides directions only"));
+        }
+    };
+    let origin = if matches!(asked.value, Policy::Auto(_)) { Origin::BuiltIn } else { asked.origin };
+    let chosen = ChosenPolicy { policy: policy.to_string(), origin: origin.name(), reason: reason.to_owned(), bands: Vec::new() };
+    Ok((policy, chosen))
+}
+
+fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy) -> ClusterOptions {
+    let threads = match config.threads.value {
+        0 if config.cpus.value.numbers().is_empty() => std::thread::available_parallelism().map_or(1, usize::from),
+        0 => config.cpus.value.numbers().len(),
+        threads => threads,
+    };
+    ClusterOptions {
+        policy,
+        threads,
+        cpus: config.cpus.value.numbers().to_vec(),
+        simd: config.simd.value,
+        exchange: match arguments.exchange {
+            ExchangeArg::Found => Exchange::Found,
+            ExchangeArg::Pairs => Exchange::Pairs,
+        },
+        batch: arguments.batch,
+        sorted: !arguments.unsorted,
+    }
+}
+
+fn not_directed(directed: bool) -> Result<(), Failure> {
+    if directed {
+        return Err(Failure::new("--directed is for one process: over several ranks every edge leads both ways"));
+    }
+    Ok(())
+}
+
+/// What only one process can do, by its flag.
+fn one_process_only(given: &[(&str, bool)]) -> Result<(), Failure> {
+    match given.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::new(format!("{flag} is for one process")).cure("start it without mpirun")),
+        None => Ok(()),
+    }
+}
+
+/// `socbfs bench` over ranks.
+pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ranks: &MpiRanks) -> Result<(), Failure> {
+    one_process_only(&[
+        ("--html", arguments.html.is_some()),
+        ("--trace", arguments.trace.is_some()),
+        ("--report board", arguments.is_board()),
+    ])?;
+    same_program(ranks)?;
+    let config = arguments.search.resolve(matches)?;
+    not_directed(arguments.layout.directed)?;
+    let first = ranks.rank() == 0;
+    let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
+    config.apply()?;
+    let source = arguments.source()?;
+    match &source {
+        Source::Generated(generator) => {
+            let start = Instant::now();
+            let stream = generator.stream().map_err(|error| Failure::because(&format!("can't generate {generator}"), &error))?;
+            start_pool()?;
+            bench_of(arguments, &config, &source, &stream, start.elapsed().as_secs_f64(), ranks, json, quiet)
+        }
+        Source::File(..) => {
+            let (edges, seconds) = source.load()?;
+            bench_of(arguments, &config, &source, &edges, seconds, ranks, json, quiet)
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "what `bench` has resolved, for either kind of source")]
+fn bench_of(
+    arguments: &BenchArgs,
+    config: &Runtime,
+    source: &Source,
+    edges: &impl EdgeStream,
+    acquisition_seconds: f64,
+    ranks: &MpiRanks,
+    json: Option<Output>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let environment = Environment::read(Path::new(super::bench::ROOT));
+    let (policy, chosen) = policy(config)?;
+    let options = options(&arguments.cluster, config, policy);
+    let start = Instant::now();
+    let part = Part::build(edges, arguments.layout.order(), ranks).map_err(|error| Failure::because(&source.name(), &error))?;
+    let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
+    let seeds = RootSource { seed1: arguments.seed, seed2: arguments.seed.wrapping_add(1) };
+    let drawn = roots(part.vertices(), |v| u32::from(part.has_edge(v)), arguments.roots, seeds);
+    if drawn.is_empty() {
+        return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
+    }
+    let first = ranks.rank() == 0;
+    let progress = first.then(|| Progress::still("Searching", drawn.len() as u64));
+    let (records, cluster_roots) = measure_cluster(edges, &part, ranks, &options, &drawn, &mut |done| {
+        if let Some(progress) = &progress {
+            progress.between(done);
+        }
+    })?;
+    drop(progress);
+    let valid = records.iter().all(|root| root.validation.passed);
+    if first {
+        let record = record(
+            arguments,
+            config,
+            source,
+            &part,
+            Measured { environment, chosen, options, records, cluster_roots, acquisition_seconds, construction_seconds, ranks },
+        );
+        return publish(&record, json, quiet);
+    }
+    if valid { Ok(()) } else { Err(Failure::Invalid) }
+}
+
+struct Measured<'r> {
+    environment: Environment,
+    chosen: ChosenPolicy,
+    options: ClusterOptions,
+    records: Vec<crate::bench::RootRecord>,
+    cluster_roots: Vec<crate::bench::ClusterRoot>,
+    acquisition_seconds: f64,
+    construction_seconds: f64,
+    ranks: &'r MpiRanks,
+}
+
+fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part, measured: Measured<'_>) -> Record {
+    let Measured { environment, chosen, options, records, cluster_roots, acquisition_seconds, construction_seconds, ranks } = measured;
+    let counts = part.counts();
+    let stats = LayoutStats {
+        vertices: part.vertices() as u64,
+        searched_vertices: counts.searched,
+        isolated: counts.isolated,
+        listed: counts.listed,
+        self_loops: counts.self_loops,
+        edges: counts.edges,
+        unique_edges: counts.arcs.iter().sum::<u64>() / 2 + counts.leaves,
+        max_degree: counts.max_degree,
+        skew: counts.skew,
+        both_directions: counts.both_directions,
+    };
+    let mut record = Record {
+        schema: SCHEMA,
+        schema_version: SCHEMA_VERSION,
+        environment: Environment { temperatures_after: temperatures(Path::new(super::bench::ROOT)), ..environment },
+        graph: graph_record(source, stats, false, acquisition_seconds),
+        layout: LayoutRecord {
+            order_asked: arguments.layout.order(),
+            order: part.order(),
+            construction_seconds,
+            bytes: counts.bytes.iter().sum(),
+            steps: Vec::new(),
+        },
+        search: SearchRecord {
+            policy: config.policy_text(),
+            chosen,
+            threads: options.threads,
+            simd: options.simd.unwrap_or_else(Simd::detect),
+            cpus: options.cpus.clone(),
+            board: config.profile.name().to_owned(),
+            devices: Vec::new(),
+            thresholds: None,
+            fallen_back: None,
+            calibration: None,
+            objective: config.objective.value,
+        },
+        cluster: Some(ClusterRecord {
+            processes: ranks.size(),
+            library: MpiRanks::library(),
+            exchange: options.exchange,
+            batch: options.batch,
+            sorted: options.sorted,
+            arcs_max_over_mean: counts.imbalance(),
+            graph: counts.clone(),
+            roots: cluster_roots,
+        }),
+        roots_asked: arguments.roots,
+        valid: records.iter().all(|root| root.validation.passed),
+        summary: Summary::new(&records, counts.edges),
+        energy: EnergyRecord::unavailable("energy is measured in runs of one process; over several ranks it is not yet", None),
+        roots: records,
+        warnings: Vec::new(),
+    };
+    record.warnings = crate::bench::warnings(&record);
+    record
+}
+
+/// `socbfs run` over ranks.
+pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -> Result<(), Failure> {
+    one_process_only(&[("--exact", arguments.exact)])?;
+    same_program(ranks)?;
+    let config = arguments.search.resolve(matches)?;
+    not_directed(arguments.layout.directed)?;
+    let source = Source::parse(&arguments.graph, arguments.format)?;
+    let (parents, levels) = arguments.outputs(ranks.rank() == 0)?;
+    config.apply()?;
+    let (edges, _) = source.load()?;
+    let (policy, _) = policy(&config)?;
+    let options = options(&arguments.cluster, &config, policy);
+    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(|error| Failure::because(&source.name(), &error))?;
+    let mut search = ClusterSearch::new(&part, ranks, &options)?;
+    let outcome = search.run(arguments.root)?;
+    let tree = Tree { root: arguments.root, parents: search.parents_by_row().to_vec() };
+    let verdict = ClusterValidator::new(&part, ranks).validate(&edges, &[tree])?.remove(0);
+    if let Err(violation) = verdict {
+        if ranks.rank() == 0 {
+            super::say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
+        }
+        return Err(Failure::Invalid);
+    }
+    // Only where a file is asked for does a rank hold the whole tree.
+    let whole = (arguments.writes()).then(|| whole_tree(ranks, &part, &search, arguments.root));
+    let traffic = gather(ranks, search.traffic());
+    if ranks.rank() != 0 {
+        return Ok(());
+    }
+    let mut text = String::new();
+    let received = traffic.iter().map(|rank| rank.iter().map(|level| level.received).sum::<u64>()).max().unwrap_or(0);
+    for (name, value) in [
+        ("root", outcome.root.to_string()),
+        ("reached", format!("{} of {} vertices", outcome.reached, part.vertices())),
+        ("levels", outcome.levels.to_string()),
+        ("edges", outcome.edges.to_string()),
+        ("time", numbers::seconds(outcome.elapsed.as_secs_f64())),
+        ("ranks", format!("{}, which received up to {received} bytes", ranks.size())),
+        ("validation", "passed".to_owned()),
+    ] {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{:<12}{value}", format!("{name}:"));
+    }
+    if arguments.trace {
+        text.push('\n');
+        text.push_str(&report::trace(search.records(), &[]));
+        text.push('\n');
+        text.push_str(&report::traffic(&traffic));
+    }
+    let Some(whole) = whole else { return print(&text) };
+    let written = parents.map_or(Ok(()), |(format, output)| output.finish(|out| write_array(out, format, Column::Parent, &whole)));
+    let levels = levels.map_or(Ok(()), |(format, output)| {
+        let levels = levels_of(&whole);
+        output.finish(|out| write_array(out, format, Column::Level, &levels))
+    });
+    both(both(written, levels), print(&text))
+}

@@ -1,0 +1,563 @@
+//! Levels of one rank, and the exchange after each.
+//!
+//! The visited bitmap and the frontier are the same on every rank, parents are their owner's alone. A rank looks for parents of its own
+//! vertices only, in both directions: top-down it goes through the arcs from the frontier to its own rows, bottom-up through the lists of
+//! its unvisited rows. So nothing has to be sent to an owner. After a level each rank tells the others which of its vertices it found
+//! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then knows the same numbers and plans the same level.
+
+use std::{
+    convert::Infallible,
+    mem,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::Instant,
+};
+
+use super::{
+    ClusterError, ClusterOptions, LevelTraffic,
+    deal::Deal,
+    message::{self, Form, Message},
+    part::Part,
+    ranks::Ranks,
+};
+use crate::{
+    bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
+    engine::{BottomUp, Kernels, SharedBuffers, Team, share},
+    graph::{NONE, Vertex},
+    memory::{Shared, Slab},
+};
+
+/// Own words that a thread takes at a time bottom-up: 4096 vertices.
+const WORDS: usize = 64;
+/// Levels with fewer arcs, unvisited vertices or words on this rank than these are run by one thread.
+const SHARED_ARCS: u64 = 16 << 10;
+const SHARED_UNVISITED: u64 = 8 << 10;
+const SHARED_WORDS: usize = 256;
+/// Parents that a thread resets at a time.
+const RESET: usize = 256 << 10;
+/// Rows that a thread collects before it appends them to what was found.
+const COLLECTED: usize = 256;
+/// Bytes of a message that travel in the first exchange, at least and at most. The rest, if any rank has one, follows in a second.
+const BLOCK: [usize; 2] = [64, 1024];
+
+/// The frontier, the same on every rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frontier {
+    /// The first so many entries of the queue: in the order of ranks, ascending in each.
+    Queue(usize),
+    /// Bits.
+    Bitmap,
+    /// A leaf, which only its neighbour can be reached from.
+    Leaf {
+        /// The neighbour.
+        neighbour: Vertex,
+        /// Original number of the leaf.
+        root: Vertex,
+    },
+}
+
+/// Runs levels on one rank.
+#[derive(Debug)]
+pub(super) struct RankEngine<'p, R: Ranks> {
+    part: &'p Part,
+    ranks: &'p R,
+    team: Team,
+    kernels: Kernels,
+    batch: usize,
+    sorted: bool,
+    /// Parents by row, in original numbers.
+    pub(super) parent: Slab<Vertex>,
+    /// All visited bits, and a word of 0.
+    pub(super) visited: Slab<u64>,
+    /// Those of the rank's own words, now and after the level.
+    own: Slab<u64>,
+    next: Slab<u64>,
+    frontier: Frontier,
+    /// The frontier where it is bits.
+    bitmap: Slab<u64>,
+    /// The frontier where it is a queue.
+    queue: Slab<Vertex>,
+    /// Rows found top-down.
+    found: Slab<Vertex>,
+    /// Per thread: rows without a parent in the columns, or the batch at hand.
+    left: Vec<Slab<Vertex>>,
+    outgoing: Slab<u8>,
+    first: Slab<u8>,
+    /// Messages of all ranks, one region of `stride` bytes each.
+    incoming: Slab<u8>,
+    stride: usize,
+    lengths: Vec<i32>,
+    offsets: Vec<i32>,
+    block: usize,
+    level: u32,
+    frontier_vertices: u64,
+    frontier_edges: u64,
+    previous_frontier: u64,
+    previous_direction: Option<Direction>,
+    unvisited: u64,
+    unexplored: u64,
+    arcs: u64,
+    pub(super) traffic: Vec<LevelTraffic>,
+}
+
+/// Levels whose traffic is kept; deeper ones are summed up in the last.
+const TRAFFIC: usize = 4096;
+
+impl<'p, R: Ranks> RankEngine<'p, R> {
+    pub(super) fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
+        let kernels = options.simd().kernels()?;
+        let team = Team::new(options.threads.max(1), &options.cpus).map_err(ClusterError::Threads)?;
+        let (words, own) = (part.words, part.deal.words(part.words));
+        let most = part.words.div_ceil(part.deal.ranks);
+        let stride = message::longest(most).max(BLOCK[1]).next_multiple_of(64);
+        let batch = options.batch.max(1);
+        let mut left = Vec::new();
+        for _ in 0..team.size() {
+            left.push(Slab::zeroed((64 * WORDS).max(batch), "per-thread buffers")?);
+        }
+        let queue = part.deal.ranks * message::few(most) + 1;
+        Ok(Self {
+            part,
+            ranks,
+            kernels,
+            batch,
+            sorted: options.sorted,
+            parent: Slab::zeroed(64 * own, "parents")?,
+            visited: Slab::zeroed(words + 1, "bitmaps")?,
+            own: Slab::zeroed(own, "bitmaps")?,
+            next: Slab::zeroed(own, "bitmaps")?,
+            frontier: Frontier::Queue(0),
+            bitmap: Slab::zeroed(words, "bitmaps")?,
+            queue: Slab::zeroed(queue, "frontier queue")?,
+            found: Slab::zeroed(64 * own, "frontier queue")?,
+            left,
+            outgoing: Slab::zeroed(stride, "messages")?,
+            first: Slab::zeroed(part.deal.ranks * BLOCK[1], "messages")?,
+            incoming: Slab::zeroed(part.deal.ranks * stride, "messages")?,
+            stride,
+            lengths: vec![0; part.deal.ranks],
+            offsets: vec![0; part.deal.ranks],
+            block: BLOCK[0],
+            level: 0,
+            frontier_vertices: 0,
+            frontier_edges: 0,
+            previous_frontier: 0,
+            previous_direction: None,
+            unvisited: 0,
+            unexplored: 0,
+            arcs: part.counts().arcs.iter().sum(),
+            traffic: Vec::with_capacity(TRAFFIC),
+            team,
+        })
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.team.size()
+    }
+
+    /// Begins the search from a vertex without an edge: it is alone.
+    pub(super) fn begin_isolated(&mut self) {
+        self.parent.fill(NONE);
+        self.visited.copy_from_slice(&self.part.closed);
+        self.traffic.clear();
+    }
+
+    /// Gives leaves their parents, where those were reached.
+    pub(super) fn finish(&mut self) {
+        let (leaves, parent, visited, part) = (&self.part.leaves[..], Shared::new(&mut self.parent), &self.visited[..], self.part);
+        share(&self.team, leaves.len(), RESET / 16, leaves.len() < RESET / 16, &|_, range| {
+            for &[row, neighbour] in &leaves[range] {
+                // SAFETY: each leaf has one row, in range, and each range of leaves is handed out once.
+                unsafe {
+                    let parent = parent.get().add(row as usize);
+                    if visited[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1 && *parent == NONE {
+                        *parent = part.original(neighbour);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Whether a leaf of this rank hangs on a vertex of the deepest level that was searched.
+    pub(super) fn leaf_is_deepest(&self, root: Vertex) -> bool {
+        let deepest = |v: Vertex| match self.frontier {
+            Frontier::Queue(len) => self.queue[..len].contains(&v),
+            Frontier::Bitmap => self.bitmap[(v >> 6) as usize] >> (v & 63) & 1 == 1,
+            Frontier::Leaf { .. } => false,
+        };
+        self.part.leaves.iter().any(|&[row, neighbour]| self.part.original(self.part.deal.vertex(row)) != root && deepest(neighbour))
+    }
+
+    fn degree_like(&self, v: Vertex) -> u64 {
+        u64::from(if v < 64 { self.part.first_degrees[v as usize] } else { self.part.word_degrees[(v >> 6) as usize] })
+    }
+
+    /// Top-down: the arcs from the frontier to this rank's rows, in batches. Returns how many rows were found; they are in `found`.
+    fn top_down(&mut self) -> usize {
+        let threads = self.team.size();
+        let alone = threads == 1 || self.frontier_edges / (self.part.deal.ranks as u64) < SHARED_ARCS;
+        let count = AtomicUsize::new(0);
+        // SAFETY: an AtomicU64 has the layout of a u64, and all access goes through it for the length of the level.
+        let next = unsafe { &*(std::ptr::from_mut(&mut self.next[..]) as *const [AtomicU64]) };
+        let step =
+            TopDown { part: self.part, next, parent: Shared::new(&mut self.parent), found: Shared::new(&mut self.found), count: &count };
+        let buffers = SharedBuffers(&self.left);
+        let (batch, sorted) = (self.batch, self.sorted);
+        match self.frontier {
+            Frontier::Queue(len) => {
+                let queue = &self.queue[..len];
+                let grain = if alone { batch } else { batch.min((len / (4 * threads)).max(1)) };
+                share(&self.team, len, grain, alone, &|thread, range| {
+                    // SAFETY: buffer `thread` is this thread's own.
+                    let held = unsafe { &mut buffers.of(thread)[..range.len()] };
+                    held.copy_from_slice(&queue[range]);
+                    if sorted {
+                        held.sort_unstable();
+                    }
+                    step.run(held.iter().copied(), alone);
+                });
+            }
+            Frontier::Bitmap => {
+                let bitmap = &self.bitmap[..];
+                let grain = (batch / 64).clamp(1, (bitmap.len() / (4 * threads)).max(1));
+                share(&self.team, bitmap.len(), grain, alone, &|_, range| {
+                    let vertices = range.flat_map(|word| Bits(bitmap[word]).map(move |bit| (word * 64) as Vertex + bit));
+                    step.run(vertices, alone);
+                });
+            }
+            Frontier::Leaf { .. } => {}
+        }
+        count.into_inner()
+    }
+
+    /// Bottom-up: the unvisited rows of this rank look for a neighbour in the frontier.
+    fn bottom_up(&mut self) -> u64 {
+        let part = self.part;
+        let words = self.own.len();
+        let total = AtomicU64::new(0);
+        let level = BottomUp {
+            visited: &self.visited,
+            own: &self.own,
+            next: Shared::new(&mut self.next),
+            parent: Shared::new(&mut self.parent),
+            columns: &part.columns,
+            originals: part.column_originals(),
+            offsets: &part.lists.offsets,
+            targets: &part.lists.targets,
+            degrees: &[],
+            to_original: &part.to_original,
+            none: (64 * part.words) as Vertex,
+        };
+        let left = SharedBuffers(&self.left);
+        let kernel = self.kernels.bottom_up;
+        let alone = words < SHARED_WORDS || self.unvisited / (part.deal.ranks as u64) < SHARED_UNVISITED;
+        share(&self.team, words, WORDS, alone, &|thread, range| {
+            // SAFETY: words are handed out once, buffer `thread` is this thread's own, and the slabs have the sizes that `BottomUp` asks
+            // for: columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0
+            // behind that.
+            let found = unsafe { kernel(&level, range, left.of(thread)) };
+            total.fetch_add(found.vertices, Relaxed);
+        });
+        total.into_inner()
+    }
+
+    /// Tells all ranks what this one found, and learns what they did: the next frontier. Returns how many vertices all found.
+    fn exchange(&mut self, length: usize, work: &mut LevelWork) -> u64 {
+        let ranks = self.part.deal.ranks;
+        let begin = Instant::now();
+        let block = self.block;
+        self.ranks.all_gather(&self.outgoing[..block], &mut self.first[..ranks * block]);
+        let mut longest = 0;
+        let mut rest = 0;
+        for rank in 0..ranks {
+            let arrived = &self.first[rank * block..][..block];
+            let length = message::length(arrived);
+            longest = longest.max(length);
+            self.lengths[rank] = length.saturating_sub(block) as i32;
+            self.offsets[rank] = (rank * self.stride + block) as i32;
+            self.incoming[rank * self.stride..][..block].copy_from_slice(arrived);
+            rest += if rank == self.part.deal.rank { 0 } else { length.saturating_sub(block) };
+        }
+        let mut messages = 1;
+        if longest > block {
+            let own = &self.outgoing[block.min(length)..length];
+            self.ranks.all_gather_varying(own, &mut self.incoming, &self.lengths, &self.offsets);
+            messages = 2;
+        }
+        let arrived = Instant::now();
+        work.wait_ns = nanoseconds(begin, arrived);
+        self.block = longest.next_multiple_of(64).clamp(BLOCK[0], BLOCK[1]);
+        let traffic = LevelTraffic {
+            received: ((ranks - 1) * block + rest) as u64,
+            sent: ((ranks - 1) * (block + length.saturating_sub(block))) as u64,
+            messages,
+            wait_ns: work.wait_ns,
+            compute_ns: 0,
+        };
+        if self.traffic.len() < TRAFFIC {
+            self.traffic.push(traffic);
+        } else if let Some(last) = self.traffic.last_mut() {
+            last.add(traffic);
+        }
+        let found = self.take_in();
+        work.merge_ns = nanoseconds(arrived, Instant::now());
+        found
+    }
+
+    /// Reads all messages: visited bits, the next frontier, and how many arcs leave it.
+    fn take_in(&mut self) -> u64 {
+        let part = self.part;
+        let ranks = part.deal.ranks;
+        let read = |incoming: &'_ Slab<u8>, rank: usize, stride: usize| -> (Form, bool) {
+            let message = Message::read(&incoming[rank * stride..]);
+            (message.form, message.payload.is_empty())
+        };
+        let forms = (0..ranks).map(|rank| read(&self.incoming, rank, self.stride));
+        // Nothing found by any rank: the frontier stays, for those who ask how deep the tree is.
+        if forms.clone().all(|(form, empty)| empty && matches!(form, Form::Rows | Form::Found)) {
+            return 0;
+        }
+        let all_rows = forms.clone().all(|(form, empty)| form == Form::Rows || (form == Form::Found && empty));
+        let mut edges = 0;
+        if all_rows {
+            let mut len = 0;
+            for rank in 0..ranks {
+                let deal = Deal { rank, ..part.deal };
+                for row in Message::read(&self.incoming[rank * self.stride..]).numbers() {
+                    let v = deal.vertex(row);
+                    self.visited[(v >> 6) as usize] |= 1 << (v & 63);
+                    self.queue[len] = v;
+                    len += 1;
+                    edges += self.degree_like(v);
+                }
+            }
+            self.frontier = Frontier::Queue(len);
+            self.frontier_edges = edges;
+            return len as u64;
+        }
+        let mut found = 0;
+        let bitmap = &mut self.bitmap;
+        for rank in 0..ranks {
+            let message = Message::read(&self.incoming[rank * self.stride..]);
+            message::read(message, Deal { rank, ..part.deal }, &mut self.visited[..part.words], |word, bits, visited| {
+                *visited |= bits;
+                bitmap[word] = bits;
+                let new = u64::from(bits.count_ones());
+                found += new;
+                edges += new * u64::from(part.word_degrees[word]);
+            });
+        }
+        if let Some(&first) = bitmap.first() {
+            let exact: u64 = Bits(first).map(|bit| u64::from(part.first_degrees[bit as usize])).sum();
+            edges += exact;
+            edges -= u64::from(first.count_ones()) * u64::from(part.word_degrees[0]);
+        }
+        self.frontier = Frontier::Bitmap;
+        self.frontier_edges = edges;
+        found
+    }
+}
+
+/// From one instant to another.
+fn nanoseconds(from: Instant, to: Instant) -> u64 {
+    to.duration_since(from).as_nanos() as u64
+}
+
+/// The set bits of a word, lowest first.
+struct Bits(u64);
+
+impl Iterator for Bits {
+    type Item = u32;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u32> {
+        let bit = self.0.trailing_zeros();
+        (self.0 != 0).then(|| {
+            self.0 &= self.0 - 1;
+            bit
+        })
+    }
+}
+
+/// What threads of a top-down level share.
+#[derive(Clone, Copy)]
+struct TopDown<'a> {
+    part: &'a Part,
+    next: &'a [AtomicU64],
+    parent: Shared<Vertex>,
+    found: Shared<Vertex>,
+    count: &'a AtomicUsize,
+}
+
+impl TopDown<'_> {
+    /// Expands `vertices`; `alone`: no other thread takes part.
+    fn run(&self, vertices: impl Iterator<Item = Vertex>, alone: bool) {
+        let mut held = [0; COLLECTED];
+        let mut len = 0;
+        for source in vertices {
+            let original = self.part.original(source);
+            for &row in self.part.by_source.neighbours(source) {
+                let (word, bit) = (&self.next[(row >> 6) as usize], 1 << (row & 63));
+                let before = word.load(Relaxed);
+                if before & bit != 0 {
+                    continue;
+                }
+                if alone {
+                    word.store(before | bit, Relaxed);
+                } else if word.fetch_or(bit, Relaxed) & bit != 0 {
+                    continue;
+                }
+                // SAFETY: rows are in range, and only the thread that set the bit of a row writes its parent.
+                unsafe { *self.parent.get().add(row as usize) = original };
+                held[len] = row;
+                len += 1;
+                if len == COLLECTED {
+                    self.append(&held);
+                    len = 0;
+                }
+            }
+        }
+        self.append(&held[..len]);
+    }
+
+    fn append(&self, rows: &[Vertex]) {
+        let at = self.count.fetch_add(rows.len(), Relaxed);
+        // SAFETY: every row is found once, so that all of them fit; `fetch_add` hands each place out once.
+        unsafe { std::ptr::copy_nonoverlapping(rows.as_ptr(), self.found.get().add(at), rows.len()) };
+    }
+}
+
+impl<R: Ranks> Engine for RankEngine<'_, R> {
+    type Error = Infallible;
+
+    fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
+        let part = self.part;
+        let parents = Shared::new(&mut self.parent);
+        let len = 64 * self.own.len();
+        share(&self.team, len, RESET, len < RESET, &|_, range| {
+            // SAFETY: the range is in the slab and handed out once.
+            unsafe { std::slice::from_raw_parts_mut(parents.get().add(range.start), range.len()) }.fill(NONE);
+        });
+        self.visited.copy_from_slice(&part.closed);
+        for (own, word) in self.own.iter_mut().enumerate() {
+            *word = part.closed[part.deal.word(own)];
+        }
+        self.traffic.clear();
+        self.block = BLOCK[0];
+        (self.level, self.previous_frontier, self.previous_direction) = (0, 0, None);
+        let (word, bit) = ((root >> 6) as usize, 1 << (root & 63));
+        let owns = part.deal.owns(root);
+        let row = part.deal.row(root) as usize;
+        if owns {
+            self.parent[row] = part.original(root);
+        }
+        self.unvisited = part.counts().searched;
+        self.unexplored = self.arcs;
+        self.frontier_vertices = 1;
+        if part.closed[word] & bit == 0 {
+            self.visited[word] |= bit;
+            if owns {
+                self.own[row / 64] |= bit;
+            }
+            self.unvisited -= 1;
+            self.queue[0] = root;
+            self.frontier = Frontier::Queue(1);
+            self.frontier_edges = self.degree_like(root);
+        } else {
+            // Its owner knows the neighbour of a leaf.
+            let mut neighbour = [0; 4];
+            if owns {
+                let at = part.leaves.partition_point(|&[leaf, _]| (leaf as usize) < row);
+                neighbour = part.leaves.get(at).map_or(NONE, |&[_, neighbour]| neighbour).to_le_bytes();
+            }
+            self.ranks.broadcast(part.deal.owner(root), &mut neighbour);
+            self.frontier = Frontier::Leaf { neighbour: Vertex::from_le_bytes(neighbour), root: part.original(root) };
+            self.frontier_edges = 1;
+        }
+        self.next.copy_from_slice(&self.own);
+        Ok(0)
+    }
+
+    fn stats(&mut self) -> LevelStats {
+        LevelStats {
+            level: self.level,
+            vertices: self.part.counts().searched,
+            arcs: self.arcs,
+            frontier_vertices: self.frontier_vertices,
+            frontier_edges: self.frontier_edges,
+            unvisited_vertices: self.unvisited,
+            unvisited_edges: self.unexplored.saturating_sub(self.frontier_edges),
+            previous_frontier_vertices: self.previous_frontier,
+            previous_direction: self.previous_direction,
+            ..LevelStats::default()
+        }
+    }
+
+    fn sample(&mut self) -> Result<Option<f32>, Infallible> {
+        // A rank could only look at its own lists, and the others at theirs: they would not all decide the same.
+        Ok(None)
+    }
+
+    fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
+        Ok(None)
+    }
+
+    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Infallible> {
+        let begin = Instant::now();
+        let mut work = LevelWork { levels: 1, threads: self.team.size() as u32, ..LevelWork::default() };
+        let found = if let Frontier::Leaf { neighbour, root } = self.frontier {
+            // All ranks know it.
+            let (word, bit) = ((neighbour >> 6) as usize, 1 << (neighbour & 63));
+            self.visited[word] |= bit;
+            if self.part.deal.owns(neighbour) {
+                let row = self.part.deal.row(neighbour) as usize;
+                self.parent[row] = root;
+                self.own[row / 64] |= bit;
+                self.next[row / 64] |= bit;
+            }
+            self.queue[0] = neighbour;
+            self.frontier = Frontier::Queue(1);
+            self.frontier_edges = self.degree_like(neighbour);
+            self.traffic.push(LevelTraffic::default());
+            1
+        } else {
+            self.unexplored = self.unexplored.saturating_sub(self.frontier_edges);
+            let length = match plan.direction {
+                Direction::TopDown => {
+                    let count = self.top_down();
+                    let rows = &mut self.found[..count];
+                    if count <= message::few(self.own.len()) {
+                        rows.sort_unstable();
+                        message::write_rows(rows, &mut self.outgoing)
+                    } else {
+                        message::write(&self.own, &self.next, &mut self.outgoing)
+                    }
+                }
+                Direction::BottomUp => {
+                    self.bottom_up();
+                    message::write(&self.own, &self.next, &mut self.outgoing)
+                }
+            };
+            match plan.direction {
+                Direction::TopDown => self.own.copy_from_slice(&self.next),
+                Direction::BottomUp => {
+                    mem::swap(&mut self.own, &mut self.next);
+                    self.next.copy_from_slice(&self.own);
+                }
+            }
+            let compute_ns = nanoseconds(begin, Instant::now());
+            let found = self.exchange(length, &mut work);
+            if let Some(traffic) = self.traffic.last_mut() {
+                traffic.compute_ns += compute_ns;
+            }
+            found
+        };
+        work.found = found;
+        work.finished = found == 0;
+        self.unvisited -= found;
+        self.previous_frontier = self.frontier_vertices;
+        self.previous_direction = Some(plan.direction);
+        self.frontier_vertices = found;
+        self.level += 1;
+        Ok(work)
+    }
+}

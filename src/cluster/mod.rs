@@ -1,0 +1,87 @@
+//! One search over several machines: each holds a part of the graph, and after each level they tell each other what they found.
+//!
+//! The design, from the ground up:
+//!
+//! - [`Ranks`]: the collective operations that are needed. [`ThreadRanks`] are threads of this process; with the feature `mpi`, `MpiRanks`
+//!   are the processes of `mpirun`.
+//! - [`Deal`]: vertices are dealt to ranks by words of 64, in the order of degrees, so that hubs, arcs and bitmaps are spread evenly.
+//! - [`Part`]: what a rank keeps. Lists lie at the owner of their vertex, in both directions; about 1/P of the arcs a rank.
+//! - [`ClusterSearch`]: visited bits and frontier are replicated, so that every rank plans the same level without asking; one exchange a
+//!   level says who was found, in the shortest of four forms. Parents never travel. Leaves are left out of the search.
+//! - [`Exchange::Pairs`]: the plain scheme of Sunway 2021 instead, a queue for each owner and an all-to-all, to compare with.
+//! - [`ClusterValidator`]: the five checks of Graph500, each rank for its own vertices against the edges as listed.
+//!
+//! Sources: Zhou et al. 2021 ("BFS Parallel Algorithm Based on Sunway TaihuLight", queues per owner, sorted batches); Beamer et al. 2013
+//! (distributed bottom-up); Lv et al. 2012 (bitmaps and lists compressed, vertices sieved).
+
+mod deal;
+mod levels;
+mod message;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod pairs;
+mod part;
+mod ranks;
+mod search;
+mod validate;
+
+pub use self::{
+    deal::Deal,
+    part::{Part, PartCounts},
+    ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},
+    search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, gather, levels_of, whole_tree},
+    validate::{ClusterValidator, Tree},
+};
+#[cfg(feature = "mpi")]
+pub use mpi::MpiRanks;
+
+use crate::{
+    engine::SimdError,
+    graph::{GraphError, Vertex},
+    memory::OutOfMemory,
+};
+
+/// Why a search over several ranks can't be set up or run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// The graph does not fit, or is wrong.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The vector instructions are not there.
+    #[error(transparent)]
+    Simd(#[from] SimdError),
+    /// Threads could not be started.
+    #[error("{0}")]
+    Threads(String),
+    /// The root is not a vertex of the graph.
+    #[error("root {root} is not a vertex: the graph has {vertices} vertices (0..{vertices})")]
+    RootOutOfRange {
+        /// The root asked for.
+        root: Vertex,
+        /// Vertices of the graph.
+        vertices: usize,
+    },
+    /// Ranks were given different graphs.
+    #[error("rank {rank} has another graph than rank 0: another {what}; give all ranks the same file or generator")]
+    Different {
+        /// What differs.
+        what: &'static str,
+        /// The first rank that differs from rank 0.
+        rank: usize,
+    },
+    /// Pairs of one level would not fit one message.
+    #[error(
+        "this rank has {arcs} arcs, and a level of --exchange pairs may send 8 bytes for each: more than the 2 GiB of one message; use more ranks"
+    )]
+    TooManyPairs {
+        /// Arcs of the rank.
+        arcs: u64,
+    },
+}
+
+impl From<OutOfMemory> for ClusterError {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Graph(error.into())
+    }
+}

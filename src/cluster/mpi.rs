@@ -1,0 +1,100 @@
+//! Ranks that are processes of `mpirun`, on one machine or several.
+
+use mpi::{
+    Threading,
+    collective::{CommunicatorCollectives, Root},
+    datatype::{Partition, PartitionMut},
+    environment::Universe,
+    topology::{Communicator, SimpleCommunicator},
+};
+
+use super::ranks::{Messages, Ranks};
+
+/// This process among those that `mpirun` started. MPI ends when it is dropped.
+///
+/// An MPI call that fails ends all processes (MPI's own default), with a message of the library.
+pub struct MpiRanks {
+    world: SimpleCommunicator,
+    _universe: Universe,
+}
+
+impl std::fmt::Debug for MpiRanks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MpiRanks").field("rank", &self.rank()).field("size", &self.size()).finish()
+    }
+}
+
+/// An empty slice of Rust may point to address 1, which OpenMPI takes for `MPI_IN_PLACE`: this one points to memory.
+fn anchored(bytes: &[u8]) -> &[u8] {
+    static ANCHOR: [u8; 1] = [0];
+    if bytes.is_empty() { &ANCHOR[..0] } else { bytes }
+}
+
+/// What launchers tell their processes: OpenMPI, MPICH and others that speak PMI, Slurm.
+const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS"];
+
+impl MpiRanks {
+    /// Joins the other processes; `None` where this process was not started as one of several, or MPI runs already.
+    ///
+    /// MPI is not started in a process on its own: it takes some tenths of a second, and what can't be needed must not fail.
+    pub fn join() -> Option<Self> {
+        let several = SIZES.iter().any(|name| std::env::var(name).is_ok_and(|size| size.parse().is_ok_and(|size: u32| size > 1)));
+        if !several {
+            return None;
+        }
+        // Threads of a team search beside the one that calls MPI.
+        let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
+        let world = universe.world();
+        (world.size() > 1).then_some(Self { world, _universe: universe })
+    }
+
+    /// Ends all processes at once.
+    pub fn abort(&self, code: i32) -> ! {
+        self.world.abort(code)
+    }
+
+    /// The library and its version.
+    pub fn library() -> String {
+        let text = mpi::environment::library_version().unwrap_or_default();
+        text.split([',', '\n']).next().unwrap_or_default().trim_end_matches('\0').trim().to_owned()
+    }
+}
+
+impl Ranks for MpiRanks {
+    fn rank(&self) -> usize {
+        self.world.rank() as usize
+    }
+
+    fn size(&self) -> usize {
+        self.world.size() as usize
+    }
+
+    fn barrier(&self) {
+        self.world.barrier();
+    }
+
+    fn all_gather(&self, own: &[u8], all: &mut [u8]) {
+        // All ranks give as many.
+        if !own.is_empty() {
+            self.world.all_gather_into(own, all);
+        }
+    }
+
+    fn all_gather_varying(&self, own: &[u8], all: &mut [u8], lengths: &[i32], offsets: &[i32]) {
+        // All ranks know all lengths.
+        if lengths.iter().any(|&length| length > 0) {
+            self.world.all_gather_varcount_into(anchored(own), &mut PartitionMut::new(all, lengths, offsets));
+        }
+    }
+
+    fn all_to_all(&self, own: Messages<'_>, all: &mut [u8], expected: &[i32], places: &[i32]) {
+        let own = Partition::new(anchored(own.bytes), own.lengths, own.offsets);
+        self.world.all_to_all_varcount_into(&own, &mut PartitionMut::new(all, expected, places));
+    }
+
+    fn broadcast(&self, from: usize, bytes: &mut [u8]) {
+        if !bytes.is_empty() {
+            self.world.process_at_rank(from as i32).broadcast_into(bytes);
+        }
+    }
+}

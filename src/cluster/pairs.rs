@@ -1,0 +1,288 @@
+//! The plain scheme of Sunway 2021 (section 4, algorithms 2 to 5), to compare with: every rank expands its own frontier and sends each
+//! neighbour, with its parent, to the rank that owns it.
+//!
+//! A rank's frontier is worked off in batches that fit a local memory. A batch is sorted first (algorithm 5), so that offsets and lists
+//! are read in the order in which they lie in memory. Everything is top-down: a rank knows of its own vertices only.
+
+use std::{convert::Infallible, time::Instant};
+
+use super::{
+    ClusterError, ClusterOptions, LevelTraffic,
+    part::Part,
+    ranks::{Messages, Ranks},
+};
+use crate::{
+    bfs::{Engine, LevelPlan, LevelStats, LevelWork},
+    graph::{NONE, Vertex},
+    memory::{self, Slab},
+};
+
+/// Bytes of a pair: a row of its owner, and the original number of its parent.
+const PAIR: usize = 8;
+
+/// Bytes for a bit of each row, as many on every rank.
+fn reached_bytes(part: &Part) -> usize {
+    8 * part.words.div_ceil(part.deal.ranks)
+}
+
+/// Runs levels on one rank by pairs.
+#[derive(Debug)]
+pub(super) struct PairsEngine<'p, R: Ranks> {
+    part: &'p Part,
+    ranks: &'p R,
+    batch: usize,
+    sorted: bool,
+    /// Parents by row, in original numbers.
+    pub(super) parent: Slab<Vertex>,
+    /// Rows of the frontier, and of the next one.
+    frontier: Slab<Vertex>,
+    next: Slab<Vertex>,
+    len: usize,
+    /// The deepest level that was not empty.
+    deepest: usize,
+    /// The batch at hand.
+    held: Slab<Vertex>,
+    outgoing: Slab<u8>,
+    incoming: Slab<u8>,
+    /// Which rows of this rank were reached, a bit each; and of all ranks.
+    bits: Slab<u8>,
+    all_bits: Slab<u8>,
+    /// Per rank: bytes to send and where they begin; the same of what arrives.
+    out_lengths: Vec<i32>,
+    out_offsets: Vec<i32>,
+    in_lengths: Vec<i32>,
+    in_offsets: Vec<i32>,
+    announced: Vec<u8>,
+    table: Vec<u8>,
+    level: u32,
+    frontier_vertices: u64,
+    pub(super) traffic: Vec<LevelTraffic>,
+}
+
+impl<'p, R: Ranks> PairsEngine<'p, R> {
+    pub(super) fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
+        let rows = part.lists.vertices();
+        let size = part.deal.ranks;
+        // Every arc may be sent in one level, and every arc of this rank's rows may arrive in one.
+        let bytes = part.lists.arcs() * PAIR;
+        if bytes > i32::MAX as usize {
+            return Err(ClusterError::TooManyPairs { arcs: part.lists.arcs() as u64 });
+        }
+        memory::check_available(2 * bytes as u64, "pairs that are exchanged").map_err(crate::graph::GraphError::from)?;
+        Ok(Self {
+            part,
+            ranks,
+            batch: options.batch.max(1),
+            sorted: options.sorted,
+            parent: Slab::zeroed(rows, "parents")?,
+            frontier: Slab::zeroed(rows, "frontier queue")?,
+            next: Slab::zeroed(rows, "frontier queue")?,
+            len: 0,
+            deepest: 0,
+            held: Slab::zeroed(options.batch.clamp(1, rows.max(1)), "frontier queue")?,
+            // A leaf that is the root sends one pair beside the arcs.
+            outgoing: Slab::zeroed(bytes + PAIR, "messages")?,
+            incoming: Slab::zeroed(bytes + PAIR, "messages")?,
+            bits: Slab::zeroed(reached_bytes(part), "bitmaps")?,
+            all_bits: Slab::zeroed(reached_bytes(part) * size, "bitmaps")?,
+            out_lengths: vec![0; size],
+            out_offsets: vec![0; size],
+            in_lengths: vec![0; size],
+            in_offsets: vec![0; size],
+            announced: vec![0; 4 * size],
+            table: vec![0; 4 * size * size.max(2)],
+            level: 0,
+            frontier_vertices: 0,
+            traffic: Vec::with_capacity(4096),
+        })
+    }
+
+    pub(super) fn begin_isolated(&mut self) {
+        self.parent.fill(NONE);
+        (self.len, self.deepest) = (0, 0);
+        self.traffic.clear();
+    }
+
+    /// Gives leaves their parents, where those were reached: all ranks tell which of their vertices were.
+    pub(super) fn finish(&mut self) {
+        let part = self.part;
+        self.bits.fill(0);
+        for (row, &parent) in self.parent.iter().enumerate() {
+            self.bits[row / 8] |= u8::from(parent != NONE) << (row % 8);
+        }
+        self.ranks.all_gather(&self.bits, &mut self.all_bits);
+        for &[row, neighbour] in part.leaves.iter() {
+            let at = part.deal.owner(neighbour) * self.bits.len() + (part.deal.row(neighbour) / 8) as usize;
+            let parent = &mut self.parent[row as usize];
+            if *parent == NONE && self.all_bits[at] >> (neighbour % 8) & 1 == 1 {
+                *parent = part.original(neighbour);
+            }
+        }
+    }
+
+    /// Rows of this rank at the deepest level that was searched.
+    pub(super) fn deepest(&self) -> &[Vertex] {
+        &self.frontier[..self.deepest]
+    }
+
+    /// Where each pair goes: counted first, so that the pieces lie one after the other.
+    fn place(&mut self) {
+        let part = self.part;
+        self.out_lengths.fill(0);
+        for &row in &self.frontier[..self.len] {
+            for &target in part.lists.neighbours(row) {
+                self.out_lengths[part.deal.owner(target)] += PAIR as i32;
+            }
+        }
+        let mut at = 0;
+        for (offset, &length) in self.out_offsets.iter_mut().zip(&self.out_lengths) {
+            *offset = at;
+            at += length;
+        }
+    }
+
+    fn fill(&mut self) {
+        let part = self.part;
+        // Offsets move as pieces fill up, and are moved back.
+        for begin in (0..self.len).step_by(self.batch) {
+            let len = self.batch.min(self.len - begin);
+            let held = &mut self.held[..len];
+            held.copy_from_slice(&self.frontier[begin..begin + len]);
+            if self.sorted {
+                held.sort_unstable();
+            }
+            for &row in &*held {
+                let parent = part.original(part.deal.vertex(row)).to_le_bytes();
+                for &target in part.lists.neighbours(row) {
+                    let offset = &mut self.out_offsets[part.deal.owner(target)];
+                    let pair = &mut self.outgoing[*offset as usize..][..PAIR];
+                    pair[..4].copy_from_slice(&part.deal.row(target).to_le_bytes());
+                    pair[4..].copy_from_slice(&parent);
+                    *offset += PAIR as i32;
+                }
+            }
+        }
+        for (offset, &length) in self.out_offsets.iter_mut().zip(&self.out_lengths) {
+            *offset -= length;
+        }
+    }
+}
+
+impl<R: Ranks> Engine for PairsEngine<'_, R> {
+    type Error = Infallible;
+
+    fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
+        self.parent.fill(NONE);
+        self.traffic.clear();
+        (self.level, self.frontier_vertices, self.len) = (0, 1, 0);
+        let part = self.part;
+        if part.deal.owns(root) {
+            let row = part.deal.row(root);
+            self.parent[row as usize] = part.original(root);
+            self.frontier[0] = row;
+            self.len = 1;
+        }
+        self.deepest = self.len;
+        Ok(0)
+    }
+
+    fn stats(&mut self) -> LevelStats {
+        LevelStats { level: self.level, frontier_vertices: self.frontier_vertices, ..LevelStats::default() }
+    }
+
+    fn sample(&mut self) -> Result<Option<f32>, Infallible> {
+        Ok(None)
+    }
+
+    fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
+        Ok(None)
+    }
+
+    fn run(&mut self, _: LevelPlan) -> Result<LevelWork, Infallible> {
+        let begin = Instant::now();
+        let (part, size) = (self.part, self.part.deal.ranks);
+        let is_leaf = |row: Vertex| part.lists.degree(row) == 0;
+        // A leaf has no list here: where it is the root, its neighbour is told as every pair is.
+        let leaf = (self.level == 0 && self.len == 1 && is_leaf(self.frontier[0])).then(|| self.frontier[0]);
+        let neighbour = leaf.and_then(|row| {
+            let at = part.leaves.partition_point(|&[leaf, _]| leaf < row);
+            part.leaves.get(at).filter(|&&[leaf, _]| leaf == row).map(|&[_, neighbour]| neighbour)
+        });
+        self.place();
+        if let (Some(row), Some(neighbour)) = (leaf, neighbour) {
+            let to = part.deal.owner(neighbour);
+            self.out_lengths.fill(0);
+            self.out_offsets.fill(0);
+            self.out_lengths[to] = PAIR as i32;
+            self.outgoing[..4].copy_from_slice(&part.deal.row(neighbour).to_le_bytes());
+            self.outgoing[4..PAIR].copy_from_slice(&part.original(part.deal.vertex(row)).to_le_bytes());
+        } else {
+            self.fill();
+        }
+        for (bytes, length) in self.announced.chunks_exact_mut(4).zip(&self.out_lengths) {
+            bytes.copy_from_slice(&length.to_le_bytes());
+        }
+        let computed = Instant::now();
+        self.ranks.all_gather(&self.announced, &mut self.table);
+        let announced = |from: usize, to: usize| {
+            let at = 4 * (from * size + to);
+            i32::from_le_bytes(std::array::from_fn(|i| self.table[at + i]))
+        };
+        let (mut at, mut received) = (0, 0);
+        for rank in 0..size {
+            let length = announced(rank, part.deal.rank);
+            (self.in_lengths[rank], self.in_offsets[rank]) = (length, at);
+            at += length;
+            received += if rank == part.deal.rank { 0 } else { length as u64 };
+        }
+        let sent: u64 = (0..size).filter(|&rank| rank != part.deal.rank).map(|rank| self.out_lengths[rank] as u64).sum();
+        let messages = Messages { bytes: &self.outgoing, lengths: &self.out_lengths, offsets: &self.out_offsets };
+        self.ranks.all_to_all(messages, &mut self.incoming, &self.in_lengths, &self.in_offsets);
+        let arrived = Instant::now();
+
+        let mut found = 0;
+        for pair in self.incoming[..at as usize].chunks_exact(PAIR) {
+            let row = u32::from_le_bytes([pair[0], pair[1], pair[2], pair[3]]);
+            let parent = &mut self.parent[row as usize];
+            if *parent == NONE {
+                *parent = u32::from_le_bytes([pair[4], pair[5], pair[6], pair[7]]);
+                self.next[found] = row;
+                found += 1;
+            }
+        }
+        let mut total = [0; 8];
+        total.copy_from_slice(&(found as u64).to_le_bytes());
+        self.ranks.all_gather(&total, &mut self.table[..8 * size]);
+        let all: u64 = self.table[..8 * size].chunks_exact(8).map(|bytes| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]))).sum();
+        if all > 0 {
+            std::mem::swap(&mut self.frontier, &mut self.next);
+            self.deepest = found;
+        }
+        self.len = found;
+        self.level += 1;
+        self.frontier_vertices = all;
+        let elapsed = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
+        let header = (size - 1) as u64 * (4 * size as u64 + 8);
+        let traffic = LevelTraffic {
+            received: received + header,
+            sent: sent + header,
+            messages: 3,
+            wait_ns: elapsed(computed, arrived),
+            compute_ns: elapsed(begin, computed),
+        };
+        if self.traffic.len() < 4096 {
+            self.traffic.push(traffic);
+        } else if let Some(last) = self.traffic.last_mut() {
+            last.add(traffic);
+        }
+        Ok(LevelWork {
+            levels: 1,
+            found: all,
+            finished: all == 0,
+            wait_ns: traffic.wait_ns,
+            merge_ns: elapsed(arrived, Instant::now()),
+            threads: 1,
+            ..LevelWork::default()
+        })
+    }
+}

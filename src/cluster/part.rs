@@ -1,0 +1,450 @@
+//! One rank's part of a graph.
+
+use rayon::prelude::*;
+
+use super::{
+    ClusterError,
+    deal::Deal,
+    ranks::{Ranks, max, sum, values},
+};
+use crate::{
+    graph::{
+        Csr, EdgeStream, GraphError, NONE, Order, Vertex,
+        build::{Arcs, Naming, adjacency, by_degree, count_degrees},
+    },
+    memory::{self, Slab},
+};
+
+/// Skew from which vertices are renumbered by degree: that of [`Layout`](crate::graph::Layout).
+const SKEWED: f64 = 3.0;
+/// Columns of first neighbours of skewed graphs and of others, as in [`Layout`](crate::graph::Layout).
+const COLUMNS: [usize; 2] = [2, 4];
+
+/// What one rank keeps of a graph: the lists of its own vertices, the same arcs by the vertex they come from, and what all ranks keep
+/// (the order of vertices and a few bits of each).
+///
+/// Vertices are numbered and ordered as in a [`Layout`](crate::graph::Layout) and dealt by words of 64 ([`Deal`]). *Leaves*, vertices of
+/// one neighbour, are no part of what is searched: a leaf is reached exactly where its neighbour is.
+#[derive(Debug)]
+pub struct Part {
+    pub(super) deal: Deal,
+    /// Vertices of the input.
+    vertices: usize,
+    /// Words of the bitmap of all vertices.
+    pub(super) words: usize,
+    order: Order,
+    /// Internal to original numbers; empty where they are the same.
+    pub(super) to_original: Slab<Vertex>,
+    /// Original to internal numbers, [`NONE`] where the vertex has no edge; empty where they are the same.
+    to_internal: Slab<Vertex>,
+    /// Rows of the rank to their neighbours.
+    pub(super) lists: Csr,
+    /// The same arcs by neighbour: all vertices to rows of the rank.
+    pub(super) by_source: Csr,
+    /// First neighbours of the rows.
+    pub(super) columns: Vec<Slab<Vertex>>,
+    /// The same by original number; empty where that is the same.
+    column_originals: Vec<Slab<Vertex>>,
+    /// Bits of padding, of vertices without an edge, and of leaves.
+    pub(super) closed: Slab<u64>,
+    /// Bits of vertices without an edge; all 0 where those are not numbered.
+    isolated: Slab<u64>,
+    /// Row of each leaf of the rank, and its neighbour.
+    pub(super) leaves: Slab<[Vertex; 2]>,
+    /// Listed edges that touch each row, for TEPS.
+    input_degree: Slab<u32>,
+    /// Mean number of neighbours of the vertices of each word.
+    pub(super) word_degrees: Slab<u32>,
+    /// Number of neighbours of the vertices of the first word, whose degrees differ most.
+    pub(super) first_degrees: [u32; 64],
+    counts: PartCounts,
+}
+
+/// Counts of a graph that is dealt to ranks.
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct PartCounts {
+    /// Entries of the input, as listed.
+    pub listed: u64,
+    /// Self-loops among them.
+    pub self_loops: u64,
+    /// Edges for TEPS: without self-loops, repeats counted; a file that lists both directions counts each pair once.
+    pub edges: u64,
+    /// Vertices without an edge to another vertex.
+    pub isolated: u64,
+    /// Vertices with one neighbour, which are not searched.
+    pub leaves: u64,
+    /// Vertices that are searched.
+    pub searched: u64,
+    /// Arcs that are searched, those of each rank.
+    pub arcs: Vec<u64>,
+    /// Bytes that each rank holds.
+    pub bytes: Vec<u64>,
+    /// Bytes of them that every rank holds alike.
+    pub replicated_bytes: u64,
+    /// Largest number of distinct neighbours of a vertex.
+    pub max_degree: u32,
+    /// See [`LayoutStats::skew`](crate::graph::LayoutStats::skew).
+    pub skew: f64,
+    /// The input lists every undirected edge in both directions.
+    pub both_directions: bool,
+}
+
+impl PartCounts {
+    /// The arcs of the rank that has most over the mean.
+    pub fn imbalance(&self) -> f64 {
+        let (most, sum) = (self.arcs.iter().copied().max().unwrap_or(0), self.arcs.iter().sum::<u64>());
+        if sum == 0 { 1.0 } else { most as f64 * self.arcs.len() as f64 / sum as f64 }
+    }
+}
+
+impl Part {
+    /// Builds the part of this rank; all ranks call it with the same edges, on their own rayon pools.
+    ///
+    /// Every rank goes through all edges twice and keeps its own: generating an edge takes less time than receiving it.
+    ///
+    /// # Errors
+    /// [`ClusterError`] where the graph does not fit, an edge is out of range, or ranks have different graphs.
+    pub fn build(edges: &impl EdgeStream, order: Order, ranks: &impl Ranks) -> Result<Self, ClusterError> {
+        let deal = Deal { ranks: ranks.size(), rank: ranks.rank() };
+        let n = edges.vertices();
+        memory::check_available(32 * n as u64, "what every rank keeps of the graph").map_err(GraphError::from)?;
+        let mut degrees = count_degrees(edges)?;
+        let both_directions = degrees.symmetric;
+        if !both_directions {
+            degrees.outgoing.par_iter_mut().zip(&degrees.incoming[..]).for_each(|(out, &arriving)| *out += arriving);
+        }
+        degrees.incoming = Slab::default();
+        let degree = degrees.outgoing;
+        same_everywhere(ranks, n, degrees.entries, &degree)?;
+
+        let (with_edges, ends, squares) = degree
+            .par_iter()
+            .filter(|&&degree| degree > 0)
+            .fold(|| (0u64, 0u64, 0.0), |(count, sum, squares), &d| (count + 1, sum + u64::from(d), squares + f64::from(d) * f64::from(d)))
+            .reduce(|| (0, 0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
+        let skew = if with_edges == 0 { 1.0 } else { squares * with_edges as f64 / (ends as f64 * ends as f64) };
+        let order = match order {
+            Order::Auto if skew >= SKEWED => Order::Degree,
+            Order::Auto => Order::Original,
+            chosen => chosen,
+        };
+        let (by_rank, rank) = by_degree(&degree)?;
+        let by_degree = order == Order::Degree;
+        let internal = |v: usize| if by_degree { rank[v] } else { v as Vertex };
+        let vertices = if by_degree { by_rank.len() } else { n };
+        let words = vertices.div_ceil(64);
+        let rows = 64 * deal.words(words);
+
+        let mut row: Slab<Vertex> = Slab::zeroed(n, "vertex order")?;
+        row.par_iter_mut().enumerate().for_each(|(v, row)| {
+            let internal = internal(v);
+            *row = if internal != NONE && deal.owns(internal) { deal.row(internal) } else { NONE };
+        });
+        let mut input_degree: Slab<u32> = Slab::zeroed(rows, "vertex degrees")?;
+        for (&row, &degree) in row.iter().zip(&degree[..]) {
+            if row != NONE {
+                input_degree[row as usize] = degree;
+            }
+        }
+        drop(degree);
+        let own: u64 = input_degree.par_iter().map(|&degree| u64::from(degree)).sum();
+        if own > u64::from(u32::MAX) {
+            return Err(GraphError::TooManyArcs(own).into());
+        }
+        memory::check_available(own.saturating_mul(8 + 4 + 4), "this rank's part of the graph").map_err(GraphError::from)?;
+        let forward = if both_directions { Arcs::Forward } else { Arcs::Both };
+        let stored = if by_degree { &[][..] } else { &by_rank[..] };
+        let lists = adjacency(edges, forward, &input_degree, Naming { row: &row, key: &rank, stored })?;
+        drop(row);
+
+        let own_max = (0..lists.vertices() as Vertex).map(|row| lists.degree(row)).max().unwrap_or(0);
+        let mut part = Self {
+            deal,
+            vertices: n,
+            words,
+            order,
+            to_original: if by_degree { by_rank } else { Slab::default() },
+            to_internal: if by_degree { rank } else { Slab::default() },
+            lists,
+            by_source: Csr::default(),
+            columns: Vec::new(),
+            column_originals: Vec::new(),
+            closed: Slab::default(),
+            isolated: Slab::default(),
+            leaves: Slab::default(),
+            input_degree,
+            word_degrees: Slab::default(),
+            first_degrees: [0; 64],
+            counts: PartCounts {
+                listed: degrees.entries,
+                self_loops: degrees.self_loops,
+                edges: if both_directions { (degrees.entries - degrees.self_loops) / 2 } else { degrees.entries - degrees.self_loops },
+                max_degree: max(ranks, own_max.into()) as u32,
+                isolated: n as u64 - with_edges,
+                skew,
+                both_directions,
+                ..PartCounts::default()
+            },
+        };
+        part.take_leaves_out(vertices, ranks)?;
+        part.index_by_source()?;
+        part.make_columns(COLUMNS[usize::from(!by_degree)])?;
+        part.count_degrees(ranks)?;
+        part.counts.arcs = values(ranks, part.lists.arcs() as u64);
+        part.counts.replicated_bytes = part.replicated_bytes();
+        part.counts.bytes = values(ranks, part.bytes());
+        Ok(part)
+    }
+
+    /// Bits of every rank's own words, in the order of all words, and one word of 0 after them.
+    fn gather_words(&self, own: &[u64], ranks: &impl Ranks) -> Result<Slab<u64>, ClusterError> {
+        let longest = self.words.div_ceil(self.deal.ranks);
+        let mut bytes = vec![0; 8 * longest];
+        for (bytes, word) in bytes.chunks_exact_mut(8).zip(own) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        let mut all = vec![0; bytes.len() * self.deal.ranks];
+        ranks.all_gather(&bytes, &mut all);
+        let mut words = Slab::zeroed(self.words + 1, "bitmaps")?;
+        for (rank, bytes) in all.chunks_exact((8 * longest).max(1)).enumerate() {
+            let deal = Deal { rank, ..self.deal };
+            for (own, bytes) in bytes.chunks_exact(8).enumerate().take(deal.words(self.words)) {
+                words[deal.word(own)] = u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+            }
+        }
+        Ok(words)
+    }
+
+    fn own_words(&self) -> usize {
+        self.deal.words(self.words)
+    }
+
+    /// Vertices with one neighbour leave the lists, and so does every vertex that is not searched.
+    fn take_leaves_out(&mut self, vertices: usize, ranks: &impl Ranks) -> Result<(), ClusterError> {
+        let rows = 64 * self.own_words();
+        let bits_of = |test: &dyn Fn(Vertex) -> bool| -> Vec<u64> {
+            (0..rows / 64).map(|word| (0..64).fold(0, |bits, bit| bits | u64::from(test((word * 64 + bit) as Vertex)) << bit)).collect()
+        };
+        let has_one = bits_of(&|row| self.lists.degree(row) == 1);
+        let has_one = self.gather_words(&has_one, ranks)?;
+        let is_set = |bits: &[u64], v: Vertex| bits[(v >> 6) as usize] >> (v & 63) & 1 == 1;
+        // Two vertices that have only each other: the second is the leaf of the first.
+        let own_leaves = bits_of(&|row| {
+            self.lists.degree(row) == 1 && {
+                let (vertex, neighbour) = (self.deal.vertex(row), self.lists.neighbours(row)[0]);
+                !is_set(&has_one, neighbour) || neighbour < vertex
+            }
+        });
+        let leaf = self.gather_words(&own_leaves, ranks)?;
+        let closed = bits_of(&|row| {
+            self.deal.vertex(row) as usize >= vertices || self.lists.degree(row) == 0 || is_set(&leaf, self.deal.vertex(row))
+        });
+
+        let isolated = bits_of(&|row| self.lists.degree(row) == 0);
+
+        let mut leaves = Vec::new();
+        let kept: usize = self.lists.targets.par_iter().filter(|&&target| !is_set(&leaf, target)).count();
+        // The lists of leaves go as well.
+        let own = own_leaves.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let lost = (0..rows as Vertex).filter(|&row| is_set(&own_leaves, row) && !is_set(&leaf, self.lists.neighbours(row)[0])).count();
+        let mut lists = Csr { offsets: Slab::zeroed(rows + 1, "adjacency offsets")?, targets: Slab::zeroed(kept - lost, "adjacency")? };
+        leaves.reserve(own);
+        let mut at = 0;
+        for row in 0..rows as Vertex {
+            let neighbours = self.lists.neighbours(row);
+            if is_set(&own_leaves, row) {
+                leaves.push([row, neighbours[0]]);
+            } else {
+                for &target in neighbours.iter().filter(|&&target| !is_set(&leaf, target)) {
+                    lists.targets[at] = target;
+                    at += 1;
+                }
+            }
+            lists.offsets[row as usize + 1] = at as u32;
+        }
+        self.lists = lists;
+        self.leaves = Slab::zeroed(leaves.len(), "leaves")?;
+        self.leaves.copy_from_slice(&leaves);
+        self.closed = self.gather_words(&closed, ranks)?;
+        self.isolated = self.gather_words(&isolated, ranks)?;
+        self.counts.leaves = sum(ranks, leaves.len() as u64);
+        self.counts.searched = self.closed[..self.words].iter().map(|word| u64::from(word.count_zeros())).sum();
+        Ok(())
+    }
+
+    fn index_by_source(&mut self) -> Result<(), ClusterError> {
+        let sources = 64 * self.words;
+        let mut offsets: Slab<u32> = Slab::zeroed(sources + 1, "adjacency offsets")?;
+        let mut targets: Slab<Vertex> = Slab::zeroed(self.lists.arcs(), "adjacency")?;
+        for &source in self.lists.targets.iter() {
+            offsets[source as usize + 1] += 1;
+        }
+        let mut sum = 0;
+        for offset in offsets.iter_mut() {
+            sum += *offset;
+            *offset = sum;
+        }
+        // From the last row to the first, so that each list ends up in ascending order while its end moves to its beginning.
+        for row in (0..self.lists.vertices() as Vertex).rev() {
+            for &source in self.lists.neighbours(row) {
+                let end = &mut offsets[source as usize + 1];
+                *end -= 1;
+                targets[*end as usize] = row;
+            }
+        }
+        // Every offset has become that of the list before it.
+        for source in 0..sources {
+            offsets[source] = offsets[source + 1];
+        }
+        if let Some(last) = offsets.last_mut() {
+            *last = targets.len() as u32;
+        }
+        self.by_source = Csr { offsets, targets };
+        Ok(())
+    }
+
+    fn make_columns(&mut self, count: usize) -> Result<(), ClusterError> {
+        let none = (64 * self.words) as Vertex;
+        for k in 0..count {
+            let mut column: Slab<Vertex> = Slab::zeroed(self.lists.vertices(), "columns of first neighbours")?;
+            for (row, entry) in column.iter_mut().enumerate() {
+                *entry = self.lists.neighbours(row as Vertex).get(k).copied().unwrap_or(none);
+            }
+            if self.order == Order::Degree {
+                let mut originals: Slab<Vertex> = Slab::zeroed(column.len(), "columns of first neighbours")?;
+                for (original, &neighbour) in originals.iter_mut().zip(&column[..]) {
+                    *original = self.to_original.get(neighbour as usize).copied().unwrap_or(NONE);
+                }
+                self.column_originals.push(originals);
+            }
+            self.columns.push(column);
+        }
+        Ok(())
+    }
+
+    /// Mean degrees of all words, and the degrees of the first one.
+    fn count_degrees(&mut self, ranks: &impl Ranks) -> Result<(), ClusterError> {
+        let means: Vec<u64> = (0..self.own_words() as u32)
+            .map(|word| {
+                let arcs: u32 = (word * 64..word * 64 + 64).map(|row| self.lists.degree(row)).sum();
+                let open = (!self.closed[self.deal.word(word as usize)]).count_ones();
+                u64::from((arcs + open / 2) / open.max(1))
+            })
+            .collect();
+        let means = self.gather_words(&means, ranks)?;
+        self.word_degrees = Slab::zeroed(self.words, "vertex degrees")?;
+        for (mean, &all) in self.word_degrees.iter_mut().zip(&means[..]) {
+            *mean = all as u32;
+        }
+        let mut first = [0; 4 * 64];
+        if self.deal.rank == 0 && self.words > 0 {
+            for (row, bytes) in first.chunks_exact_mut(4).enumerate() {
+                bytes.copy_from_slice(&self.lists.degree(row as Vertex).to_le_bytes());
+            }
+        }
+        ranks.broadcast(0, &mut first);
+        for (degree, bytes) in self.first_degrees.iter_mut().zip(first.chunks_exact(4)) {
+            *degree = u32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+        }
+        Ok(())
+    }
+
+    /// Vertices of the input.
+    pub fn vertices(&self) -> usize {
+        self.vertices
+    }
+
+    /// The order of vertices that was chosen.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Whether an original vertex has an edge to another.
+    ///
+    /// # Panics
+    /// If `original` is not a vertex.
+    pub fn has_edge(&self, original: Vertex) -> bool {
+        assert!((original as usize) < self.vertices, "vertex {original} of {}", self.vertices);
+        let internal = self.internal(original);
+        internal != NONE && !self.is_isolated(internal)
+    }
+
+    /// Counts of the graph and of all parts.
+    pub fn counts(&self) -> &PartCounts {
+        &self.counts
+    }
+
+    /// Bytes that this rank holds.
+    pub fn bytes(&self) -> u64 {
+        let columns: u64 = self.columns.iter().chain(&self.column_originals).map(Slab::bytes).sum();
+        self.lists.bytes()
+            + self.by_source.targets.bytes()
+            + columns
+            + self.leaves.bytes()
+            + self.input_degree.bytes()
+            + self.replicated_bytes()
+    }
+
+    fn replicated_bytes(&self) -> u64 {
+        self.to_original.bytes()
+            + self.to_internal.bytes()
+            + self.by_source.offsets.bytes()
+            + self.closed.bytes()
+            + self.word_degrees.bytes()
+    }
+
+    pub(super) fn column_originals(&self) -> &[Slab<Vertex>] {
+        if self.order == Order::Degree { &self.column_originals } else { &self.columns }
+    }
+
+    /// The internal number of an original vertex, [`NONE`] where it has no edge.
+    pub(super) fn internal(&self, original: Vertex) -> Vertex {
+        self.to_internal.get(original as usize).copied().unwrap_or(original)
+    }
+
+    /// The original number of an internal vertex.
+    pub(super) fn original(&self, internal: Vertex) -> Vertex {
+        self.to_original.get(internal as usize).copied().unwrap_or(internal)
+    }
+
+    /// Whether a vertex has no edge to another.
+    pub(super) fn is_isolated(&self, internal: Vertex) -> bool {
+        self.isolated[(internal >> 6) as usize] >> (internal & 63) & 1 == 1
+    }
+
+    /// Listed edges that touch each row of this rank.
+    pub(super) fn input_degrees(&self) -> &[u32] {
+        &self.input_degree
+    }
+
+    /// Rows of this rank that are vertices, each with its original number.
+    pub fn own_vertices(&self) -> impl Iterator<Item = (usize, Vertex)> + '_ {
+        let vertices = if self.order == Order::Degree { self.to_original.len() } else { self.vertices };
+        (0..self.input_degree.len()).filter_map(move |row| {
+            let internal = self.deal.vertex(row as Vertex);
+            ((internal as usize) < vertices).then(|| (row, self.original(internal)))
+        })
+    }
+
+    /// The row of an original vertex where this rank owns it. A vertex without an edge that is not numbered has no owner.
+    pub(super) fn own_row(&self, original: Vertex) -> Option<usize> {
+        let internal = self.internal(original);
+        (internal != NONE && self.deal.owns(internal)).then(|| self.deal.row(internal) as usize)
+    }
+}
+
+/// Refuses to go on where ranks have different graphs: they would wait for each other for ever, or find a wrong tree.
+fn same_everywhere(ranks: &impl Ranks, vertices: usize, entries: u64, degrees: &[u32]) -> Result<(), ClusterError> {
+    let mixed = degrees
+        .par_iter()
+        .enumerate()
+        .map(|(v, &degree)| (v as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(degree % 64).wrapping_mul(u64::from(degree) | 1))
+        .reduce(|| 0, u64::wrapping_add);
+    for (what, value) in [("number of vertices", vertices as u64), ("number of edges", entries), ("degrees", mixed)] {
+        let all = values(ranks, value);
+        if let Some(rank) = all.iter().position(|&other| other != all[0]) {
+            return Err(ClusterError::Different { what, rank });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,312 @@
+//! One search after another over the parts of one graph.
+
+use std::{
+    convert::Infallible,
+    time::{Duration, Instant},
+};
+
+use super::{
+    ClusterError,
+    levels::RankEngine,
+    pairs::PairsEngine,
+    part::Part,
+    ranks::{Ranks, max, sum, values},
+};
+use crate::{
+    bfs::{LevelRecord, Records, level_loop},
+    engine::Simd,
+    graph::{NONE, Vertex},
+    policy::{Policy, PolicyPlanner, Runs},
+    search::Outcome,
+};
+
+/// What ranks tell each other after a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exchange {
+    /// Which vertices were found, to all ranks.
+    #[default]
+    Found,
+    /// Each neighbour of the frontier with its parent, to its owner (Sunway 2021, algorithm 2); top-down only.
+    Pairs,
+}
+
+/// How to search over ranks.
+#[derive(Debug, Clone)]
+pub struct ClusterOptions {
+    /// What decides the direction of each level. It must decide the same on every rank, so it gets no samples, and what it places on a
+    /// device runs on the CPU.
+    pub policy: Policy,
+    /// Threads of each rank.
+    pub threads: usize,
+    /// CPUs the threads are bound to.
+    pub cpus: Vec<usize>,
+    /// Vector instructions (`None`: the best this CPU has).
+    pub simd: Option<Simd>,
+    /// What ranks tell each other.
+    pub exchange: Exchange,
+    /// Vertices of the frontier that a thread works off at a time: what fits a cache, or a local memory.
+    pub batch: usize,
+    /// Sort each batch first (Sunway 2021, algorithm 5), so that lists are read in the order of memory.
+    pub sorted: bool,
+}
+
+impl ClusterOptions {
+    /// Vertices in a batch unless told otherwise: 16 KiB of numbers, half a first-level cache of a small core.
+    pub const BATCH: usize = 4096;
+
+    pub(super) fn simd(&self) -> Simd {
+        self.simd.unwrap_or_else(Simd::detect)
+    }
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        Self {
+            policy: Policy::AlphaBeta(crate::policy::AlphaBeta::default()),
+            threads: 1,
+            cpus: Vec::new(),
+            simd: None,
+            exchange: Exchange::Found,
+            batch: Self::BATCH,
+            sorted: true,
+        }
+    }
+}
+
+/// What one rank sent and received at one level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct LevelTraffic {
+    /// Bytes that other ranks' messages brought.
+    pub received: u64,
+    /// Bytes of this rank's messages, times the ranks that got them.
+    pub sent: u64,
+    /// Collective operations.
+    pub messages: u32,
+    /// Time from this rank's readiness to the arrival of everything, in nanoseconds: other ranks' work and the network.
+    pub wait_ns: u64,
+    /// Time of this rank's own work at the level, in nanoseconds, without reading what arrived.
+    pub compute_ns: u64,
+}
+
+impl LevelTraffic {
+    pub(super) fn add(&mut self, other: Self) {
+        self.received += other.received;
+        self.sent += other.sent;
+        self.messages += other.messages;
+        self.wait_ns += other.wait_ns;
+        self.compute_ns += other.compute_ns;
+    }
+}
+
+#[derive(Debug)]
+enum Runner<'p, R: Ranks> {
+    Found(RankEngine<'p, R>),
+    Pairs(PairsEngine<'p, R>),
+}
+
+/// Searches one graph over ranks, again and again, without allocating in [`run_uncounted`](Self::run_uncounted).
+#[derive(Debug)]
+pub struct ClusterSearch<'p, R: Ranks> {
+    part: &'p Part,
+    ranks: &'p R,
+    runner: Runner<'p, R>,
+    planner: PolicyPlanner,
+    records: Records,
+    /// The root where it has no internal number.
+    alone: Option<Vertex>,
+}
+
+impl<'p, R: Ranks> ClusterSearch<'p, R> {
+    /// Allocates everything a search needs on this rank.
+    ///
+    /// # Errors
+    /// [`ClusterError`] where memory, threads or vector instructions are refused.
+    pub fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
+        let (runner, policy) = match options.exchange {
+            Exchange::Found => (Runner::Found(RankEngine::new(part, ranks, options)?), options.policy.clone()),
+            Exchange::Pairs => (Runner::Pairs(PairsEngine::new(part, ranks, options)?), Policy::Fixed(crate::bfs::Strategy::Tc)),
+        };
+        let records = Records::with_capacity(part.vertices().clamp(1, 4096));
+        Ok(Self { part, ranks, runner, planner: PolicyPlanner::new(policy, Runs::Cpu), records, alone: None })
+    }
+
+    /// Threads of this rank.
+    pub fn threads(&self) -> usize {
+        match &self.runner {
+            Runner::Found(engine) => engine.threads(),
+            Runner::Pairs(_) => 1,
+        }
+    }
+
+    /// Searches from `root` (an original number) and counts what was reached. All ranks call it and get the same counts; the time is that
+    /// of the slowest rank, from a barrier on.
+    ///
+    /// # Errors
+    /// [`ClusterError::RootOutOfRange`].
+    pub fn run(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
+        let mut outcome = self.run_uncounted(root)?;
+        let (mut reached, mut edges) = (0, 0);
+        for (&parent, &degree) in self.parents_by_row().iter().zip(self.part.input_degrees()) {
+            if parent != NONE {
+                reached += 1;
+                edges += u64::from(degree);
+            }
+        }
+        // A root that no rank numbers is reached and has no edge.
+        outcome.reached = sum(self.ranks, reached) + u64::from(self.alone.is_some() && self.part.internal(root) == NONE);
+        outcome.edges = sum(self.ranks, edges) / 2;
+        let deeper = match &self.runner {
+            Runner::Found(engine) => self.alone.is_none() && engine.leaf_is_deepest(root),
+            Runner::Pairs(engine) => self.alone.is_none() && self.leaf_is_below(engine.deepest(), root),
+        };
+        outcome.levels += (max(self.ranks, u64::from(deeper))) as u32;
+        outcome.elapsed = Duration::from_nanos(max(self.ranks, outcome.elapsed.as_nanos() as u64));
+        Ok(outcome)
+    }
+
+    /// Whether a leaf of any rank hangs on one of these rows of this rank. (Every rank asks at once.)
+    fn leaf_is_below(&self, deepest: &[Vertex], root: Vertex) -> bool {
+        let part = self.part;
+        let mut bits = vec![0u8; 8 * part.words.div_ceil(part.deal.ranks)];
+        for &row in deepest {
+            bits[row as usize / 8] |= 1 << (row % 8);
+        }
+        let mut all = vec![0; bits.len() * part.deal.ranks];
+        self.ranks.all_gather(&bits, &mut all);
+        let is_deepest = |v: Vertex| all[part.deal.owner(v) * bits.len() + part.deal.row(v) as usize / 8] >> (v % 8) & 1 == 1;
+        part.leaves.iter().any(|&[row, neighbour]| part.original(part.deal.vertex(row)) != root && is_deepest(neighbour))
+    }
+
+    /// As [`run`](Self::run), without counting: `reached` and `edges` are 0, levels are those that were searched, and the time is this
+    /// rank's.
+    ///
+    /// # Errors
+    /// [`ClusterError::RootOutOfRange`].
+    pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
+        if root as usize >= self.part.vertices() {
+            return Err(ClusterError::RootOutOfRange { root, vertices: self.part.vertices() });
+        }
+        let internal = self.part.internal(root);
+        self.ranks.barrier();
+        let begin = Instant::now();
+        let is_alone = internal == NONE || self.part.is_isolated(internal);
+        let levels = if is_alone {
+            self.records.clear();
+            match &mut self.runner {
+                Runner::Found(engine) => engine.begin_isolated(),
+                Runner::Pairs(engine) => engine.begin_isolated(),
+            }
+            if let Some(row) = self.part.own_row(root) {
+                self.parents_mut()[row] = root;
+            }
+            1
+        } else {
+            let levels: Result<u32, Infallible> = match &mut self.runner {
+                Runner::Found(engine) => level_loop(engine, &mut self.planner, internal, &mut self.records),
+                Runner::Pairs(engine) => level_loop(engine, &mut self.planner, internal, &mut self.records),
+            };
+            match levels {
+                Ok(levels) => levels,
+                Err(never) => match never {},
+            }
+        };
+        self.alone = is_alone.then_some(root);
+        let found = Instant::now();
+        if !is_alone {
+            match &mut self.runner {
+                Runner::Found(engine) => engine.finish(),
+                Runner::Pairs(engine) => engine.finish(),
+            }
+        }
+        let end = Instant::now();
+        Ok(Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found })
+    }
+
+    fn parents_mut(&mut self) -> &mut [Vertex] {
+        match &mut self.runner {
+            Runner::Found(engine) => &mut engine.parent,
+            Runner::Pairs(engine) => &mut engine.parent,
+        }
+    }
+
+    /// Parents of this rank's vertices, in original numbers, by row ([`Part::own_vertices`] names the rows): the root's is itself,
+    /// [`NONE`] where not reached.
+    pub fn parents_by_row(&self) -> &[Vertex] {
+        match &self.runner {
+            Runner::Found(engine) => &engine.parent,
+            Runner::Pairs(engine) => &engine.parent,
+        }
+    }
+
+    /// What happened at each level of the last search, as this rank saw it.
+    pub fn records(&self) -> &[LevelRecord] {
+        self.records.get()
+    }
+
+    /// What this rank sent and received at each level.
+    pub fn traffic(&self) -> &[LevelTraffic] {
+        match &self.runner {
+            Runner::Found(engine) => &engine.traffic,
+            Runner::Pairs(engine) => &engine.traffic,
+        }
+    }
+}
+
+/// The traffic of every rank, in the order of ranks, from that of this one.
+pub fn gather(ranks: &impl Ranks, own: &[LevelTraffic]) -> Vec<Vec<LevelTraffic>> {
+    let numbers = own.iter().flat_map(|t| [t.received, t.sent, t.messages.into(), t.wait_ns, t.compute_ns]);
+    let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
+    // Every rank has run the same levels.
+    let mut all = vec![0; bytes.len() * ranks.size()];
+    ranks.all_gather(&bytes, &mut all);
+    let number = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+    let level = |bytes: &[u8]| LevelTraffic {
+        received: number(&bytes[..8]),
+        sent: number(&bytes[8..16]),
+        messages: number(&bytes[16..24]) as u32,
+        wait_ns: number(&bytes[24..32]),
+        compute_ns: number(&bytes[32..40]),
+    };
+    all.chunks_exact(bytes.len().max(1)).map(|rank| rank.chunks_exact(40).map(level).collect()).collect()
+}
+
+/// The parents of all vertices, by original number, on every rank: only where somebody wants the whole tree.
+pub fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R>, root: Vertex) -> Vec<Vertex> {
+    let parents = search.parents_by_row();
+    let bytes: Vec<u8> = part.own_vertices().flat_map(|(row, vertex)| [vertex, parents[row]]).flat_map(u32::to_le_bytes).collect();
+    let lengths: Vec<i32> = values(ranks, bytes.len() as u64).into_iter().map(|length| length as i32).collect();
+    let offsets: Vec<i32> = (0..lengths.len()).map(|rank| lengths[..rank].iter().sum()).collect();
+    let mut all = vec![0; lengths.iter().map(|&length| length as usize).sum()];
+    ranks.all_gather_varying(&bytes, &mut all, &lengths, &offsets);
+    let mut tree = vec![NONE; part.vertices()];
+    for pair in all.chunks_exact(8) {
+        let [vertex, parent] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
+        tree[vertex as usize] = parent;
+    }
+    // Without an edge it may have no owner.
+    tree[root as usize] = root;
+    tree
+}
+
+/// Levels of a tree that was validated, from its parents: 0 for the root, [`NONE`] where not reached.
+pub fn levels_of(parents: &[Vertex]) -> Vec<u32> {
+    let mut levels = vec![NONE; parents.len()];
+    let mut way = Vec::new();
+    for v in 0..parents.len() {
+        let mut at = v;
+        while levels[at] == NONE && parents[at] != NONE && parents[at] as usize != at && way.len() <= parents.len() {
+            way.push(at);
+            at = parents[at] as usize;
+        }
+        if parents[at] as usize == at {
+            levels[at] = 0;
+        }
+        let mut level = levels[at];
+        while let Some(below) = way.pop() {
+            level = level.saturating_add(1);
+            levels[below] = level;
+        }
+    }
+    levels
+}
