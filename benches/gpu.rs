@@ -25,9 +25,9 @@ use socbfs::{
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
     input::generate::Generator,
-    memory::Way,
+    memory::SharingMode,
     opencl::{self, Device, DeviceKind, LaunchTime, Limits},
-    policy::{Policy, Runs},
+    policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
     validate::SerialBfs,
 };
@@ -134,7 +134,7 @@ struct Run<'a> {
     device: Arc<Device>,
     /// How `socbfs` is told the device.
     choice: String,
-    way: Way,
+    way: SharingMode,
     begin: Instant,
     json: BTreeMap<&'static str, Value>,
     markdown: String,
@@ -217,7 +217,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn setup(&self, options: GpuOptions, way: Way) -> GpuSetup {
+    fn setup(&self, options: GpuOptions, way: SharingMode) -> GpuSetup {
         GpuSetup { device: Arc::clone(&self.device), way, options }
     }
 
@@ -240,7 +240,7 @@ impl Run<'_> {
         // PoCL compiles every kernel anew for every size.
         let groups: &[usize] = if self.arguments.any_device { &[64, 1] } else { &[256, 128, 64, 32, 1] };
         let groups: Vec<usize> = groups.iter().copied().filter(|&group| group <= most).collect();
-        let ways: Vec<Way> = Way::ALL.into_iter().filter(|way| way.offered(self.device.info())).collect();
+        let ways: Vec<SharingMode> = SharingMode::ALL.into_iter().filter(|way| way.offered(self.device.info())).collect();
         // Most is said by the first of each; the rest is crossed with the first only.
         let mut settings = Vec::new();
         settings.extend(groups.iter().map(|&group| (group, self.way, 0)));
@@ -634,8 +634,8 @@ fn their_word(text: &str, elapsed: f64) -> Result<(f64, &'static str), String> {
 }
 
 /// Policies that decide directions only run on the device.
-fn where_directions_run(policy: &str, kernel: GpuKernel) -> Runs {
-    if policy.starts_with("sampled") || policy.starts_with("alpha-beta") { Runs::Gpu(kernel) } else { Runs::Cpu }
+fn where_directions_run(policy: &str, kernel: GpuKernel) -> LevelDevice {
+    if policy.starts_with("sampled") || policy.starts_with("alpha-beta") { LevelDevice::Gpu(kernel) } else { LevelDevice::Cpu }
 }
 
 /// What is wrong with the tree from `root`.

@@ -6,14 +6,14 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use socbfs::{
     bfs::{Direction, LevelStats, Planner},
-    policy::{Policy, PolicyPlanner, Runs},
+    policy::{LevelDevice, Policy, PolicyPlanner},
 };
 
 fn decide(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decide");
     for name in ["alpha-beta", "sampled", "surf", "mlp"] {
         let policy: Policy = name.parse().expect("a policy");
-        let mut planner = PolicyPlanner::new(policy, Runs::Cpu);
+        let mut planner = PolicyPlanner::new(policy, LevelDevice::Cpu);
         let stats = LevelStats {
             level: 2,
             vertices: 646_203,

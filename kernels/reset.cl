@@ -12,13 +12,13 @@ static void write_slot(__global uint *all_counters, uint slot, uint len, uint ed
     clear_next_slot(all_counters, slot);
 }
 
-__kernel void reset(__global uint *restrict parent, __global uint *restrict visited, __global const uint *restrict closed,
+__kernel void reset(__global uint *restrict parent, __global uint *restrict visited, __global const uint *restrict excluded,
                     __global uint *restrict queue, __global uint *restrict all_counters, uint slot,
                     uint padded, uint root, uint root_original, uint degree) {
     write_slot(all_counters, slot, 1, degree, 0, 0, IS_QUEUE);
     for (uint v = get_global_id(0); v < padded; v += get_global_size(0)) parent[v] = v == root ? root_original : NONE;
     for (uint w = get_global_id(0); w < padded / 32; w += get_global_size(0))
-        visited[w] = closed[w] | (w == root >> 5 ? 1u << (root & 31) : 0);
+        visited[w] = excluded[w] | (w == root >> 5 ? 1u << (root & 31) : 0);
     if (get_global_id(0) == 0) queue[0] = root;
 }
 

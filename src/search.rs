@@ -13,7 +13,7 @@ use crate::{
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, Simd, Team},
     graph::{Layout, NONE, Vertex},
     opencl::{DeviceError, WRONG_NUMBERS},
-    policy::{Policy, PolicyPlanner, Runs, Uses},
+    policy::{LevelDevice, Policy, PolicyPlanner, Uses},
 };
 
 /// When the parts of a search ended.
@@ -42,7 +42,7 @@ pub struct SearchOptions {
     /// OpenCL devices. Levels on the GPU run on the first; [`Policy::Concurrent`] uses all of them beside the CPU.
     pub devices: Vec<GpuSetup>,
     /// Where levels run of policies that decide directions only.
-    pub runs: Runs,
+    pub runs: LevelDevice,
     /// Prepare for every policy, so that [`Search::set_policy`] may change it to any.
     pub every_policy: bool,
     /// Go on with the CPU alone where a device fails in the middle of a search.
@@ -150,7 +150,7 @@ pub struct Search<'g> {
 }
 
 /// What `policy` asks of the engine.
-fn uses(policy: &Policy, runs: Runs, layout: &Layout) -> HybridUse {
+fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> HybridUse {
     let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
     let begins_on_gpu = || {
         let csr = layout.csr();
@@ -212,7 +212,7 @@ impl<'g> Search<'g> {
     ///
     /// # Errors
     /// [`SearchError::NoDevice`] where the search was not set up for what the policy does (see [`SearchOptions::every_policy`]).
-    pub fn set_policy(&mut self, policy: Policy, runs: Runs) -> Result<(), SearchError> {
+    pub fn set_policy(&mut self, policy: Policy, runs: LevelDevice) -> Result<(), SearchError> {
         let wanted = uses(&policy, runs, self.layout);
         if !self.engine.uses().covers(wanted) {
             return Err(SearchError::NoDevice { policy: policy.to_string() });
@@ -339,7 +339,7 @@ impl<'g> Search<'g> {
         let found = Instant::now();
         self.engine.finish()?;
         if internal == NONE {
-            self.engine.adopt_dropped(root);
+            self.engine.enter_dropped_root(root);
         }
         Ok(Some(Searched { levels, found, end: Instant::now() }))
     }
@@ -361,8 +361,13 @@ impl<'g> Search<'g> {
     fn fall_back(&mut self, error: DeviceError) -> Result<(), SearchError> {
         let reason = format!("{}: {error}", self.failed(error));
         log::warn!("{reason}; going on with the CPU alone");
-        let options =
-            SearchOptions { policy: Policy::default(), devices: Vec::new(), runs: Runs::Cpu, fall_back: false, ..self.options.clone() };
+        let options = SearchOptions {
+            policy: Policy::default(),
+            devices: Vec::new(),
+            runs: LevelDevice::Cpu,
+            fall_back: false,
+            ..self.options.clone()
+        };
         let devices = std::mem::take(&mut self.devices);
         let (stopper, deadline) = (self.stopper.clone(), self.deadline);
         *self = Self { devices, fallen_back: Some(reason), stopper, deadline, ..Self::new(self.layout, &options)? };

@@ -11,7 +11,7 @@ use socbfs::{
     bfs::{LevelStats, Planner},
     board::{self, Board, CpuList},
     calibrate::{Calibration, Partial, PartialHeader},
-    policy::{Mlp, Objective, Policy, PolicyPlanner, Runs, mlp::Form},
+    policy::{LevelDevice, Mlp, Objective, Policy, PolicyPlanner, mlp::Form},
     report::{Comparison, Run, read_array},
     train::RecordsFile,
 };
@@ -270,7 +270,7 @@ fn settings() {
         LevelStats { frontier_vertices: 1, frontier_edges: 4, unvisited_vertices: 1000, unvisited_edges: 5000, ..LevelStats::default() };
     fuzz_text(&policies, str::parse::<Policy>, |policy| {
         assert_eq!(policy.to_string().parse::<Policy>().ok().as_ref(), Some(&policy), "{policy}");
-        let mut planner = PolicyPlanner::new(policy, Runs::Cpu);
+        let mut planner = PolicyPlanner::new(policy, LevelDevice::Cpu);
         planner.plan(&stats);
     });
     fuzz_text(&["0-3,7", "1"], str::parse::<CpuList>, |_| ());

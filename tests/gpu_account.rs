@@ -7,7 +7,7 @@ use socbfs::{
     bfs::{LevelRecord, Placement},
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing},
-    memory::Way,
+    memory::SharingMode,
     opencl::{Device, Limits},
     search::{Search, SearchOptions},
 };
@@ -26,7 +26,7 @@ fn the_time_of_a_shared_level_is_accounted_for() {
     let edges = edges(n, 200_000, 5, 1);
     let layout = Layout::build(&EdgeList::new(n as usize, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
     for device in devices("the_time_of_a_shared_level_is_accounted_for", Limits::default()).all.iter().filter(|device| !is_slow(device)) {
-        for way in [Way::AllocHostPtr, Way::Copy] {
+        for way in [SharingMode::AllocHostPtr, SharingMode::Copy] {
             for policy in ["concurrent:0,0,500", "asynchronous:20,500"] {
                 let devices = vec![GpuSetup { device: Arc::clone(device), way, options: GpuOptions::default() }];
                 let options = SearchOptions { policy: policy.parse().unwrap(), threads: 2, devices, ..SearchOptions::default() };
@@ -59,7 +59,7 @@ fn a_timed_device_tells_how_long_its_kernels_ran() {
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
         for policy in ["tg", "bg", "concurrent:0,0,500", "asynchronous:20,500"] {
             for (device, is_timed) in [(&timed, true), (device, false)] {
-                let devices = vec![GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options: GpuOptions::default() }];
+                let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
                 let options = SearchOptions { policy: policy.parse().unwrap(), threads: 2, devices, ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).unwrap();
                 // More than the times that a device keeps unless they are taken away.

@@ -6,9 +6,9 @@ use socbfs::{
     bfs::GpuKernel,
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing},
-    memory::{SharedSlice, Way},
+    memory::{SharedSlice, SharingMode},
     opencl::{Buffer, Device, Limits},
-    policy::{Policy, Runs},
+    policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
 };
 
@@ -38,7 +38,7 @@ fn calls_are_counted() {
         counted("write", Counts { writes: 1, waits: 1, to_device: 28, ..none }, &mut || buffer.write(1..8, &values).unwrap());
         // What fails before OpenCL is asked, or in it, is not counted.
         counted("nothing", none, &mut || assert!(buffer.read(0..101, &mut [0; 101]).is_err() && run(&kernel, 1, 1 << 20).is_err()));
-        for way in [Way::AllocHostPtr, Way::SvmCoarse].into_iter().filter(|way| way.offered(info)) {
+        for way in [SharingMode::AllocHostPtr, SharingMode::SvmCoarse].into_iter().filter(|way| way.offered(info)) {
             let mut slice = SharedSlice::<u32>::on(&device, way, 1000, "a test").unwrap();
             let before = Counts::now();
             slice.to_device(0..1000).unwrap();
@@ -59,20 +59,20 @@ fn searches_are_counted() {
         let devices = devices(TEST, Limits::default());
         let list = EdgeList::new(5000, edges(5000, 40_000, 5, 1), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
-        let on_gpu = Runs::Gpu(GpuKernel::Bg);
+        let on_gpu = LevelDevice::Gpu(GpuKernel::Bg);
         // With the waits that each may take, where it is the device's alone. Level by level they were 5, 6, 6, 5 and 5.
-        let policies: [(Policy, Runs, Option<u64>); 7] = [
-            ("tg".parse().unwrap(), Runs::Cpu, Some(2)),
-            ("tgm".parse().unwrap(), Runs::Cpu, Some(2)),
-            ("bg".parse().unwrap(), Runs::Cpu, Some(2)),
+        let policies: [(Policy, LevelDevice, Option<u64>); 7] = [
+            ("tg".parse().unwrap(), LevelDevice::Cpu, Some(2)),
+            ("tgm".parse().unwrap(), LevelDevice::Cpu, Some(2)),
+            ("bg".parse().unwrap(), LevelDevice::Cpu, Some(2)),
             ("alpha-beta".parse().unwrap(), on_gpu, Some(5)),
             ("sampled".parse().unwrap(), on_gpu, Some(3)),
-            ("selective:10,0".parse().unwrap(), Runs::Cpu, None),
-            ("concurrent:0,0,500".parse().unwrap(), Runs::Cpu, None),
+            ("selective:10,0".parse().unwrap(), LevelDevice::Cpu, None),
+            ("concurrent:0,0,500".parse().unwrap(), LevelDevice::Cpu, None),
         ];
         println!("{:<14} levels launches fills waits  maps unmaps reads writes   to host to device", "per search");
         for (policy, runs, most_waits) in policies {
-            let setup = GpuSetup { device: devices.all[0].clone(), way: Way::AllocHostPtr, options: GpuOptions::default() };
+            let setup = GpuSetup { device: devices.all[0].clone(), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
             let options = SearchOptions { policy: policy.clone(), runs, threads: 2, devices: vec![setup], ..SearchOptions::default() };
             let mut search = Search::new(&layout, &options).unwrap();
             search.run(3).unwrap();

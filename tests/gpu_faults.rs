@@ -14,9 +14,9 @@ use std::{
 use socbfs::{
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE},
-    memory::Way,
+    memory::SharingMode,
     opencl::{Device, Limits, kept_bytes},
-    policy::{Parting, Policy, Runs},
+    policy::{LevelDevice, Parting, Policy},
     search::{Search, SearchError, SearchOptions},
 };
 
@@ -63,22 +63,22 @@ fn with_a_device_that_goes_on(test: &str, delay_ms: Option<u64>, body: impl Fn(&
 }
 
 /// Every way in which a device takes part in a search.
-fn policies() -> Vec<(Policy, Runs)> {
-    let bgc = Runs::Gpu(socbfs::bfs::GpuKernel::Bgc);
+fn policies() -> Vec<(Policy, LevelDevice)> {
+    let bgc = LevelDevice::Gpu(socbfs::bfs::GpuKernel::Bgc);
     vec![
-        ("tg".parse().unwrap(), Runs::Cpu),
-        ("tgm".parse().unwrap(), Runs::Cpu),
-        ("bg".parse().unwrap(), Runs::Cpu),
+        ("tg".parse().unwrap(), LevelDevice::Cpu),
+        ("tgm".parse().unwrap(), LevelDevice::Cpu),
+        ("bg".parse().unwrap(), LevelDevice::Cpu),
         ("alpha-beta".parse().unwrap(), bgc),
         ("sampled".parse().unwrap(), bgc),
-        ("selective:10,0".parse().unwrap(), Runs::Cpu),
-        ("concurrent:0,0,500".parse().unwrap(), Runs::Cpu),
-        ("adaptive:5,60,never,300,0,500,never,700".parse().unwrap(), Runs::Cpu),
-        (Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 500 }), Runs::Cpu),
+        ("selective:10,0".parse().unwrap(), LevelDevice::Cpu),
+        ("concurrent:0,0,500".parse().unwrap(), LevelDevice::Cpu),
+        ("adaptive:5,60,never,300,0,500,never,700".parse().unwrap(), LevelDevice::Cpu),
+        (Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 500 }), LevelDevice::Cpu),
     ]
 }
 
-fn options(device: &Arc<Device>, way: Way, policy: Policy, runs: Runs, fall_back: bool) -> SearchOptions {
+fn options(device: &Arc<Device>, way: SharingMode, policy: Policy, runs: LevelDevice, fall_back: bool) -> SearchOptions {
     let options = GpuOptions { run_arcs: Some(8), ..GpuOptions::default() };
     let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
     SearchOptions { policy, runs, threads: 2, devices, fall_back, ..SearchOptions::default() }
@@ -97,7 +97,7 @@ fn a_search_goes_on_without_a_lost_device() {
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3, 700]);
         for (policy, runs) in policies() {
-            for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+            for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
                 let options = options(device, way, policy.clone(), runs, true);
                 let mut lost = 0;
                 for after in points() {
@@ -135,7 +135,7 @@ fn a_search_that_failed_is_followed_by_right_ones() {
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
         for (policy, runs) in policies() {
-            for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+            for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
                 let options = options(device, way, policy.clone(), runs, false);
                 let mut search = Search::new(&layout, &options).unwrap();
                 let mut after = 0;
@@ -174,7 +174,8 @@ fn a_device_lost_while_setting_up_is_an_error() {
         let mut lost = 0;
         for after in points() {
             fs::write(file, after.to_string()).unwrap();
-            let outcome = Search::new(&layout, &options(device, Way::AllocHostPtr, "concurrent".parse().unwrap(), Runs::Cpu, true));
+            let outcome =
+                Search::new(&layout, &options(device, SharingMode::AllocHostPtr, "concurrent".parse().unwrap(), LevelDevice::Cpu, true));
             fs::remove_file(file).unwrap();
             // A command that succeeds: the count begins anew.
             device.finish().unwrap();
@@ -201,7 +202,7 @@ fn goes_on_with_what_it_was_given(test: &str, rounds: usize) {
         let report = std::env::var("SOCBFS_TEST_LOSE_REPORT").unwrap();
         let mut lost = 0;
         for (policy, runs) in policies() {
-            for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+            for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
                 for after in points().take(rounds) {
                     // A device of its own each time: nothing else keeps its context and queue.
                     let device = Device::open(device.info(), Limits::default()).unwrap();
@@ -275,7 +276,7 @@ fn wrong_numbers_from_a_device_end_in_an_error() {
         let file = std::env::var("SOCBFS_TEST_LIE_FILE").unwrap();
         for (policy, runs) in policies() {
             let mut found = 0;
-            for way in [Way::AllocHostPtr, Way::Copy] {
+            for way in [SharingMode::AllocHostPtr, SharingMode::Copy] {
                 let options = options(device, way, policy.clone(), runs, false);
                 let mut search = Search::new(&layout, &options).unwrap();
                 let right = search.run(3).map(|outcome| (outcome.reached, outcome.levels)).unwrap();
@@ -338,8 +339,11 @@ fn one_of_two_devices_is_lost() {
         let reference = Reference::new(1200, &edges, false, &[3]);
         let other = &devices.all.iter().find(|device| !device.info().name.contains(&lost)).unwrap().info().name;
         for fall_back in [false, true] {
-            let setup =
-                |device: &Arc<Device>| GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options: GpuOptions::default() };
+            let setup = |device: &Arc<Device>| GpuSetup {
+                device: Arc::clone(device),
+                way: SharingMode::AllocHostPtr,
+                options: GpuOptions::default(),
+            };
             let options = SearchOptions {
                 policy: "concurrent:0,0,600".parse().unwrap(),
                 threads: 2,
@@ -404,7 +408,7 @@ fn every_refused_call_is_an_error_and_nothing_else() {
     // Several parts: the second of them is refused as well as the first.
     let parts = GpuOptions { parts: 3, run_arcs: Some(8), ..GpuOptions::default() };
     let setup = |way| vec![GpuSetup { device: Arc::clone(device), way, options: parts }];
-    for way in [Way::AllocHostPtr, Way::SvmCoarse].into_iter().filter(|way| way.offered(device.info())) {
+    for way in [SharingMode::AllocHostPtr, SharingMode::SvmCoarse].into_iter().filter(|way| way.offered(device.info())) {
         let mut refused = 0;
         for (policy, runs) in policies() {
             let options = SearchOptions { policy, runs, threads: 2, devices: setup(way), ..SearchOptions::default() };

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use socbfs::{graph::Order, memory::Way, opencl::Limits};
+use socbfs::{graph::Order, memory::SharingMode, opencl::Limits};
 
 use crate::{
     implementations::{self, inside, skipped},
@@ -96,7 +96,7 @@ fn search() {
         let variety = Variety {
             groups: vec![Some(1), Some(32)],
             parts: vec![0],
-            ways: vec![Way::AllocHostPtr],
+            ways: vec![SharingMode::AllocHostPtr],
             orders: vec![Order::Degree],
             threads: vec![2],
             run_arcs: vec![Some(20)],

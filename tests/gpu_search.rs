@@ -11,7 +11,7 @@ use socbfs::{
     bfs::{Placement, Strategy},
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    memory::Way,
+    memory::SharingMode,
     opencl::{Device, Limits},
     policy::{Policy, Replay},
     search::{Search, SearchError, SearchOptions},
@@ -28,7 +28,7 @@ fn odd_graphs() {
     for device in &devices("odd_graphs", Limits::default()).all {
         let all = everything(device);
         let groups = all.groups.iter().copied().filter(|&group| group != Some(256)).collect();
-        let variety = Variety { groups, ways: vec![Way::AllocHostPtr], threads: vec![2], ..all };
+        let variety = Variety { groups, ways: vec![SharingMode::AllocHostPtr], threads: vec![2], ..all };
         let check = |n, edges: &[[u32; 2]], directed, roots: &[u32]| check(device, n, edges, directed, roots, &variety);
         check(1, &[], false, &[0]);
         check(1, &[[0, 0]], false, &[0]);
@@ -70,7 +70,7 @@ fn neighbours_in_parts() {
         let variety = Variety {
             groups,
             parts: vec![2, 7],
-            ways: vec![Way::UseHostPtr],
+            ways: vec![SharingMode::UseHostPtr],
             orders: vec![Order::Degree],
             threads: vec![2],
             run_arcs: vec![Some(8)],
@@ -87,7 +87,7 @@ fn neighbours_in_parts() {
 fn a_heavy_vertex_is_shared_by_all_groups() {
     for device in &devices("a_heavy_vertex_is_shared_by_all_groups", Limits::default()).all {
         let n = 3200;
-        let variety = Variety { groups: vec![Some(32)], ways: vec![Way::AllocHostPtr], threads: vec![1], ..everything(device) };
+        let variety = Variety { groups: vec![Some(32)], ways: vec![SharingMode::AllocHostPtr], threads: vec![1], ..everything(device) };
         check(device, n as usize, &two_hubs(n), false, &[0, 5, 6, 7], &variety);
     }
 }
@@ -112,7 +112,7 @@ fn rusticl_22_takes_groups_of_32() {
             let list = EdgeList::new(1100, edges(1100, 4000, 4, 1), Listing::Unknown).unwrap();
             let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
             let options = GpuOptions { group, ..GpuOptions::default() };
-            let devices = vec![GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options }];
+            let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options }];
             let search = Search::new(&layout, &SearchOptions { devices, every_policy: true, ..SearchOptions::default() }).unwrap();
             assert_eq!(search.devices()[0].group, 32);
         }
@@ -132,7 +132,7 @@ proptest! {
             let variety = Variety {
                 // Either kind in turn for the one that interprets.
                 groups: all.groups.into_iter().filter(|&group| group != Some(256) && (!is_slow(device) || (group == Some(1)) == directed)).collect(),
-                ways: vec![Way::AllocHostPtr],
+                ways: vec![SharingMode::AllocHostPtr],
                 orders: vec![Order::Auto],
                 threads: vec![2],
                 run_arcs: if is_slow(device) { vec![Some(8)] } else { vec![Some(0), None] },
@@ -155,7 +155,7 @@ fn two_devices_beside_the_cpu() {
     let setups: Vec<_> = [(first, Some(1)), (second, Some(32))]
         .map(|(device, group)| GpuSetup {
             device: Arc::clone(device),
-            way: Way::AllocHostPtr,
+            way: SharingMode::AllocHostPtr,
             options: GpuOptions { group, ..GpuOptions::default() },
         })
         .into();
@@ -197,7 +197,7 @@ fn a_heavy_vertex_that_the_estimate_misses_is_expanded() {
         for strategy in [Strategy::Tg, Strategy::Tgm] {
             let policy = Policy::Replay(Replay::new(&[Strategy::Tc.plan(), Strategy::Tc.plan(), strategy.plan()]));
             let options = GpuOptions { group: Some(32), run_arcs: Some(0), ..GpuOptions::default() };
-            let setup = GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options };
+            let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
             let mut search =
                 Search::new(&layout, &SearchOptions { policy, threads: 1, devices: vec![setup], ..SearchOptions::default() }).unwrap();
             // Else the CPU does these few levels in one go.
@@ -224,7 +224,7 @@ fn hub_shares(device: &Arc<Device>, group: usize, layout: &Layout, strategy: Str
     let policy = Policy::Replay(Replay::new(&[strategy.plan()]).observing());
     let setup = GpuSetup {
         device: Arc::clone(device),
-        way: Way::AllocHostPtr,
+        way: SharingMode::AllocHostPtr,
         options: GpuOptions { group: Some(group), ..GpuOptions::default() },
     };
     let mut search = Search::new(layout, &SearchOptions { policy, threads: 1, devices: vec![setup], ..SearchOptions::default() }).unwrap();

@@ -8,9 +8,9 @@ use socbfs::{
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     input::generate::Generator,
-    memory::Way,
+    memory::SharingMode,
     opencl::{Buffer, Device, Limits},
-    policy::Runs,
+    policy::LevelDevice,
     search::{Search, SearchOptions},
 };
 
@@ -32,7 +32,7 @@ fn layout(n: usize, edges: &[[u32; 2]]) -> Layout {
 }
 
 fn on(device: &Arc<Device>, options: GpuOptions) -> SearchOptions {
-    let devices = vec![GpuSetup { device: Arc::clone(device), way: Way::AllocHostPtr, options }];
+    let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options }];
     SearchOptions { threads: 2, devices, every_policy: true, ..SearchOptions::default() }
 }
 
@@ -48,7 +48,7 @@ fn work_groups_of_64_little_local_memory_and_small_buffers() {
         let edges = edges(1100, 3500, 9, 0);
         let variety = Variety {
             groups: vec![Some(256)],
-            ways: vec![Way::UseHostPtr],
+            ways: vec![SharingMode::UseHostPtr],
             orders: vec![Order::Original],
             threads: vec![1],
             run_arcs: vec![Some(8)],
@@ -81,7 +81,7 @@ fn a_limit_on_buffers_is_the_same_for_any_number_of_threads() {
             let mut search = Search::new(&layout, &options).unwrap();
             assert!(search.devices()[0].parts > 1, "{:?}", search.devices());
             for policy in ["tg", "concurrent:0,0,500", "selective:10,0", "asynchronous:20,500"] {
-                search.set_policy(policy.parse().unwrap(), Runs::Cpu).unwrap();
+                search.set_policy(policy.parse().unwrap(), LevelDevice::Cpu).unwrap();
                 reference.compare_with(&layout, &options, &mut search);
             }
         }
@@ -160,7 +160,7 @@ fn what_a_device_holds_does_not_grow_with_the_threads_of_the_cpu() {
             let mut search = Search::new(&layout, &options).unwrap();
             used.push(device.used_bytes());
             for policy in ["concurrent", "tg", "selective:1000,1000"] {
-                search.set_policy(policy.parse().unwrap(), Runs::Cpu).unwrap();
+                search.set_policy(policy.parse().unwrap(), LevelDevice::Cpu).unwrap();
                 reference.compare_with(&layout, &options, &mut search);
             }
         }
@@ -257,7 +257,7 @@ fn pocl_as_two_devices_that_work_together() {
                 .into_iter()
                 .map(|(device, group)| GpuSetup {
                     device: Arc::clone(device),
-                    way: Way::AllocHostPtr,
+                    way: SharingMode::AllocHostPtr,
                     options: GpuOptions { group: Some(group), ..GpuOptions::default() },
                 })
                 .collect();

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc, time::Instant};
 
 use socbfs::{
     calibrate::measure_quickly,
-    memory::{Owner, SharedSlice, Slab, Way},
+    memory::{Owner, SharedSlice, SharingMode, Slab},
     opencl::{
         ARGUMENT_FREED, Argument, Buffer, Device, HOST_ONLY, HOST_OWNS_ARGUMENT, Kernel, LOCAL_MEMORY_LIMIT, Limits, OTHER_DEVICE,
         OUT_OF_RANGE, OpenClError,
@@ -93,7 +93,7 @@ fn kernels_compute_on_buffers() {
 fn every_way_carries_values_both_ways() {
     on_each("every_way_carries_values_both_ways", Limits::default(), |name, device| {
         let add_kernel = kernel(device, "add");
-        for way in Way::ALL {
+        for way in SharingMode::ALL {
             let made = SharedSlice::<u32>::on(device, way, 5_000, "a test");
             if !way.offered(device.info()) {
                 assert!(made.unwrap_err().to_string().contains(&way.to_string()));
@@ -142,7 +142,7 @@ fn every_way_carries_values_both_ways() {
 fn only_the_valid_range_need_be_carried() {
     on_each("only_the_valid_range_need_be_carried", Limits::default(), |name, device| {
         let add_kernel = kernel(device, "add");
-        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             let mut slice = SharedSlice::<u32>::on(device, way, 3_000, "a test").unwrap();
             slice.to_device(0..3_000).unwrap();
             slice.to_host(0..0).unwrap();
@@ -163,7 +163,7 @@ fn only_the_valid_range_need_be_carried() {
 #[test]
 fn slices_of_any_length_and_type() {
     on_each("slices_of_any_length_and_type", Limits::default(), |name, device| {
-        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             for len in [0, 1, 1_023, 1_024, 1_025, 1_000_003] {
                 let mut slice = SharedSlice::<u64>::on(device, way, len, "a test").unwrap();
                 assert!(slice.iter().all(|&value| value == 0));
@@ -188,7 +188,7 @@ fn memory_is_used_by_its_owner_only() {
         let add_kernel = kernel(device, "add");
         add_kernel.set(1, 10u32).unwrap();
         add_kernel.set(2, 1u32).unwrap();
-        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             let mut slice = SharedSlice::<u32>::on(device, way, 10, "a test").unwrap();
             add_kernel.set_buffer(0, &slice).unwrap();
             assert_eq!(run(&add_kernel, 1, 1).unwrap_err().code, HOST_OWNS_ARGUMENT, "{name} {way}");
@@ -256,7 +256,7 @@ fn limits_are_kept_even_where_the_driver_would_not() {
             error,
             OpenClError::TooLarge { what: "a test", bytes: 1 << 20, limit: (1 << 20) - 4, device: device.info().name.clone() }
         );
-        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             assert!(SharedSlice::<u32>::on(device, way, 1 << 18, "a test").unwrap_err().to_string().contains("1048572"), "{name} {way}");
             // As large as can be, though no multiple of a page.
             let mut slice = SharedSlice::<u32>::on(device, way, (1 << 18) - 1, "a test").unwrap();
@@ -400,7 +400,7 @@ fn programs_are_kept_and_damaged_ones_are_built_again() {
 fn hand_overs_are_measured_in_every_way_that_is_offered() {
     on_each("hand_overs_are_measured_in_every_way_that_is_offered", Limits::default(), |name, device| {
         let table = measure_quickly(device);
-        let offered: Vec<Way> = Way::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
+        let offered: Vec<SharingMode> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
         assert_eq!(table.ways.iter().map(|times| times.way).collect::<Vec<_>>(), offered, "{name}");
         for way in &table.ways {
             assert_eq!(way.problem, None, "{name}");

@@ -19,7 +19,7 @@ use searches::is_slow;
 use socbfs::{
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    memory::{SharedSlice, Way},
+    memory::{SharedSlice, SharingMode},
     opencl::{Buffer, Device, Limits},
     search::{Search, SearchOptions},
 };
@@ -97,9 +97,9 @@ fn search(name: &str, device: &Arc<Device>) {
     {
         let list = EdgeList::new(n as usize, edges.clone(), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
-        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             for (group, parts, twice, threads) in [(1, 0, false, 1), (32, 0, true, 2), (32, 3, false, 2)] {
-                if few && (parts > 1 || way != Way::AllocHostPtr) {
+                if few && (parts > 1 || way != SharingMode::AllocHostPtr) {
                     continue;
                 }
                 let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), cached_words: Some(5), ..GpuOptions::default() };
@@ -179,7 +179,7 @@ fn main() {
         for turn in 0..3 {
             assert_eq!(calls(|| round(None)), 0, "{name}, turn {turn}");
         }
-        for way in Way::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             let mut slice = SharedSlice::<u32>::on(device, way, 1000, "a test").unwrap();
             // The kernel holds the last slice, which is gone, and would free it when it is given another.
             kernel.set_buffer(0, &slice).unwrap();

@@ -12,7 +12,7 @@ use socbfs::{
     calibrate::{LevelTable, LevelTimes, Turns, bands, fit, measure_levels, training_graph},
     graph::{BuildOptions, EdgeList, Layout},
     input::{ReadOptions, generate::Generator, read},
-    policy::{Adaptive, Policy, PolicyPlanner, Runs},
+    policy::{Adaptive, LevelDevice, Policy, PolicyPlanner},
     search::{Search, SearchOptions},
 };
 
@@ -125,7 +125,7 @@ impl Board {
 
     /// What the searches of `tables` cost where `policy` plans them.
     fn planned_ns(&self, tables: &[LevelTable], policy: &Policy) -> f64 {
-        let mut planner = PolicyPlanner::new(policy.clone(), Runs::Gpu(GpuKernel::Bg));
+        let mut planner = PolicyPlanner::new(policy.clone(), LevelDevice::Gpu(GpuKernel::Bg));
         let mut search = |table: &LevelTable| {
             planner.begin();
             let (mut previous, mut parts) = (None::<LevelPlan>, (0.0, 0.0));

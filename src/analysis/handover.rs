@@ -6,8 +6,8 @@ use crate::{
     bfs::{LevelRecord, Strategy},
     calibrate::HandoverTable,
     graph::Vertex,
-    memory::Way,
-    policy::{Policy, Replay, Runs},
+    memory::SharingMode,
+    policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
     stats::median,
 };
@@ -18,7 +18,7 @@ pub struct DeviceHandover {
     /// The device.
     pub device: String,
     /// The way of sharing that searches use.
-    pub way: Way,
+    pub way: SharingMode,
     /// What every way costs, over sizes.
     pub table: HandoverTable,
 }
@@ -54,7 +54,7 @@ pub fn mapped_levels<'g>(plain: &mut Search<'g>, shared: &mut Search<'g>, root: 
     let mut runs = [const { Vec::new() }; 2];
     for search in [&mut *plain, &mut *shared] {
         search.set_single_levels(true);
-        search.set_policy(Policy::Replay(Replay::new(&[Strategy::Tc.plan()])), Runs::Cpu)?;
+        search.set_policy(Policy::Replay(Replay::new(&[Strategy::Tc.plan()])), LevelDevice::Cpu)?;
         search.run_uncounted(root)?;
     }
     shared.set_handover_round_levels(true);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bfs::{Direction, LevelPlan, Placement, Strategy},
     graph::Vertex,
-    policy::{Policy, Replay, Runs},
+    policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
     stats::median,
 };
@@ -83,7 +83,7 @@ fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, direction: Direction
                 let split = LevelPlan { direction, placement: Placement::Split { gpu_permille: SHARES[place] } };
                 let mut plans = vec![Strategy::Tc.plan(); level as usize];
                 plans.extend([split, Strategy::Bc.plan()]);
-                search.set_policy(Policy::Replay(Replay::new(&plans)), Runs::Cpu)?;
+                search.set_policy(Policy::Replay(Replay::new(&plans)), LevelDevice::Cpu)?;
                 search.run_uncounted(root)?;
                 let Some(record) = search.records().iter().find(|record| record.stats.level == level) else { continue };
                 let [cpu, gpu, both, all] = &mut times[place];

@@ -8,7 +8,7 @@ use crate::{
     calibrate::{Decider, HandoverTable, Measured},
     engine::{DeviceUse, Simd},
     graph::{Layout, LayoutStats, Order, StepRecord, Vertex},
-    memory::Way,
+    memory::SharingMode,
     policy::{Form, Objective},
 };
 
@@ -171,7 +171,7 @@ pub struct DeviceRecord {
     #[serde(flatten)]
     pub used: DeviceUse,
     /// How memory was shared with it.
-    pub memory_way: Way,
+    pub memory_way: SharingMode,
     /// What handovers cost, measured at the start.
     pub handover: HandoverTable,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use socbfs_power::{Domain, Family, Scope};
 
 use super::{CpuList, Pattern};
-use crate::memory::Way;
+use crate::memory::SharingMode;
 
 /// A board profile; `P` is the type of its policy, which checks its own values as it is deserialised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,7 +145,7 @@ pub struct OpenClDevice {
     /// Memory the device may use in bytes.
     pub global_bytes: Option<u64>,
     /// How both devices best see the same memory.
-    pub memory_way: Option<Way>,
+    pub memory_way: Option<SharingMode>,
     /// Whether local memory is faster than global memory, so that caching hubs in it (BGC) can pay.
     pub bgc: Option<bool>,
     /// What has to be taken care of.
@@ -329,16 +329,16 @@ impl OpenClDevice {
     }
 
     /// Whether memory may be shared with it in this way: no quirk speaks against it.
-    pub fn permits(&self, way: Way) -> bool {
+    pub fn permits(&self, way: SharingMode) -> bool {
         self.against(way).is_none()
     }
 
     /// The quirk that speaks against this way.
-    pub fn against(&self, way: Way) -> Option<Quirk> {
+    pub fn against(&self, way: SharingMode) -> Option<Quirk> {
         self.quirks.iter().copied().find(|quirk| match quirk {
-            Quirk::MapCopies => matches!(way, Way::AllocHostPtr | Way::UseHostPtr),
-            Quirk::UseHostPtrCopies => way == Way::UseHostPtr,
-            Quirk::NotCoherent => way == Way::SvmFine,
+            Quirk::MapCopies => matches!(way, SharingMode::AllocHostPtr | SharingMode::UseHostPtr),
+            Quirk::UseHostPtrCopies => way == SharingMode::UseHostPtr,
+            Quirk::NotCoherent => way == SharingMode::SvmFine,
             _ => false,
         })
     }

@@ -12,7 +12,7 @@ use crate::{
     bfs::Strategy,
     board::{DocumentError, Entry, Kind, Violation, entries},
     engine::Simd,
-    memory::Way,
+    memory::SharingMode,
     policy::{Bands, CostModel, CostModelError, mlp::Form},
 };
 
@@ -114,7 +114,7 @@ pub struct OpenClIdentity {
     /// Version of its driver.
     pub driver: String,
     /// How memory is shared with it.
-    pub memory_way: Way,
+    pub memory_way: SharingMode,
     /// Items in a work-group, where asked for (`None`: by the kind of device).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_group: Option<usize>,
@@ -493,7 +493,7 @@ pub(crate) mod tests {
 
     /// With every table and key that there is.
     pub(crate) fn with_device() -> Calibration {
-        let way = WayTimes { way: Way::SvmFine, copies: false, sizes: vec![times()], problem: Some("too large".into()) };
+        let way = WayTimes { way: SharingMode::SvmFine, copies: false, sizes: vec![times()], problem: Some("too large".into()) };
         Calibration {
             schema: SCHEMA,
             made: Made {
@@ -516,7 +516,7 @@ pub(crate) mod tests {
                     name: "Mali-T628".into(),
                     platform: "ARM".into(),
                     driver: "r12".into(),
-                    memory_way: Way::SvmFine,
+                    memory_way: SharingMode::SvmFine,
                     work_group: Some(64),
                 }),
             },
@@ -677,7 +677,7 @@ pub(crate) mod tests {
             (device(|d| d.name = "Mali-G52".into()), "its OpenCL device is Mali-T628, here it is Mali-G52"),
             (device(|d| d.platform = "Clover".into()), "its OpenCL platform is ARM, here it is Clover"),
             (device(|d| d.driver = "r13".into()), "its OpenCL driver is r12, here it is r13"),
-            (device(|d| d.memory_way = Way::Copy), "its memory way is svm-fine, here it is copy"),
+            (device(|d| d.memory_way = SharingMode::Copy), "its memory way is svm-fine, here it is copy"),
             (device(|d| d.work_group = None), "its work-group is 64, here it is by the kind of device"),
         ] {
             assert_eq!(calibrated.difference(&here).unwrap().to_string(), words);

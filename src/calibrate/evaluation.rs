@@ -6,7 +6,7 @@ use super::levels::{self, LevelTable, Turns};
 use crate::{
     bfs::{Direction, LevelPlan, Strategy},
     graph::Vertex,
-    policy::{Policy, Replay, Runs},
+    policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
     stats::median,
 };
@@ -19,7 +19,7 @@ pub struct Contestant {
     /// The policy.
     pub policy: Policy,
     /// Where its levels run, if it decides directions only.
-    pub runs: Runs,
+    pub runs: LevelDevice,
 }
 
 /// One graph: every policy from every root.
@@ -140,7 +140,7 @@ pub fn evaluate(
         let table = levels::measure(search, root, strategies, how)?;
         let edges = search.run(root)?.edges;
         let (plans, _) = table.oracle();
-        let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(Replay::new(&plans)), runs: Runs::Cpu };
+        let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(Replay::new(&plans)), runs: LevelDevice::Cpu };
         let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
         let mut samples = vec![Samples::default(); everyone.len()];
         for _ in 0..how.turns.max(1) {

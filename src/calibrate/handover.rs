@@ -1,4 +1,4 @@
-//! What it costs to hand memory from host to device and back, in every [`Way`] that the device offers.
+//! What it costs to hand memory from host to device and back, in every [`SharingMode`] that the device offers.
 //!
 //! Drivers differ by four orders of magnitude: one maps 256 MiB in 12 us, another copies them in 289 ms and shows them at another place
 //! each time. So it is measured before it is relied on: over sizes, the first handover apart (drivers allocate in it), each to its
@@ -12,7 +12,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    memory::{ShareError, SharedSlice, Way, available_bytes},
+    memory::{ShareError, SharedSlice, SharingMode, available_bytes},
     opencl::{Device, DeviceError},
     policy::ChangeCost,
 };
@@ -42,7 +42,7 @@ const COPY_FACTOR: u64 = 4;
 const COPY_BYTES_PER_NS: u64 = 100;
 /// A way is skipped where device or host access its memory this many times slower than that of the quickest way.
 const ACCESS_FACTOR: u64 = 2;
-/// Differences up to a fifth and 2 us are noise: then the way that stands first in [`Way::ALL`] is taken.
+/// Differences up to a fifth and 2 us are noise: then the way that stands first in [`SharingMode::ALL`] is taken.
 const NOISE_NS: u64 = 2_000;
 /// Accesses are compared at sizes from here on. Below, the time of the call hides that of the memory.
 const LEAST_ACCESS_BYTES: u64 = 1 << 20;
@@ -76,7 +76,7 @@ pub struct HandoverTimes {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayTimes {
     /// The way.
-    pub way: Way,
+    pub way: SharingMode,
     /// Whether its cost grows with the size as that of a copy does.
     pub copies: bool,
     /// By rising size.
@@ -117,33 +117,33 @@ impl WayTimes {
 /// What every way costs on one device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HandoverTable {
-    /// The ways that the device offers, in the order of [`Way::ALL`].
+    /// The ways that the device offers, in the order of [`SharingMode::ALL`].
     pub ways: Vec<WayTimes>,
 }
 
 impl HandoverTable {
     /// The quickest way there and back for an array of `bytes`, among those whose memory neither side accesses much more slowly.
-    /// [`Way::Copy`], which every device offers, where nothing could be measured.
-    pub fn best(&self, bytes: u64) -> Way {
+    /// [`SharingMode::Copy`], which every device offers, where nothing could be measured.
+    pub fn best(&self, bytes: u64) -> SharingMode {
         let candidates: Vec<(&WayTimes, u64)> = self
             .ways
             .iter()
             .filter(|way| self.access_is_quick(way))
             .filter_map(|way| Some((way, way.at(bytes, |times| times.least_both_ns)?)))
             .collect();
-        let Some(least) = candidates.iter().map(|&(_, cost)| cost).min() else { return Way::Copy };
+        let Some(least) = candidates.iter().map(|&(_, cost)| cost).min() else { return SharingMode::Copy };
         let good = least + least / 5 + NOISE_NS;
-        candidates.iter().find(|&&(_, cost)| cost <= good).map_or(Way::Copy, |(way, _)| way.way)
+        candidates.iter().find(|&&(_, cost)| cost <= good).map_or(SharingMode::Copy, |(way, _)| way.way)
     }
 
     /// What `way` costs; `None` where the device does not offer it.
-    pub fn way(&self, way: Way) -> Option<&WayTimes> {
+    pub fn way(&self, way: SharingMode) -> Option<&WayTimes> {
         self.ways.iter().find(|times| times.way == way)
     }
 
     /// What it costs to hand the state of a search over that has so many vertices, to the device and back: parents, and bitmaps of what is
     /// visited and of the frontier. `None` where the way was not measured.
-    pub fn of_state(&self, way: Way, vertices: u64) -> Option<(ChangeCost, ChangeCost)> {
+    pub fn of_state(&self, way: SharingMode, vertices: u64) -> Option<(ChangeCost, ChangeCost)> {
         let (to_device, to_host) = self.way(way)?.cost_ns(vertices * 4 + vertices / 4)?;
         let cost = |ns: u64| ChangeCost { fixed_ns: ns as f64, ..ChangeCost::default() };
         Some((cost(to_device), cost(to_host)))
@@ -171,17 +171,17 @@ pub fn measure_quickly(device: &Arc<Device>) -> HandoverTable {
 }
 
 /// The same of those ways that are permitted.
-pub fn measure_permitted(device: &Arc<Device>, permitted: impl Fn(Way) -> bool) -> HandoverTable {
+pub fn measure_permitted(device: &Arc<Device>, permitted: impl Fn(SharingMode) -> bool) -> HandoverTable {
     table(device, &QUICK, permitted)
 }
 
-fn table(device: &Arc<Device>, how: &Thoroughness, permitted: impl Fn(Way) -> bool) -> HandoverTable {
-    let offered = Way::ALL.into_iter().filter(|way| way.offered(device.info()) && permitted(*way));
+fn table(device: &Arc<Device>, how: &Thoroughness, permitted: impl Fn(SharingMode) -> bool) -> HandoverTable {
+    let offered = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info()) && permitted(*way));
     HandoverTable { ways: offered.map(|way| way_times(device, way, how)).collect() }
 }
 
-fn way_times(device: &Arc<Device>, way: Way, how: &Thoroughness) -> WayTimes {
-    let mut times = WayTimes { way, copies: way == Way::Copy, sizes: Vec::with_capacity(how.sizes.len()), problem: None };
+fn way_times(device: &Arc<Device>, way: SharingMode, how: &Thoroughness) -> WayTimes {
+    let mut times = WayTimes { way, copies: way == SharingMode::Copy, sizes: Vec::with_capacity(how.sizes.len()), problem: None };
     for &bytes in how.sizes {
         if let Some(problem) = too_large(device, bytes) {
             times.problem = Some(problem);
@@ -195,7 +195,7 @@ fn way_times(device: &Arc<Device>, way: Way, how: &Thoroughness) -> WayTimes {
             }
         }
     }
-    times.copies = way == Way::Copy || copies(&times.sizes);
+    times.copies = way == SharingMode::Copy || copies(&times.sizes);
     times
 }
 
@@ -217,7 +217,7 @@ fn too_large(device: &Device, bytes: u64) -> Option<String> {
     (bytes > room).then(|| format!("{bytes} bytes are too much of the memory at hand"))
 }
 
-fn size_times(device: &Arc<Device>, way: Way, bytes: u64, how: &Thoroughness) -> Result<HandoverTimes, ShareError> {
+fn size_times(device: &Arc<Device>, way: SharingMode, bytes: u64, how: &Thoroughness) -> Result<HandoverTimes, ShareError> {
     let len = usize::try_from(bytes / 4).unwrap_or(usize::MAX); // one that is too large is refused, not cut
     let mut slice = SharedSlice::<u32>::on(device, way, len, "the measurement of handovers")?;
     turns(device, &mut slice, how).map_err(|error| ShareError::OpenCl(error.on(&device.info().name)))
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    fn way(way: Way, sizes: &[(u64, u64, u64)]) -> WayTimes {
+    fn way(way: SharingMode, sizes: &[(u64, u64, u64)]) -> WayTimes {
         let sizes: Vec<HandoverTimes> = sizes.iter().map(|&(bytes, there, back)| times(bytes, there, back)).collect();
         WayTimes { way, copies: copies(&sizes), sizes, problem: None }
     }
@@ -319,9 +319,12 @@ mod tests {
     fn table() -> HandoverTable {
         HandoverTable {
             ways: vec![
-                way(Way::AllocHostPtr, &[(1 << 10, 16_000, 17_000), (MIB, 400_000, 450_000), (256 * MIB, 108_000_000, 109_000_000)]),
-                way(Way::UseHostPtr, &[(1 << 10, 14_000, 15_000), (MIB, 13_000, 12_000), (256 * MIB, 11_000, 10_000)]),
-                way(Way::Copy, &[(1 << 10, 1_000, 1_000), (MIB, 100_000, 100_000), (256 * MIB, 25_000_000, 25_000_000)]),
+                way(
+                    SharingMode::AllocHostPtr,
+                    &[(1 << 10, 16_000, 17_000), (MIB, 400_000, 450_000), (256 * MIB, 108_000_000, 109_000_000)],
+                ),
+                way(SharingMode::UseHostPtr, &[(1 << 10, 14_000, 15_000), (MIB, 13_000, 12_000), (256 * MIB, 11_000, 10_000)]),
+                way(SharingMode::Copy, &[(1 << 10, 1_000, 1_000), (MIB, 100_000, 100_000), (256 * MIB, 25_000_000, 25_000_000)]),
             ],
         }
     }
@@ -331,44 +334,45 @@ mod tests {
         let table = table();
         assert_eq!(table.ways.iter().map(|way| way.copies).collect::<Vec<_>>(), [true, false, true]);
         // Slower by the noise of the call, but no memory is that quick.
-        assert!(!way(Way::SvmFine, &[(1 << 10, 300, 300), (256 * MIB, 2_000, 2_000)]).copies);
+        assert!(!way(SharingMode::SvmFine, &[(1 << 10, 300, 300), (256 * MIB, 2_000, 2_000)]).copies);
         assert!(!copies(&[]));
     }
 
     #[test]
     fn the_best_way_depends_on_the_size() {
         let table = table();
-        assert_eq!(table.best(1 << 10), Way::Copy);
-        assert_eq!(table.best(256 * MIB), Way::UseHostPtr);
-        assert_eq!(table.best(1 << 40), Way::UseHostPtr);
-        assert_eq!(HandoverTable::default().best(MIB), Way::Copy);
+        assert_eq!(table.best(1 << 10), SharingMode::Copy);
+        assert_eq!(table.best(256 * MIB), SharingMode::UseHostPtr);
+        assert_eq!(table.best(1 << 40), SharingMode::UseHostPtr);
+        assert_eq!(HandoverTable::default().best(MIB), SharingMode::Copy);
         // Within the noise the way that stands first is taken, whatever the order of nanoseconds.
-        let close =
-            HandoverTable { ways: vec![way(Way::AllocHostPtr, &[(MIB, 10_100, 10_000)]), way(Way::UseHostPtr, &[(MIB, 10_000, 9_000)])] };
-        assert_eq!(close.best(MIB), Way::AllocHostPtr);
+        let close = HandoverTable {
+            ways: vec![way(SharingMode::AllocHostPtr, &[(MIB, 10_100, 10_000)]), way(SharingMode::UseHostPtr, &[(MIB, 10_000, 9_000)])],
+        };
+        assert_eq!(close.best(MIB), SharingMode::AllocHostPtr);
     }
 
     #[test]
     fn memory_that_is_slow_to_access_is_passed_over() {
         let mut table = table();
         table.ways[1].sizes[2].device_fill_ns *= 3;
-        assert_eq!(table.best(256 * MIB), Way::Copy);
+        assert_eq!(table.best(256 * MIB), SharingMode::Copy);
         table.ways[1].sizes[2].device_fill_ns /= 3;
         table.ways[1].sizes[2].host_read_ns *= 3;
-        assert_eq!(table.best(256 * MIB), Way::Copy);
+        assert_eq!(table.best(256 * MIB), SharingMode::Copy);
     }
 
     #[test]
     fn costs_between_and_beyond_sizes_lie_on_lines() {
-        let way = way(Way::Copy, &[(MIB, 100, 200), (3 * MIB, 300, 400)]);
+        let way = way(SharingMode::Copy, &[(MIB, 100, 200), (3 * MIB, 300, 400)]);
         assert_eq!(way.cost_ns(1), Some((100, 200)));
         assert_eq!(way.cost_ns(MIB), Some((100, 200)));
         assert_eq!(way.cost_ns(2 * MIB), Some((200, 300)));
         assert_eq!(way.cost_ns(3 * MIB), Some((300, 400)));
         assert_eq!(way.cost_ns(5 * MIB), Some((500, 600)));
         assert_eq!(WayTimes { sizes: vec![], ..way }.cost_ns(MIB), None);
-        assert_eq!(self::way(Way::Copy, &[(MIB, 7, 8)]).cost_ns(9 * MIB), Some((7, 8)));
+        assert_eq!(self::way(SharingMode::Copy, &[(MIB, 7, 8)]).cost_ns(9 * MIB), Some((7, 8)));
         // A falling line is noise, and is not followed below what was measured.
-        assert_eq!(self::way(Way::UseHostPtr, &[(MIB, 90, 90), (2 * MIB, 50, 50)]).cost_ns(9 * MIB), Some((50, 50)));
+        assert_eq!(self::way(SharingMode::UseHostPtr, &[(MIB, 90, 90), (2 * MIB, 50, 50)]).cost_ns(9 * MIB), Some((50, 50)));
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
     board::StrategyWatts,
     graph::Vertex,
-    policy::{Policy, Replay, Runs},
+    policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
     stats::Summary,
 };
@@ -320,7 +320,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
 
 /// What a search takes, after one that is not counted: that forgets what other plans have left in the caches.
 fn run(search: &mut Search<'_>, root: Vertex, replay: Replay) -> Result<Vec<LevelRecord>, SearchError> {
-    search.set_policy(Policy::Replay(replay), Runs::Cpu)?;
+    search.set_policy(Policy::Replay(replay), LevelDevice::Cpu)?;
     search.run_uncounted(root)?;
     search.run_uncounted(root)?;
     Ok(search.records().to_vec())

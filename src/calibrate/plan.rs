@@ -3,7 +3,7 @@
 use super::LevelTable;
 use crate::{
     bfs::{GpuKernel, LevelPlan, LevelStats, Planner},
-    policy::{Policy, PolicyPlanner, Runs},
+    policy::{LevelDevice, Policy, PolicyPlanner},
 };
 
 /// What `planner` plans for the levels of one search. `levels` hold everything that can be sampled; it is asked as in a search: what it
@@ -31,7 +31,7 @@ pub fn plans(planner: &mut PolicyPlanner, levels: impl IntoIterator<Item = Level
 /// What the levels of `table` cost in nanoseconds where `policy` plans them. `None` where a plan was not measured.
 pub(super) fn plans_ns(table: &LevelTable, policy: &Policy) -> Option<f64> {
     let on_gpu = table.strategies.iter().any(|strategy| strategy.is_gpu());
-    let mut planner = PolicyPlanner::new(policy.clone(), if on_gpu { Runs::Gpu(GpuKernel::Bg) } else { Runs::Cpu });
+    let mut planner = PolicyPlanner::new(policy.clone(), if on_gpu { LevelDevice::Gpu(GpuKernel::Bg) } else { LevelDevice::Cpu });
     table.cost_ns(&plans(&mut planner, table.levels.iter().map(|level| level.stats)))
 }
 

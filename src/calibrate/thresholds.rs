@@ -3,7 +3,7 @@
 use crate::{
     bfs::{Direction, LevelRecord, Placement},
     graph::{NONE, Vertex},
-    policy::{Adaptive, Band, Bands, ChangeCost, Concurrent, CostModel, NEVER, Policy, Runs, SampledCosts, Selective},
+    policy::{Adaptive, Band, Bands, ChangeCost, Concurrent, CostModel, LevelDevice, NEVER, Policy, SampledCosts, Selective},
     search::{Search, SearchError},
 };
 
@@ -78,11 +78,11 @@ impl Line {
 ///
 /// # Errors
 /// [`SearchError`] where the search was not set up with a device for [`Policy::Selective`], or a device fails.
-pub fn thresholds(search: &mut Search<'_>, runs: Runs, splits: bool) -> Result<Measured, SearchError> {
+pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> Result<Measured, SearchError> {
     let roots = roots(search);
     let sampled = Policy::Sampled(SampledCosts::default());
     // The first search of each kind warms up: pages, caches, kernels that a driver finishes at their first launch.
-    let cpu = records(search, sampled.clone(), Runs::Cpu, &roots)?;
+    let cpu = records(search, sampled.clone(), LevelDevice::Cpu, &roots)?;
     let gpu = records(search, sampled, runs, &roots)?;
     let in_turn = selective(Adaptive::of(Bands { top_down: Band::gpu_from(0), bottom_up: Band::CPU }));
     let both = records(search, in_turn, runs, &roots)?;
@@ -177,7 +177,7 @@ struct Searches {
     elapsed_ns: u64,
 }
 
-fn records(search: &mut Search<'_>, policy: Policy, runs: Runs, roots: &[Vertex]) -> Result<Searches, SearchError> {
+fn records(search: &mut Search<'_>, policy: Policy, runs: LevelDevice, roots: &[Vertex]) -> Result<Searches, SearchError> {
     search.set_policy(policy, runs)?;
     // A level that is run ahead has no time of its own.
     search.set_looks_ahead(false);

@@ -8,7 +8,7 @@ use crate::{
     bfs::Strategy,
     board::StrategyWatts,
     graph::Vertex,
-    policy::{Policy, Replay, Runs},
+    policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
 };
 
@@ -93,7 +93,7 @@ pub fn measure_power(
         return Ok(powers);
     }
     for &strategy in strategies {
-        search.set_policy(Policy::Replay(Replay::new(&[strategy.plan()])), Runs::Cpu)?;
+        search.set_policy(Policy::Replay(Replay::new(&[strategy.plan()])), LevelDevice::Cpu)?;
         // Warm, so that no page is touched and no kernel finished for the first time inside the window.
         for &root in roots {
             search.run_uncounted(root)?;

@@ -23,7 +23,7 @@ use crate::{
     calibrate::{self, LevelTable},
     graph::{Layout, Vertex},
     input::Format,
-    policy::{Policy, Runs},
+    policy::{LevelDevice, Policy},
     report::{figures, html},
     runtime::{Prepared, Runtime},
     search::{Search, SearchOptions},
@@ -241,7 +241,7 @@ impl AnalyzeArgs {
             if self.wants(Kind::Handover) {
                 let alone = SearchOptions {
                     devices: Vec::new(),
-                    runs: Runs::Cpu,
+                    runs: LevelDevice::Cpu,
                     policy: Policy::Fixed(Strategy::Tc),
                     every_policy: false,
                     ..prepared.options.clone()

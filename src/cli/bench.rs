@@ -22,7 +22,7 @@ use crate::{
     graph::{LayoutStats, Vertex},
     input::{Format, generate::Generator},
     report,
-    runtime::{Found, Prepared, Runtime},
+    runtime::{FoundCalibration, Prepared, Runtime},
 };
 
 const EXAMPLES: &str = "\
@@ -201,7 +201,7 @@ impl BenchArgs {
                 devices,
                 thresholds: measured,
                 fallen_back,
-                calibration: calibration.as_ref().map(Found::record),
+                calibration: calibration.as_ref().map(FoundCalibration::record),
                 objective: config.objective.value,
             },
             cluster: None,

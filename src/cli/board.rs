@@ -21,7 +21,7 @@ use crate::{
     engine::Simd,
     policy::{Objective, Policy},
     report,
-    runtime::{self, CalibrationChoice, Choice, Costs, Found, Runtime, RuntimeError, Setting},
+    runtime::{self, CalibrationChoice, Choice, Costs, FoundCalibration, Runtime, RuntimeError, Setting},
 };
 
 const EXAMPLES: &str = "\
@@ -311,7 +311,7 @@ impl ShowArgs {
 }
 
 /// Name, value and origin of the settings of a search.
-fn settings(config: &Runtime, found: Option<&Found>, choice: &Choice) -> Vec<(&'static str, String, String)> {
+fn settings(config: &Runtime, found: Option<&FoundCalibration>, choice: &Choice) -> Vec<(&'static str, String, String)> {
     fn row<T>(name: &'static str, setting: &Setting<T>, value: String) -> (&'static str, String, String) {
         (name, value, setting.origin.to_string())
     }
@@ -334,7 +334,7 @@ fn settings(config: &Runtime, found: Option<&Found>, choice: &Choice) -> Vec<(&'
     .collect()
 }
 
-fn settings_text(config: &Runtime, found: Option<&Found>, choice: &Choice) -> String {
+fn settings_text(config: &Runtime, found: Option<&FoundCalibration>, choice: &Choice) -> String {
     let board = format!("{:<12}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
     let rows = settings(config, found, choice).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<23} {origin}\n"));
     std::iter::once(board).chain(rows).collect()

@@ -28,7 +28,7 @@ use crate::{
     },
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
-    policy::{Objective, Policy, Runs, mlp::Form},
+    policy::{LevelDevice, Objective, Policy, mlp::Form},
     report::{self, CalibrationReport},
     runtime::{self, CalibrationChoice, Machine},
     search::Search,
@@ -389,7 +389,7 @@ impl CalibrateArgs {
     fn roots(&self, layout: &Layout, search: &mut Search<'_>, count: usize) -> Result<Vec<Vertex>, Failure> {
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), TRIED * count, seeds);
-        search.set_policy(Policy::default(), Runs::Cpu)?;
+        search.set_policy(Policy::default(), LevelDevice::Cpu)?;
         let mut reached = Vec::with_capacity(drawn.len());
         for root in drawn {
             reached.push((search.run(root)?.reached, root));

@@ -22,7 +22,7 @@ use crate::{
     },
     engine::Simd,
     graph::{EdgeStream, LayoutStats},
-    policy::{AlphaBeta, Policy, Runs, Uses},
+    policy::{AlphaBeta, LevelDevice, Policy, Uses},
     report::{self, Column, numbers, write_array},
     runtime::{Origin, Runtime},
 };
@@ -59,7 +59,7 @@ fn parse_batch(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Runs `work` as one rank. What goes wrong on one ends all of them, with a message that names it.
+/// LevelDevice `work` as one rank. What goes wrong on one ends all of them, with a message that names it.
 pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     match work() {
         Err(failure @ Failure::Error { .. }) => {
@@ -87,7 +87,7 @@ fn policy(config: &Runtime) -> Result<(Policy, ChosenPolicy), Failure> {
     let asked = &config.policy;
     let (policy, reason) = match &asked.value {
         Policy::Auto(_) => (Policy::AlphaBeta(AlphaBeta::default()), "every rank has to decide the same, without a sample"),
-        other if other.uses(Runs::Cpu) == Uses::default() && !matches!(other, Policy::Replay(_)) => (other.clone(), "asked for"),
+        other if other.uses(LevelDevice::Cpu) == Uses::default() && !matches!(other, Policy::Replay(_)) => (other.clone(), "asked for"),
         other => {
             return Err(Failure::new(format!(
                 "policy {other} is for one process: over several ranks levels run on CPUs, and each rank decides by what all know"

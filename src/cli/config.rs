@@ -20,7 +20,7 @@ use crate::{
     engine::Simd,
     files,
     graph::{BuildOptions, Order},
-    memory::Way,
+    memory::SharingMode,
     opencl::DeviceChoice,
     policy::{self, Mlp, Objective, Policy, PolicyError, mlp::Form},
     runtime::{CalibrationChoice, Given, Origin, Profile, Runtime, Setting},
@@ -62,7 +62,7 @@ pub(super) struct SearchArgs {
 
     /// How memory is shared with the device: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy [default: the fastest measured]
     #[arg(long, value_name = "WAY", env = "SOCBFS_MEMORY_WAY", hide_env_values = true)]
-    memory_way: Option<Way>,
+    memory_way: Option<SharingMode>,
 
     /// Items in a work-group of the device: 1, or a multiple of 32 [default: 1 where the device is a CPU, else 256]
     #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true)]

@@ -21,7 +21,7 @@ use crate::{
     calibrate::{Contestant, Evaluation, Turns, evaluate, strategy_watts},
     graph::{EdgeList, Layout, Vertex},
     input::Format,
-    policy::{CostModel, Form, Objective, Policy, Runs},
+    policy::{CostModel, Form, LevelDevice, Objective, Policy},
     report::{self, PoliciesReport, PolicyGraph},
     runtime::{Prepared, Runtime, RuntimeError, Setting},
 };
@@ -189,7 +189,7 @@ pub(super) fn compare(
 fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, RuntimeError> {
     let policy = &contestant.policy;
     // Networks decide directions only: the contestant says where their levels run.
-    let with_device = if matches!(policy, Policy::Mlp(_)) { contestant.runs != Runs::Cpu } else { !prepared.devices.is_empty() };
+    let with_device = if matches!(policy, Policy::Mlp(_)) { contestant.runs != LevelDevice::Cpu } else { !prepared.devices.is_empty() };
     let mut config = config.clone();
     config.policy = Setting::flag(policy.clone());
     // The objective is that of the cost model, not of those it is compared with.
@@ -205,7 +205,7 @@ fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<
 fn add_objectives(
     config: &Runtime,
     prepared: &Prepared<'_>,
-    device: Option<Runs>,
+    device: Option<LevelDevice>,
     contestants: &mut Vec<Contestant>,
 ) -> Option<StrategyWatts> {
     let policy = Policy::CostModel(Box::new(CostModel::shipped(Form::Full)));
@@ -270,12 +270,12 @@ impl PoliciesArgs {
 }
 
 /// The policies compared: those asked for, or all that can run here.
-fn contestants(only: &[Policy], device: Option<Runs>) -> Result<Vec<Contestant>, Failure> {
+fn contestants(only: &[Policy], device: Option<LevelDevice>) -> Result<Vec<Contestant>, Failure> {
     let parse = |name: &&str| name.parse::<Policy>().map_err(|error| Failure::new(error.to_string()));
     // What decides by costs places its levels itself, wherever there is something to place them on.
     let runs = |policy: &Policy| match policy {
         Policy::Auto(_) | Policy::CostModel(_) => device.unwrap_or_default(),
-        _ => Runs::Cpu,
+        _ => LevelDevice::Cpu,
     };
     let cpu = |policy: Policy| Contestant { name: policy.to_string(), runs: runs(&policy), policy };
     if !only.is_empty() {

@@ -22,7 +22,7 @@ use crate::{
     bfs::Strategy,
     calibrate::{Trained, Turns},
     policy::{Mlp, Policy, mlp::Form},
-    runtime::{self, CalibrationChoice, Found, Runtime},
+    runtime::{self, CalibrationChoice, FoundCalibration, Runtime},
     search::Search,
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, mean, score},
 };
@@ -202,7 +202,7 @@ impl TrainArgs {
 }
 
 /// The calibration of the searches that are measured.
-fn target(config: &Runtime) -> Result<Found, Failure> {
+fn target(config: &Runtime) -> Result<FoundCalibration, Failure> {
     let device = config.chosen()?;
     config.calibration(device.first().map(|info| (info, config.way_asked(info))))?.ok_or_else(|| {
         Failure::new("there is no calibration of this machine and these settings to put the weights into")
@@ -211,8 +211,8 @@ fn target(config: &Runtime) -> Result<Found, Failure> {
 }
 
 /// Puts networks into a calibration, whose other tables stay, and returns its file.
-fn write_into(found: Found, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Failure> {
-    let Found { mut calibration, file } = found;
+fn write_into(found: FoundCalibration, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Failure> {
+    let FoundCalibration { mut calibration, file } = found;
     for (form, trained) in trained {
         calibration.set_trained(form, trained);
     }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
-    engine::{BottomUp, Kernels, SharedBuffers, Team, share},
+    engine::{BottomUp, SharedBuffers, SimdKernels, Team, share},
     graph::{NONE, Vertex},
     memory::{Shared, Slab},
 };
@@ -61,7 +61,7 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     part: &'p Part,
     ranks: &'p R,
     team: Team,
-    kernels: Kernels,
+    kernels: SimdKernels,
     batch: usize,
     sorted: bool,
     /// Parents by row, in original numbers.

@@ -16,7 +16,7 @@ use crate::{
     bfs::{LevelRecord, Records, level_loop},
     engine::Simd,
     graph::{NONE, Vertex},
-    policy::{Policy, PolicyPlanner, Runs},
+    policy::{LevelDevice, Policy, PolicyPlanner},
     search::Outcome,
 };
 
@@ -128,7 +128,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
             Exchange::Pairs => (Runner::Pairs(PairsEngine::new(part, ranks, options)?), Policy::Fixed(crate::bfs::Strategy::Tc)),
         };
         let records = Records::with_capacity(part.vertices().clamp(1, 4096));
-        Ok(Self { part, ranks, runner, planner: PolicyPlanner::new(policy, Runs::Cpu), records, alone: None })
+        Ok(Self { part, ranks, runner, planner: PolicyPlanner::new(policy, LevelDevice::Cpu), records, alone: None })
     }
 
     /// Threads of this rank.

@@ -34,7 +34,7 @@ impl Frontier {
 /// The arrays have one owner at a time. The rules of the representation hold on either side:
 /// - a vertex with a parent has been visited;
 /// - `visited[current]` holds every visited vertex if `bitmap_is_current` (top-down levels of the CPU do not write it), and
-///   the bits of padding and of vertices without an edge (*closed*);
+///   the bits of padding and of vertices without an edge (*excluded*);
 /// - after a bottom-up level `visited[1 - current]` is the bitmap as it stood when that level began.
 #[derive(Debug)]
 pub(crate) struct SearchState {

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 #[cfg(feature = "cli")]
 pub(crate) use available::available_of;
 pub use available::{available_bytes, available_bytes_below};
-pub use shared_slice::{Owner, ShareError, SharedSlice, UnknownWay, Way};
+pub use shared_slice::{Owner, ShareError, SharedSlice, SharingMode, UnknownWay};
 pub use slab::Slab;
 
 pub(crate) use crate::opencl::Plain;

@@ -2,7 +2,7 @@
 //!
 //! At any time the host owns it, or the device does, or both read. A side that does not own it can't reach it: while the device has its turn the
 //! slice is empty on the host, and while the host has its turn a launch with it is refused. Where the array lies, and what a handover does,
-//! is the [`Way`]; which one is quickest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::calibrate)).
+//! is the [`SharingMode`]; which one is quickest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::calibrate)).
 //!
 //! A handover promises to carry only the values of the range it is given; all others are undefined after it (they are some values, so
 //! that reading them is no error of the language).
@@ -26,7 +26,7 @@ use crate::opencl::{
 /// Where a shared array lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum SharingMode {
     /// In memory that the driver chooses so that both reach it; the host maps it.
     AllocHostPtr,
     /// In the host's pages; the host maps it.
@@ -39,7 +39,7 @@ pub enum Way {
     Copy,
 }
 
-impl Way {
+impl SharingMode {
     /// All ways, those without a copy first.
     pub const ALL: [Self; 5] = [Self::AllocHostPtr, Self::UseHostPtr, Self::SvmCoarse, Self::SvmFine, Self::Copy];
 
@@ -63,7 +63,7 @@ impl Way {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for SharingMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -74,7 +74,7 @@ impl fmt::Display for Way {
 #[error("{0:?} is no way of sharing memory; known: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy")]
 pub struct UnknownWay(String);
 
-impl FromStr for Way {
+impl FromStr for SharingMode {
     type Err = UnknownWay;
 
     fn from_str(text: &str) -> Result<Self, UnknownWay> {
@@ -107,7 +107,7 @@ pub enum ShareError {
     #[error("{device} does not offer {way}")]
     NotOffered {
         /// The way wanted.
-        way: Way,
+        way: SharingMode,
         /// Name of the device.
         device: String,
     },
@@ -131,7 +131,7 @@ pub struct SharedSlice<T: Plain> {
     len: usize,
     owner: Owner,
     whole: usize,
-    way: Option<Way>,
+    way: Option<SharingMode>,
     backing: Backing<T>,
 }
 
@@ -158,7 +158,7 @@ impl<T: Plain> SharedSlice<T> {
     ///
     /// # Errors
     /// [`ShareError`], naming `what`.
-    pub fn on(device: &Arc<Device>, way: Way, len: usize, what: &'static str) -> Result<Self, ShareError> {
+    pub fn on(device: &Arc<Device>, way: SharingMode, len: usize, what: &'static str) -> Result<Self, ShareError> {
         if !way.offered(device.info()) {
             return Err(ShareError::NotOffered { way, device: device.info().name.clone() });
         }
@@ -166,23 +166,23 @@ impl<T: Plain> SharedSlice<T> {
         // SAFETY: not over the host's memory.
         let made = |kind| unsafe { Memory::new(device, kind, bytes, what) };
         let backing = match way {
-            Way::AllocHostPtr => Backing::Mapped { memory: made(MemoryKind::HostAccessible)?, mapped: None },
-            Way::SvmCoarse => Backing::Mapped { memory: made(MemoryKind::SvmCoarse)?, mapped: None },
-            Way::UseHostPtr => {
+            SharingMode::AllocHostPtr => Backing::Mapped { memory: made(MemoryKind::HostAccessible)?, mapped: None },
+            SharingMode::SvmCoarse => Backing::Mapped { memory: made(MemoryKind::SvmCoarse)?, mapped: None },
+            SharingMode::UseHostPtr => {
                 let padded = bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE / size_of::<T>());
                 let pages = WholePages { slab: Slab::<T>::zeroed(padded, what)?, bytes };
                 Backing::Mapped { memory: Memory::over(device, pages, what)?, mapped: None }
             }
-            Way::SvmFine => {
+            SharingMode::SvmFine => {
                 let memory = made(MemoryKind::SvmFine)?;
                 let start = memory.svm_start().unwrap_or(NonNull::dangling()).cast();
                 Backing::Fine { memory, start }
             }
-            Way::Copy => Backing::Copy { memory: made(MemoryKind::Device)?, slab: Slab::zeroed(len, what)? },
+            SharingMode::Copy => Backing::Copy { memory: made(MemoryKind::Device)?, slab: Slab::zeroed(len, what)? },
         };
         let mut slice = Self { start: NonNull::dangling(), len: 0, owner: Owner::Device, whole: len, way: Some(way), backing };
         slice.begin().map_err(|error| error.on(&device.info().name))?;
-        if way != Way::UseHostPtr {
+        if way != SharingMode::UseHostPtr {
             // SAFETY: the host has its turn, and zero bytes are a value of `Plain` types.
             unsafe { slice.start.as_ptr().write_bytes(0, len) };
         }
@@ -194,7 +194,7 @@ impl<T: Plain> SharedSlice<T> {
         let start = match &mut self.backing {
             Backing::Mapped { memory, mapped } => {
                 // Pages of the host are zero already; any other memory is about to be.
-                let access = if self.way == Some(Way::UseHostPtr) { Access::Write } else { Access::Overwrite };
+                let access = if self.way == Some(SharingMode::UseHostPtr) { Access::Write } else { Access::Overwrite };
                 map(memory, mapped, access)?
             }
             Backing::Fine { start, .. } => *start,
@@ -210,7 +210,7 @@ impl<T: Plain> SharedSlice<T> {
     }
 
     /// Where it lies; `None` of the host's alone.
-    pub fn way(&self) -> Option<Way> {
+    pub fn way(&self) -> Option<SharingMode> {
         self.way
     }
 
@@ -496,10 +496,10 @@ mod tests {
 
     #[test]
     fn ways_are_written_as_they_are_read() {
-        for way in Way::ALL {
+        for way in SharingMode::ALL {
             assert_eq!(way.to_string().parse(), Ok(way));
             assert_eq!(serde_json::to_string(&way).unwrap(), format!("\"{way}\""));
         }
-        assert!("dma".parse::<Way>().unwrap_err().to_string().contains("svm-fine"));
+        assert!("dma".parse::<SharingMode>().unwrap_err().to_string().contains("svm-fine"));
     }
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     CostModel, Policy, SampledCosts,
     cost_model::Bounds,
-    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy},
@@ -196,8 +196,8 @@ struct Candidate {
 #[derive(Clone, Copy)]
 struct Level<'a> {
     stats: &'a LevelStats,
-    runs: Runs,
-    memory: &'a Memory,
+    runs: LevelDevice,
+    memory: &'a History,
     /// Who has the state before it.
     holder: usize,
     rest: Rest,
@@ -250,7 +250,7 @@ impl Adaptive {
 
     /// The level on the GPU; where that was not measured, as the band has it: as long as on the CPU at the bound, and half as long for
     /// each unit of work beyond it.
-    fn gpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: Runs) -> (GpuKernel, f64) {
+    fn gpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice) -> (GpuKernel, f64) {
         if let Some(measured) = self.measured_gpu_ns(direction, stats, probes) {
             return measured;
         }
@@ -264,7 +264,7 @@ impl Adaptive {
 
     /// The level split, where the GPU has this share. Not measured it is as long as on one device at the bound, and half as long for each
     /// unit of work beyond it.
-    fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: Runs, gpu_permille: u16) -> f64 {
+    fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice, gpu_permille: u16) -> f64 {
         if let Some(ns) = self.model.split_ns(direction, stats, probes, gpu_permille) {
             return ns;
         }
@@ -277,7 +277,7 @@ impl Adaptive {
     }
 
     /// Where a level belongs.
-    fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: Runs) -> Side {
+    fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice) -> Side {
         let (band, work) = (self.bands.of(direction), work(stats, direction));
         let zone = band.zone(work);
         if self.near <= 1.0 {
@@ -364,7 +364,7 @@ impl Adaptive {
 
     /// What the rest of the search should cost, where that may matter: a band has the level somewhere else than where the state is, and the
     /// way is not free.
-    fn rest(&self, stats: &LevelStats, runs: Runs) -> Rest {
+    fn rest(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
         let holder = self.holder(stats);
         let calls = |direction| (self.bands.of(direction).zone(work(stats, direction)) == Side::Gpu) != (holder == GPU);
         let is_free = self.way_ns(Side::Cpu, stats) + self.way_ns(Side::Gpu, stats) == 0.0;
@@ -374,7 +374,7 @@ impl Adaptive {
 
     /// What the levels after this one should cost, by the cheapest plans. The frontier goes on growing as it did, a little less at each level
     /// as that of a mesh does, and as far as vertices are left.
-    fn rest_ns(&self, stats: &LevelStats, runs: Runs) -> Rest {
+    fn rest_ns(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
         let mut levels = [[0.0; 4]; AHEAD];
         let mut count = 0;
         let mut next = *stats;
@@ -445,12 +445,12 @@ impl Adaptive {
         };
         let gpu_ns = |direction| self.measured_gpu_ns(direction, &root, 1.0);
         let (Some((_, gpu_ns)), Some(_)) = (gpu_ns(Direction::TopDown), gpu_ns(Direction::BottomUp)) else { return false };
-        let rest = self.rest_ns(&root, Runs::Cpu);
+        let rest = self.rest_ns(&root, LevelDevice::Cpu);
         gpu_ns + rest[GPU] < self.cpu_ns(Direction::TopDown, &root, 1.0) + rest[CPU]
     }
 
     /// The level at hand, with what does not depend on samples.
-    fn level<'a>(&self, stats: &'a LevelStats, runs: Runs, memory: &'a Memory) -> Level<'a> {
+    fn level<'a>(&self, stats: &'a LevelStats, runs: LevelDevice, memory: &'a History) -> Level<'a> {
         Level { stats, runs, memory, holder: self.holder(stats), rest: self.rest(stats, runs) }
     }
 
@@ -469,12 +469,12 @@ impl Adaptive {
     }
 
     /// Whether a sample would change the plan.
-    pub(super) fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
+    pub(super) fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
         self.bounds(&self.level(stats, runs, memory)).wants_sample()
     }
 
     /// Decides.
-    pub(super) fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
+    pub(super) fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         self.adapt(stats, memory);
         let level = self.level(stats, runs, memory);
         let probes = stats.sampled_probes.map_or_else(|| self.bounds(&level).without_sample(), f64::from);
@@ -489,7 +489,7 @@ impl Adaptive {
     }
 
     /// The GPU's share of a split level, in thousandths: what levels of this search came to, what the band says, or what the costs do.
-    fn share(&self, direction: Direction, stats: &LevelStats, probes: f64, memory: &Memory) -> u16 {
+    fn share(&self, direction: Direction, stats: &LevelStats, probes: f64, memory: &History) -> u16 {
         let by_costs = self.model.even_share(direction, stats, probes);
         match (memory.shares[direction as usize], self.bands.of(direction).gpu_permille, by_costs) {
             // As far off the costs as the levels before were.
@@ -505,7 +505,7 @@ impl Adaptive {
     }
 
     /// Learns the share from the level before: half way to that with which both would have ended together, since no two levels are alike.
-    fn adapt(&self, stats: &LevelStats, memory: &mut Memory) {
+    fn adapt(&self, stats: &LevelStats, memory: &mut History) {
         let (Some(Placement::Split { gpu_permille }), Some(direction)) = (stats.previous_placement, stats.previous_direction) else {
             return;
         };
@@ -552,7 +552,7 @@ impl Rule for Adaptive {
         top_down.parameters(Direction::TopDown).into_iter().chain(bottom_up.parameters(Direction::BottomUp)).collect()
     }
 
-    fn uses(&self, _runs: Runs) -> Uses {
+    fn uses(&self, _runs: LevelDevice) -> Uses {
         Adaptive::uses(self)
     }
 
@@ -560,11 +560,11 @@ impl Rule for Adaptive {
         true
     }
 
-    fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
+    fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
         Adaptive::wants_sample(self, stats, runs, memory)
     }
 
-    fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
+    fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         Adaptive::plan(self, stats, runs, memory)
     }
 }

@@ -14,7 +14,7 @@
 
 use super::{
     Policy, PolicyError,
-    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
 use crate::bfs::{Direction, LevelStats, Placement, Strategy};
 
@@ -79,15 +79,15 @@ impl Rule for AlphaBeta {
         vec![Value::Positive(&mut self.alpha).named("alpha"), Value::Positive(&mut self.beta).named("beta")]
     }
 
-    fn uses(&self, runs: Runs) -> Uses {
+    fn uses(&self, runs: LevelDevice) -> Uses {
         match self.whose {
-            Whose::Beamer if runs != Runs::Cpu => Uses::GPU,
+            Whose::Beamer if runs != LevelDevice::Cpu => Uses::GPU,
             Whose::Beamer | Whose::Yasui => Uses::CPU,
             Whose::Daga => Uses::EITHER,
         }
     }
 
-    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &History) -> bool {
         if memory.was_bottom_up {
             let shrinks = stats.frontier_vertices < stats.previous_frontier_vertices;
             !(shrinks && (stats.frontier_vertices as f64) < stats.vertices as f64 / self.beta)
@@ -96,7 +96,7 @@ impl Rule for AlphaBeta {
         }
     }
 
-    fn placement(&self, direction: Direction, _stats: &LevelStats, runs: Runs) -> Placement {
+    fn placement(&self, direction: Direction, _stats: &LevelStats, runs: LevelDevice) -> Placement {
         match (self.whose, direction) {
             (Whose::Beamer, _) => runs.placement(direction),
             (Whose::Yasui, _) | (Whose::Daga, Direction::TopDown) => Placement::Cpu,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn bottom_up(was_bottom_up: bool, stats: &LevelStats) -> bool {
-        AlphaBeta::default().is_bottom_up(stats, &Memory { was_bottom_up, ..Memory::default() })
+        AlphaBeta::default().is_bottom_up(stats, &History { was_bottom_up, ..History::default() })
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{
     Policy, SampledCosts,
-    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
 use crate::bfs::{Direction, LevelStats, Placement};
 
@@ -43,7 +43,7 @@ impl Rule for Parting {
         false
     }
 
-    fn uses(&self, _runs: Runs) -> Uses {
+    fn uses(&self, _runs: LevelDevice) -> Uses {
         Uses::TOGETHER
     }
 
@@ -51,15 +51,15 @@ impl Rule for Parting {
         true
     }
 
-    fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+    fn wants_sample(&self, stats: &LevelStats, _runs: LevelDevice, _memory: &History) -> bool {
         SampledCosts::default().wants_sample(stats)
     }
 
-    fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, _memory: &History) -> bool {
         SampledCosts::default().is_bottom_up(stats)
     }
 
-    fn placement(&self, _direction: Direction, stats: &LevelStats, _runs: Runs) -> Placement {
+    fn placement(&self, _direction: Direction, stats: &LevelStats, _runs: LevelDevice) -> Placement {
         let is_now = stats.frontier_edges >= self.from_edges && stats.frontier_vertices > 1;
         if is_now { Placement::Apart { gpu_permille: self.gpu_permille } } else { Placement::Cpu }
     }

@@ -5,7 +5,7 @@
 
 use super::{
     Policy, SampledCosts,
-    rule::{Known, Memory, Rule, Runs},
+    rule::{History, Known, LevelDevice, Rule},
 };
 use crate::bfs::{Ahead, LevelPlan, LevelStats, Surely};
 
@@ -25,7 +25,7 @@ impl Rule for Auto {
         &KNOWN[0]
     }
 
-    fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+    fn wants_sample(&self, stats: &LevelStats, _runs: LevelDevice, _memory: &History) -> bool {
         SampledCosts::default().wants_sample(stats)
     }
 
@@ -33,11 +33,11 @@ impl Rule for Auto {
         true
     }
 
-    fn surely(&self, stats: &LevelStats, plan: LevelPlan, runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+    fn surely(&self, stats: &LevelStats, plan: LevelPlan, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
         SampledCosts::default().surely(stats, plan, runs)
     }
 
-    fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, _memory: &History) -> bool {
         SampledCosts::default().is_bottom_up(stats)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     Adaptive, Band, Bands, NEVER, Policy,
-    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
 use crate::bfs::{LevelPlan, LevelStats};
 
@@ -64,7 +64,7 @@ impl Rule for Concurrent {
         ]
     }
 
-    fn uses(&self, _runs: Runs) -> Uses {
+    fn uses(&self, _runs: LevelDevice) -> Uses {
         Uses::TOGETHER
     }
 
@@ -79,11 +79,11 @@ impl Rule for Concurrent {
         true
     }
 
-    fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
+    fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
         self.adaptive.wants_sample(stats, runs, memory)
     }
 
-    fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
+    fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         self.adaptive.plan(stats, runs, memory)
     }
 }

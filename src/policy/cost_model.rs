@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Policy, PolicyError, SampledCosts,
-    rule::{Known, Memory, Parameter, Rule, Runs, Special, Uses, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Special, Uses, Value},
 };
 use crate::bfs::{Direction, LevelPlan, LevelStats, Placement, Strategy};
 
@@ -370,10 +370,12 @@ impl CostModel {
 
     /// All plans of which the costs are known: the strategies, and levels that both devices run where time is minimised (what both draw
     /// together is not known).
-    fn plans(&self, runs: Runs) -> impl Iterator<Item = LevelPlan> + '_ {
-        let strategies = Strategy::ALL.into_iter().filter(move |strategy| runs != Runs::Cpu || !strategy.is_gpu()).map(Strategy::plan);
-        let splits =
-            [Direction::TopDown, Direction::BottomUp].into_iter().filter(move |&direction| runs != Runs::Cpu && self.splits(direction));
+    fn plans(&self, runs: LevelDevice) -> impl Iterator<Item = LevelPlan> + '_ {
+        let strategies =
+            Strategy::ALL.into_iter().filter(move |strategy| runs != LevelDevice::Cpu || !strategy.is_gpu()).map(Strategy::plan);
+        let splits = [Direction::TopDown, Direction::BottomUp]
+            .into_iter()
+            .filter(move |&direction| runs != LevelDevice::Cpu && self.splits(direction));
         let splits =
             splits.flat_map(|direction| SHARES.map(|gpu_permille| LevelPlan { direction, placement: Placement::Split { gpu_permille } }));
         strategies.chain(splits)
@@ -401,7 +403,7 @@ impl CostModel {
     }
 
     /// The best plan where every unvisited vertex looks at `probes` neighbours, and what it costs in nanoseconds.
-    fn best(&self, runs: Runs, stats: &LevelStats, probes: f64, spent: Spent) -> (LevelPlan, f64) {
+    fn best(&self, runs: LevelDevice, stats: &LevelStats, probes: f64, spent: Spent) -> (LevelPlan, f64) {
         let mut best = (Strategy::Tc.plan(), f64::INFINITY, f64::INFINITY);
         for plan in self.plans(runs) {
             let Some(ns) = self.plan_ns(plan, stats, probes) else { continue };
@@ -420,19 +422,19 @@ impl CostModel {
     }
 
     /// What is known without a sample.
-    fn bounds(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> Bounds {
+    fn bounds(&self, runs: LevelDevice, stats: &LevelStats, spent: Spent) -> Bounds {
         let ns = |plan, probes| self.plan_ns(plan, stats, probes).unwrap_or(0.0);
         Bounds::of(stats, |probes| self.best(runs, stats, probes, spent).0, ns)
     }
 
     /// Whether the number of probes decides: the best case and the worst lead to different strategies, and either mistake costs more
     /// than a sample.
-    pub(super) fn wants_sample(&self, runs: Runs, stats: &LevelStats, spent: Spent) -> bool {
+    pub(super) fn wants_sample(&self, runs: LevelDevice, stats: &LevelStats, spent: Spent) -> bool {
         self.form != Form::Zhang && self.bounds(runs, stats, spent).wants_sample()
     }
 
     /// Decides, and counts what the level should cost.
-    pub(super) fn plan(&self, runs: Runs, stats: &LevelStats, spent: &mut Spent) -> LevelPlan {
+    pub(super) fn plan(&self, runs: LevelDevice, stats: &LevelStats, spent: &mut Spent) -> LevelPlan {
         let probes = stats.sampled_probes.map_or_else(|| self.bounds(runs, stats, *spent).without_sample(), f64::from);
         let (plan, ns) = self.best(runs, stats, probes, *spent);
         spent.seconds += ns / 1e9;
@@ -454,8 +456,8 @@ impl Rule for CostModel {
         CostModel::validate(self).map_err(PolicyError::CostModel)
     }
 
-    fn uses(&self, runs: Runs) -> Uses {
-        if !self.has_gpu() || runs == Runs::Cpu {
+    fn uses(&self, runs: LevelDevice) -> Uses {
+        if !self.has_gpu() || runs == LevelDevice::Cpu {
             return Uses::CPU;
         }
         Uses { together: self.splits(Direction::TopDown) || self.splits(Direction::BottomUp), ..Uses::EITHER }
@@ -465,11 +467,11 @@ impl Rule for CostModel {
         true
     }
 
-    fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
+    fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
         CostModel::wants_sample(self, runs, stats, memory.spent)
     }
 
-    fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
+    fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         CostModel::plan(self, runs, stats, &mut memory.spent)
     }
 }
@@ -584,18 +586,19 @@ mod tests {
         assert_eq!(model.level_ns(Strategy::Bg, &stats(1000, 1000), 10.0), None);
         let spent = Spent::default();
         // At stake are 600 ns with one probe and 3900 with ten: a sample is not worth it, and the smaller mistake is TC.
-        assert!(!model.wants_sample(Runs::Cpu, &stats(1000, 1000), spent));
-        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut Spent::default()), Strategy::Tc.plan());
+        assert!(!model.wants_sample(LevelDevice::Cpu, &stats(1000, 1000), spent));
+        assert_eq!(model.plan(LevelDevice::Cpu, &stats(1000, 1000), &mut Spent::default()), Strategy::Tc.plan());
         // TC 20,600, BC 15,500 to 60,500.
-        assert!(model.wants_sample(Runs::Cpu, &stats(10_000, 10_000), spent));
-        let plan = |probes| model.plan(Runs::Cpu, &LevelStats { sampled_probes: Some(probes), ..stats(1000, 1000) }, &mut Spent::default());
+        assert!(model.wants_sample(LevelDevice::Cpu, &stats(10_000, 10_000), spent));
+        let plan =
+            |probes| model.plan(LevelDevice::Cpu, &LevelStats { sampled_probes: Some(probes), ..stats(1000, 1000) }, &mut Spent::default());
         // Even at p = 2.2.
         assert_eq!(plan(2.1), Strategy::Bc.plan());
         assert_eq!(plan(2.3), Strategy::Tc.plan());
         // TC for 100 arcs costs 800, less than BC's best; for 4000 arcs 8600, more than its worst.
-        assert!(!model.wants_sample(Runs::Cpu, &stats(100, 1000), spent));
-        assert!(!model.wants_sample(Runs::Cpu, &stats(4000, 1000), spent));
-        assert_eq!(model.plan(Runs::Cpu, &stats(4000, 1000), &mut Spent::default()), Strategy::Bc.plan());
+        assert!(!model.wants_sample(LevelDevice::Cpu, &stats(100, 1000), spent));
+        assert!(!model.wants_sample(LevelDevice::Cpu, &stats(4000, 1000), spent));
+        assert_eq!(model.plan(LevelDevice::Cpu, &stats(4000, 1000), &mut Spent::default()), Strategy::Bc.plan());
     }
 
     #[test]
@@ -605,17 +608,17 @@ mod tests {
         // BC now costs 2000 + 700 against TC's 2600; and TC 3500 against BC's 2000 where the level before was bottom-up.
         let mut spent = Spent::default();
         let stats = |edges, unvisited| LevelStats { sampled_probes: Some(1.0), ..stats(edges, unvisited) };
-        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc.plan());
+        assert_eq!(model.plan(LevelDevice::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc.plan());
         let before = LevelStats { previous_direction: Some(Direction::BottomUp), ..stats(1000, 1000) };
-        assert_eq!(model.plan(Runs::Cpu, &before, &mut spent), Strategy::Bc.plan());
+        assert_eq!(model.plan(LevelDevice::Cpu, &before, &mut spent), Strategy::Bc.plan());
         assert!((spent.seconds - 4600e-9).abs() < 1e-15);
         // A GPU that needs 1000 less for the level, and 600 for each hand-over.
         let gpu = StrategyCost { fixed_ns: 1000.0, ..StrategyCost::default() };
         let model = CostModel { tg: Some(gpu), to_gpu: change(600.0), to_cpu: change(600.0), ..model };
-        let on_gpu = Runs::Gpu(GpuKernel::Bg);
+        let on_gpu = LevelDevice::Gpu(GpuKernel::Bg);
         assert_eq!(model.level_ns(Strategy::Tg, &stats(1000, 1000), 1.0), Some(2200.0));
         assert_eq!(model.plan(on_gpu, &stats(1000, 1000), &mut spent), Strategy::Tg.plan());
-        assert_eq!(model.plan(Runs::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc.plan());
+        assert_eq!(model.plan(LevelDevice::Cpu, &stats(1000, 1000), &mut spent), Strategy::Tc.plan());
         // 700 arcs: TC 2000 < 2200. From the GPU TC costs 2600 and TG 1000.
         assert_eq!(model.plan(on_gpu, &stats(700, 1000), &mut spent), Strategy::Tc.plan());
         let there = LevelStats { previous_placement: Some(Placement::Gpu(GpuKernel::Tg)), ..stats(700, 1000) };
@@ -629,19 +632,19 @@ mod tests {
         let plan = |edges, runs| model.plan(runs, &LevelStats { sampled_probes: Some(9.0), ..stats(edges, 6000) }, &mut Spent::default());
         let half = LevelPlan { direction: Direction::TopDown, placement: Placement::Split { gpu_permille: 500 } };
         // Both as fast: 100 + 500 + 2000 by either, 100 + 100 + 1250 by both; of few arcs 100 and 500 + 20 by either, half of that and 200.
-        assert_eq!(plan(1000, Runs::Gpu(GpuKernel::Bg)), half);
-        assert_eq!(plan(1000, Runs::Cpu), Strategy::Tc.plan());
+        assert_eq!(plan(1000, LevelDevice::Gpu(GpuKernel::Bg)), half);
+        assert_eq!(plan(1000, LevelDevice::Cpu), Strategy::Tc.plan());
         let small = LevelStats { frontier_vertices: 10, ..stats(10, 6000) };
-        assert_eq!(model.plan(Runs::Gpu(GpuKernel::Bg), &small, &mut Spent::default()), Strategy::Tc.plan());
+        assert_eq!(model.plan(LevelDevice::Gpu(GpuKernel::Bg), &small, &mut Spent::default()), Strategy::Tc.plan());
         // A GPU of a third of the CPU's time takes three quarters.
         let fast = CostModel { tg: gpu.map(|cost| StrategyCost { frontier_edge_ns: 0.5, frontier_vertex_ns: 1.0, ..cost }), ..model };
         let far = ChangeCost { fixed_ns: 1e6, ..ChangeCost::default() };
         let fast = CostModel { to_gpu: far, ..fast };
         let most = LevelPlan { direction: Direction::TopDown, placement: Placement::Split { gpu_permille: 750 } };
-        assert_eq!(fast.plan(Runs::Gpu(GpuKernel::Bg), &stats(4000, 6000), &mut Spent::default()), most);
+        assert_eq!(fast.plan(LevelDevice::Gpu(GpuKernel::Bg), &stats(4000, 6000), &mut Spent::default()), most);
         assert!(
-            fast.uses(Runs::Gpu(GpuKernel::Bg)).together
-                && !CostModel { objective: Objective::Energy, ..fast }.uses(Runs::Gpu(GpuKernel::Bg)).together
+            fast.uses(LevelDevice::Gpu(GpuKernel::Bg)).together
+                && !CostModel { objective: Objective::Energy, ..fast }.uses(LevelDevice::Gpu(GpuKernel::Bg)).together
         );
     }
 
@@ -653,9 +656,9 @@ mod tests {
         let model = CostModel { form: Form::Zhang, tc: cost(2.0, 0.0), bc: cost(0.0, 0.05), ..CostModel::default() };
         // e_left = 10,000: 500 ns, as 250 arcs of the frontier.
         let mut spent = Spent::default();
-        assert_eq!(model.plan(Runs::Cpu, &stats(249, 1000), &mut spent), Strategy::Tc.plan());
-        assert_eq!(model.plan(Runs::Cpu, &stats(251, 1000), &mut spent), Strategy::Bc.plan());
-        assert!(!model.wants_sample(Runs::Cpu, &stats(1000, 1000), spent));
+        assert_eq!(model.plan(LevelDevice::Cpu, &stats(249, 1000), &mut spent), Strategy::Tc.plan());
+        assert_eq!(model.plan(LevelDevice::Cpu, &stats(251, 1000), &mut spent), Strategy::Bc.plan());
+        assert!(!model.wants_sample(LevelDevice::Cpu, &stats(1000, 1000), spent));
     }
 
     #[test]
@@ -665,7 +668,7 @@ mod tests {
         model.bc = model.bc.map(|cost| StrategyCost { watts: Some(3.0), ..cost });
         // TC 2600 ns and 5200 nJ, BC 2000 ns and 6000 nJ.
         let level = LevelStats { sampled_probes: Some(1.0), ..stats(1000, 1000) };
-        let plan = |objective, mut spent| CostModel { objective, ..model }.plan(Runs::Cpu, &level, &mut spent);
+        let plan = |objective, mut spent| CostModel { objective, ..model }.plan(LevelDevice::Cpu, &level, &mut spent);
         assert_eq!(plan(Objective::Time, Spent::default()), Strategy::Bc.plan());
         assert_eq!(plan(Objective::Energy, Spent::default()), Strategy::Tc.plan());
         // 13.52 against 12 at first; after 0.1 us and 20 uJ 25.2 * 2.7 = 68 against 26 * 2.1 = 55; after 20 us and 0.1 uJ 5.3 * 22.6 = 120

@@ -4,7 +4,7 @@
 
 use super::{
     Policy,
-    rule::{Known, Memory, Parameter, Rule, Value},
+    rule::{History, Known, Parameter, Rule, Value},
 };
 use crate::bfs::LevelStats;
 
@@ -42,7 +42,7 @@ impl Rule for Enterprise {
     }
 
     /// A graph without hubs, or a frontier of which nothing is known, is none that holds many.
-    fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, _memory: &History) -> bool {
         stats.sampled_hubs.is_some_and(|hubs| f64::from(hubs) > self.gamma)
     }
 }
@@ -55,7 +55,7 @@ mod tests {
     fn the_paper_asks_for_more_than_gamma_of_the_hubs() {
         let at = |gamma, sampled_hubs| {
             let stats = LevelStats { level: 2, sampled_hubs, ..LevelStats::default() };
-            Enterprise { gamma }.is_bottom_up(&stats, &Memory::default())
+            Enterprise { gamma }.is_bottom_up(&stats, &History::default())
         };
         // 31 and 29 of 100 hubs; exactly half by a gamma of one half.
         assert!(at(0.3, Some(0.31)) && !at(0.3, Some(0.29)));

@@ -3,7 +3,7 @@
 
 use super::{
     Policy,
-    rule::{Known, Memory, Parameter, Rule, Value},
+    rule::{History, Known, Parameter, Rule, Value},
 };
 use crate::bfs::LevelStats;
 
@@ -36,7 +36,7 @@ impl Rule for EnterpriseReleased {
         vec![Value::Fraction(&mut self.edge_share).named("edge_share")]
     }
 
-    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &History) -> bool {
         memory.was_bottom_up || (stats.level > 0 && stats.frontier_edges as f64 / stats.arcs as f64 >= self.edge_share)
     }
 }
@@ -49,7 +49,7 @@ mod tests {
     fn the_release_turns_once_at_its_share_of_the_arcs() {
         let at = |was_bottom_up, level, frontier_edges| {
             let stats = LevelStats { level, arcs: 1000, frontier_edges, ..LevelStats::default() };
-            EnterpriseReleased::default().is_bottom_up(&stats, &Memory { was_bottom_up, ..Memory::default() })
+            EnterpriseReleased::default().is_bottom_up(&stats, &History { was_bottom_up, ..History::default() })
         };
         // 30 % of 1000.
         assert!(!at(false, 1, 299) && at(false, 1, 300));

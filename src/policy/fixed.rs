@@ -2,7 +2,7 @@
 
 use super::{
     Policy, PolicyError,
-    rule::{Known, Memory, Rule, Runs, Uses},
+    rule::{History, Known, LevelDevice, Rule, Uses},
 };
 use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Strategy, Surely};
 
@@ -25,19 +25,19 @@ impl Rule for Strategy {
         &KNOWN[*self as usize]
     }
 
-    fn uses(&self, _runs: Runs) -> Uses {
+    fn uses(&self, _runs: LevelDevice) -> Uses {
         if self.is_gpu() { Uses::GPU } else { Uses::CPU }
     }
 
-    fn is_bottom_up(&self, _stats: &LevelStats, _memory: &Memory) -> bool {
+    fn is_bottom_up(&self, _stats: &LevelStats, _memory: &History) -> bool {
         self.direction() == Direction::BottomUp
     }
 
-    fn surely(&self, _stats: &LevelStats, plan: LevelPlan, _runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+    fn surely(&self, _stats: &LevelStats, plan: LevelPlan, _runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
         [Some(Surely::always(plan)), None]
     }
 
-    fn placement(&self, _direction: Direction, _stats: &LevelStats, _runs: Runs) -> Placement {
+    fn placement(&self, _direction: Direction, _stats: &LevelStats, _runs: LevelDevice) -> Placement {
         Strategy::placement(*self)
     }
 }

@@ -7,7 +7,7 @@
 
 use super::{
     Policy,
-    rule::{Known, Memory, Parameter, Rule, Value},
+    rule::{History, Known, Parameter, Rule, Value},
 };
 use crate::bfs::LevelStats;
 
@@ -44,7 +44,7 @@ impl Rule for Gunrock {
         vec![Value::Finite(&mut self.do_a).named("do_a"), Value::Finite(&mut self.do_b).named("do_b")]
     }
 
-    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &History) -> bool {
         let (n, m) = (stats.vertices as f64, stats.arcs as f64);
         let unvisited = stats.unvisited_vertices as f64;
         let push = stats.frontier_vertices as f64 * m / n;
@@ -63,14 +63,14 @@ mod tests {
         LevelStats { level, vertices: 1000, arcs: 10_000, frontier_vertices, unvisited_vertices, ..LevelStats::default() }
     }
 
-    fn pushed() -> Memory {
-        Memory { was_bottom_up: false, been_bottom_up: false, ..Memory::default() }
+    fn pushed() -> History {
+        History { was_bottom_up: false, been_bottom_up: false, ..History::default() }
     }
-    fn pulled() -> Memory {
-        Memory { was_bottom_up: true, been_bottom_up: true, ..Memory::default() }
+    fn pulled() -> History {
+        History { was_bottom_up: true, been_bottom_up: true, ..History::default() }
     }
-    fn back() -> Memory {
-        Memory { was_bottom_up: false, been_bottom_up: true, ..Memory::default() }
+    fn back() -> History {
+        History { was_bottom_up: false, been_bottom_up: true, ..History::default() }
     }
 
     #[test]

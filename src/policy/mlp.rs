@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Policy, PolicyError, SampledCosts,
-    rule::{Known, Memory, Parameter, Rule, Runs, Special, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Special, Value},
 };
 use crate::bfs::LevelStats;
 
@@ -349,11 +349,11 @@ impl Rule for Mlp {
         true
     }
 
-    fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+    fn wants_sample(&self, stats: &LevelStats, _runs: LevelDevice, _memory: &History) -> bool {
         Mlp::wants_sample(self, stats)
     }
 
-    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &History) -> bool {
         Mlp::is_bottom_up(self, stats, memory.frontiers.growth_before())
     }
 }
@@ -488,7 +488,7 @@ mod tests {
     use super::*;
     use crate::{
         bfs::{Direction, Planner},
-        policy::{Policy, PolicyPlanner, Runs},
+        policy::{LevelDevice, Policy, PolicyPlanner},
     };
 
     /// 1000 vertices, 8000 arcs.
@@ -572,7 +572,7 @@ mod tests {
     fn the_planner_hands_on_what_it_remembers_and_forgets_between_searches() {
         // Bottom-up where c_f > 0.1: hidden 0 is c_f (and 0.5), hidden 1 nothing.
         let weights = surf([0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0; 6], [1.0, 0.0], -0.6);
-        let mut planner = PolicyPlanner::new(Policy::Mlp(Mlp::new(&weights).unwrap()), Runs::Cpu);
+        let mut planner = PolicyPlanner::new(Policy::Mlp(Mlp::new(&weights).unwrap()), LevelDevice::Cpu);
         for _ in 0..2 {
             planner.begin();
             let levels = [stats(0, 1, 0, 999), stats(1, 50, 1, 949), stats(2, 300, 50, 649), stats(3, 500, 300, 149)];

@@ -42,7 +42,7 @@ pub use remis_concurrent::RemisConcurrent;
 pub use remis_selective::RemisSelective;
 pub use replay::Replay;
 use rule::Rule;
-pub use rule::{Known, Runs, Uses};
+pub use rule::{Known, LevelDevice, Uses};
 pub use sampled::SampledCosts;
 pub use selective::Selective;
 pub use xbfs::Xbfs;
@@ -218,7 +218,7 @@ impl Policy {
     }
 
     /// What it asks of devices, where levels of policies that decide directions only run as `runs` says.
-    pub fn uses(&self, runs: Runs) -> Uses {
+    pub fn uses(&self, runs: LevelDevice) -> Uses {
         self.rule().uses(runs)
     }
 
@@ -229,12 +229,12 @@ impl Policy {
 
     /// Whether it makes no sense without an OpenCL device.
     pub fn needs_device(&self) -> bool {
-        self.uses(Runs::Cpu) != Uses::default()
+        self.uses(LevelDevice::Cpu) != Uses::default()
     }
 
     /// Whether it is about when to use the CPU and when the GPU, or both.
     pub fn runs_on_both(&self) -> bool {
-        self.needs_device() && !self.uses(Runs::Cpu).at_home_on_gpu
+        self.needs_device() && !self.uses(LevelDevice::Cpu).at_home_on_gpu
     }
 
     /// Of [`Policy::Adaptive`] and its special cases: the bands and costs by which levels are planned.
@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn a_policy_says_what_it_asks_of_devices() {
         let uses = |text: &str, runs| text.parse::<Policy>().unwrap().uses(runs);
-        let bgc = Runs::Gpu(crate::bfs::GpuKernel::Bgc);
+        let bgc = LevelDevice::Gpu(crate::bfs::GpuKernel::Bgc);
         for (text, on_cpu, on_gpu) in [
             ("auto", Uses::CPU, Uses::GPU),
             ("tc", Uses::CPU, Uses::CPU),
@@ -439,7 +439,7 @@ mod tests {
             ("adaptive:never,5,never,500,never,never,never,500", Uses::TOGETHER, Uses::TOGETHER),
             ("adaptive:5,never,never,500,never,never,never,500", Uses::EITHER, Uses::EITHER),
         ] {
-            assert_eq!((uses(text, Runs::Cpu), uses(text, bgc)), (on_cpu, on_gpu), "{text}");
+            assert_eq!((uses(text, LevelDevice::Cpu), uses(text, bgc)), (on_cpu, on_gpu), "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Policy,
-    rule::{Memory, Runs},
+    rule::{History, LevelDevice},
 };
 use crate::{
     bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Planner},
@@ -13,16 +13,16 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct PolicyPlanner {
     policy: Policy,
-    runs: Runs,
-    memory: Memory,
+    runs: LevelDevice,
+    memory: History,
 }
 
 impl PolicyPlanner {
     /// A planner for `policy`. Levels of policies that decide directions only run where `runs` says; of those that place levels on the GPU
     /// it says by which bottom-up kernel, where the policy has no costs to choose by.
-    pub fn new(mut policy: Policy, runs: Runs) -> Self {
+    pub fn new(mut policy: Policy, runs: LevelDevice) -> Self {
         policy.rule_mut().ready();
-        Self { policy, runs, memory: Memory::default() }
+        Self { policy, runs, memory: History::default() }
     }
 
     /// Says that the next search begins at `root` (an original number), which a replay by roots has to know. False where it knows no
@@ -34,7 +34,7 @@ impl PolicyPlanner {
 
 impl Planner for PolicyPlanner {
     fn begin(&mut self) {
-        self.memory = Memory::default();
+        self.memory = History::default();
     }
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
@@ -69,7 +69,7 @@ mod tests {
 
     /// The strategies of a search of 1000 vertices and 10,000 arcs whose levels are (vertices of the frontier, their arcs, visited vertices,
     /// arcs expanded before, share of hubs in the frontier), by the name of a policy. `*` is a level that both run.
-    fn plans(policy: &str, runs: Runs, levels: &[(u64, u64, u64, u64, f32)]) -> String {
+    fn plans(policy: &str, runs: LevelDevice, levels: &[(u64, u64, u64, u64, f32)]) -> String {
         let mut planner = PolicyPlanner::new(policy.parse().unwrap(), runs);
         planner.begin();
         let mut before = (0, None);
@@ -112,12 +112,12 @@ mod tests {
         // Unexplored arcs: 9980, 9280, 3280, 280, 180, 178; by 14: 712, 662, 234. Level 1 has 700 of them: bottom-up.
         // 1000 / 24 = 41: level 4 has shrunk to 30. There 100 > 180 / 14 would be bottom-up again, but that is the rule of a
         // top-down level before; at level 5 it is 2 > 178 / 14 = 12, which is not so.
-        assert_eq!(plans("alpha-beta:14,24", Runs::Cpu, &SOCIAL), "tc bc bc bc tc tc");
-        assert_eq!(plans("yasui", Runs::Cpu, &SOCIAL), "tc bc bc bc tc tc");
-        assert_eq!(plans("yasui:14,24", Runs::Gpu(GpuKernel::Bgc), &SOCIAL), "tc bc bc bc tc tc");
-        assert_eq!(plans("daga", Runs::Gpu(GpuKernel::Bgc), &SOCIAL), "tc bg bg bg tc tc");
+        assert_eq!(plans("alpha-beta:14,24", LevelDevice::Cpu, &SOCIAL), "tc bc bc bc tc tc");
+        assert_eq!(plans("yasui", LevelDevice::Cpu, &SOCIAL), "tc bc bc bc tc tc");
+        assert_eq!(plans("yasui:14,24", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc bc bc bc tc tc");
+        assert_eq!(plans("daga", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc bg bg bg tc tc");
         // 9280 / 13 = 713: level 1 is top-down still.
-        assert_eq!(plans("daga:13,24", Runs::Gpu(GpuKernel::Bg), &SOCIAL), "tc tc bg bg tc tc");
+        assert_eq!(plans("daga:13,24", LevelDevice::Gpu(GpuKernel::Bg), &SOCIAL), "tc tc bg bg tc tc");
     }
 
     #[test]
@@ -125,38 +125,38 @@ mod tests {
         // Level 1: a push of 20 * 10 = 200 against 0.001 pulls of 979 * 1000 / 21 = 46,619: bottom-up.
         // Level 2: 3000 > 0.2 * 679 * 1000 / 321 = 423. Level 3: 5000 > 0.2 * 179 * 1000 / 821 = 44. Level 4: 300 > 0.2 * 149 * 1000 / 851
         // = 35. Level 5: 20 < 0.2 * 147 * 1000 / 853 = 34: back.
-        assert_eq!(plans("gunrock", Runs::Cpu, &SOCIAL), "tc bc bc bc bc tc");
-        assert_eq!(plans("gunrock", Runs::Gpu(GpuKernel::Bgc), &SOCIAL), "tg bgc bgc bgc bgc tg");
+        assert_eq!(plans("gunrock", LevelDevice::Cpu, &SOCIAL), "tc bc bc bc bc tc");
+        assert_eq!(plans("gunrock", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tg bgc bgc bgc bgc tg");
         // By 1 the push of level 1 is too cheap (200 < 46,619) and level 2 pulls (3000 > 2115); by 100 level 3 turns back (5000 < 21,803),
         // and stays so, though level 4 has 300 > 175.
-        assert_eq!(plans("gunrock:1,100", Runs::Cpu, &SOCIAL), "tc tc bc tc tc tc");
+        assert_eq!(plans("gunrock:1,100", LevelDevice::Cpu, &SOCIAL), "tc tc bc tc tc tc");
     }
 
     #[test]
     fn enterprise() {
         // More than 30 % of the hubs at level 2 only.
-        assert_eq!(plans("enterprise", Runs::Cpu, &SOCIAL), "tc tc bc tc tc tc");
-        assert_eq!(plans("enterprise:0.1", Runs::Gpu(GpuKernel::Bg), &SOCIAL), "tg bg bg bg tg tg");
+        assert_eq!(plans("enterprise", LevelDevice::Cpu, &SOCIAL), "tc tc bc tc tc tc");
+        assert_eq!(plans("enterprise:0.1", LevelDevice::Gpu(GpuKernel::Bg), &SOCIAL), "tg bg bg bg tg tg");
         // 3000 of 10,000 arcs: level 2 has 6000, and there is no way back. By 0.07 level 1 has 700 of 700.
-        assert_eq!(plans("enterprise-released", Runs::Cpu, &SOCIAL), "tc tc bc bc bc bc");
-        assert_eq!(plans("enterprise-released:0.07", Runs::Cpu, &SOCIAL), "tc bc bc bc bc bc");
+        assert_eq!(plans("enterprise-released", LevelDevice::Cpu, &SOCIAL), "tc tc bc bc bc bc");
+        assert_eq!(plans("enterprise-released:0.07", LevelDevice::Cpu, &SOCIAL), "tc bc bc bc bc bc");
     }
 
     #[test]
     fn xbfs() {
         // A tenth is 1000 arcs.
-        assert_eq!(plans("xbfs", Runs::Cpu, &SOCIAL), "tc tc bc bc tc tc");
-        assert_eq!(plans("xbfs:0.7", Runs::Cpu, &SOCIAL), "tc tc tc tc tc tc");
+        assert_eq!(plans("xbfs", LevelDevice::Cpu, &SOCIAL), "tc tc bc bc tc tc");
+        assert_eq!(plans("xbfs:0.7", LevelDevice::Cpu, &SOCIAL), "tc tc tc tc tc tc");
     }
 
     #[test]
     fn remis() {
         // Frontiers of 300 and 500 are large; the last two levels are the CPU's, bottom-up.
-        assert_eq!(plans("remis-selective:300", Runs::Gpu(GpuKernel::Bg), &SOCIAL), "tc tc bg bg bc bc");
-        assert_eq!(plans("remis-selective:301", Runs::Gpu(GpuKernel::Bgc), &SOCIAL), "tc tc tc bgc bc bc");
-        assert_eq!(plans("remis-selective:501", Runs::Gpu(GpuKernel::Bgc), &SOCIAL), "tc tc tc tc tc tc");
-        assert_eq!(plans("remis-concurrent:300,400", Runs::Cpu, &SOCIAL), "tc tc * * bc bc");
-        let mut planner = PolicyPlanner::new("remis-concurrent:1,400".parse().unwrap(), Runs::Cpu);
+        assert_eq!(plans("remis-selective:300", LevelDevice::Gpu(GpuKernel::Bg), &SOCIAL), "tc tc bg bg bc bc");
+        assert_eq!(plans("remis-selective:301", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc tc tc bgc bc bc");
+        assert_eq!(plans("remis-selective:501", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc tc tc tc tc tc");
+        assert_eq!(plans("remis-concurrent:300,400", LevelDevice::Cpu, &SOCIAL), "tc tc * * bc bc");
+        let mut planner = PolicyPlanner::new("remis-concurrent:1,400".parse().unwrap(), LevelDevice::Cpu);
         let split = Placement::Split { gpu_permille: 400 };
         for cpu_ns in [1, 1_000_000] {
             // However long either took: the share is fixed.
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_search_forgets_the_one_before() {
-        let mut planner = PolicyPlanner::new("enterprise-released".parse().unwrap(), Runs::Cpu);
+        let mut planner = PolicyPlanner::new("enterprise-released".parse().unwrap(), LevelDevice::Cpu);
         let at = |level, frontier_edges| LevelStats { level, arcs: 1000, frontier_edges, ..LevelStats::default() };
         assert_eq!(planner.plan(&at(3, 500)), Strategy::Bc.plan());
         assert_eq!(planner.plan(&at(4, 1)), Strategy::Bc.plan());

@@ -3,7 +3,7 @@
 
 use super::{
     Policy, RemisSelective,
-    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
 use crate::bfs::{Direction, LevelStats, Placement};
 
@@ -44,15 +44,15 @@ impl Rule for RemisConcurrent {
         vec![Value::Count(&mut self.vertices).named("split_from_vertices"), Value::Permille(&mut self.gpu_permille).named("gpu_permille")]
     }
 
-    fn uses(&self, _runs: Runs) -> Uses {
+    fn uses(&self, _runs: LevelDevice) -> Uses {
         Uses::TOGETHER
     }
 
-    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &History) -> bool {
         self.threshold().is_bottom_up(stats, memory)
     }
 
-    fn placement(&self, _direction: Direction, stats: &LevelStats, _runs: Runs) -> Placement {
+    fn placement(&self, _direction: Direction, stats: &LevelStats, _runs: LevelDevice) -> Placement {
         if self.threshold().is_large(stats) { Placement::Split { gpu_permille: self.gpu_permille } } else { Placement::Cpu }
     }
 }

@@ -10,7 +10,7 @@
 
 use super::{
     Policy,
-    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
 use crate::bfs::{Direction, LevelStats, Placement};
 
@@ -50,16 +50,16 @@ impl Rule for RemisSelective {
         vec![Value::Count(&mut self.vertices).named("gpu_from_vertices")]
     }
 
-    fn uses(&self, _runs: Runs) -> Uses {
+    fn uses(&self, _runs: LevelDevice) -> Uses {
         Uses::EITHER
     }
 
     /// From the first large frontier on.
-    fn is_bottom_up(&self, stats: &LevelStats, memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, memory: &History) -> bool {
         memory.been_bottom_up || self.is_large(stats)
     }
 
-    fn placement(&self, direction: Direction, stats: &LevelStats, runs: Runs) -> Placement {
+    fn placement(&self, direction: Direction, stats: &LevelStats, runs: LevelDevice) -> Placement {
         if self.is_large(stats) { runs.on_gpu().placement(direction) } else { Placement::Cpu }
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn the_first_large_frontier_ends_the_top_down_levels() {
         let with = |frontier_vertices| LevelStats { frontier_vertices, ..LevelStats::default() };
-        let (never, once) = (Memory::default(), Memory { been_bottom_up: true, ..Memory::default() });
+        let (never, once) = (History::default(), History { been_bottom_up: true, ..History::default() });
         let rule = RemisSelective { vertices: 100 };
         assert!(!rule.is_large(&with(99)) && rule.is_large(&with(100)));
         assert!(!rule.is_bottom_up(&with(99), &never) && rule.is_bottom_up(&with(100), &never) && rule.is_bottom_up(&with(3), &once));

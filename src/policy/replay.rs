@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use super::{
     PolicyError,
-    rule::{Known, Memory, Rule, Runs, Uses},
+    rule::{History, Known, LevelDevice, Rule, Uses},
 };
 use crate::{
     bfs::{LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
@@ -100,7 +100,7 @@ impl Rule for Replay {
         &KNOWN
     }
 
-    fn uses(&self, _runs: Runs) -> Uses {
+    fn uses(&self, _runs: LevelDevice) -> Uses {
         let on_gpu = |plan: &LevelPlan| matches!(plan.placement, Placement::Gpu(_));
         let on_both = |plan: &LevelPlan| matches!(plan.placement, Placement::Split { .. } | Placement::Apart { .. });
         Uses {
@@ -114,7 +114,7 @@ impl Rule for Replay {
         self.observe
     }
 
-    fn wants_sample(&self, _stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+    fn wants_sample(&self, _stats: &LevelStats, _runs: LevelDevice, _memory: &History) -> bool {
         self.observe
     }
 
@@ -122,7 +122,7 @@ impl Rule for Replay {
         self.observe
     }
 
-    fn plan(&self, stats: &LevelStats, _runs: Runs, _memory: &mut Memory) -> LevelPlan {
+    fn plan(&self, stats: &LevelStats, _runs: LevelDevice, _memory: &mut History) -> LevelPlan {
         let plans = &self.plans[self.search.clone()];
         plans.get(stats.level as usize).or(plans.last()).copied().unwrap_or_default()
     }
@@ -140,7 +140,7 @@ mod tests {
     fn at(replay: &Replay, root: Vertex, level: u32) -> Option<Strategy> {
         let mut replay = replay.clone();
         replay.set_root(root).then_some(())?;
-        Strategy::of(replay.plan(&LevelStats { level, ..LevelStats::default() }, Runs::Cpu, &mut Memory::default()))
+        Strategy::of(replay.plan(&LevelStats { level, ..LevelStats::default() }, LevelDevice::Cpu, &mut History::default()))
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Uses {
 
 /// Where the levels of a policy run that decides directions only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Runs {
+pub enum LevelDevice {
     /// On the CPU.
     #[default]
     Cpu,
@@ -49,7 +49,7 @@ pub enum Runs {
     Gpu(GpuKernel),
 }
 
-impl Runs {
+impl LevelDevice {
     pub(super) fn placement(self, direction: Direction) -> Placement {
         match (self, direction) {
             (Self::Cpu, _) => Placement::Cpu,
@@ -66,7 +66,7 @@ impl Runs {
 
 /// What rules remember of the search at hand.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Memory {
+pub(super) struct History {
     /// The level before was bottom-up.
     pub(super) was_bottom_up: bool,
     /// Some level before was.
@@ -108,12 +108,12 @@ pub(super) trait Rule {
     fn ready(&mut self) {}
 
     /// What it asks of devices, where levels of policies that decide directions only run as `runs` says.
-    fn uses(&self, runs: Runs) -> Uses {
-        if runs == Runs::Cpu { Uses::CPU } else { Uses::GPU }
+    fn uses(&self, runs: LevelDevice) -> Uses {
+        if runs == LevelDevice::Cpu { Uses::CPU } else { Uses::GPU }
     }
 
     /// Whether [`LevelStats::sampled_probes`] would change the plan.
-    fn wants_sample(&self, _stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+    fn wants_sample(&self, _stats: &LevelStats, _runs: LevelDevice, _memory: &History) -> bool {
         false
     }
 
@@ -123,23 +123,23 @@ pub(super) trait Rule {
     }
 
     /// Decides the direction of a level.
-    fn is_bottom_up(&self, _stats: &LevelStats, _memory: &Memory) -> bool {
+    fn is_bottom_up(&self, _stats: &LevelStats, _memory: &History) -> bool {
         false
     }
 
     /// Decides where a level of this direction runs.
-    fn placement(&self, direction: Direction, _stats: &LevelStats, runs: Runs) -> Placement {
+    fn placement(&self, direction: Direction, _stats: &LevelStats, runs: LevelDevice) -> Placement {
         runs.placement(direction)
     }
 
     /// Decides both. It must not allocate.
-    fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
+    fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         let direction = if self.is_bottom_up(stats, memory) { Direction::BottomUp } else { Direction::TopDown };
         LevelPlan { direction, placement: self.placement(direction, stats, runs) }
     }
 
     /// What it would surely decide at later levels of the search whose level with `stats` it has given `plan`, a device's.
-    fn surely(&self, _stats: &LevelStats, _plan: LevelPlan, _runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+    fn surely(&self, _stats: &LevelStats, _plan: LevelPlan, _runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
         [None; Ahead::PLANS]
     }
 

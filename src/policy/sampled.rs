@@ -6,7 +6,7 @@
 
 use super::{
     Policy,
-    rule::{Known, Memory, Parameter, Rule, Runs, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Value},
 };
 use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Surely};
 
@@ -60,7 +60,7 @@ impl SampledCosts {
     }
 
     /// Where it is surely top-down, and where surely bottom-up, of a search of `vertices`.
-    fn surely_on_gpu(&self, vertices: u64, runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+    fn surely_on_gpu(&self, vertices: u64, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
         let (words, each) = ((self.word * vertices as f64 / 64.0) as f32, (self.vertex + self.probe) as f32);
         let (vertex, probe) = (self.vertex as f32, self.probe as f32);
         // Less than if every unvisited vertex found its parent at once; more than that, and than if each looked at its whole list.
@@ -107,7 +107,7 @@ impl Rule for SampledCosts {
         false
     }
 
-    fn wants_sample(&self, stats: &LevelStats, _runs: Runs, _memory: &Memory) -> bool {
+    fn wants_sample(&self, stats: &LevelStats, _runs: LevelDevice, _memory: &History) -> bool {
         SampledCosts::wants_sample(self, stats)
     }
 
@@ -115,11 +115,11 @@ impl Rule for SampledCosts {
         true
     }
 
-    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
         self.surely_on_gpu(stats.vertices, runs)
     }
 
-    fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, _memory: &History) -> bool {
         SampledCosts::is_bottom_up(self, stats)
     }
 }
@@ -146,7 +146,7 @@ mod tests {
             for (unvisited_vertices, unvisited_edges) in [(0, 0), (1, 50_000), (10, 10), (9000, 3000), (10_000, 200_000), (63_000, 900_000)]
             {
                 let stats = LevelStats { unvisited_vertices, unvisited_edges, ..stats(edges, None, Some(Direction::BottomUp)) };
-                let surely = costs.surely_on_gpu(stats.vertices, Runs::Gpu(GpuKernel::Bg));
+                let surely = costs.surely_on_gpu(stats.vertices, LevelDevice::Gpu(GpuKernel::Bg));
                 for (which, surely) in surely.iter().flatten().enumerate() {
                     if surely.above_zero.iter().all(|form| value(form, &stats) > 0.0) {
                         sure[which] += 1;

@@ -2,7 +2,7 @@
 
 use super::{
     Adaptive, Band, Bands, NEVER, Policy,
-    rule::{Known, Memory, Parameter, Rule, Runs, Uses, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
 use crate::bfs::{LevelPlan, LevelStats};
 
@@ -55,7 +55,7 @@ impl Rule for Selective {
         ]
     }
 
-    fn uses(&self, _runs: Runs) -> Uses {
+    fn uses(&self, _runs: LevelDevice) -> Uses {
         Uses::EITHER
     }
 
@@ -63,11 +63,11 @@ impl Rule for Selective {
         true
     }
 
-    fn wants_sample(&self, stats: &LevelStats, runs: Runs, memory: &Memory) -> bool {
+    fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
         self.0.wants_sample(stats, runs, memory)
     }
 
-    fn plan(&self, stats: &LevelStats, runs: Runs, memory: &mut Memory) -> LevelPlan {
+    fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         self.0.plan(stats, runs, memory)
     }
 }

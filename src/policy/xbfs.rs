@@ -4,7 +4,7 @@
 
 use super::{
     Policy,
-    rule::{Known, Memory, Parameter, Rule, Runs, Value},
+    rule::{History, Known, LevelDevice, Parameter, Rule, Value},
 };
 use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Surely};
 
@@ -37,7 +37,7 @@ impl Rule for Xbfs {
         vec![Value::Fraction(&mut self.ratio).named("ratio")]
     }
 
-    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, runs: Runs) -> [Option<Surely>; Ahead::PLANS] {
+    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
         let arcs = (self.ratio * stats.arcs as f64) as f32;
         let below = Linear { constant: arcs, frontier_edges: -1.0, ..Linear::default() };
         let above = Linear { constant: -arcs, frontier_edges: 1.0, ..Linear::default() };
@@ -47,7 +47,7 @@ impl Rule for Xbfs {
         })
     }
 
-    fn is_bottom_up(&self, stats: &LevelStats, _memory: &Memory) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, _memory: &History) -> bool {
         stats.frontier_edges as f64 / stats.arcs as f64 >= self.ratio
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     fn a_tenth_of_the_arcs_decides_at_every_level() {
         let at = |level, frontier_edges| {
             let stats = LevelStats { level, arcs: 5000, frontier_edges, ..LevelStats::default() };
-            Xbfs::default().is_bottom_up(&stats, &Memory::default())
+            Xbfs::default().is_bottom_up(&stats, &History::default())
         };
         // 5000 / 10 = 500.
         assert!(!at(3, 499) && at(3, 500) && at(4, 5000) && !at(5, 10));

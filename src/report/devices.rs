@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::numbers::{bytes, counted};
 use crate::{
     calibrate::{HandoverTable, WayTimes},
-    memory::Way,
+    memory::SharingMode,
     opencl::{DeviceInfo, PlatformInfo},
 };
 
@@ -63,7 +63,7 @@ pub struct ChosenWay {
     /// Size of the array.
     pub bytes: u64,
     /// The way.
-    pub way: Way,
+    pub way: SharingMode,
 }
 
 impl Platform {
@@ -238,11 +238,15 @@ mod tests {
             device_fill_ns: 1,
             host_read_ns: 1,
         };
-        let mapped =
-            WayTimes { way: Way::AllocHostPtr, copies: false, sizes: vec![times(1 << 10, 12_000), times(1 << 20, 12_500)], problem: None };
-        let copied = WayTimes { way: Way::Copy, copies: true, sizes: vec![times(1 << 10, 900)], problem: Some("no memory".into()) };
+        let mapped = WayTimes {
+            way: SharingMode::AllocHostPtr,
+            copies: false,
+            sizes: vec![times(1 << 10, 12_000), times(1 << 20, 12_500)],
+            problem: None,
+        };
+        let copied = WayTimes { way: SharingMode::Copy, copies: true, sizes: vec![times(1 << 10, 900)], problem: Some("no memory".into()) };
         let table = HandoverTable { ways: vec![mapped, copied] };
-        let chosen = [ChosenWay { bytes: 1 << 10, way: Way::Copy }, ChosenWay { bytes: 1 << 20, way: Way::AllocHostPtr }];
+        let chosen = [ChosenWay { bytes: 1 << 10, way: SharingMode::Copy }, ChosenWay { bytes: 1 << 20, way: SharingMode::AllocHostPtr }];
         let mut text = String::new();
         write_table(&mut text, &table, &chosen).unwrap();
         let expected = "    handover in us            1.0 KiB          1.0 MiB            first

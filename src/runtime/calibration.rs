@@ -12,7 +12,7 @@ use crate::{
     board::DocumentError,
     calibrate::{Calibration, Identity, OpenClIdentity},
     engine::Simd,
-    memory::Way,
+    memory::SharingMode,
     opencl::DeviceInfo,
     policy::{Objective, Policy},
 };
@@ -41,14 +41,14 @@ impl From<&str> for CalibrationChoice {
 
 /// A calibration that holds here.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundCalibration {
     /// What it says.
     pub calibration: Calibration,
     /// Its file.
     pub file: PathBuf,
 }
 
-impl Found {
+impl FoundCalibration {
     /// What a record says of it.
     pub fn record(&self) -> CalibrationRecord {
         let made = &self.calibration.made;
@@ -85,7 +85,7 @@ pub fn text(calibration: &Calibration, file: &Path) -> Result<String, RuntimeErr
 
 impl Runtime {
     /// What a calibration has to be of to hold here, with this device used in this way beside the CPU.
-    pub fn identity(&self, device: Option<(&DeviceInfo, Way)>) -> Identity {
+    pub fn identity(&self, device: Option<(&DeviceInfo, SharingMode)>) -> Identity {
         let environment = Environment::read(Path::new("/"));
         let available = std::thread::available_parallelism().map_or(1, usize::from);
         Identity {
@@ -110,8 +110,8 @@ impl Runtime {
     ///
     /// # Errors
     /// [`RuntimeError`]: a calibration or a policy that can't be used here.
-    pub fn calibration(&self, device: Option<(&DeviceInfo, Option<Way>)>) -> Result<Option<Found>, RuntimeError> {
-        let mut here = self.identity(device.map(|(info, way)| (info, way.unwrap_or(Way::Copy))));
+    pub fn calibration(&self, device: Option<(&DeviceInfo, Option<SharingMode>)>) -> Result<Option<FoundCalibration>, RuntimeError> {
+        let mut here = self.identity(device.map(|(info, way)| (info, way.unwrap_or(SharingMode::Copy))));
         let file = match &self.calibration.value {
             CalibrationChoice::Off => return Ok(None),
             CalibrationChoice::File(file) => file.clone(),
@@ -142,7 +142,7 @@ impl Runtime {
             });
             return Ok(None);
         }
-        Ok(Some(Found { calibration, file }))
+        Ok(Some(FoundCalibration { calibration, file }))
     }
 
     /// Whether the policy is one that a calibration says more of.
@@ -164,7 +164,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`RuntimeError`]: a calibration or a policy that can't be used here.
-    pub fn calibration_in_force(&self) -> Result<Option<Found>, RuntimeError> {
+    pub fn calibration_in_force(&self) -> Result<Option<FoundCalibration>, RuntimeError> {
         if !self.wants_calibration() {
             return Ok(None);
         }
@@ -190,7 +190,7 @@ impl Runtime {
     }
 
     /// The calibration in words, with its origin.
-    pub fn calibration_shown(&self, found: Option<&Found>) -> (String, Origin) {
+    pub fn calibration_shown(&self, found: Option<&FoundCalibration>) -> (String, Origin) {
         match (&self.calibration.value, found) {
             (CalibrationChoice::Off, _) => ("off".to_owned(), self.calibration.origin),
             (CalibrationChoice::File(_), Some(found)) => (found.file.display().to_string(), self.calibration.origin),

@@ -1,7 +1,7 @@
 //! The policy that decides: resolved in one place from what was asked for, the board, the calibration and measurements, with the origin of
 //! every bound.
 
-use super::{Found, Origin, Runtime, RuntimeError};
+use super::{FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
     bench::{BandRecord, ChosenPolicy},
     bfs::{Direction, Strategy},
@@ -96,7 +96,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].
-    pub fn choose(&self, found: Option<&Found>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
+    pub fn choose(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
         let mut choice = self.choose_kind(found, with_device)?;
         let given = if choice.origin == Origin::Calibration { Origin::Calibration } else { self.policy.origin };
         // Whether splitting pays is not asked where it was asked for.
@@ -108,7 +108,7 @@ impl Runtime {
     }
 
     /// What was asked for where it says everything; what else decides where it was `auto`.
-    fn choose_kind(&self, found: Option<&Found>, with_device: bool) -> Result<Choice, RuntimeError> {
+    fn choose_kind(&self, found: Option<&FoundCalibration>, with_device: bool) -> Result<Choice, RuntimeError> {
         let (objective, asked) = (self.objective.value, &self.policy.value);
         let calibration = found.map(|found| &found.calibration);
         // A device that was named searches alone; with one that was merely found, each level runs where it is faster.
@@ -157,14 +157,14 @@ impl Runtime {
     }
 
     /// The bounds by which a search places its levels, as far as nothing has to be measured for them.
-    pub fn bands(&self, found: Option<&Found>) -> Vec<BandRecord> {
+    pub fn bands(&self, found: Option<&FoundCalibration>) -> Vec<BandRecord> {
         let mut policy = self.policy.value.clone();
         let mut any = Adaptive::default();
         self.complete(policy.adaptive_mut().unwrap_or(&mut any), self.policy.origin, found, Costs::default())
     }
 
     /// Fills what `adaptive` does not say, and tells where each bound came from: `given` for those that are there.
-    fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&Found>, costs: Costs<'_>) -> Vec<BandRecord> {
+    fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&FoundCalibration>, costs: Costs<'_>) -> Vec<BandRecord> {
         let mut sources = vec![(adaptive.bands, given), (self.board_bands(false), self.profile.origin)];
         if let Some(found) = found {
             sources.push((found.calibration.bands.unwrap_or_default(), Origin::Calibration));
@@ -222,7 +222,7 @@ impl Runtime {
 
     /// The costs by which a cost model decides: the calibration's, else those of `named`, else the shipped ones; in Zhang's form with the
     /// board's speeds.
-    fn model(&self, found: Option<&Found>, named: Option<&CostModel>) -> CostModel {
+    fn model(&self, found: Option<&FoundCalibration>, named: Option<&CostModel>) -> CostModel {
         let is_zhang = named.is_some_and(|named| named.form == ModelForm::Zhang);
         let mut model = match (found.map(|found| &found.calibration), named) {
             (Some(calibration), _) if is_zhang => calibration.model_zhang,
@@ -265,7 +265,7 @@ impl Runtime {
     }
 
     /// `model` as a policy, with the power of each strategy where the objective asks for it.
-    fn priced(&self, model: CostModel, found: Option<&Found>, with_device: bool) -> Result<Policy, RuntimeError> {
+    fn priced(&self, model: CostModel, found: Option<&FoundCalibration>, with_device: bool) -> Result<Policy, RuntimeError> {
         let mut model = CostModel { objective: self.objective.value, ..model };
         for strategy in Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() && !with_device) {
             *model.of_mut(strategy) = None;
@@ -278,7 +278,7 @@ impl Runtime {
 
     /// Sets the power of each strategy of `model`: what the board says, else what the calibration measured, else the board's estimates. All
     /// from one place: what a sensor of the board measures and what a paper printed of another one don't compare.
-    fn power_into(&self, model: &mut CostModel, found: Option<&Found>) -> Result<(), RuntimeError> {
+    fn power_into(&self, model: &mut CostModel, found: Option<&FoundCalibration>) -> Result<(), RuntimeError> {
         let (board, objective) = (&self.profile.board, self.objective.value);
         let of_board = |strategy: Strategy, estimates: bool| {
             let is_estimate = board.is_estimate(&format!("power.watts.{}", strategy.name()));
@@ -309,7 +309,7 @@ impl Runtime {
     }
 
     /// The network of this form that was trained for the levels it would decide: those of the device, or those of the CPU.
-    fn trained(&self, found: Option<&Found>, form: Form, on_device: bool) -> Option<Policy> {
+    fn trained(&self, found: Option<&FoundCalibration>, form: Form, on_device: bool) -> Option<Policy> {
         let trained = found?.calibration.trained(form).filter(|trained| trained.on_device == on_device)?;
         // (Weights that a calibration was read with are right.)
         trained.network(form).ok().map(Policy::Mlp)
@@ -332,7 +332,7 @@ mod tests {
     use crate::{
         board::{Board, Evidence, KEYS, key},
         calibrate::{Calibration, example},
-        memory::Way,
+        memory::SharingMode,
         opencl::{DeviceInfo, DeviceKind, invented},
         runtime::{Given, Profile, Setting},
     };
@@ -345,16 +345,16 @@ mod tests {
         Runtime::new(profile, Given { policy, ..Given::default() }).unwrap()
     }
 
-    fn calibrated() -> Found {
-        Found { calibration: example(), file: "c.toml".into() }
+    fn calibrated() -> FoundCalibration {
+        FoundCalibration { calibration: example(), file: "c.toml".into() }
     }
 
     /// A calibration with this value of each bound.
-    fn calibrated_bands(value: u16) -> Found {
+    fn calibrated_bands(value: u16) -> FoundCalibration {
         let work = Some(u64::from(value));
         let band = Band { gpu_from: work, split_from: work, up_to: work, gpu_permille: Some(value) };
-        let Found { calibration, file } = calibrated();
-        Found { calibration: Calibration { bands: Some(Bands { top_down: band, bottom_up: band }), ..calibration }, file }
+        let FoundCalibration { calibration, file } = calibrated();
+        FoundCalibration { calibration: Calibration { bands: Some(Bands { top_down: band, bottom_up: band }), ..calibration }, file }
     }
 
     fn measured(bands: Bands) -> Measured {
@@ -430,7 +430,8 @@ mod tests {
         let board = format!("{NAME}[adaptive.top_down]\ngpu_from = 7\n");
         let estimate = board.replacen("schema = 1", "schema = 1\nestimates = ['adaptive']", 1);
         let found = calibrated();
-        let choose = |text: &str, found: Option<&Found>, device| runtime(text, None).choose(found, device, Costs::default()).unwrap();
+        let choose =
+            |text: &str, found: Option<&FoundCalibration>, device| runtime(text, None).choose(found, device, Costs::default()).unwrap();
         let choice = choose(&board, Some(&found), true);
         assert_eq!((choice.policy.kind(), choice.origin), ("adaptive", Origin::Board));
         assert!(choice.reason.contains("board b says where levels run"), "{}", choice.reason);
@@ -487,7 +488,7 @@ mod tests {
         (info.max_work_group, info.local_bytes) = (1 << 12, 1 << 20);
         let info: DeviceInfo = info;
         let runtime = runtime(text, None);
-        let permitted: Vec<Way> = Way::ALL.into_iter().filter(|&way| runtime.permits(&info, way)).collect();
+        let permitted: Vec<SharingMode> = SharingMode::ALL.into_iter().filter(|&way| runtime.permits(&info, way)).collect();
         let choose = |policy: Option<&str>, objective: Objective| {
             let mut asked = runtime.clone();
             if let Some(policy) = policy {

@@ -5,7 +5,7 @@ use std::{error::Error, fmt::Write as _, io};
 use crate::{
     bench::ReplayError,
     board::{self, DocumentError, MOST_THREADS, Quirk},
-    memory::Way,
+    memory::SharingMode,
     opencl::OpenClError,
     policy::{Objective, PolicyError},
     search::SearchError,
@@ -38,15 +38,15 @@ pub enum RuntimeError {
     Open(#[source] OpenClError),
     /// The device can't share memory as asked for, or the board says that it must not.
     #[error("{device} does not offer {way}{}", quirk.map_or_else(String::new, |quirk| format!(": the board has the quirk {quirk}")))]
-    Way {
+    SharingMode {
         /// The device.
         device: String,
         /// What was asked for.
-        way: Way,
+        way: SharingMode,
         /// The quirk of the board that rules it out, if one does.
         quirk: Option<Quirk>,
         /// What it offers.
-        offered: Vec<Way>,
+        offered: Vec<SharingMode>,
     },
     /// Only the cost model minimises anything but time.
     #[error("--objective {objective} is for the cost model, and the policy is {policy}")]
@@ -120,8 +120,8 @@ impl RuntimeError {
             Self::Calibration(_) => "`socbfs calibrate` makes a new one; --calibration off does without".to_owned(),
             Self::NoProfile(_) => format!("compiled in: {}", board::shipped().collect::<Vec<_>>().join(", ")),
             Self::Device(_) => "`socbfs devices` lists what there is, --device chooses".to_owned(),
-            Self::Way { offered, .. } => {
-                format!("it offers {}", offered.iter().map(Way::to_string).collect::<Vec<_>>().join(", "))
+            Self::SharingMode { offered, .. } => {
+                format!("it offers {}", offered.iter().map(SharingMode::to_string).collect::<Vec<_>>().join(", "))
             }
             Self::Objective { .. } => "leave --policy away, or take --policy cost-model".to_owned(),
             Self::NoPower { .. } => {

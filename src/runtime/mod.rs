@@ -25,7 +25,7 @@ mod settings;
 #[cfg(feature = "cli")]
 mod tune;
 
-pub use calibration::{CalibrationChoice, Found, folder, text};
+pub use calibration::{CalibrationChoice, FoundCalibration, folder, text};
 pub use choice::{Choice, Costs};
 pub use error::RuntimeError;
 #[cfg(feature = "cli")]

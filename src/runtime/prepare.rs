@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Choice, Costs, Found, Origin, Runtime, RuntimeError, error::with_causes};
+use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError, error::with_causes};
 use crate::{
     bench::DeviceRecord,
     bfs::GpuKernel,
@@ -10,9 +10,9 @@ use crate::{
     calibrate::{HandoverTable, Measured, measure_permitted, thresholds},
     engine::{GpuOptions, GpuSetup},
     graph::{Layout, Vertex},
-    memory::Way,
+    memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
-    policy::{ChangeCost, Runs},
+    policy::{ChangeCost, LevelDevice},
     search::{Outcome, Search, SearchOptions},
 };
 
@@ -63,7 +63,7 @@ pub struct Prepared<'g> {
     /// As the search was set up, devices included.
     pub options: SearchOptions,
     /// The calibration of this machine, these settings and these devices, where the policy can use one.
-    pub calibration: Option<Found>,
+    pub calibration: Option<FoundCalibration>,
 }
 
 impl Prepared<'_> {
@@ -91,7 +91,7 @@ pub struct Machine {
     /// Ready for every policy.
     pub options: SearchOptions,
     /// The device beside the CPU and how its memory is shared.
-    pub device: Option<(Arc<Device>, Way)>,
+    pub device: Option<(Arc<Device>, SharingMode)>,
 }
 
 impl Runtime {
@@ -254,18 +254,18 @@ impl Runtime {
     }
 
     /// Opens them; `calibration` is that of the first.
-    fn open(&self, found: &[DeviceInfo], calibration: Option<&Found>) -> Result<Vec<Opened>, RuntimeError> {
+    fn open(&self, found: &[DeviceInfo], calibration: Option<&FoundCalibration>) -> Result<Vec<Opened>, RuntimeError> {
         found.iter().enumerate().map(|(place, info)| self.open_one(info, calibration.filter(|_| place == 0))).collect()
     }
 
     /// How memory is shared with this device, where the flag or the board says it.
-    pub fn way_asked(&self, info: &DeviceInfo) -> Option<Way> {
+    pub fn way_asked(&self, info: &DeviceInfo) -> Option<SharingMode> {
         let of_board = || self.device_profile(info)?.memory_way.filter(|way| way.offered(info));
         self.memory_way.value.or_else(of_board)
     }
 
     /// Whether memory may be shared with this device in this way: the device offers it, and no quirk of the board speaks against it.
-    pub(super) fn permits(&self, info: &DeviceInfo, way: Way) -> bool {
+    pub(super) fn permits(&self, info: &DeviceInfo, way: SharingMode) -> bool {
         way.offered(info) && self.device_profile(info).is_none_or(|device| device.permits(way))
     }
 
@@ -284,17 +284,17 @@ impl Runtime {
     }
 
     /// By which kernels it runs levels where only the direction is decided.
-    pub(super) fn runs(&self, info: &DeviceInfo) -> Runs {
+    pub(super) fn runs(&self, info: &DeviceInfo) -> LevelDevice {
         let is_real = self.device_profile(info).and_then(OpenClDevice::has_local_memory).unwrap_or(info.local_is_dedicated);
-        Runs::Gpu(if is_real { GpuKernel::Bgc } else { GpuKernel::Bg })
+        LevelDevice::Gpu(if is_real { GpuKernel::Bgc } else { GpuKernel::Bg })
     }
 
-    fn open_one(&self, info: &DeviceInfo, calibration: Option<&Found>) -> Result<Opened, RuntimeError> {
-        let refused = |way: Way| RuntimeError::Way {
+    fn open_one(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Result<Opened, RuntimeError> {
+        let refused = |way: SharingMode| RuntimeError::SharingMode {
             device: info.name.clone(),
             way,
             quirk: self.device_profile(info).and_then(|device| device.against(way)),
-            offered: Way::ALL.into_iter().filter(|&way| self.permits(info, way)).collect(),
+            offered: SharingMode::ALL.into_iter().filter(|&way| self.permits(info, way)).collect(),
         };
         let asked = self.way_asked(info);
         if let Some(way) = asked.filter(|&way| !self.permits(info, way)) {
@@ -313,7 +313,7 @@ impl Runtime {
     }
 
     /// What concerns devices and the cost model, for the list of settings.
-    pub fn device_settings(&self, found: Option<&Found>) -> [(&'static str, Origin, String); 3] {
+    pub fn device_settings(&self, found: Option<&FoundCalibration>) -> [(&'static str, Origin, String); 3] {
         let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref()).map(|device| device.memory_way);
         let (way, origin) = match (self.memory_way.value, calibrated) {
             (Some(way), _) => (way.to_string(), self.memory_way.origin),
@@ -330,6 +330,6 @@ impl Runtime {
 
 struct Opened {
     setup: GpuSetup,
-    runs: Runs,
+    runs: LevelDevice,
     handover: HandoverTable,
 }

@@ -8,7 +8,7 @@ use crate::{
     board::{CpuList, MOST_THREADS},
     engine::Simd,
     graph::Vertex,
-    memory::Way,
+    memory::SharingMode,
     opencl::DeviceChoice,
     policy::{Objective, Policy},
     search::SearchOptions,
@@ -89,7 +89,7 @@ pub struct Given {
     /// OpenCL devices.
     pub device: Option<Setting<DeviceChoice>>,
     /// How memory is shared with them.
-    pub memory_way: Option<Setting<Way>>,
+    pub memory_way: Option<Setting<SharingMode>>,
     /// Items in a work-group.
     pub work_group: Option<Setting<usize>>,
     /// Buffers for the neighbours, at least.
@@ -120,7 +120,7 @@ pub struct Runtime {
     /// OpenCL devices.
     pub device: Setting<DeviceChoice>,
     /// How memory is shared with them (`None`: measured).
-    pub memory_way: Setting<Option<Way>>,
+    pub memory_way: Setting<Option<SharingMode>>,
     /// Items in a work-group (`None`: by the kind of device).
     pub work_group: Setting<Option<usize>>,
     /// Buffers for the neighbours, at least (0: as few as it takes).

@@ -5,7 +5,7 @@ use crate::{
     bench::{BandRecord, Environment},
     board::{self, Change},
     graph::Layout,
-    memory::Way,
+    memory::SharingMode,
     opencl::OpenClError,
     policy::{Band, NEVER, Policy},
 };
@@ -63,7 +63,7 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
 }
 
 /// Microseconds of a change of device, whatever the size, and for 10^6 vertices: the mean of there and back.
-fn handover(prepared: &Prepared<'_>, way: Way) -> (Option<f64>, Option<f64>) {
+fn handover(prepared: &Prepared<'_>, way: SharingMode) -> (Option<f64>, Option<f64>) {
     let mean_us = |vertices: u64| {
         let (there, back) = prepared.devices.first()?.handover.of_state(way, vertices)?;
         Some((there.fixed_ns + back.fixed_ns) / 2e3)
@@ -74,7 +74,7 @@ fn handover(prepared: &Prepared<'_>, way: Way) -> (Option<f64>, Option<f64>) {
 }
 
 /// How memory is shared, where the profile does not say it: otherwise the next start would measure it again.
-fn way(runtime: &Runtime, used: &crate::engine::DeviceUse, way: Way) -> Vec<(String, String)> {
+fn way(runtime: &Runtime, used: &crate::engine::DeviceUse, way: SharingMode) -> Vec<(String, String)> {
     let devices = &runtime.profile.board.opencl.devices;
     let described = devices.iter().position(|device| device.describes(&used.name, &used.platform));
     match described {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::records::SearchSample;
 use crate::{
     calibrate::{Directions, plans},
-    policy::{Policy, PolicyPlanner, Runs},
+    policy::{LevelDevice, Policy, PolicyPlanner},
 };
 
 /// How a policy did on one graph.
@@ -38,7 +38,7 @@ pub struct Mean {
 /// Lets `policy` decide every level of `searches` and counts, graph by graph in the order in which they first occur. It is asked as
 /// in a search: what it does not want to have sampled, it does not see.
 pub fn score<'s>(policy: &Policy, searches: impl IntoIterator<Item = &'s SearchSample>) -> Vec<GraphScore> {
-    let mut planner = PolicyPlanner::new(policy.clone(), Runs::Cpu);
+    let mut planner = PolicyPlanner::new(policy.clone(), LevelDevice::Cpu);
     let mut scores: Vec<GraphScore> = Vec::new();
     for search in searches {
         let directions = directions(&mut planner, search);

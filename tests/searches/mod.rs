@@ -8,10 +8,10 @@ use socbfs::{
     bfs::GpuKernel,
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    memory::Way,
+    memory::SharingMode,
     opencl::{self, Device, DeviceInfo, Limits},
     policy::{
-        Adaptive, AlphaBeta, Band, Bands, Concurrent, CostModel, NEVER, Parting, Policy, RemisConcurrent, RemisSelective, Runs,
+        Adaptive, AlphaBeta, Band, Bands, Concurrent, CostModel, LevelDevice, NEVER, Parting, Policy, RemisConcurrent, RemisSelective,
         SampledCosts, Selective, StrategyCost, Whose,
     },
     search::{Search, SearchOptions},
@@ -130,21 +130,21 @@ pub fn together() -> Vec<Policy> {
 }
 
 /// The device alone: every kernel, and directions that change on it.
-pub fn alone() -> Vec<(Policy, Runs)> {
+pub fn alone() -> Vec<(Policy, LevelDevice)> {
     let mut all: Vec<_> = [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc]
         .into_iter()
-        .map(|kernel| (Policy::Fixed(kernel.into()), Runs::Cpu))
+        .map(|kernel| (Policy::Fixed(kernel.into()), LevelDevice::Cpu))
         .collect();
     for kernel in [GpuKernel::Bg, GpuKernel::Bgc] {
-        all.push((Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0, ..AlphaBeta::default() }), Runs::Gpu(kernel)));
-        all.push((Policy::Sampled(SampledCosts::default()), Runs::Gpu(kernel)));
+        all.push((Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0, ..AlphaBeta::default() }), LevelDevice::Gpu(kernel)));
+        all.push((Policy::Sampled(SampledCosts::default()), LevelDevice::Gpu(kernel)));
     }
-    all.push((Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0, ..AlphaBeta::default() }), Runs::Gpu(GpuKernel::Bg)));
+    all.push((Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0, ..AlphaBeta::default() }), LevelDevice::Gpu(GpuKernel::Bg)));
     for text in ["gunrock", "enterprise", "enterprise-released", "xbfs", "surf", "mlp"] {
-        all.push((text.parse().unwrap(), Runs::Gpu(GpuKernel::Bgc)));
+        all.push((text.parse().unwrap(), LevelDevice::Gpu(GpuKernel::Bgc)));
     }
     // The CPU alone, whatever is there.
-    all.push((Policy::AlphaBeta(AlphaBeta::of(Whose::Yasui)), Runs::Gpu(GpuKernel::Bg)));
+    all.push((Policy::AlphaBeta(AlphaBeta::of(Whose::Yasui)), LevelDevice::Gpu(GpuKernel::Bg)));
     all
 }
 
@@ -166,9 +166,9 @@ pub fn adaptive() -> Vec<Policy> {
 }
 
 /// All of these, and the CPU alone between them.
-pub fn policies() -> Vec<(Policy, Runs)> {
+pub fn policies() -> Vec<(Policy, LevelDevice)> {
     let others = back_and_forth().into_iter().chain(together()).chain(adaptive()).chain([Policy::default()]);
-    alone().into_iter().chain(others.map(|policy| (policy, Runs::Cpu))).collect()
+    alone().into_iter().chain(others.map(|policy| (policy, LevelDevice::Cpu))).collect()
 }
 
 /// What is tried on each graph.
@@ -177,7 +177,7 @@ pub struct Variety {
     /// Items in a work-group (`None`: what the engine takes by itself).
     pub groups: Vec<Option<usize>>,
     pub parts: Vec<usize>,
-    pub ways: Vec<Way>,
+    pub ways: Vec<SharingMode>,
     pub orders: Vec<Order>,
     pub threads: Vec<usize>,
     /// Arcs up to which one group runs a level; 0 has all of them run by many.
@@ -303,7 +303,11 @@ pub fn everything(device: &Device) -> Variety {
     Variety {
         groups,
         parts: vec![0],
-        ways: if slow || rusticl { vec![Way::AllocHostPtr] } else { vec![Way::AllocHostPtr, Way::UseHostPtr, Way::Copy] },
+        ways: if slow || rusticl {
+            vec![SharingMode::AllocHostPtr]
+        } else {
+            vec![SharingMode::AllocHostPtr, SharingMode::UseHostPtr, SharingMode::Copy]
+        },
         orders: vec![Order::Original, Order::Degree],
         threads: if slow { vec![2] } else { vec![1, 2] },
         run_arcs: if slow { vec![Some(8)] } else { vec![Some(0), Some(8), None] },

@@ -51,7 +51,7 @@ pub(crate) struct BottomUp<'a> {
 
 /// What a bottom-up level found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundCounts {
     /// Vertices.
     pub(crate) vertices: u64,
     /// About so many arcs leave them, by the mean degrees of their words (0 where those are not known).
@@ -64,8 +64,8 @@ impl BottomUp<'_> {
     /// # Safety
     /// `words` are in range and the calling thread's own, all written.
     #[inline(always)]
-    unsafe fn count(&self, words: Range<usize>) -> Found {
-        let mut found = Found::default();
+    unsafe fn count(&self, words: Range<usize>) -> FoundCounts {
+        let mut found = FoundCounts::default();
         let visited = &self.own[words.clone()];
         // SAFETY: as promised by the caller.
         let next = unsafe { std::slice::from_raw_parts(self.next.get().add(words.start), words.len()) };
@@ -134,7 +134,7 @@ const AHEAD_LIST: usize = 12;
 /// # Safety
 /// The CPU has `P`'s instructions, the invariants of [`BottomUp`] hold, and no other thread has any of `words`.
 #[inline(always)]
-pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
+pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
     let mut count = 0;
     let columns = level.columns.len();
     assert!(words.end <= level.own.len() && left.len() >= 64 * words.len());

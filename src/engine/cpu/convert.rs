@@ -29,16 +29,19 @@ impl CpuEngine<'_> {
 
     /// Visited bitmap from the parents; returns the number of vertices visited.
     fn make_bitmap(&mut self) -> u64 {
-        let words = self.closed.len();
+        let words = self.excluded.len();
         let total = AtomicU64::new(0);
-        let work =
-            Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut self.state.visited[self.state.current]) };
+        let work = Visited {
+            parent: &self.state.parent,
+            excluded: &self.excluded,
+            words: Shared::new(&mut self.state.visited[self.state.current]),
+        };
         let kernel = self.kernels.visited;
         share(&self.team, words, 8 * WORDS, words < 4 * SHARED_WORDS, &|_, range| {
             // SAFETY: every word is handed out once, parents cover all words, and the kernel was chosen for this CPU.
             total.fetch_add(unsafe { kernel(&work, range) }, Relaxed);
         });
-        total.into_inner() - self.closed_count
+        total.into_inner() - self.excluded_count
     }
 
     /// Makes the visited bitmap and counts exactly the vertices visited; returns how many were counted twice before.
@@ -52,7 +55,7 @@ impl CpuEngine<'_> {
     }
 
     /// Makes a queue without the repeats whose claims do not stand (see `top_down`).
-    fn settle_queue(&mut self) {
+    fn remove_repeats(&mut self) {
         let state = &mut self.state;
         let Frontier::Queue { len, claims: true } = state.frontier else { return };
         let (parent, queue) = (&state.parent[..], &mut state.queue[..]);
@@ -66,8 +69,8 @@ impl CpuEngine<'_> {
 
     /// Brings the state into a form that needs no memory of the CPU's own: no repeats in the queue, and the visited bitmap
     /// up to date. Returns how many vertices of the frontier were counted twice before.
-    pub(in crate::engine) fn settle(&mut self) -> u64 {
-        self.settle_queue();
+    pub(in crate::engine) fn resolve_claims(&mut self) -> u64 {
+        self.remove_repeats();
         let without_frontier = self.without_frontier.take();
         if self.state.bitmap_is_current {
             return 0;
@@ -93,7 +96,7 @@ impl CpuEngine<'_> {
     pub(super) fn make_queue(&mut self) -> usize {
         let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
         let tail = AtomicUsize::new(0);
-        let words = self.closed.len();
+        let words = self.excluded.len();
         let capacity = self.state.queue.len();
         let queue = Shared::new(&mut self.state.queue);
         share(&self.team, words, 8 * WORDS, words < 16 * SHARED_WORDS, &|_, range| {

@@ -59,7 +59,7 @@ impl CpuEngine<'_> {
             }
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
                 let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
-                let words = first..self.closed.len();
+                let words = first..self.excluded.len();
                 let stride = (words.len() / DEGREES_SAMPLED).max(1);
                 for word in words.step_by(stride) {
                     let bits = now[word] & !before[word];
@@ -110,8 +110,8 @@ impl CpuEngine<'_> {
     /// The first words of the visited bitmap, as far as there are [`hubs`](Self::hubs), from the parents.
     fn visited_hubs(&self) -> [u64; HUB_WORDS] {
         let mut words = [0; HUB_WORDS];
-        let work = Visited { parent: &self.state.parent, closed: &self.closed, words: Shared::new(&mut words) };
-        // SAFETY: parents and `closed` cover all words, of which there are no fewer than of hubs; `words` has room for these and
+        let work = Visited { parent: &self.state.parent, excluded: &self.excluded, words: Shared::new(&mut words) };
+        // SAFETY: parents and `excluded` cover all words, of which there are no fewer than of hubs; `words` has room for these and
         // no other thread has it; the kernel was chosen for this CPU.
         unsafe { (self.kernels.visited)(&work, 0..self.hubs.len()) };
         words

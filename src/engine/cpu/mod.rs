@@ -16,7 +16,7 @@ use std::convert::Infallible;
 pub(crate) use self::{
     bottom_up::BottomUp,
     share::{SharedBuffers, share},
-    simd::Kernels,
+    simd::SimdKernels,
 };
 pub use simd::{Simd, SimdError};
 
@@ -40,11 +40,11 @@ pub struct CpuEngine<'g> {
     layout: &'g Layout,
     team: Team,
     simd: Simd,
-    kernels: Kernels,
+    kernels: SimdKernels,
     state: SearchState,
     /// Bits of padding and of vertices without an edge.
-    closed: Slab<u64>,
-    closed_count: u64,
+    excluded: Slab<u64>,
+    excluded_count: u64,
     /// A queue whose entries come with claims, and the next one: several threads may enter a vertex, so that they have room for more
     /// entries than there are vertices. The state's own queues, which a device may see, hold every vertex once.
     claimed: Slab<Vertex>,
@@ -53,7 +53,7 @@ pub struct CpuEngine<'g> {
     claims: Slab<Vertex>,
     next_claims: Slab<Vertex>,
     /// Per thread, vertices that found no frontier neighbour in the columns.
-    left: Vec<Slab<Vertex>>,
+    remaining: Vec<Slab<Vertex>>,
     /// Mean degree of the vertices of each word of the bitmap, where they are ordered by degree (else empty): neighbours in that order
     /// are alike.
     degrees: Slab<u32>,
@@ -80,17 +80,17 @@ impl<'g> CpuEngine<'g> {
         let kernels = simd.kernels()?;
         let (vertices, padded) = (layout.csr().vertices(), layout.padded());
         let words = padded / 64;
-        let mut closed: Slab<u64> = Slab::zeroed(words, "bitmaps")?;
-        let mut closed_count = 0;
+        let mut excluded: Slab<u64> = Slab::zeroed(words, "bitmaps")?;
+        let mut excluded_count = 0;
         for v in 0..padded {
             if v >= vertices || (layout.csr().degree(v as Vertex) == 0 && layout.incoming().degree(v as Vertex) == 0) {
-                closed[v / 64] |= 1 << (v % 64);
-                closed_count += 1;
+                excluded[v / 64] |= 1 << (v % 64);
+                excluded_count += 1;
             }
         }
-        let mut left = Vec::new();
+        let mut remaining = Vec::new();
         for _ in 0..team.size() {
-            left.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
+            remaining.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
         }
         let claimed = if team.size() == 1 { 0 } else { claimed_capacity(layout, team.size()) };
         let claimed_queue = || Slab::zeroed(claimed, "frontier queue");
@@ -106,13 +106,13 @@ impl<'g> CpuEngine<'g> {
             simd,
             kernels,
             state,
-            closed,
-            closed_count,
+            excluded,
+            excluded_count,
             claimed: claimed_queue()?,
             next_claimed: claimed_queue()?,
             claims: claimed_queue()?,
             next_claims: claimed_queue()?,
-            left,
+            remaining,
             degrees,
             hubs: vec![0; by_degree.min(HUB_WORDS)],
             single_levels: false,
@@ -142,7 +142,7 @@ impl<'g> CpuEngine<'g> {
     }
 
     /// Enters a dropped root, an original number, as its own parent, after [`CpuEngine::map_back`].
-    pub fn adopt_dropped(&mut self, root: Vertex) {
+    pub fn enter_dropped_root(&mut self, root: Vertex) {
         if let Some(parent) = self.state.mapped.get_mut(root as usize) {
             *parent = root;
         }
@@ -150,7 +150,7 @@ impl<'g> CpuEngine<'g> {
 
     /// A vertex without successors or predecessors has nothing to search; everyone else is in play.
     pub(super) fn searched(&self) -> u64 {
-        self.layout.padded() as u64 - self.closed_count
+        self.layout.padded() as u64 - self.excluded_count
     }
 
     /// The frontier where it is a queue, repeats included; else nothing.
@@ -173,8 +173,8 @@ impl<'g> CpuEngine<'g> {
     }
 
     /// Bits of padding and of vertices without an edge.
-    pub(super) fn closed(&self) -> &[u64] {
-        &self.closed
+    pub(super) fn excluded(&self) -> &[u64] {
+        &self.excluded
     }
 }
 
@@ -196,7 +196,7 @@ impl Engine for CpuEngine<'_> {
         self.state.restart();
         self.without_frontier = None;
         let hubs = self.hubs.len();
-        self.hubs.copy_from_slice(&self.closed[..hubs]);
+        self.hubs.copy_from_slice(&self.excluded[..hubs]);
         Ok(0)
     }
 

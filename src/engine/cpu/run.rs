@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     CpuEngine,
-    bottom_up::{BottomUp, Found},
+    bottom_up::{BottomUp, FoundCounts},
     share::{SharedBuffers, share},
     top_down::{self, TopDown},
     tuning::{
@@ -149,7 +149,7 @@ impl CpuEngine<'_> {
             repeats_before = self.bring_bitmap_up_to_date();
             conversion_ns = begin.elapsed().as_nanos() as u64;
         }
-        let (Found { vertices: found, edges }, threads) = self.bottom_up_over(0..self.closed.len());
+        let (FoundCounts { vertices: found, edges }, threads) = self.bottom_up_over(0..self.excluded.len());
         self.state.current = 1 - self.state.current;
         if !self.degrees.is_empty() {
             let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
@@ -168,7 +168,7 @@ impl CpuEngine<'_> {
 
     /// A bottom-up level for the vertices of `words` of the bitmap; what is visited then is in `visited[1 - current]`. Returns
     /// what was found, and by how many threads.
-    pub(super) fn bottom_up_over(&mut self, words: Range<usize>) -> (Found, u32) {
+    pub(super) fn bottom_up_over(&mut self, words: Range<usize>) -> (FoundCounts, u32) {
         let (total, total_edges, arrived) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU32::new(0));
         let unvisited = self.searched().saturating_sub(self.state.visited_count);
         let [first, second] = &mut self.state.visited;
@@ -176,8 +176,8 @@ impl CpuEngine<'_> {
         let lists = self.layout.incoming();
         let level = BottomUp {
             visited: now,
-            own: &now[..self.closed.len()],
-            next: Shared::new(&mut next[..self.closed.len()]),
+            own: &now[..self.excluded.len()],
+            next: Shared::new(&mut next[..self.excluded.len()]),
             parent: Shared::new(&mut self.state.parent),
             columns: self.layout.columns(),
             originals: self.layout.column_originals(),
@@ -187,7 +187,7 @@ impl CpuEngine<'_> {
             to_original: self.layout.original_numbers(),
             none: self.layout.padded() as Vertex,
         };
-        let left: SharedBuffers<'_> = SharedBuffers(&self.left);
+        let remaining: SharedBuffers<'_> = SharedBuffers(&self.remaining);
         let kernel = self.kernels.bottom_up;
         let last = AtomicU32::new(u32::MAX);
         let alone = words.len() < SHARED_WORDS || unvisited < SHARED_UNVISITED;
@@ -198,10 +198,10 @@ impl CpuEngine<'_> {
             let range = words.start + range.start..words.start + range.end;
             // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` asks for (see `new`); the
             // kernel was chosen for this CPU; buffer `thread` is this thread's own.
-            let found = unsafe { kernel(&level, range, left.of(thread)) };
+            let found = unsafe { kernel(&level, range, remaining.of(thread)) };
             total.fetch_add(found.vertices, Relaxed);
             total_edges.fetch_add(found.edges, Relaxed);
         });
-        (Found { vertices: total.into_inner(), edges: total_edges.into_inner() }, arrived.into_inner().count_ones())
+        (FoundCounts { vertices: total.into_inner(), edges: total_edges.into_inner() }, arrived.into_inner().count_ones())
     }
 }

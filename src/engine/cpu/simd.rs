@@ -6,7 +6,7 @@
 
 use std::{fmt, ops::Range, str::FromStr};
 
-use super::bottom_up::{BottomUp, Found};
+use super::bottom_up::{BottomUp, FoundCounts};
 use crate::{graph::Vertex, memory::Shared};
 
 #[cfg(target_arch = "x86_64")]
@@ -72,7 +72,7 @@ impl Simd {
     ///
     /// # Errors
     /// [`SimdError`] where the CPU or the build does not offer it.
-    pub(crate) fn kernels(self) -> Result<Kernels, SimdError> {
+    pub(crate) fn kernels(self) -> Result<SimdKernels, SimdError> {
         if !self.available() {
             return Err(SimdError(format!("this CPU or this build has no {self}; the best it has is {}", Self::detect())));
         }
@@ -113,10 +113,10 @@ impl FromStr for Simd {
 /// The kernels of one kind. All are `unsafe`: the CPU must have the instructions, and the arguments must be as
 /// [`BottomUp`], [`Visited`] and [`MapBack`] say.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kernels {
+pub(crate) struct SimdKernels {
     /// Runs a bottom-up level over a range of words; counts what it finds. The last argument has room for every
     /// vertex of the range.
-    pub(crate) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> Found,
+    pub(crate) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> FoundCounts,
     /// Builds words of the visited bitmap; returns the number of bits set.
     pub(super) visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64,
     /// Maps parents back; returns the number of vertices reached in the range of original vertices.
@@ -129,7 +129,7 @@ pub(super) struct Visited<'a> {
     /// Parents by internal vertex, at least 64 for every word.
     pub(super) parent: &'a [Vertex],
     /// Bits to be set in any case: padding and vertices without an edge. One word for every 64 vertices.
-    pub(super) closed: &'a [u64],
+    pub(super) excluded: &'a [u64],
     /// The bitmap; each word is written by the thread that has it in its range.
     pub(super) words: Shared<u64>,
 }

@@ -33,7 +33,7 @@ impl CpuEngine<'_> {
     /// Makes sure that the frontier is a queue without repeats and the visited bitmap is up to date; returns the queue's
     /// length, and how many vertices had been counted twice.
     pub(in crate::engine) fn settle_as_queue(&mut self) -> (usize, u64) {
-        let repeats = self.settle();
+        let repeats = self.resolve_claims();
         if let Frontier::Bitmap { .. } = self.state.frontier {
             let len = self.make_queue();
             self.state.frontier = Frontier::Queue { len, claims: false };
@@ -73,7 +73,7 @@ impl CpuEngine<'_> {
 
     /// From which word of the bitmap on about `permille` of the arcs of unvisited vertices lie.
     pub(in crate::engine) fn cut_words(&self, permille: u16) -> usize {
-        let (words, offsets) = (self.closed.len(), &self.layout.incoming().offsets);
+        let (words, offsets) = (self.excluded.len(), &self.layout.incoming().offsets);
         let visited = &self.state.visited[self.state.current];
         let vertices = self.layout.csr().vertices();
         // Neighbours in the order are alike in degree: a word's unvisited vertices have their share of its arcs.
@@ -185,7 +185,7 @@ impl CpuEngine<'_> {
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
                 let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
                 let into = Shared::new(level_of);
-                share(&self.team, self.closed.len(), GRAIN / 64, false, &|_, words| {
+                share(&self.team, self.excluded.len(), GRAIN / 64, false, &|_, words| {
                     for word in words {
                         let mut bits = now[word] & !before[word];
                         while bits != 0 {

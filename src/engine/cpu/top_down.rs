@@ -156,7 +156,7 @@ pub(super) struct TopDown<'a> {
 }
 
 /// A thread's part of the next queue, on its stack.
-struct Found {
+struct FoundBuffer {
     vertices: [Vertex; BUFFER],
     claims: [Vertex; BUFFER],
     len: usize,
@@ -165,12 +165,12 @@ struct Found {
 impl TopDown<'_> {
     /// One thread's share. All threads together expand every frontier vertex once.
     pub(super) fn work(&self) {
-        let mut found = Found { vertices: [0; BUFFER], claims: [0; BUFFER], len: 0 };
+        let mut found = FoundBuffer { vertices: [0; BUFFER], claims: [0; BUFFER], len: 0 };
         self.expand(&mut found);
         self.flush(&mut found);
     }
 
-    fn expand(&self, found: &mut Found) {
+    fn expand(&self, found: &mut FoundBuffer) {
         let (mut repeats, offsets) = (0, &self.csr.offsets);
         loop {
             let begin = self.piece.fetch_add(self.grain, Relaxed);
@@ -216,7 +216,7 @@ impl TopDown<'_> {
     /// the time of one thread alone: with all stores 2 to 4.5 where hubs are met again and again, without 0.6 to 1; on 4 M
     /// vertices of degree 6 it is 0.6 with all stores and 0.85 without.)
     #[inline(always)]
-    fn list<const STORE_ALL: bool>(&self, u: Vertex, list: &[Vertex], found: &mut Found) {
+    fn list<const STORE_ALL: bool>(&self, u: Vertex, list: &[Vertex], found: &mut FoundBuffer) {
         let original = if self.to_original.is_empty() { u } else { self.to_original[u as usize] };
         // In runs that fit the buffer, so that the inner loop checks nothing.
         let mut rest = list;
@@ -250,7 +250,7 @@ impl TopDown<'_> {
         }
     }
 
-    fn flush(&self, found: &mut Found) {
+    fn flush(&self, found: &mut FoundBuffer) {
         let at = self.tail.fetch_add(found.len, AcqRel);
         assert!(at + found.len <= self.capacity, "the next queue overflows");
         // SAFETY: `fetch_add` hands every place out once, and the room was checked.

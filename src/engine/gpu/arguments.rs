@@ -25,7 +25,7 @@ macro_rules! arguments {
 }
 
 arguments! {
-    reset: parent visited closed queue all_counters slot padded root root_original degree;
+    reset: parent visited excluded queue all_counters slot padded root root_original degree;
     seed: all_counters slot len edges visited_before expanded state;
     map_back: place parent mapped vertices;
     stamp_queue: queue level_of len level;

@@ -80,16 +80,16 @@ impl GpuEngine<'_> {
         match state.frontier {
             Frontier::Bitmap { len } => demand(self.new_in(0..self.host_closed.len(), now, before)? == len),
             Frontier::Queue { .. } | Frontier::Mask { .. } => {
-                demand(self.host_closed.iter().zip(now.iter()).all(|(&closed, &now)| closed & !now == 0))
+                demand(self.host_closed.iter().zip(now.iter()).all(|(&excluded, &now)| excluded & !now == 0))
             }
         }
     }
 
-    /// How many vertices of `words` are in the bitmap `now` and not `before`. Those that are closed must be in both.
+    /// How many vertices of `words` are in the bitmap `now` and not `before`. Those that are excluded must be in both.
     pub(crate) fn new_in(&self, words: std::ops::Range<usize>, now: &[u64], before: &[u64]) -> Result<u64, DeviceError> {
         let (mut missing, mut new) = (0, 0);
-        for ((&closed, &now), &before) in self.host_closed[words.clone()].iter().zip(&now[words.clone()]).zip(&before[words]) {
-            missing |= closed & !(now & before);
+        for ((&excluded, &now), &before) in self.host_closed[words.clone()].iter().zip(&now[words.clone()]).zip(&before[words]) {
+            missing |= excluded & !(now & before);
             new += u64::from((now & !before).count_ones());
         }
         demand(missing == 0)?;

@@ -13,7 +13,7 @@ impl GpuEngine<'_> {
         let (out, incoming) = (graph.out(), graph.incoming());
         let (padded, words, vertices) = (self.layout.padded() as u32, self.words(), self.layout.csr().vertices() as u32);
         let most_pieces = (pieces.len() / 2) as u32;
-        kernels.reset.set_buffer(args::reset::closed, &self.closed)?;
+        kernels.reset.set_buffer(args::reset::excluded, &self.excluded)?;
         kernels.reset.set_buffer(args::reset::all_counters, counters)?;
         kernels.reset.set(args::reset::padded, padded)?;
         kernels.seed.set_buffer(args::seed::all_counters, counters)?;

@@ -22,7 +22,7 @@ use super::state::Allocate;
 use crate::{
     bfs::{Ahead, GpuKernel},
     graph::Layout,
-    memory::{OutOfMemory, ShareError, SharedSlice, Slab, Way},
+    memory::{OutOfMemory, ShareError, SharedSlice, SharingMode, Slab},
     opencl::{Buffer, Device, DeviceError, Kernel, OpenClError},
     policy::SampledCosts,
 };
@@ -83,7 +83,7 @@ pub enum GpuEngineError {
 /// Memory that a device shares.
 pub(crate) struct OnDevice<'a> {
     pub(crate) device: &'a Arc<Device>,
-    pub(crate) way: Way,
+    pub(crate) way: SharingMode,
 }
 
 impl Allocate<ShareError> for OnDevice<'_> {
@@ -132,7 +132,7 @@ pub(crate) struct GpuEngine<'g> {
     seen: Slab<u64>,
     /// Padding and vertices without an edge: the host's, and the device's.
     host_closed: Slab<u64>,
-    closed: Buffer<u64>,
+    excluded: Buffer<u64>,
     /// Levels of vertices found in an asynchronous search.
     level_of: Option<Buffer<u32>>,
     group: usize,

@@ -113,8 +113,8 @@ impl Kernels {
 }
 
 impl<'g> GpuEngine<'g> {
-    /// Builds the kernels and puts the graph on `device`. `closed` are the bits of vertices that take no part.
-    pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, closed: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
+    /// Builds the kernels and puts the graph on `device`. `excluded` are the bits of vertices that take no part.
+    pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, excluded: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
         let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS))?;
         let is_cpu = device.info().kind == DeviceKind::Cpu;
         let mut group = Self::fitting(options.group.unwrap_or(if is_cpu { 1 } else { GROUP }), device.max_work_group());
@@ -156,7 +156,7 @@ impl<'g> GpuEngine<'g> {
         let free_local = (device.local_bytes().saturating_sub(kernels.bgc.local_bytes()) / 4) as usize;
         let engine = Self {
             seen: Slab::zeroed(padded / 64, "bitmaps")?,
-            host_closed: Slab::copy_of(closed, "bitmaps")?,
+            host_closed: Slab::copy_of(excluded, "bitmaps")?,
             counters: Buffer::new(device, (SLOT * SLOTS) as usize, "counters")?,
             arrived: Slab::zeroed((SLOT * SLOTS) as usize, "counters")?,
             guards: Buffer::new(device, slots::GUARDS, "conditions")?,
@@ -169,7 +169,7 @@ impl<'g> GpuEngine<'g> {
             run_ahead: RunAhead::default(),
             sampled: None,
             masks: [Buffer::new(device, padded, "frontier mask")?, Buffer::new(device, padded, "frontier mask")?],
-            closed: Buffer::from_host(device, closed, "bitmaps")?,
+            excluded: Buffer::from_host(device, excluded, "bitmaps")?,
             level_of: None,
             group,
             groups,

@@ -79,7 +79,7 @@ impl HybridEngine<'_> {
     /// The words of the bitmap are cut; each device gets a range of the end.
     fn split_bottom_up(&mut self, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
         let mut clock = Clock::new();
-        let repeats_before = self.cpu.settle();
+        let repeats_before = self.cpu.resolve_claims();
         let (cut, words) = (self.cpu.cut_words(gpu_permille), self.layout.padded() / 64);
         clock.spent.conversion_ns += clock.lap();
         let mut first = cut;

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
     graph::{Layout, Vertex},
-    memory::{OutOfMemory, Slab, Way},
+    memory::{OutOfMemory, SharingMode, Slab},
     opencl::{Device, DeviceError},
     policy::SampledCosts,
 };
@@ -55,7 +55,7 @@ pub struct GpuSetup {
     /// The device.
     pub device: Arc<Device>,
     /// How memory is shared with it.
-    pub way: Way,
+    pub way: SharingMode,
     /// How its kernels are built.
     pub options: GpuOptions,
 }
@@ -145,7 +145,7 @@ impl<'g> HybridEngine<'g> {
         let mut helpers = Vec::new();
         for setup in setups {
             let failed = |source| HybridError::Gpu { device: of(setup), source };
-            let mut gpu = GpuEngine::new(layout, &setup.device, cpu.closed(), setup.options).map_err(failed)?;
+            let mut gpu = GpuEngine::new(layout, &setup.device, cpu.excluded(), setup.options).map_err(failed)?;
             let own = if uses.together {
                 gpu.remember_levels().map_err(|error| failed(error.into()))?;
                 let allocate = OnDevice { device: &setup.device, way: setup.way };
@@ -325,8 +325,8 @@ impl<'g> HybridEngine<'g> {
     }
 
     /// Enters a dropped root, an original number, as its own parent, after [`HybridEngine::finish`].
-    pub fn adopt_dropped(&mut self, root: Vertex) {
-        self.cpu.adopt_dropped(root);
+    pub fn enter_dropped_root(&mut self, root: Vertex) {
+        self.cpu.enter_dropped_root(root);
     }
 }
 

@@ -42,7 +42,7 @@ impl HybridEngine<'_> {
             return Ok(Moved::default());
         }
         let begin = Instant::now();
-        let repeats = self.cpu.settle();
+        let repeats = self.cpu.resolve_claims();
         let settled = Instant::now();
         if let Some(helper) = self.helpers.first_mut() {
             helper.gpu.acquire(self.cpu.state())?;

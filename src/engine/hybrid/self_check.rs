@@ -37,7 +37,7 @@ impl HybridEngine<'_> {
                 setup.device.info().name,
                 setup.device.info().driver,
             );
-            helper.gpu = GpuEngine::new(self.layout, &setup.device, self.cpu.closed(), options).map_err(failed)?;
+            helper.gpu = GpuEngine::new(self.layout, &setup.device, self.cpu.excluded(), options).map_err(failed)?;
             if self.uses.together {
                 helper.gpu.remember_levels().map_err(|error| failed(error.into()))?;
             }
@@ -57,7 +57,7 @@ impl HybridEngine<'_> {
             let _ = self.cpu.stats();
             let Ok(work) = self.cpu.run(LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu });
             // Exact where several threads may have found a vertex at once.
-            *found = work.found - self.cpu.settle();
+            *found = work.found - self.cpu.resolve_claims();
             if *found == 0 {
                 break;
             }

@@ -1,14 +1,14 @@
-//! Kernels for AVX2: 8 vertices at a time.
+//! SimdKernels for AVX2: 8 vertices at a time.
 
 use std::{arch::x86_64::*, ops::Range};
 
 use super::{
-    super::bottom_up::{BottomUp, Found, Probe, bottom_up},
-    Kernels, MapBack, Visited, scalar,
+    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
+    MapBack, SimdKernels, Visited, scalar,
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: Kernels = Kernels { bottom_up: level, visited, map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back };
 
 struct Avx2;
 
@@ -90,7 +90,7 @@ impl Probe for Avx2 {
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
     // SAFETY: the caller's promise, passed on.
     unsafe { bottom_up::<Avx2>(level, words, left) }
 }
@@ -108,7 +108,7 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
                 let parents = _mm256_loadu_si256(parents.as_ptr().add(8 * block).cast());
                 open |= u64::from(lanes_of(_mm256_cmpeq_epi32(parents, none))) << (8 * block);
             }
-            let bits = !open | work.closed[word];
+            let bits = !open | work.excluded[word];
             *work.words.get().add(word) = bits;
             count += u64::from(bits.count_ones());
         }

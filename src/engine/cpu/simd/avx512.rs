@@ -1,15 +1,15 @@
-//! Kernels for AVX-512: 16 vertices at a time, gathers and masked stores.
+//! SimdKernels for AVX-512: 16 vertices at a time, gathers and masked stores.
 #![allow(clippy::incompatible_msrv, reason = "built only by compilers that have these intrinsics (build.rs)")]
 
 use std::{arch::x86_64::*, ops::Range};
 
 use super::{
-    super::bottom_up::{BottomUp, Found, Probe, bottom_up},
-    Kernels, MapBack, Visited, scalar,
+    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
+    MapBack, SimdKernels, Visited, scalar,
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: Kernels = Kernels { bottom_up: level, visited, map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back };
 
 struct Avx512;
 
@@ -71,7 +71,7 @@ impl Probe for Avx512 {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
     // SAFETY: the caller's promise, passed on.
     unsafe { bottom_up::<Avx512>(level, words, left) }
 }
@@ -80,7 +80,7 @@ unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) 
 unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
     let mut count = 0;
     for word in words {
-        let mut bits = work.closed[word];
+        let mut bits = work.excluded[word];
         let parents = &work.parent[word * 64..][..64];
         // SAFETY: 64 parents were sliced; this thread owns the word (caller).
         unsafe {

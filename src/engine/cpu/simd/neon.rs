@@ -1,16 +1,16 @@
-//! Kernels for NEON: 16 vertices at a time, four vectors of four. NEON can't gather, so the bitmap words are loaded one by one; the
+//! SimdKernels for NEON: 16 vertices at a time, four vectors of four. NEON can't gather, so the bitmap words are loaded one by one; the
 //! tests, the choice of parents and the stores are vectors, and the masks of 16 vertices become bits together.
 
 use std::{arch::aarch64::*, ops::Range};
 
 use super::{
-    super::bottom_up::{BottomUp, Found, Probe, bottom_up},
-    Kernels, MapBack, Visited,
+    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
+    MapBack, SimdKernels, Visited,
     scalar::{self, Scalar},
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: Kernels = Kernels { bottom_up: level, visited, map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back };
 
 struct Neon;
 
@@ -118,7 +118,7 @@ impl Probe for Neon {
 }
 
 #[target_feature(enable = "neon")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
     // SAFETY: the caller's promise, passed on.
     unsafe { bottom_up::<Neon>(level, words, left) }
 }
@@ -139,7 +139,7 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
             for half in 0..2 {
                 open |= u64::from(bits_of(open_lanes(32 * half), open_lanes(32 * half + 16))) << (32 * half);
             }
-            let bits = !open | work.closed[word];
+            let bits = !open | work.excluded[word];
             *work.words.get().add(word) = bits;
             count += u64::from(bits.count_ones());
         }

@@ -1,14 +1,14 @@
-//! Kernels without vector instructions: the twins that the others are tested against.
+//! SimdKernels without vector instructions: the twins that the others are tested against.
 
 use std::ops::Range;
 
 use super::{
-    super::bottom_up::{BottomUp, Found, Probe, bottom_up},
-    Kernels, MapBack, Visited,
+    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
+    MapBack, SimdKernels, Visited,
 };
 use crate::graph::{NONE, Vertex};
 
-pub(super) const KERNELS: Kernels = Kernels { bottom_up: level, visited, map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back };
 
 pub(super) struct Scalar;
 
@@ -42,7 +42,7 @@ impl Probe for Scalar {
     }
 }
 
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> Found {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
     // SAFETY: the caller's promise, passed on; plain code runs everywhere.
     unsafe { bottom_up::<Scalar>(level, words, left) }
 }
@@ -50,11 +50,11 @@ unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) 
 pub(super) unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
     let mut count = 0;
     for word in words {
-        let mut bits = work.closed[word];
+        let mut bits = work.excluded[word];
         for (lane, &parent) in work.parent[word * 64..][..64].iter().enumerate() {
             bits |= u64::from(parent != NONE) << lane;
         }
-        // SAFETY: this thread owns the word (caller), and the bitmap has one for each of `closed`.
+        // SAFETY: this thread owns the word (caller), and the bitmap has one for each of `excluded`.
         unsafe { *work.words.get().add(word) = bits };
         count += u64::from(bits.count_ones());
     }

@@ -13,8 +13,8 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use proptest::prelude::*;
 
 use super::{
-    super::bottom_up::{BottomUp, Found},
-    Kernels, MapBack, Simd, Visited,
+    super::bottom_up::{BottomUp, FoundCounts},
+    MapBack, Simd, SimdKernels, Visited,
 };
 use crate::{
     graph::{NONE, Vertex},
@@ -91,7 +91,7 @@ impl Random {
     }
 }
 
-fn each_kind(mut run: impl FnMut(Simd, Kernels)) {
+fn each_kind(mut run: impl FnMut(Simd, SimdKernels)) {
     for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
         run(simd, simd.kernels().unwrap());
     }
@@ -112,7 +112,7 @@ struct State {
 /// What a bottom-up level leaves behind.
 #[derive(Debug, PartialEq)]
 struct Level {
-    found: Found,
+    found: FoundCounts,
     parent: Vec<Vertex>,
     next: Vec<u64>,
 }
@@ -165,7 +165,7 @@ impl State {
     }
 
     fn before(&self) -> Level {
-        Level { found: Found::default(), parent: self.parent.to_vec(), next: vec![u64::from(UNTOUCHED); self.words()] }
+        Level { found: FoundCounts::default(), parent: self.parent.to_vec(), next: vec![u64::from(UNTOUCHED); self.words()] }
     }
 
     /// One level as its definition says it.
@@ -186,7 +186,7 @@ impl State {
         level
     }
 
-    fn run(&self, kernels: Kernels, words: Range<usize>) -> Level {
+    fn run(&self, kernels: SimdKernels, words: Range<usize>) -> Level {
         let mut level = self.before();
         let mut left = vec![0; 64 * words.len()];
         let work = BottomUp {
@@ -262,7 +262,7 @@ fn bottom_up_where_nobody_or_everybody_was_visited() {
     for columns in 0..5 {
         for (is_visited, next) in [(false, [0, 0, 0, !0 << 8]), (true, [!0; 4])] {
             let state = State::new(&lists, &vec![is_visited; vertices as usize], columns, &[]);
-            let wanted = Level { found: Found::default(), parent: state.parent.to_vec(), next: next.to_vec() };
+            let wanted = Level { found: FoundCounts::default(), parent: state.parent.to_vec(), next: next.to_vec() };
             each_kind(|simd, kernels| assert_eq!(state.run(kernels, 0..4), wanted, "{simd}, all visited: {is_visited}"));
         }
     }
@@ -311,18 +311,18 @@ fn bottom_up_columns_of_every_mixture_of_hits_and_missing_neighbours() {
 /// Parents that signed comparisons or arithmetic would get wrong.
 const PARENTS: [Vertex; 6] = [0, 1, 0x7fff_ffff, 0x8000_0000, NONE - 1, NONE];
 
-fn check_visited(parent: &[Vertex], closed: &[u64], words: Range<usize>) {
-    let before = vec![u64::from(UNTOUCHED); closed.len()];
+fn check_visited(parent: &[Vertex], excluded: &[u64], words: Range<usize>) {
+    let before = vec![u64::from(UNTOUCHED); excluded.len()];
     let mut wanted = before.clone();
     for word in words.clone() {
-        wanted[word] = (0..64).fold(closed[word], |bits, lane| bits | u64::from(parent[word * 64 + lane] != NONE) << lane);
+        wanted[word] = (0..64).fold(excluded[word], |bits, lane| bits | u64::from(parent[word * 64 + lane] != NONE) << lane);
     }
     let count: u64 = wanted[words.clone()].iter().map(|bits| u64::from(bits.count_ones())).sum();
-    let (parent, closed) = (Guarded::new(parent), Guarded::new(closed));
+    let (parent, excluded) = (Guarded::new(parent), Guarded::new(excluded));
     each_kind(|simd, kernels| {
         let mut bits = before.clone();
-        let work = Visited { parent: &parent, closed: &closed, words: Shared::new(&mut bits) };
-        // SAFETY: an available kind; 64 parents and a word for each of `closed`; no other thread is at work.
+        let work = Visited { parent: &parent, excluded: &excluded, words: Shared::new(&mut bits) };
+        // SAFETY: an available kind; 64 parents and a word for each of `excluded`; no other thread is at work.
         let got = unsafe { (kernels.visited)(&work, words.clone()) };
         assert_eq!((got, bits), (count, wanted.clone()), "{simd} {words:?}");
     });
@@ -332,8 +332,8 @@ fn check_visited(parent: &[Vertex], closed: &[u64], words: Range<usize>) {
 fn visited_bitmaps_where_nobody_or_everybody_was_visited() {
     for words in 0..4 {
         for parent in PARENTS {
-            for closed in [0, 1 << 63, 0x00ff_00ff_1234_5678, u64::MAX] {
-                check_visited(&vec![parent; 64 * words], &vec![closed; words], 0..words);
+            for excluded in [0, 1 << 63, 0x00ff_00ff_1234_5678, u64::MAX] {
+                check_visited(&vec![parent; 64 * words], &vec![excluded; words], 0..words);
             }
         }
     }
@@ -346,10 +346,10 @@ proptest! {
         let parent: Vec<Vertex> = (0..64 * words)
             .map(|_| if random.chance(none_of_8) { NONE } else { PARENTS[random.below(PARENTS.len())] })
             .collect();
-        let closed: Vec<u64> = (0..words).map(|_| (0..64).fold(0, |bits, lane| bits | u64::from(random.chance(closed_of_8)) << lane)).collect();
-        check_visited(&parent, &closed, 0..words);
+        let excluded: Vec<u64> = (0..words).map(|_| (0..64).fold(0, |bits, lane| bits | u64::from(random.chance(closed_of_8)) << lane)).collect();
+        check_visited(&parent, &excluded, 0..words);
         let begin = random.below(words);
-        check_visited(&parent, &closed, begin..begin + random.below(words - begin + 1));
+        check_visited(&parent, &excluded, begin..begin + random.below(words - begin + 1));
     }
 }
 
