@@ -1,4 +1,4 @@
-// The state before level 0: nobody has a parent but the root, and the bits of vertices that take no part are set. Writes its slot as a
+// The state before level 0: no vertex has a parent but the root, and the bits of vertices that take no part are set. Writes its slot as a
 // whole: what a search that failed has left there does not matter.
 static void write_slot(__global uint *all_counters, uint slot, uint len, uint edges, uint visited_before, uint expanded, uint state) {
     if (get_global_id(0) != 0) return;

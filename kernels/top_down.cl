@@ -328,7 +328,7 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
             atomic_or(&any[turn], degree > piece ? 3 : 1);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        // Two flags in turn: the other one is cleared while nobody looks at it.
+        // Two flags in turn: the other one is cleared while no work-item reads it.
         if (me == 0) any[turn ^ 1] = 0;
         uint has = any[turn];
         if (!has) {

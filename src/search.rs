@@ -31,7 +31,7 @@ const RECORDS: usize = 4096;
 /// How to search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchOptions {
-    /// Who decides the direction of each level.
+    /// The policy that decides the direction of each level.
     pub policy: Policy,
     /// Threads (0: one for every CPU the process may run on).
     pub threads: usize,
@@ -246,7 +246,7 @@ impl<'g> Search<'g> {
         self.engine.split_in_turn = in_turn;
     }
 
-    /// Whether the state is handed to the device and back before every level on the CPU, from the next search on: so that a hand-over can
+    /// Whether the state is handed to the device and back before every level on the CPU, from the next search on: so that a handover can
     /// be timed where it would stand.
     pub fn set_handover_round_levels(&mut self, handover: bool) {
         self.engine.handover_round_levels = handover;

@@ -1,4 +1,4 @@
-//! What searches on a device cost in launches, waits, hand-overs and bytes, counted by a layer between program and driver: numbers
+//! What searches on a device cost in launches, waits, handovers and bytes, counted by a layer between program and driver: numbers
 //! that no load of the machine changes.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 

@@ -1,4 +1,4 @@
-//! What a search calls of the OpenCL room, hand-overs of memory, and whole searches on a device never call the Rust allocator
+//! What a search calls of the OpenCL room, handovers of memory, and whole searches on a device never call the Rust allocator
 //! (design rule 1).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
@@ -79,7 +79,7 @@ fn allocates_nothing(search: &mut Search<'_>, roots: &[u32], what: &dyn std::fmt
 /// Every policy, each way of sharing memory, both kinds of work-groups, neighbours in one part and in three, one device and two.
 fn search(name: &str, device: &Arc<Device>) {
     let mut combinations = 0;
-    // What is left has every launch and hand-over.
+    // What is left has every launch and handover.
     let few = is_slow(device);
     if searches::emulated() {
         skipped(
@@ -187,7 +187,7 @@ fn main() {
                 assert_eq!(calls(|| round(Some(&mut slice))), 0, "{name}, {way}, turn {turn}");
             }
         }
-        println!("{name}: launches, transfers and hand-overs allocate nothing");
+        println!("{name}: launches, transfers and handovers allocate nothing");
         search(name, device);
     });
     // The counter itself works.

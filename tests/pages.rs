@@ -267,7 +267,7 @@ fn split_levels_and_hand_overs_are_measured_on_a_device() {
     let mapped = ["level", "plain_ns", "mapped_ns", "handover_ns"];
     let shown = without_iteration(rows(&page, "mapped"));
     assert_eq!(shown, numbers(&graph["mapped"]["levels"], &mapped));
-    assert!(shown.iter().all(|row| row[3].unwrap() > 0.0), "each level has a hand-over: {shown:?}");
+    assert!(shown.iter().all(|row| row[3].unwrap() > 0.0), "each level has a handover: {shown:?}");
     assert_eq!(record["handover"][0]["device"], device.name.as_str());
     let sizes: usize =
         record["handover"][0]["table"]["ways"].as_array().unwrap().iter().map(|way| way["sizes"].as_array().unwrap().len()).sum();

@@ -19,7 +19,7 @@ pub struct ClusterRecord {
     pub processes: usize,
     /// The message-passing library.
     pub library: String,
-    /// What ranks tell each other.
+    /// What ranks send each other.
     pub exchange: Exchange,
     /// Vertices in a batch.
     pub batch: usize,

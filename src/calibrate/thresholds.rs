@@ -32,7 +32,7 @@ pub struct Measured {
     pub split_top_down: Option<Line>,
     /// Bottom-up levels on both.
     pub split_bottom_up: Option<Line>,
-    /// Nanoseconds of one hand-over of the search's state, conversions included.
+    /// Nanoseconds of one handover of the search's state, conversions included.
     pub handover_ns: f64,
     /// Nanoseconds that searches from the same roots took on the CPU alone.
     pub cpu_ns: u64,
@@ -43,7 +43,7 @@ pub struct Measured {
 impl Measured {
     /// The policy that knows all of it.
     pub fn adaptive(&self) -> Adaptive {
-        // One hand-over is measured, whatever its direction.
+        // One handover is measured, whatever its direction.
         let handover = ChangeCost { fixed_ns: self.handover_ns, ..ChangeCost::default() };
         let model = CostModel { to_gpu: handover, to_cpu: handover, ..SampledCosts::default().into() };
         Adaptive { model, ..Adaptive::of(self.bands) }

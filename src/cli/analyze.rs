@@ -229,7 +229,7 @@ impl AnalyzeArgs {
         }
         let setup = prepared.options.devices.first().cloned();
         if [Kind::Split, Kind::Handover].into_iter().any(|kind| self.wants(kind)) && (setup.is_none() || prepared.devices.is_empty()) {
-            let what = "split levels and hand-over are left out: no OpenCL device is used (`socbfs devices` lists what there is)";
+            let what = "split levels and handover are left out: no OpenCL device is used (`socbfs devices` lists what there is)";
             if !all.warnings.iter().any(|warning| warning == what) {
                 all.warnings.push(what.to_owned());
             }
@@ -249,7 +249,7 @@ impl AnalyzeArgs {
                 let mut plain = Search::new(prepared.search.layout(), &alone)?;
                 graph.mapped = Some(mapped_levels(&mut plain, &mut prepared.search, root, turns)?);
                 if all.handover.is_empty() {
-                    let progress = Progress::start("Measuring hand-overs", 0);
+                    let progress = Progress::start("Measuring handovers", 0);
                     let table = calibrate::measure(&setup.device);
                     drop(progress);
                     let device = prepared.devices.first().map_or_else(String::new, |device| device.used.name.clone());

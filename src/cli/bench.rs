@@ -105,7 +105,7 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) html: Option<PathBuf>,
 
-    /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, hand-overs, decisions, CPU and device
+    /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, handovers, decisions, CPU and device
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) trace: Option<PathBuf>,
 

@@ -31,7 +31,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster (with mpirun)")]
 pub(super) struct ClusterArgs {
-    /// What ranks tell each other after a level: found (which vertices were found, to all), or pairs (each neighbour with its parent, to
+    /// What ranks send each other after a level: found (which vertices were found, to all), or pairs (each neighbour with its parent, to
     /// its owner; top-down only: the plain scheme, to compare with)
     #[arg(long, value_enum, default_value_t = ExchangeArg::Found, hide_possible_values = true)]
     exchange: ExchangeArg,

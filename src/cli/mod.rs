@@ -53,7 +53,7 @@ Examples:
   socbfs bench web.mtx.gz --threads 4 --json r.json
   socbfs run kronecker:18 --root 5 --trace     one search, level by level
   socbfs run road.gr --root 0 --parents tree.npy
-  socbfs validate road.gr tree.npy --root 0    check anyone's tree
+  socbfs validate road.gr tree.npy --root 0    check a BFS tree
   socbfs compare before.json after.json
   socbfs analyze kronecker:18 --html k.html    the papers' plots of a graph
   socbfs doctor                                what is wrong on this machine
@@ -199,7 +199,7 @@ fn tell(failure: &Failure) {
     }
 }
 
-/// Prints a line on standard error. `eprintln!` would panic where nobody reads it any more.
+/// Prints a line on standard error. `eprintln!` would panic where its reader has gone.
 fn say(line: &str) {
     let _ = writeln!(stderr(), "{}", shown::text(line));
 }

@@ -312,7 +312,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             (message.form, message.payload.is_empty())
         };
         let forms = (0..ranks).map(|rank| read(&self.incoming, rank, self.stride));
-        // Nothing found by any rank: the frontier stays, for those who ask how deep the tree is.
+        // Nothing found by any rank: the frontier stays, so that the depth of the tree can be read off it.
         if forms.clone().all(|(form, empty)| empty && matches!(form, Form::Rows | Form::Found)) {
             return 0;
         }

@@ -236,15 +236,15 @@ unsafe fn write_by<P: Pack>(before: &[u64], after: &[u64], out: &mut [u8]) -> us
         let mut place = 0;
         let fits = before.iter().zip(after).all(|(&before, &after)| {
             let open = !before;
-            let mut told = match form {
+            let mut listed = match form {
                 Form::Missing => open & !after,
                 _ => open & after,
             };
             let mut fits = true;
-            while told != 0 {
-                let below = (told & told.wrapping_neg()) - 1;
+            while listed != 0 {
+                let below = (listed & listed.wrapping_neg()) - 1;
                 fits &= gaps.push(place + (open & below).count_ones());
-                told &= told - 1;
+                listed &= listed - 1;
                 if !fits {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! One search over several machines: each holds a part of the graph, and after each level they tell each other what they found.
+//! One search over several machines: each holds a part of the graph, and after each level they exchange what they found.
 //!
 //! The design, from the ground up:
 //!
@@ -7,7 +7,7 @@
 //! - [`Deal`]: vertices are dealt to ranks by words of 64, in the order of degrees, so that hubs, arcs and bitmaps are spread evenly.
 //! - [`Part`]: what a rank keeps. Lists lie at the owner of their vertex, in both directions; about 1/P of the arcs a rank.
 //! - [`ClusterSearch`]: visited bits and frontier are replicated, so that every rank plans the same level without asking; one exchange a
-//!   level says who was found, in the shortest of four forms. Parents never travel. Leaves are left out of the search.
+//!   level says which vertices were found, in the shortest of four forms. Parents never travel. Leaves are left out of the search.
 //! - [`Exchange::Pairs`]: the plain scheme of Sunway 2021 instead, a queue for each owner and an all-to-all, to compare with.
 //! - [`ClusterValidator`]: the five checks of Graph500, each rank for its own vertices against the edges as listed.
 //!

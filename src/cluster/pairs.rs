@@ -202,7 +202,7 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         let begin = Instant::now();
         let (part, size) = (self.part, self.part.deal.ranks);
         let is_leaf = |row: Vertex| part.lists.degree(row) == 0;
-        // A leaf has no list here: where it is the root, its neighbour is told as every pair is.
+        // A leaf has no list here: where it is the root, its neighbour is sent as every pair is.
         let leaf = (self.level == 0 && self.len == 1 && is_leaf(self.frontier[0])).then(|| self.frontier[0]);
         let neighbour = leaf.and_then(|row| {
             let at = part.leaves.partition_point(|&[leaf, _]| leaf < row);

@@ -20,7 +20,7 @@ use crate::{
     search::Outcome,
 };
 
-/// What ranks tell each other after a level.
+/// What ranks send each other after a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exchange {
@@ -43,7 +43,7 @@ pub struct ClusterOptions {
     pub cpus: Vec<usize>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Option<Simd>,
-    /// What ranks tell each other.
+    /// What ranks send each other.
     pub exchange: Exchange,
     /// Vertices of the frontier that a thread works off at a time: what fits a cache, or a local memory.
     pub batch: usize,
@@ -52,7 +52,7 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Vertices in a batch unless told otherwise: 16 KiB of numbers, half a first-level cache of a small core.
+    /// Vertices in a batch by default: 16 KiB of numbers, half a first-level cache of a small core.
     pub const BATCH: usize = 4096;
 
     pub(super) fn simd(&self) -> Simd {
@@ -271,7 +271,7 @@ pub fn gather(ranks: &impl Ranks, own: &[LevelTraffic]) -> Vec<Vec<LevelTraffic>
     all.chunks_exact(bytes.len().max(1)).map(|rank| rank.chunks_exact(40).map(level).collect()).collect()
 }
 
-/// The parents of all vertices, by original number, on every rank: only where somebody wants the whole tree.
+/// The parents of all vertices, by original number, on every rank: only for a caller that wants the whole tree.
 pub fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R>, root: Vertex) -> Vec<Vertex> {
     let parents = search.parents_by_row();
     let bytes: Vec<u8> = part.own_vertices().flat_map(|(row, vertex)| [vertex, parents[row]]).flat_map(u32::to_le_bytes).collect();

@@ -121,7 +121,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
             let mut fault = faults[k].take();
             let noted = first_fault[k].lock().unwrap_or_else(PoisonError::into_inner).take();
             fault = fault.or(noted).or_else(|| self.stranger(tree));
-            // Everybody hears of the fault of the lowest rank that has one.
+            // All ranks report the fault of the lowest rank that has one.
             let all = texts(self.ranks, fault.as_deref().unwrap_or(""));
             let [edges, self_loops] = &counts[k];
             let (edges, self_loops) = (sum(self.ranks, edges.load(Relaxed)), sum(self.ranks, self_loops.load(Relaxed)));
@@ -204,7 +204,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
             frontier.clear();
             for bytes in all.chunks_exact(4) {
                 let v = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                // Nothing is found twice: a vertex has one parent, and the root is nobody's child.
+                // Nothing is found twice: a vertex has one parent, and the root is the child of none.
                 level[v as usize] = depth;
                 frontier.push(v);
             }

@@ -59,7 +59,7 @@ pub(crate) struct SearchState {
     pub(crate) level: u32,
     /// Arcs that leave the frontier, as last told to the policy.
     pub(crate) frontier_edges: u64,
-    /// The same, where who made the frontier has counted them: a device, exactly; a bottom-up level of the CPU, by degrees of
+    /// The same, where the maker of the frontier has counted them: a device, exactly; a bottom-up level of the CPU, by degrees of
     /// neighbours in the order.
     pub(crate) counted_edges: Option<u64>,
     /// The same of the frontier that a level has just made.

@@ -33,7 +33,7 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Adaptive(Box::default())),
 }];
 
-/// The GPU's share of the first split level where nobody says it, in thousandths.
+/// The GPU's share of the first split level where it is not given, in thousandths.
 const EVEN_SHARE: u16 = 500;
 
 /// Shares stay inside this range, so that neither side is ever left without a measurement.
@@ -167,7 +167,7 @@ pub(super) fn work(stats: &LevelStats, direction: Direction) -> u64 {
 pub struct Adaptive {
     /// Where levels run.
     pub bands: Bands,
-    /// What they cost. `to_gpu` and `to_cpu` are the hand-over at the sizes of this graph: 0 changes hands exactly at the bands.
+    /// What they cost. `to_gpu` and `to_cpu` are the handover at the sizes of this graph: 0 changes hands exactly at the bands.
     pub model: CostModel,
     /// How far around a bound, as a factor, the costs of the very level decide and not its work alone. 1 where the bounds come from a better
     /// place than the costs.

@@ -16,7 +16,7 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Auto(Auto)),
 }];
 
-/// Nobody said which.
+/// Not chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Auto;
 

@@ -14,7 +14,7 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Concurrent(Box::default())),
 }];
 
-/// Levels of a fraction of a millisecond and more are split where nobody says from where on.
+/// Levels of a fraction of a millisecond and more are split where no bound is given.
 const FROM: u64 = 256 << 10;
 
 /// The bands, of which only the bounds of split levels count.

@@ -186,7 +186,7 @@ pub struct CostModel {
     pub to_bottom_up: ChangeCost,
     /// From a bottom-up to a top-down level: the queue has to be made.
     pub to_top_down: ChangeCost,
-    /// From the CPU to the GPU: hand-over.
+    /// From the CPU to the GPU: handover.
     pub to_gpu: ChangeCost,
     /// From the GPU to the CPU.
     pub to_cpu: ChangeCost,
@@ -323,7 +323,7 @@ impl CostModel {
         Some(self.of(strategy)?.level_ns(stats, probes) + self.change_ns(strategy, stats))
     }
 
-    /// What comes before the level: conversion, hand-over. Who goes to the GPU also pays for the way back.
+    /// What comes before the level: conversion, handover. A level on the GPU also pays for the way back.
     fn change_ns(&self, strategy: Strategy, stats: &LevelStats) -> f64 {
         let was_gpu = matches!(stats.previous_placement, Some(Placement::Gpu(_)));
         let moved = match (was_gpu, strategy.is_gpu()) {
@@ -612,7 +612,7 @@ mod tests {
         let before = LevelStats { previous_direction: Some(Direction::BottomUp), ..stats(1000, 1000) };
         assert_eq!(model.plan(LevelDevice::Cpu, &before, &mut spent), Strategy::Bc.plan());
         assert!((spent.seconds - 4600e-9).abs() < 1e-15);
-        // A GPU that needs 1000 less for the level, and 600 for each hand-over.
+        // A GPU that needs 1000 less for the level, and 600 for each handover.
         let gpu = StrategyCost { fixed_ns: 1000.0, ..StrategyCost::default() };
         let model = CostModel { tg: Some(gpu), to_gpu: change(600.0), to_cpu: change(600.0), ..model };
         let on_gpu = LevelDevice::Gpu(GpuKernel::Bg);

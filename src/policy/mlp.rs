@@ -292,7 +292,7 @@ impl Mlp {
         Self { origin: Some(origin.into()), ..self }
     }
 
-    /// Where the weights were read (`None`: the shipped ones, or nobody said).
+    /// Where the weights were read (`None`: the shipped ones, or unknown).
     pub fn origin(&self) -> Option<&str> {
         self.origin.as_deref()
     }

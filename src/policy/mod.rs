@@ -1,4 +1,4 @@
-//! Who decides where each level runs, and in which direction. Policies are pure: no clock, no device (design rule 3).
+//! Policies decide where each level runs, and in which direction. They are pure: no clock, no device (design rule 3).
 //!
 //! Everything about a policy stands in its file: what it is called and its help (`KNOWN`), its parameters with their defaults and ranges,
 //! from which text and TOML are read and written, what it asks of devices, and its rule. The list below names the policies. A new one is a

@@ -104,7 +104,7 @@ pub(super) trait Rule {
         Ok(())
     }
 
-    /// Gives what nobody said its built-in value, before the first search.
+    /// Gives what is absent its built-in value, before the first search.
     fn ready(&mut self) {}
 
     /// What it asks of devices, where levels of policies that decide directions only run as `runs` says.

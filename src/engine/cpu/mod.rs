@@ -59,7 +59,7 @@ pub struct CpuEngine<'g> {
     degrees: Slab<u32>,
     /// The first words of the visited bitmap (at most [`HUB_WORDS`], none without `degrees`) when the frontier was last counted.
     hubs: Vec<u64>,
-    /// Small levels are run one at a time: somebody wants to know who was found at which.
+    /// Small levels run one at a time, so that each is recorded by itself.
     pub(super) single_levels: bool,
     /// How many vertices the visited bitmap holds, where it lacks the frontier and no other visited vertex.
     without_frontier: Option<u64>,
@@ -136,7 +136,7 @@ impl<'g> CpuEngine<'g> {
         if self.layout.internal_places().is_empty() { &self.state.parent[..self.layout.vertices()] } else { &self.state.mapped }
     }
 
-    /// Begins and ends the search from a root that the layout dropped because it has no edge: nobody is reached.
+    /// Begins and ends the search from a root that the layout dropped because it has no edge: no other vertex is reached.
     pub fn begin_dropped(&mut self) {
         self.state.parent[..self.layout.padded()].fill(NONE);
     }
@@ -148,7 +148,7 @@ impl<'g> CpuEngine<'g> {
         }
     }
 
-    /// A vertex without successors or predecessors has nothing to search; everyone else is in play.
+    /// A vertex without successors or predecessors has nothing to search; all others take part.
     pub(super) fn searched(&self) -> u64 {
         self.layout.padded() as u64 - self.excluded_count
     }

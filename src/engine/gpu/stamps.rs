@@ -39,7 +39,7 @@ impl GpuEngine<'_> {
         }
     }
 
-    /// Forgets all levels: 0 for everybody.
+    /// Forgets all levels: 0 for all.
     pub(crate) fn clear_levels(&self) -> Result<(), DeviceError> {
         match &self.level_of {
             Some(buffer) => buffer.fill(0),

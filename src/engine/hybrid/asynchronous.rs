@@ -70,12 +70,12 @@ impl HybridEngine<'_> {
         let together = Instant::now();
         let searched = self.cpu.searched();
         let (layout, costs) = (self.layout, self.costs);
-        // Whoever comes first takes what it needs out.
+        // The first to come takes out what it needs.
         let far = Mutex::new(Some((&mut helper.gpu, own)));
         let near = Mutex::new((&mut self.cpu, &mut mine[..]));
         let outcome = Mutex::new((Ok(()), 0, 0, 0));
         let search_far = || {
-            // Held to the end: whoever comes second sleeps until then.
+            // Held to the end: the second to come sleeps until then.
             let mut far = locked(&far);
             let Some((gpu, own)) = far.take() else { return };
             let begin = Instant::now();

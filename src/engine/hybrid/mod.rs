@@ -109,7 +109,7 @@ pub struct HybridEngine<'g> {
     on_device: bool,
     /// Devices run levels before they are planned.
     looks_ahead: bool,
-    /// A call failed in the middle of a search: who owns what, and what it holds, is put right before the next one begins.
+    /// A call failed in the middle of a search: owners and contents are put right before the next one begins.
     failed: bool,
     /// A thread that waits for devices while the caller searches.
     pair: Option<Team>,
@@ -243,7 +243,7 @@ impl<'g> HybridEngine<'g> {
                 Some(helper) if engine.on_device => helper.gpu.map_back(engine.cpu.state())?,
                 _ => engine.cpu.map_back(),
             }
-            // Whoever reads them may follow them.
+            // A reader may follow them.
             if engine.helpers.is_empty() { Ok(()) } else { check_parents(engine.cpu.parents(), engine.layout.vertices()) }
         })
     }
@@ -311,7 +311,7 @@ impl<'g> HybridEngine<'g> {
         Ok(())
     }
 
-    /// Begins and ends the search from a root that the layout dropped because it has no edge: nobody is reached.
+    /// Begins and ends the search from a root that the layout dropped because it has no edge: no other vertex is reached.
     ///
     /// # Errors
     /// The device failed.

@@ -71,7 +71,7 @@ impl HybridEngine<'_> {
         let work = LevelWork { repeats_before: moved.repeats, conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
         state.done(plan, &work);
         let visited = state.visited_count;
-        // A level that finds nobody new would be followed by others for ever.
+        // A level that finds no vertex would be followed by others for ever.
         check_total(visited, self.cpu.searched())?;
         Ok(work)
     }
