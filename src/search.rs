@@ -333,7 +333,10 @@ impl<'g> Search<'g> {
             let stop = |now: Instant| stopper.is_stopped() || deadline.is_some_and(|deadline| now >= deadline);
             match level_loop_until(&mut self.engine, &mut self.planner, internal, &mut self.records, stop)? {
                 Some(levels) => levels,
-                None => return Ok(None),
+                None => {
+                    self.engine.give_up();
+                    return Ok(None);
+                }
             }
         };
         let found = Instant::now();

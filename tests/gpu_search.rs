@@ -4,7 +4,7 @@
 //! through the implementations one by one).
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use proptest::prelude::*;
 use socbfs::{
@@ -167,6 +167,38 @@ fn two_devices_beside_the_cpu() {
         reference.compare(&layout, &SearchOptions { policy, threads: 2, devices: setups.clone(), ..SearchOptions::default() });
     }
     compare_policies(&reference, &layout, SearchOptions { threads: 2, devices: setups, every_policy: true, ..SearchOptions::default() });
+}
+
+/// A search that is stopped between two levels leaves masks, a frontier and the whole state with the device; the next one is right all the
+/// same.
+#[test]
+fn a_search_on_a_device_is_stopped_and_the_next_one_is_right() {
+    for device in &devices("a_search_on_a_device_is_stopped_and_the_next_one_is_right", Limits::default()).all {
+        let n: u32 = if is_slow(device) { 150 } else { 2000 };
+        let path: Vec<_> = (1..n).map(|v| [v - 1, v]).collect();
+        let list = EdgeList::new(n as usize, path.clone(), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        // From the other end: what the search that was stopped has visited lies before it.
+        let reference = Reference::new(n as usize, &path, false, &[n - 1]);
+        let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
+        for policy in ["tgm", "tg", "bg", "sampled", "concurrent", "selective"] {
+            let policy: Policy = policy.parse().unwrap();
+            let options = SearchOptions { policy, threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };
+            let mut search = Search::new(&layout, &options).unwrap();
+            let whole = search.run(0).unwrap();
+            let mut stops = 0;
+            for part in 1..6 {
+                search.set_deadline(Some(Instant::now() + whole.elapsed * part / 6));
+                match search.run(0) {
+                    Err(SearchError::Stopped(0)) => stops += u32::from(!search.records().is_empty()),
+                    other => assert_eq!(other.unwrap().reached, whole.reached),
+                }
+                search.set_deadline(None);
+                reference.compare_with(&layout, &options, &mut search);
+            }
+            assert!(stops > 0 || options.policy != Policy::Fixed(Strategy::Tgm), "no search was stopped in its midst");
+        }
+    }
 }
 
 #[test]

@@ -172,12 +172,6 @@ impl Kernel {
     /// read while it runs, nor memory that it was given for reading only. Until it has ended no thread may take over memory that it
     /// was given: whose turn it is is looked at before it is started, not while.
     pub unsafe fn run(&self, groups: usize, local: usize) -> Result<(), DeviceError> {
-        self.launch(groups, local)
-    }
-
-    /// As [`run`](Self::run), of the kernels of this program, which keep to what is said there; the engine that launches them has the memory
-    /// to itself.
-    pub(crate) fn launch(&self, groups: usize, local: usize) -> Result<(), DeviceError> {
         const CALL: &str = "clEnqueueNDRangeKernel";
         if groups == 0 {
             return Ok(());

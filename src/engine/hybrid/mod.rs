@@ -291,7 +291,13 @@ impl<'g> HybridEngine<'g> {
         result
     }
 
-    /// Puts everything right after a search that failed: the host owns all states, and nothing is left in them.
+    /// Gives the search at hand up between two levels: what it leaves with devices (masks, a state that one of them owns) is put right when
+    /// the next one begins.
+    pub(crate) fn give_up(&mut self) {
+        self.failed = !self.helpers.is_empty();
+    }
+
+    /// Puts everything right after a search that failed or was given up: the host owns all states, and nothing is left in them.
     ///
     /// # Errors
     /// A device is still lost.
