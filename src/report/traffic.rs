@@ -37,8 +37,8 @@ mod tests {
         let level = |received, compute_ns| LevelTraffic { received, sent: 10, messages: 2, wait_ns: 2000, compute_ns };
         let text = traffic(&[vec![level(1000, 100), level(5, 0)], vec![level(2000, 300), level(4, 0)]]);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines[1], ["0", "2,000", "20", "2", "2.00", "us", "1.50"]);
-        assert_eq!(lines[2], ["1", "5", "20", "2", "2.00", "us", "1.00"]);
+        assert_eq!(lines[1], ["0", "2,000", "20", "2", "2.000", "us", "1.50"]);
+        assert_eq!(lines[2], ["1", "5", "20", "2", "2.000", "us", "1.00"]);
         assert_eq!(traffic(&[]).lines().count(), 1);
     }
 }
