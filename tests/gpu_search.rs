@@ -93,10 +93,10 @@ fn a_heavy_vertex_is_shared_by_all_groups() {
 }
 
 #[test]
-fn rusticl_22_takes_groups_of_32() {
+fn rusticl_22_searches_right() {
     let mut checked = false;
     for device in
-        devices("rusticl_22_takes_groups_of_32", Limits::default()).all.iter().filter(|device| breaks_groups_of_one(device.info()))
+        devices("rusticl_22_searches_right", Limits::default()).all.iter().filter(|device| breaks_groups_of_one(device.info()))
     {
         checked = true;
         // By itself, and where it is asked for.
@@ -114,11 +114,14 @@ fn rusticl_22_takes_groups_of_32() {
             let options = GpuOptions { group, ..GpuOptions::default() };
             let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options }];
             let search = Search::new(&layout, &SearchOptions { devices, every_policy: true, ..SearchOptions::default() }).unwrap();
-            assert_eq!(search.devices()[0].group, 32);
+            // The self-check at set-up takes groups of 32 where those of one are computed wrongly. Which kernels of ours that compiler
+            // gets wrong depends on how they are written, so that either may be right.
+            let group = search.devices()[0].group;
+            assert!([1, 32].contains(&group), "{group}");
         }
     }
     if !checked {
-        skipped("rusticl_22_takes_groups_of_32", "no rusticl of Mesa 22.3 among the devices to test on");
+        skipped("rusticl_22_searches_right", "no rusticl of Mesa 22.3 among the devices to test on");
     }
 }
 
