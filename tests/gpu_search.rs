@@ -95,9 +95,7 @@ fn a_heavy_vertex_is_shared_by_all_groups() {
 #[test]
 fn rusticl_22_searches_right() {
     let mut checked = false;
-    for device in
-        devices("rusticl_22_searches_right", Limits::default()).all.iter().filter(|device| breaks_groups_of_one(device.info()))
-    {
+    for device in devices("rusticl_22_searches_right", Limits::default()).all.iter().filter(|device| breaks_groups_of_one(device.info())) {
         checked = true;
         // By itself, and where it is asked for.
         for group in [None, Some(1)] {

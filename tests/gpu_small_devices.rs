@@ -129,14 +129,16 @@ fn kernels_shrink_until_local_memory_suffices() {
         let limits = Limits { local_bytes: Some(local_bytes), ..Limits::default() };
         for device in &devices("kernels_shrink_until_local_memory_suffices", limits).all {
             let options = on(device, GpuOptions { group: Some(256), ..GpuOptions::default() });
-            let search = Search::new(&layout, &options);
-            if local_bytes == 256 && breaks_groups_of_one(device.info()) {
-                // Nothing is left to try.
-                let error = search.map(|_| ()).unwrap_err().to_string();
-                assert!(error.contains("finds wrong levels") && error.contains("choose another device"), "{error}");
-                continue;
-            }
-            let got = search.unwrap().devices()[0].group;
+            let search = match Search::new(&layout, &options) {
+                // Nothing is left to try where groups of one are computed wrongly; where they happen to be right, they are taken.
+                Err(error) if local_bytes == 256 && breaks_groups_of_one(device.info()) => {
+                    let error = error.to_string();
+                    assert!(error.contains("finds wrong levels") && error.contains("choose another device"), "{error}");
+                    continue;
+                }
+                search => search.unwrap(),
+            };
+            let got = search.devices()[0].group;
             assert!(groups.contains(&got), "groups of {got} with {local_bytes} bytes");
             compare_policies(&reference, &layout, on(device, GpuOptions { group: Some(got), ..GpuOptions::default() }));
         }

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// From the ground up. Rooms that are still to be built keep their place.
-const ROOMS: [&str; 23] = [
+const ROOMS: [&str; 24] = [
     "error",
     "stats",
     "machine",
@@ -24,6 +24,7 @@ const ROOMS: [&str; 23] = [
     "search",
     "calibrate",
     "validate",
+    "cluster",
     "bench",
     "runtime",
     "train",

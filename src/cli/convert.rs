@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     graph::EdgeList,
-    input::{self, Format, WriteOptions},
+    input::{self, Format, InputError, WriteOptions},
     report::numbers::counted,
 };
 
@@ -54,7 +54,12 @@ pub(super) fn run(arguments: &ConvertArgs, quiet: bool) -> Result<(), Failure> {
     let source = Source::parse(&arguments.input, arguments.from)?;
     let format = target_format(&arguments.output, arguments.to)?;
     let (edges, _) = source.load()?;
-    write(&arguments.output, format, &edges, arguments.directed, quiet)
+    let written = write(&arguments.output, format, &edges, arguments.directed, quiet);
+    written.map_err(|error| match error {
+        // A fault of what was read, not of where it goes.
+        InputError::Graph { reason, .. } => InputError::Graph { path: arguments.input.clone(), reason }.into(),
+        other => other.into(),
+    })
 }
 
 /// The format to write `path` in. Checks that it can be written, so that no long work is done for nothing.
@@ -75,7 +80,7 @@ pub(super) fn target_format(path: &Path, given: Option<Format>) -> Result<Format
 }
 
 /// Writes `edges` and says so.
-pub(super) fn write(path: &Path, format: Format, edges: &EdgeList, directed: bool, quiet: bool) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, format: Format, edges: &EdgeList, directed: bool, quiet: bool) -> Result<(), InputError> {
     let progress = Progress::start(&format!("Writing {}", path.display()), edges.len() as u64);
     input::write(path, format, edges, &WriteOptions { directed, progress: Some(&progress) })?;
     drop(progress);

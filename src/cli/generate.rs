@@ -144,5 +144,5 @@ pub(super) fn run(arguments: &GenerateArgs, quiet: bool) -> Result<(), Failure> 
     let output: &Path = &target.output;
     let format = convert::target_format(output, target.to)?;
     let (edges, _) = Source::Generated(generator).load()?;
-    convert::write(output, format, &edges, false, quiet)
+    Ok(convert::write(output, format, &edges, false, quiet)?)
 }
