@@ -407,7 +407,7 @@ impl<'g> Search<'g> {
 }
 
 /// See [`Search::levels_into`].
-fn levels_of(parents: &[Vertex], levels: &mut [u32]) {
+pub(crate) fn levels_of(parents: &[Vertex], levels: &mut [u32]) {
     /// No search is as deep: of vertices whose parents are just followed, and of those that lead to no root.
     const FOLLOWED: u32 = NONE - 1;
     const ASTRAY: u32 = NONE - 2;

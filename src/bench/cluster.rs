@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::{RootRecord, ValidationRecord};
+use super::RootRecord;
 use crate::{
     cluster::{
         ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, PartCounts, Ranks, Tree, gather,
@@ -134,16 +134,7 @@ pub fn measure_cluster<R: Ranks>(
                 Ok(_) => None,
             };
             let passed = violation.is_none();
-            records.push(RootRecord {
-                root: outcome.root,
-                reached: outcome.reached,
-                levels: outcome.levels,
-                edges: outcome.edges,
-                seconds: passed.then_some(outcome.elapsed.as_secs_f64()),
-                mapping_seconds: passed.then_some(outcome.mapping.as_secs_f64()),
-                validation: ValidationRecord { passed, violation, seconds: validation_seconds },
-                level_records: if passed { level_records } else { Vec::new() },
-            });
+            records.push(RootRecord::new(&outcome, violation, validation_seconds, level_records));
             finished(records.len());
             if !passed {
                 return Ok((records, cluster));

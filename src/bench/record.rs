@@ -10,6 +10,7 @@ use crate::{
     graph::{Layout, LayoutStats, Order, StepRecord, Vertex},
     memory::SharingMode,
     policy::{Form, Objective},
+    search::Outcome,
 };
 
 /// Name of the record format, in every record.
@@ -195,6 +196,23 @@ pub struct RootRecord {
     pub validation: ValidationRecord,
     /// What happened at each level (empty where validation failed).
     pub level_records: Vec<LevelRecord>,
+}
+
+impl RootRecord {
+    /// The record of a search whose tree was checked: `violation` is the check that failed, after which neither times nor levels count.
+    pub(super) fn new(outcome: &Outcome, violation: Option<String>, validation_seconds: f64, level_records: Vec<LevelRecord>) -> Self {
+        let passed = violation.is_none();
+        Self {
+            root: outcome.root,
+            reached: outcome.reached,
+            levels: outcome.levels,
+            edges: outcome.edges,
+            seconds: passed.then_some(outcome.elapsed.as_secs_f64()),
+            mapping_seconds: passed.then_some(outcome.mapping.as_secs_f64()),
+            validation: ValidationRecord { passed, violation, seconds: validation_seconds },
+            level_records: if passed { level_records } else { Vec::new() },
+        }
+    }
 }
 
 /// The result of the five checks for one root.

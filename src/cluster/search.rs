@@ -17,7 +17,7 @@ use crate::{
     engine::Simd,
     graph::{NONE, Vertex},
     policy::{LevelDevice, Policy, PolicyPlanner},
-    search::Outcome,
+    search::{self, Outcome},
 };
 
 /// What ranks send each other after a level.
@@ -292,21 +292,6 @@ pub fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R
 /// Levels of a tree that was validated, from its parents: 0 for the root, [`NONE`] where not reached.
 pub fn levels_of(parents: &[Vertex]) -> Vec<u32> {
     let mut levels = vec![NONE; parents.len()];
-    let mut way = Vec::new();
-    for v in 0..parents.len() {
-        let mut at = v;
-        while levels[at] == NONE && parents[at] != NONE && parents[at] as usize != at && way.len() <= parents.len() {
-            way.push(at);
-            at = parents[at] as usize;
-        }
-        if parents[at] as usize == at {
-            levels[at] = 0;
-        }
-        let mut level = levels[at];
-        while let Some(below) = way.pop() {
-            level = level.saturating_add(1);
-            levels[below] = level;
-        }
-    }
+    search::levels_of(parents, &mut levels);
     levels
 }
