@@ -217,7 +217,7 @@ impl Device {
 
     /// Builds `source` with `options`, unless this device has done so before, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`,
     /// else `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. Without a cache where that can't be written or
-    /// `SOCBFS_CACHE_DIR` is set to nothing.
+    /// `SOCBFS_CACHE_DIR` is set to nothing, and on PoCL, which has a cache of its own.
     ///
     /// # Errors
     /// [`OpenClError::Build`] with the compiler's log.
@@ -227,7 +227,10 @@ impl Device {
         if let Some(old) = built.iter().find(|old| old.source == source && old.options == options) {
             return Ok(Program::again(self, &old.program));
         }
-        let program = Program::new(self, Cache::of_user(), source, options)?;
+        // PoCL keeps kernels itself, as they are launched. For a binary it compiles all of them once more, for work-groups of any size,
+        // and for each launch it still compiles them apart: that takes twice as long, and nothing is gained.
+        let cache = if self.info.platform == "Portable Computing Language" { None } else { Cache::of_user() };
+        let program = Program::new(self, cache, source, options)?;
         built.push(Built { source: source.to_owned(), options: options.to_owned(), program: program.shared() });
         Ok(program)
     }

@@ -35,10 +35,12 @@ impl Program {
             }
         }
         let object = from_source(device, source, options)?;
-        // Not every driver gives what it made of it.
-        let binary = object.get_binaries().ok().and_then(|binaries| binaries.into_iter().next());
-        if let (Some(cache), Some(binary)) = (cache, binary.filter(|binary| !binary.is_empty())) {
-            cache.store(&key, &binary);
+        // Asked for only where it is kept: a driver may have to compile for it. Not every driver gives what it made of the source.
+        if let Some(cache) = cache {
+            let binary = object.get_binaries().ok().and_then(|binaries| binaries.into_iter().next());
+            if let Some(binary) = binary.filter(|binary| !binary.is_empty()) {
+                cache.store(&key, &binary);
+            }
         }
         Ok(made(object, false))
     }
