@@ -20,7 +20,9 @@ use socbfs::{
 use crate::{
     implementations::skipped,
     reference::Reference,
-    searches::{Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow, together, two_hubs},
+    searches::{
+        Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_rusticl, is_slow, together, two_hubs,
+    },
 };
 
 #[test]
@@ -86,7 +88,7 @@ fn neighbours_in_parts() {
 #[test]
 fn a_heavy_vertex_is_shared_by_all_groups() {
     for device in &devices("a_heavy_vertex_is_shared_by_all_groups", Limits::default()).all {
-        let n = 3200;
+        let n = if is_slow(device) { 1100 } else { 3200 };
         let variety = Variety { groups: vec![Some(32)], ways: vec![SharingMode::AllocHostPtr], threads: vec![1], ..everything(device) };
         check(device, n as usize, &two_hubs(n), false, &[0, 5, 6, 7], &variety);
     }
@@ -175,7 +177,12 @@ fn two_devices_beside_the_cpu() {
 #[test]
 fn a_search_on_a_device_is_stopped_and_the_next_one_is_right() {
     for device in &devices("a_search_on_a_device_is_stopped_and_the_next_one_is_right", Limits::default()).all {
-        let n: u32 = if is_slow(device) { 150 } else { 2000 };
+        // A level of a path is a launch.
+        let n: u32 = match is_slow(device) {
+            true => 150,
+            false if is_rusticl(device.info()) => 400,
+            false => 2000,
+        };
         let path: Vec<_> = (1..n).map(|v| [v - 1, v]).collect();
         let list = EdgeList::new(n as usize, path.clone(), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 #![allow(dead_code, reason = "not every test needs everything")]
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 use socbfs::{
     graph::{Layout, NONE},
@@ -48,7 +48,17 @@ impl Reference {
 
     /// The same with a search that exists.
     pub fn compare_with(&self, layout: &Layout, options: &SearchOptions, search: &mut Search<'_>) {
-        for wanted in &self.wanted {
+        self.compare_roots(layout, options, search, 0..self.wanted.len());
+    }
+
+    /// The same from one of the roots, taken in turn by `number`.
+    pub fn compare_in_turn(&self, number: usize, layout: &Layout, options: &SearchOptions, search: &mut Search<'_>) {
+        let root = number % self.wanted.len();
+        self.compare_roots(layout, options, search, root..root + 1);
+    }
+
+    fn compare_roots(&self, layout: &Layout, options: &SearchOptions, search: &mut Search<'_>, roots: Range<usize>) {
+        for wanted in &self.wanted[roots] {
             let root = wanted.root;
             let outcome = search.run(root).unwrap();
             let result = search.result(root);

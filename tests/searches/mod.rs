@@ -251,7 +251,8 @@ fn leads_where_others_do(policy: &Policy) -> bool {
     )
 }
 
-/// One search after another, each by another policy, over one engine.
+/// One search after another, each by another policy, over one engine. Where searches take long, each policy has one of the roots in turn;
+/// with `SOCBFS_TEST_ALL` all of them.
 pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: SearchOptions) {
     let mut search = Search::new(layout, &options).unwrap();
     // Without an edge there is nothing by which a device could be checked.
@@ -263,10 +264,16 @@ pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: Sea
         }
     }
     let slow = options.devices.first().is_some_and(|setup| is_slow(&setup.device));
-    for (policy, runs) in policies().into_iter().filter(|(policy, _)| !slow || !leads_where_others_do(policy)) {
+    let in_turn =
+        !all_combinations() && options.devices.first().is_some_and(|setup| is_slow(&setup.device) || is_rusticl(setup.device.info()));
+    for (number, (policy, runs)) in policies().into_iter().filter(|(policy, _)| !slow || !leads_where_others_do(policy)).enumerate() {
         search.set_policy(policy.clone(), runs).unwrap();
         (options.policy, options.runs) = (policy, runs);
-        reference.compare_with(layout, &options, &mut search);
+        if in_turn {
+            reference.compare_in_turn(number, layout, &options, &mut search);
+        } else {
+            reference.compare_with(layout, &options, &mut search);
+        }
     }
 }
 
