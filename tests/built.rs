@@ -38,6 +38,11 @@ fn hear_signals() {
     }
 }
 
+/// What a program has said.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 /// Whether this runs under an emulator (`tests/arm/run` says so): slower, not exact in every system call, and with limits of memory that
 /// are the emulator's.
 pub fn emulated() -> bool {
@@ -66,5 +71,24 @@ impl Folder {
         let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
+    }
+}
+
+/// A user without any settings, whose home is a folder of a test.
+pub struct User(pub Folder);
+
+impl User {
+    pub fn new() -> Self {
+        Self(Folder::new())
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.path(name)
+    }
+
+    pub fn socbfs(&self, arguments: &[&str]) -> Command {
+        let mut command = socbfs(arguments);
+        command.env_remove("SOCBFS_CALIBRATION").env_remove("XDG_CONFIG_HOME").env("HOME", self.0.0.path());
+        command
     }
 }

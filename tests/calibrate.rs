@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
     time::{Duration, Instant},
 };
 
@@ -13,24 +13,10 @@ use nix::{
     unistd::Pid,
 };
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::built::socbfs;
-
-/// A user without any settings, whose home is a folder of this test.
-struct User(TempDir);
+use crate::built::{User, text};
 
 impl User {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn socbfs(&self, arguments: &[&str]) -> Command {
-        let mut command = socbfs(arguments);
-        command.env_remove("SOCBFS_CALIBRATION").env_remove("XDG_CONFIG_HOME").env("HOME", self.0.path());
-        command
-    }
-
     fn run(&self, arguments: &[&str]) -> Output {
         self.socbfs(arguments).output().unwrap()
     }
@@ -51,13 +37,9 @@ impl User {
         assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
     }
 
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-
     /// The calibrations that searches look for.
     fn calibrations(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.0.path().join(".config/socbfs/calibration")) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(self.path(".config/socbfs/calibration")) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
@@ -69,10 +51,6 @@ impl User {
     fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.good(arguments).0).unwrap()
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// Settings of a calibration that takes seconds; searches have to have the same to find it.
@@ -270,7 +248,7 @@ fn an_interruption_keeps_what_was_measured() {
     let graphs = |file: &str| toml::from_str::<toml::Table>(&fs::read_to_string(file).unwrap()).unwrap()["graphs"].clone();
     assert_eq!(graphs(&file), graphs(&whole));
     assert_eq!(graphs(&file).as_array().unwrap().len(), 4);
-    let names: Vec<_> = fs::read_dir(user.0.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names = user.0.names();
     assert_eq!(names.len(), 2, "{names:?}");
 }
 

@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
@@ -12,22 +12,24 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use tempfile::TempDir;
 
-use crate::implementations::{device, losing_library, skipped, turn};
+use crate::{
+    built::{self, text},
+    implementations::{device, losing_library, skipped, turn},
+};
 
 const POCL: &str = "Portable Computing Language";
 
-/// A user without any settings, on a machine whose PoCL device can be lost.
+/// A user on a machine whose PoCL device can be lost.
 struct User {
-    home: TempDir,
+    user: built::User,
     library: PathBuf,
 }
 
 impl User {
     fn new(test: &str) -> Option<Self> {
-        let home = tempfile::tempdir().unwrap();
-        let Some(library) = losing_library(home.path()) else {
+        let user = built::User::new();
+        let Some(library) = losing_library(user.0.0.path()) else {
             skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
             return None;
         };
@@ -35,20 +37,16 @@ impl User {
             skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
             return None;
         }
-        Some(Self { home, library })
+        Some(Self { user, library })
     }
 
     fn path(&self, name: &str) -> String {
-        self.home.path().join(name).to_str().unwrap().to_owned()
+        self.user.path(name)
     }
 
     fn socbfs(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_socbfs"));
-        for name in ["THREADS", "CPUS", "POLICY", "SIMD", "BOARD", "DEVICE", "OBJECTIVE", "CALIBRATION", "LOG"] {
-            command.env_remove(format!("SOCBFS_{name}"));
-        }
-        command.env_remove("XDG_CONFIG_HOME").env("HOME", self.home.path()).env("SOCBFS_ENERGY", "off");
-        command.env("OPENCL_DYLIB_PATH", &self.library).args(arguments).stdin(Stdio::null());
+        let mut command = self.user.socbfs(arguments);
+        command.env("OPENCL_DYLIB_PATH", &self.library).stdin(Stdio::null());
         command
     }
 
@@ -70,10 +68,6 @@ fn points() -> &'static [u32] {
 /// Whether it has the name of a device of any implementation that may be here.
 fn names_a_device(error: &str) -> bool {
     ["pthread", "llvmpipe", "Oclgrind"].iter().any(|name| error.contains(name))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[test]
@@ -115,8 +109,8 @@ fn every_command_says_that_its_device_is_lost() {
         }
         assert!(lost >= 2, "{name}: lost {lost} times");
     }
-    let left: Vec<_> = fs::read_dir(user.home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.iter().all(|name| ["libloses.so", "board.toml", ".cache"].contains(&name.to_str().unwrap())), "{left:?}");
+    let left = user.user.0.names();
+    assert!(left.iter().all(|name| ["libloses.so", "board.toml", ".cache"].contains(&&**name)), "{left:?}");
 }
 
 #[test]
@@ -155,6 +149,44 @@ fn a_gpu_lost_while_thresholds_are_measured_is_named() {
     assert!(refused + fell_back >= 2, "{refused} {fell_back}");
 }
 
+/// The exit code after Ctrl-C; `None` where that does not end it.
+fn interrupted(mut child: Child) -> Option<i32> {
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    let limit = Instant::now() + Duration::from_secs(60);
+    while child.try_wait().unwrap().is_none() && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ended = child.try_wait().unwrap();
+    if ended.is_none() {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    ended.and_then(|status| status.code())
+}
+
+/// A driver that hangs while its device is opened is told after 10 s, with the way around it.
+#[test]
+fn a_device_that_hangs_while_it_is_opened_is_told() {
+    let Some(user) = User::new("a_device_that_hangs_while_it_is_opened_is_told") else { return };
+    let _turn = turn();
+    let begin = Instant::now();
+    let children = [&["run", "grid:8x8", "--root", "0", "--device", POCL][..], &["devices"]].map(|arguments| {
+        let said = user.path(arguments[0]);
+        let stderr = fs::File::create(&said).unwrap();
+        (user.socbfs(arguments).env("SOCBFS_TEST_HANG_OPEN", "1").stdout(Stdio::null()).stderr(stderr).spawn().unwrap(), said)
+    });
+    for (child, said) in children {
+        let said = || fs::read_to_string(&said).unwrap();
+        while !said().contains("to open") && begin.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let line = said();
+        assert!(line.contains("has been trying for 10 s to open") && names_a_device(&line) && line.contains("--device cpu"), "{line}");
+        assert!(begin.elapsed() >= Duration::from_secs(10));
+        assert_eq!(interrupted(child), Some(130), "{line}");
+    }
+}
+
 /// A device that answers no more: Ctrl-C ends the command at once, with what it has to say, and without what was half written.
 #[test]
 fn a_device_that_hangs_is_left_by_ctrl_c() {
@@ -182,19 +214,9 @@ fn a_device_that_hangs_is_left_by_ctrl_c() {
         // It goes on to hang.
         std::thread::sleep(Duration::from_millis(200));
         assert!(child.try_wait().unwrap().is_none(), "{policy} after {after}");
-        kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
-        let limit = Instant::now() + Duration::from_secs(60);
-        while child.try_wait().unwrap().is_none() && Instant::now() < limit {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let ended = child.try_wait().unwrap();
-        if ended.is_none() {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-        assert_eq!(ended.and_then(|status| status.code()), Some(130), "{policy} after {after}");
+        assert_eq!(interrupted(child), Some(130), "{policy} after {after}");
         assert!(!Path::new(&record).exists(), "{policy} after {after}");
     }
-    let left: Vec<_> = fs::read_dir(user.home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.iter().all(|name| !name.to_str().unwrap().contains("record")), "{left:?}");
+    let left = user.user.0.names();
+    assert!(left.iter().all(|name| !name.contains("record")), "{left:?}");
 }

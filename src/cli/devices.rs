@@ -53,6 +53,6 @@ pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
 }
 
 fn handover(info: &DeviceInfo, quick: bool) -> Result<HandoverTable, String> {
-    let device = Device::open(info, Limits::default()).map_err(|error| error.to_string())?;
+    let device = opencl::opening(&info.name, || Device::open(info, Limits::default())).map_err(|error| error.to_string())?;
     Ok(if quick { measure_quickly(&device) } else { measure(&device) })
 }

@@ -127,7 +127,9 @@ extern "C" fn crashed(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 
 /// Ends the process in which a driver crashed.
 fn end_of_driver() -> ! {
-    end(format_args!("error: an OpenCL driver ended the program when asked for its devices\n  help: --device cpu does without them\n"))
+    end(format_args!(
+        "error: an OpenCL driver ended the program when asked for its devices or for one of them\n  help: --device cpu does without them\n"
+    ))
 }
 
 /// Ends the process with `words`. Nothing here allocates or locks.

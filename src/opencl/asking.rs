@@ -1,4 +1,4 @@
-//! What is known while drivers are asked which devices there are: that they are, for one that hangs or ends the process then.
+//! What is known while drivers are asked which devices there are, or open one: that they are, for one that hangs or ends the process then.
 
 use std::{
     io,
@@ -15,19 +15,26 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 static ASKING: AtomicBool = AtomicBool::new(false);
 
-/// Whether drivers are being asked right now.
+/// Whether drivers are being asked, or open a device, right now.
 pub fn is_asking() -> bool {
     ASKING.load(SeqCst)
 }
 
 /// Lets `ask` ask them, and says so where they don't answer.
 pub fn asking<T>(ask: impl FnOnce() -> T) -> T {
-    asking_for(PATIENCE, ask, || {
+    watched("the OpenCL drivers have not said", "which devices there are", ask)
+}
+
+/// Lets `open` open the device `name`, and says so where its driver does not come back.
+pub fn opening<T>(name: &str, open: impl FnOnce() -> T) -> T {
+    // A driver's word, which a terminal must not get raw.
+    watched("an OpenCL driver has been trying", &format!("to open {}", name.escape_debug()), open)
+}
+
+fn watched<T>(doing: &str, what: &str, ask: impl FnOnce() -> T) -> T {
+    let line = format!("warning: {doing} for {} s {what}; --device cpu does without it\n", PATIENCE.as_secs());
+    asking_for(PATIENCE, ask, move || {
         if log::log_enabled!(log::Level::Warn) {
-            let seconds = PATIENCE.as_secs();
-            let line = format!(
-                "warning: the OpenCL drivers have not said for {seconds} s which devices there are; --device cpu does without them\n"
-            );
             // Not through the logger, which may have something of its own for each thread: see `asking_for`.
             let _ = nix::unistd::write(io::stderr(), line.as_bytes());
         }

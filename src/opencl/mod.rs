@@ -27,7 +27,7 @@ mod object;
 mod plain;
 mod program;
 
-pub use asking::{asking, is_asking};
+pub use asking::{asking, is_asking, opening};
 pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose, exact_choices};
 pub use device::{Device, LaunchTime, Limits};

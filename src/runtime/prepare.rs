@@ -301,7 +301,7 @@ impl Runtime {
             return Err(refused(way));
         }
         let open = if self.device_times { Device::open_timed } else { Device::open };
-        let device = open(info, self.limits(info)).map_err(RuntimeError::Open)?;
+        let device = opencl::opening(&info.name, || open(info, self.limits(info))).map_err(RuntimeError::Open)?;
         let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
         let way = asked.or_else(of_calibration).filter(|&way| self.permits(info, way));
         // Where the board says both, there is nothing to be found out.

@@ -11,6 +11,8 @@
  *
  * SOCBFS_TEST_HANG makes the loss one that is not reported: calls that wait never return, and write a line to the report.
  *
+ * SOCBFS_TEST_HANG_OPEN lets no device be opened: the call never returns.
+ *
  * SOCBFS_TEST_AS_GPU lets every device say that it is a GPU.
  *
  * SOCBFS_TEST_LIE_FILE names a file with two numbers: of what comes to the host while the file is there, the piece of that number is
@@ -277,6 +279,12 @@ int32_t clGetDeviceInfo(void *device, uint32_t what, size_t size, void *into, si
     if (status == 0 && what == 0x1000 /* CL_DEVICE_TYPE */ && size >= sizeof(uint64_t) && into && getenv("SOCBFS_TEST_AS_GPU"))
         *(uint64_t *)into = 4 /* CL_DEVICE_TYPE_GPU */;
     return status;
+}
+
+void *clCreateContext(const void *properties, uint32_t count, const void *devices, void *notify, void *data, int32_t *status) {
+    void *(*next)(const void *, uint32_t, const void *, void *, void *, int32_t *) = real("clCreateContext");
+    while (getenv("SOCBFS_TEST_HANG_OPEN")) pause();
+    return next(properties, count, devices, notify, data, status);
 }
 
 /* ---- Memory, and what is given back ---- */
