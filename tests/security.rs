@@ -6,7 +6,10 @@ use std::{
     io::{Read, Write},
     os::{
         fd::FromRawFd,
-        unix::{fs::FileExt, process::CommandExt},
+        unix::{
+            fs::{FileExt, PermissionsExt},
+            process::CommandExt,
+        },
     },
     path::PathBuf,
     process::{Child, Command, Output, Stdio},
@@ -19,7 +22,10 @@ use nix::{
     unistd::{Pid, geteuid},
 };
 
-use crate::built::{self, BINARY, Folder, emulated, plain};
+use crate::{
+    built::{self, BINARY, Folder, emulated, plain, text},
+    implementations,
+};
 
 /// The command with `arguments` under what the shell sets up before: `ulimit -v 100000`.
 fn under(shell: &str, arguments: &[&str]) -> Command {
@@ -32,10 +38,6 @@ fn socbfs(arguments: &[&str]) -> Command {
     let mut command = built::socbfs(arguments);
     command.env("SOCBFS_DEVICE", "cpu");
     command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Demands exit code 2 and every one of `words` in what it says. Gives what it says.
@@ -463,7 +465,6 @@ fn outputs_that_can_not_be_written_are_refused_before_work_begins() {
         let _ = std::io::stderr().write_all(b"SKIPPED: only root can be two users\n");
         return;
     }
-    use std::os::unix::fs::PermissionsExt;
     for mode in [0o755, 0o1777] {
         let record = folder.path("shared/r.json");
         fs::set_permissions(&theirs, fs::Permissions::from_mode(mode)).unwrap();
@@ -711,10 +712,22 @@ fn nothing_that_comes_from_elsewhere_reaches_a_terminal_raw() {
 
 // --- What every output does ----------------------------------------------------------------------------------------------
 
-/// Every way to a file of results, with its name.
-fn outputs(folder: &str) -> Vec<(Vec<String>, String)> {
-    let calibration = "--quick --graphs 2 --budget 0.1s --threads 1";
-    [
+/// A right profile: what `board tune` adds to.
+const PROFILE: &str = "schema = 1\n[board]\nname = 'mine'\n";
+/// The only output that has to be there before.
+const TUNED: &str = "tune.toml";
+
+/// Every way to a file of results, with its name. What is read as well is put into `inputs`.
+fn outputs(folder: &str, inputs: &Folder) -> Vec<(Vec<String>, String)> {
+    let words = |command: &str, output: &str| -> Vec<String> {
+        let word = |word: &str| match word {
+            "OUT" => output.to_owned(),
+            "ANALYSIS" | "MEASURED" | "CALIBRATION" => inputs.path(word),
+            _ => word.to_owned(),
+        };
+        command.split(' ').map(word).collect()
+    };
+    let mut all = vec![
         ("generate uniform --vertices 300 --edges 9000 -o OUT", "g.el"),
         ("generate uniform --vertices 300 --edges 9000 -o OUT", "g.sg"),
         ("convert uniform:9,edgefactor=16 OUT", "g.mtx"),
@@ -725,14 +738,34 @@ fn outputs(folder: &str) -> Vec<(Vec<String>, String)> {
         ("policies grid:8x8 --roots 1 --turns 1 --only tc --json OUT", "p.json"),
         ("energy --json OUT -- true", "e.json"),
         ("board init OUT", "b.toml"),
-        (&format!("calibrate {calibration} -o OUT"), "c.toml"),
+        ("calibrate --quick --graphs 2 --budget 0.1s --threads 1 -o OUT", "c.toml"),
+        ("calibrate --quick --graphs 2 --budget 0.1s --threads 1 -o CALIBRATION --json OUT", "c.json"),
         ("train grid:8x8 --generated 0 --roots 1 --turns 1 --collect-only --records OUT", "t.jsonl"),
-    ]
-    .map(|(command, name)| {
-        let path = format!("{folder}/{name}");
-        (command.split(' ').map(|word| if word == "OUT" { path.clone() } else { word.to_owned() }).collect(), name.to_owned())
-    })
-    .to_vec()
+        ("train grid:8x8 --generated 0 --roots 1 --turns 1 --judge-only --records MEASURED --json OUT", "t.json"),
+        ("analyze grid:8x8 --roots 1 --only profile --json OUT", "a.json"),
+        ("analyze grid:8x8 --roots 1 --only profile --html OUT", "a.html"),
+        ("report ANALYSIS --html OUT", "b.html"),
+        ("report ANALYSIS --figure profile --svg OUT", "b.svg"),
+    ];
+    // What the last ones read is made by others.
+    for (maker, input) in [(12, "MEASURED"), (14, "ANALYSIS")] {
+        let path = inputs.path(input);
+        let made = socbfs(&words(all[maker].0, &path).iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    fs::set_permissions(inputs.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    if implementations::device("Portable Computing Language").is_some() {
+        all.push(("board tune OUT --graph kronecker:6 --device portable", TUNED));
+    } else {
+        implementations::skipped("outputs", "board tune: PoCL is not installed, or not found without tests/opencl_env");
+    }
+    all.into_iter().map(|(command, name)| (words(command, &format!("{folder}/{name}")), name.to_owned())).collect()
+}
+
+/// What is in an output of this name before.
+fn before(name: &str) -> &'static str {
+    if name == TUNED { PROFILE } else { "root's" }
 }
 
 #[test]
@@ -752,10 +785,14 @@ fn a_disk_that_is_full_or_read_only_is_told_by_every_output() {
         return;
     }
     // What is there is listed while the disk is.
-    let run = |before: &str| format!("{before}; \"$0\" \"$@\"; code=$?; ls -A {disk} >&2; exit $code");
+    let (inputs, profile) = (Folder::new(), folder.file("profile", PROFILE));
+    let run = |before: &str| {
+        let is_kept = format!("cmp {profile} {disk}/{TUNED} >&2");
+        format!("cp {profile} {disk}/{TUNED}; {before}; \"$0\" \"$@\"; code=$?; {is_kept}; ls -A {disk} >&2; exit $code")
+    };
     let full = run(&format!("head -c 65536 /dev/zero >{disk}/ballast"));
     let read_only = run(&format!("mount -o remount,ro {disk}"));
-    for (arguments, name) in outputs(&disk) {
+    for (arguments, name) in outputs(&disk, &inputs) {
         for (how, script) in [("full", &full), ("read-only", &read_only)] {
             let output = mounted(script).args(&arguments).output().unwrap();
             let said = text(&output.stderr);
@@ -763,7 +800,8 @@ fn a_disk_that_is_full_or_read_only_is_told_by_every_output() {
             let told = if how == "full" { "space" } else { "ead-only" };
             assert!(said.contains("error: ") && said.contains(&name) && said.contains(told), "{how} {arguments:?}: {said}");
             assert!(!said.contains("mistake"), "{how} {arguments:?}: {said}");
-            let left: Vec<&str> = said.lines().filter(|line| line.ends_with(".tmp") || *line == name).collect();
+            assert!(!said.contains("differ:"), "{how} {arguments:?}: {said}");
+            let left: Vec<&str> = said.lines().filter(|&line| line.ends_with(".tmp") || line == name && line != TUNED).collect();
             // Measurements that grow from run to run have their file from the beginning.
             let may_stay = how == "full" && name == "t.jsonl" && left == [&*name];
             assert!(left.is_empty() || may_stay, "{how} {arguments:?} left {left:?}");
@@ -774,7 +812,6 @@ fn a_disk_that_is_full_or_read_only_is_told_by_every_output() {
 #[test]
 fn a_file_of_another_user_is_kept_by_every_output() {
     const TEST: &str = "a_file_of_another_user_is_kept_by_every_output";
-    use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
     let shared = folder.path("shared");
     fs::create_dir(&shared).unwrap();
@@ -789,12 +826,13 @@ fn a_file_of_another_user_is_kept_by_every_output() {
         let _ = std::io::stderr().write_all(format!("SKIPPED {TEST}: no second user can run the program here\n").as_bytes());
         return;
     }
-    for (arguments, name) in outputs(&shared) {
+    let inputs = Folder::new();
+    for (arguments, name) in outputs(&shared, &inputs) {
         let path = folder.path(&format!("shared/{name}"));
-        fs::write(&path, "root's").unwrap();
+        fs::write(&path, before(&name)).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         let said = refused(theirs(&arguments), &["error: ", &name]);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "root's", "{arguments:?}: {said}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), before(&name), "{arguments:?}: {said}");
         fs::remove_file(&path).unwrap();
         assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "{arguments:?}: {said}");
     }
@@ -805,9 +843,10 @@ fn what_is_mounted_in_place_of_an_output_is_written_to() {
     const TEST: &str = "what_is_mounted_in_place_of_an_output_is_written_to";
     let folder = Folder::new();
     fs::create_dir(folder.path("in")).unwrap();
-    let old = "much longer than what is written ".repeat(20_000);
-    for (arguments, name) in outputs(&folder.path("in")) {
-        let (inside, outside) = (folder.file(&format!("in/{name}"), "old"), folder.file("outside", &old));
+    let inputs = Folder::new();
+    for (arguments, name) in outputs(&folder.path("in"), &inputs) {
+        let old = format!("{}{}", before(&name), "# much longer than what is written\n".repeat(20_000));
+        let (inside, outside) = (folder.file(&format!("in/{name}"), before(&name)), folder.file("outside", &old));
         let script = format!("mount --bind {outside} {inside} || exit 99; exec \"$0\" \"$@\"");
         let mut command = plain("unshare");
         command.env("SOCBFS_DEVICE", "cpu").args(["--mount", "--map-root-user", "sh", "-c", &script, BINARY]).args(&arguments);
@@ -823,7 +862,7 @@ fn what_is_mounted_in_place_of_an_output_is_written_to() {
             _ => assert!(said.contains("error: ") && said.contains(&name) && written == old.as_bytes(), "{arguments:?}: {said}"),
         }
         assert_eq!(output.status.code(), Some(if name == "t.jsonl" { 2 } else { 0 }), "{arguments:?}: {said}");
-        assert_eq!(fs::read_to_string(&inside).unwrap(), "old", "{arguments:?}: {said}");
+        assert_eq!(fs::read_to_string(&inside).unwrap(), before(&name), "{arguments:?}: {said}");
         fs::remove_file(&inside).unwrap();
         assert_eq!(fs::read_dir(folder.path("in")).unwrap().count(), 0, "{arguments:?}: {said}");
     }

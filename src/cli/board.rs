@@ -241,12 +241,13 @@ impl TuneArgs {
         config.calibration = Setting::flag(CalibrationChoice::Off);
         config.objective = Setting::flag(Objective::Time);
         config.apply()?;
+        // Before anything is measured: whether it can be written is known then.
+        let output = Output::open(&self.file)?;
         let source = Source::parse(&self.graph, None)?;
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         drop(edges);
         let tuned = runtime::tune(&config, &layout, &source.name(), &progress::steps())?;
-        let output = Output::open(&self.file)?;
         output.finish(|out| out.write_all(tuned.text.as_bytes()))?;
         print(&report::bands(&tuned.bands))
     }
