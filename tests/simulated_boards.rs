@@ -20,7 +20,7 @@ use socbfs::{
 struct Board {
     name: &'static str,
     /// A level on the GPU alone.
-    gpu: fn(&LevelStats, GpuKernel) -> f64,
+    gpu: Gpu,
     /// What a split level takes beyond the longer part.
     beside: fn(&LevelStats) -> f64,
     /// To the GPU; to the CPU it is as much.
@@ -43,59 +43,46 @@ fn cpu(stats: &LevelStats, direction: Direction) -> f64 {
     }
 }
 
+/// Nanoseconds of a level by one kernel: the first number, the second for every vertex (TG) or word of the masks, the third for every arc of
+/// the frontier or unvisited vertex, the fourth for the square root of the arcs (TG) or for every probe of an unvisited vertex.
+type Gpu = [[f64; 4]; 4];
+
+fn by_gpu([tg, tgm, bg, bgc]: Gpu, stats: &LevelStats, kernel: GpuKernel) -> f64 {
+    let (vertices, edges, words) = (stats.frontier_vertices as f64, stats.frontier_edges as f64, stats.vertices as f64 / 64.0);
+    let bottom_up =
+        |[fixed, word, vertex, probe]: [f64; 4]| fixed + word * words + (vertex + probe * probes(stats)) * stats.unvisited_vertices as f64;
+    match kernel {
+        GpuKernel::Tg => tg[0] + tg[1] * vertices + tg[2] * edges + tg[3] * edges.sqrt(),
+        GpuKernel::Tgm => tgm[0] + tgm[1] * words + tgm[2] * edges + tgm[3] * edges.sqrt(),
+        GpuKernel::Bg => bottom_up(bg),
+        GpuKernel::Bgc => bottom_up(bgc),
+    }
+}
+
 /// A discrete card: launches take 25 us, large levels a tenth of the CPU's time, small ones don't fill it.
-fn fast_gpu(stats: &LevelStats, kernel: GpuKernel) -> f64 {
-    let (vertices, edges, words) = (stats.frontier_vertices as f64, stats.frontier_edges as f64, stats.vertices as f64 / 64.0);
-    let unvisited = stats.unvisited_vertices as f64;
-    match kernel {
-        GpuKernel::Tg => 25_000.0 + 0.6 * vertices + 0.2 * (edges + 8.0 * edges.sqrt() * 16.0),
-        GpuKernel::Tgm => 30_000.0 + 1.5 * words + 0.18 * edges,
-        GpuKernel::Bg => 22_000.0 + 0.5 * words + (0.3 + 0.11 * probes(stats)) * unvisited,
-        GpuKernel::Bgc => 28_000.0 + 0.5 * words + (0.24 + 0.09 * probes(stats)) * unvisited,
-    }
-}
-
+const FAST_GPU: Gpu = [[25_000.0, 0.6, 0.2, 25.6], [30_000.0, 1.5, 0.18, 0.0], [22_000.0, 0.5, 0.3, 0.11], [28_000.0, 0.5, 0.24, 0.09]];
 /// A small GPU on the chip: launches take 8 us, and large levels one and a half times as long as on the CPU.
-fn slow_gpu(stats: &LevelStats, kernel: GpuKernel) -> f64 {
-    let (vertices, edges, words) = (stats.frontier_vertices as f64, stats.frontier_edges as f64, stats.vertices as f64 / 64.0);
-    let unvisited = stats.unvisited_vertices as f64;
-    match kernel {
-        GpuKernel::Tg => 8000.0 + 9.0 * vertices + 2.6 * edges,
-        GpuKernel::Tgm => 9000.0 + 20.0 * words + 2.5 * edges,
-        GpuKernel::Bg => 8000.0 + 6.0 * words + (2.8 + 0.8 * probes(stats)) * unvisited,
-        GpuKernel::Bgc => 9000.0 + 6.0 * words + (2.7 + 0.7 * probes(stats)) * unvisited,
-    }
-}
-
+const SLOW_GPU: Gpu = [[8000.0, 9.0, 2.6, 0.0], [9000.0, 20.0, 2.5, 0.0], [8000.0, 6.0, 2.8, 0.8], [9000.0, 6.0, 2.7, 0.7]];
 /// A GPU on the chip that is worth having: launches take 9 us, and large levels half as long as on the CPU.
-fn integrated_gpu(stats: &LevelStats, kernel: GpuKernel) -> f64 {
-    let (vertices, edges, words) = (stats.frontier_vertices as f64, stats.frontier_edges as f64, stats.vertices as f64 / 64.0);
-    let unvisited = stats.unvisited_vertices as f64;
-    match kernel {
-        GpuKernel::Tg => 9000.0 + 1.6 * vertices + 0.55 * (edges + 4.0 * edges.sqrt() * 16.0),
-        GpuKernel::Tgm => 10_000.0 + 3.0 * words + 0.5 * edges,
-        GpuKernel::Bg => 9000.0 + 1.5 * words + (0.8 + 0.25 * probes(stats)) * unvisited,
-        GpuKernel::Bgc => 10_000.0 + 1.5 * words + (0.7 + 0.21 * probes(stats)) * unvisited,
-    }
-}
+const INTEGRATED_GPU: Gpu = [[9000.0, 1.6, 0.55, 35.2], [10_000.0, 3.0, 0.5, 0.0], [9000.0, 1.5, 0.8, 0.25], [10_000.0, 1.5, 0.7, 0.21]];
 
 const BOARDS: [Board; 3] = [
     // Over PCI Express: parents, bitmaps and queue are copied at 4 bytes a nanosecond.
     Board {
         name: "fast GPU, dear handover",
-        gpu: fast_gpu,
+        gpu: FAST_GPU,
         beside: |stats| 120_000.0 + 20.0 * stats.vertices as f64 / 64.0 + 2.0 * stats.frontier_vertices as f64,
         handover: |stats| 150_000.0 + 1.1 * stats.vertices as f64,
     },
     Board {
         name: "slow GPU, free handover",
-        gpu: slow_gpu,
+        gpu: SLOW_GPU,
         beside: |stats| 6000.0 + 0.5 * stats.vertices as f64 / 64.0 + 0.5 * stats.frontier_vertices as f64,
         handover: |_| 0.0,
     },
     Board {
         name: "integrated GPU, cheap handover",
-        gpu: integrated_gpu,
+        gpu: INTEGRATED_GPU,
         beside: |stats| 9000.0 + stats.vertices as f64 / 64.0 + stats.frontier_vertices as f64,
         handover: |stats| 8000.0 + 0.02 * stats.vertices as f64,
     },
@@ -118,7 +105,7 @@ impl Board {
     /// The two parts of a split level. Both devices read the same memory, and are slowed down by a tenth.
     fn parts(&self, stats: &LevelStats, direction: Direction, gpu_permille: u16) -> (f64, f64) {
         let kernels = GpuKernel::ALL.into_iter().filter(|kernel| kernel.direction() == direction);
-        let least = kernels.map(|kernel| (self.gpu)(stats, kernel)).fold(f64::INFINITY, f64::min);
+        let least = kernels.map(|kernel| by_gpu(self.gpu, stats, kernel)).fold(f64::INFINITY, f64::min);
         let share = f64::from(gpu_permille) / 1000.0;
         (1.1 * cpu(stats, direction) * (1.0 - share), 1.1 * least * share)
     }
@@ -159,7 +146,7 @@ impl Board {
     fn level_ns(&self, stats: &LevelStats, plan: LevelPlan) -> f64 {
         let ns = match plan.placement {
             Placement::Cpu => cpu(stats, plan.direction),
-            Placement::Gpu(kernel) => (self.gpu)(stats, kernel),
+            Placement::Gpu(kernel) => by_gpu(self.gpu, stats, kernel),
             Placement::Split { gpu_permille } => {
                 let (cpu_ns, gpu_ns) = self.parts(stats, plan.direction, gpu_permille);
                 (self.beside)(stats) + cpu_ns.max(gpu_ns)
