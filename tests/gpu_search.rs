@@ -179,7 +179,7 @@ fn a_search_on_a_device_is_stopped_and_the_next_one_is_right() {
     for device in &devices("a_search_on_a_device_is_stopped_and_the_next_one_is_right", Limits::default()).all {
         // A level of a path is a launch.
         let n: u32 = match is_slow(device) {
-            true => 150,
+            true => 60,
             false if is_rusticl(device.info()) => 400,
             false => 2000,
         };
