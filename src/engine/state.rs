@@ -107,8 +107,8 @@ impl SearchState {
             visited: [allocate.words(words + 1, "bitmaps")?, allocate.words(words + 1, "bitmaps")?],
             current: 0,
             bitmap_is_current: false,
-            queue: allocate.numbers(capacity, "frontier queue")?,
-            next: allocate.numbers(capacity, "frontier queue")?,
+            queue: allocate.queue(capacity, "frontier queue")?,
+            next: allocate.queue(capacity, "frontier queue")?,
             frontier: Frontier::Queue { len: 0, claims: false },
             level: 0,
             frontier_edges: 0,
@@ -221,6 +221,8 @@ impl SearchState {
 pub(crate) trait Allocate<E> {
     /// `len` zeroed numbers.
     fn numbers(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, E>;
+    /// `len` zeroed numbers, of which a handover carries the first few.
+    fn queue(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, E>;
     /// `len` zeroed words.
     fn words(&self, len: usize, what: &'static str) -> Result<SharedSlice<u64>, E>;
 }
@@ -231,6 +233,10 @@ pub(crate) struct OnHost;
 impl Allocate<OutOfMemory> for OnHost {
     fn numbers(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, OutOfMemory> {
         SharedSlice::host(len, what)
+    }
+
+    fn queue(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, OutOfMemory> {
+        self.numbers(len, what)
     }
 
     fn words(&self, len: usize, what: &'static str) -> Result<SharedSlice<u64>, OutOfMemory> {

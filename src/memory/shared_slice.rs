@@ -120,8 +120,8 @@ enum Backing<T: Plain> {
     Mapped { memory: Arc<Memory>, mapped: Option<Mapped> },
     /// Fine-grained: always in the same place.
     Fine { memory: Arc<Memory>, start: NonNull<T> },
-    /// Two copies.
-    Copy { memory: Arc<Memory>, slab: Slab<T> },
+    /// Two copies. `in_flight` while a transfer may be under way that nothing has waited for.
+    Copy { memory: Arc<Memory>, slab: Slab<T>, in_flight: bool },
 }
 
 /// An array that host and device take turns with. Reads as a slice on the host, which is empty while the device has its turn.
@@ -178,7 +178,7 @@ impl<T: Plain> SharedSlice<T> {
                 let start = memory.svm_start().unwrap_or(NonNull::dangling()).cast();
                 Backing::Fine { memory, start }
             }
-            SharingMode::Copy => Backing::Copy { memory: made(MemoryKind::Device)?, slab: Slab::zeroed(len, what)? },
+            SharingMode::Copy => Backing::Copy { memory: made(MemoryKind::Device)?, slab: Slab::zeroed(len, what)?, in_flight: false },
         };
         let mut slice = Self { start: NonNull::dangling(), len: 0, owner: Owner::Device, whole: len, way: Some(way), backing };
         slice.begin().map_err(|error| error.on(&device.info().name))?;
@@ -195,10 +195,16 @@ impl<T: Plain> SharedSlice<T> {
             Backing::Mapped { memory, mapped } => {
                 // Pages of the host are zero already; any other memory is about to be.
                 let access = if self.way == Some(SharingMode::UseHostPtr) { Access::Write } else { Access::Overwrite };
-                map(memory, mapped, access)?
+                map(memory, mapped, 0..memory.bytes(), access, true)?
             }
             Backing::Fine { start, .. } => *start,
-            Backing::Host(slab) | Backing::Copy { slab, .. } => of_slab(slab),
+            Backing::Host(slab) => of_slab(slab),
+            Backing::Copy { memory, slab, in_flight } => {
+                if std::mem::take(in_flight) {
+                    memory.device().finish()?;
+                }
+                of_slab(slab)
+            }
         };
         self.show(start, Owner::Host);
         Ok(())
@@ -242,8 +248,10 @@ impl<T: Plain> SharedSlice<T> {
                 unmap(memory, mapped)?;
             }
             Backing::Fine { .. } => {}
-            Backing::Copy { memory, slab } => {
+            Backing::Copy { memory, slab, in_flight } => {
                 if self.owner == Owner::Host {
+                    // The slab is hidden until the device has ended what it was given.
+                    *in_flight = true;
                     upload(memory, slab, valid)?;
                 }
             }
@@ -257,31 +265,66 @@ impl<T: Plain> SharedSlice<T> {
     /// # Errors
     /// [`OUT_OF_RANGE`]; what the driver says, the loss of the device included. The device has its turn then, and the slice is empty.
     pub fn to_host(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
+        self.fetch(valid, true)?;
+        self.arrive();
+        Ok(())
+    }
+
+    /// Has the values of `valid` carried to the host without waiting: one [`Device::finish`] waits for several arrays, after which
+    /// [`arrive`](Self::arrive) begins the host's turn. Until then the slice is empty.
+    ///
+    /// # Errors
+    /// As [`to_host`](Self::to_host).
+    pub(crate) fn call_to_host(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
+        self.fetch(valid, false)
+    }
+
+    /// The host's turn, after [`call_to_host`](Self::call_to_host) and the device's end of all that it was given.
+    pub(crate) fn arrive(&mut self) {
+        let start = match &mut self.backing {
+            Backing::Host(slab) => of_slab(slab),
+            Backing::Mapped { mapped: Some(place), .. } => place.cast(),
+            // Nothing was called for.
+            Backing::Mapped { mapped: None, .. } => return,
+            Backing::Fine { start, .. } => *start,
+            Backing::Copy { slab, in_flight, .. } => {
+                *in_flight = false;
+                of_slab(slab)
+            }
+        };
+        self.show(start, Owner::Host);
+    }
+
+    /// Begins the way to the host, and waits for its end if it `waits`.
+    fn fetch(&mut self, valid: Range<usize>, waits: bool) -> Result<(), DeviceError> {
         self.check(&valid)?;
         let before = self.owner;
         if before == Owner::Host {
             return Ok(());
         }
-        let start = match &mut self.backing {
-            Backing::Host(slab) => of_slab(slab),
+        match &mut self.backing {
+            Backing::Host(_) => {}
             Backing::Mapped { memory, mapped } => {
                 // What was mapped for reading only is mapped anew.
                 (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
                 unmap(memory, mapped)?;
-                map(memory, mapped, Access::Write)?
+                let access = if valid.is_empty() { Access::Overwrite } else { Access::Write };
+                map::<T>(memory, mapped, 0..memory.bytes(), access, waits)?;
             }
-            Backing::Fine { memory, start } => {
-                memory.device().finish()?;
-                *start
-            }
-            Backing::Copy { memory, slab } => {
-                if before == Owner::Device {
-                    download(memory, slab, valid)?;
+            Backing::Fine { memory, .. } => {
+                if waits {
+                    memory.device().finish()?;
                 }
-                of_slab(slab)
             }
-        };
-        self.show(start, Owner::Host);
+            Backing::Copy { memory, slab, in_flight } => {
+                if before == Owner::Device && !valid.is_empty() {
+                    *in_flight = true;
+                    download(memory, slab, valid, waits)?;
+                } else if waits && *in_flight {
+                    memory.device().finish()?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -290,34 +333,61 @@ impl<T: Plain> SharedSlice<T> {
     /// # Errors
     /// As [`to_host`](Self::to_host).
     pub fn read_both(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
+        let all = 0..self.whole;
+        let start = self.read(valid, all)?;
+        self.show(start, Owner::HostReading);
+        Ok(())
+    }
+
+    /// The values of `valid` alone, after everything launched before; both may read them then. No others are carried, mapped or shown: to
+    /// the rest of the host the slice is empty until it is handed over.
+    ///
+    /// # Errors
+    /// As [`to_host`](Self::to_host).
+    pub(crate) fn read_range(&mut self, valid: Range<usize>) -> Result<&[T], DeviceError> {
+        let len = valid.len();
+        let start = self.read(valid.clone(), valid)?;
+        self.show(start, Owner::HostReading);
+        self.len = 0;
+        // SAFETY: `len` values from `start` were just mapped for reading, or are the slab's, or need no mapping; the device only reads them
+        // until the slice, which is borrowed as long, is handed over.
+        Ok(unsafe { std::slice::from_raw_parts(start.as_ptr(), len) })
+    }
+
+    /// Lets the host read the values of `valid`; maps those of `shown`, and returns where these start.
+    fn read(&mut self, valid: Range<usize>, shown: Range<usize>) -> Result<NonNull<T>, DeviceError> {
         self.check(&valid)?;
+        self.check(&shown)?;
         let before = self.owner;
-        if before == Owner::HostReading {
-            return Ok(());
-        }
-        let start = match &mut self.backing {
-            Backing::Host(_) => return Ok(()),
+        // SAFETY: of an allocation that has as many values.
+        let at = |start: NonNull<T>| unsafe { start.add(shown.start) };
+        Ok(match &mut self.backing {
+            Backing::Host(slab) => at(of_slab(slab)),
             Backing::Mapped { memory, mapped } => {
                 (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
                 unmap(memory, mapped)?;
-                map(memory, mapped, Access::Read)?
+                if shown.is_empty() {
+                    return Ok(NonNull::dangling());
+                }
+                map(memory, mapped, shown.start * size_of::<T>()..shown.end * size_of::<T>(), Access::Read, true)?
             }
             Backing::Fine { memory, start } => {
                 if before == Owner::Device {
                     memory.device().finish()?;
                 }
-                *start
+                at(*start)
             }
-            Backing::Copy { memory, slab } => {
+            Backing::Copy { memory, slab, in_flight } => {
+                *in_flight = true;
                 match before {
-                    Owner::Device => download(memory, slab, valid)?,
-                    _ => upload(memory, slab, valid)?,
+                    Owner::Device => download(memory, slab, valid, true)?,
+                    Owner::Host => upload(memory, slab, valid)?,
+                    Owner::HostReading => {}
                 }
-                of_slab(slab)
+                *in_flight = before != Owner::Device;
+                at(of_slab(slab))
             }
-        };
-        self.show(start, Owner::HostReading);
-        Ok(())
+        })
     }
 
     /// The host's turn, whatever turn it was and whatever handover failed, once the device has ended all that it was given. The values
@@ -394,8 +464,14 @@ fn of_slab<T: Plain>(slab: &mut Slab<T>) -> NonNull<T> {
     NonNull::from(&mut **slab).cast()
 }
 
-fn map<T>(memory: &Memory, mapped: &mut Option<Mapped>, access: Access) -> Result<NonNull<T>, DeviceError> {
-    let place = memory.map(0..memory.bytes(), access, true)?;
+fn map<T>(
+    memory: &Memory,
+    mapped: &mut Option<Mapped>,
+    bytes: Range<usize>,
+    access: Access,
+    waits: bool,
+) -> Result<NonNull<T>, DeviceError> {
+    let place = memory.map(bytes, access, waits)?;
     *mapped = Some(place);
     Ok(place.cast())
 }
@@ -409,18 +485,21 @@ fn unmap(memory: &Memory, mapped: &mut Option<Mapped>) -> Result<(), DeviceError
     Ok(())
 }
 
+/// Does not wait: the caller notes that the transfer is in flight.
 fn upload<T: Plain>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Result<(), DeviceError> {
     let offset = valid.start * size_of::<T>();
     let values = &slab[valid];
-    // SAFETY: the pointer and the size are of one slice.
-    unsafe { memory.write(offset, values.as_ptr().cast(), size_of_val(values)) }
+    // SAFETY: the pointer and the size are of one slice, which is not written, freed or given away before the device has ended.
+    unsafe { memory.write(offset, values.as_ptr().cast(), size_of_val(values), false) }
 }
 
-fn download<T: Plain>(memory: &Memory, slab: &mut Slab<T>, valid: Range<usize>) -> Result<(), DeviceError> {
+/// If it does not wait, the caller notes that the transfer is in flight.
+fn download<T: Plain>(memory: &Memory, slab: &mut Slab<T>, valid: Range<usize>, waits: bool) -> Result<(), DeviceError> {
     let offset = valid.start * size_of::<T>();
     let values = &mut slab[valid];
-    // SAFETY: the pointer and the size are of one slice, borrowed exclusively; any bytes are values of `Plain` types.
-    unsafe { memory.read(offset, values.as_mut_ptr().cast(), size_of_val(values)) }
+    // SAFETY: the pointer and the size are of one slice, which nothing sees before the device has ended; any bytes are values of `Plain`
+    // types.
+    unsafe { memory.read(offset, values.as_mut_ptr().cast(), size_of_val(values), waits) }
 }
 
 impl<T: Plain> Deref for SharedSlice<T> {
@@ -461,6 +540,9 @@ impl<T: Plain> Drop for SharedSlice<T> {
         if let Backing::Mapped { memory, mapped } = &mut self.backing {
             // Kernels may keep the memory, which must not stay mapped for ever. Errors of the last moment help no caller.
             let _ = unmap(memory, mapped);
+        }
+        if let Backing::Copy { memory, slab, in_flight: true } = &mut self.backing {
+            memory.end_transfers(of_slab(slab).as_ptr() as usize, size_of_val(&slab[..]));
         }
         if let Some(memory) = self.memory() {
             // With no slice to hand it over, no kernel may use it.

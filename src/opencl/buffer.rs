@@ -99,7 +99,7 @@ impl<T: Plain> Buffer<T> {
     pub fn read(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
         // SAFETY: the slice is as long as said and borrowed exclusively, and any bytes are values of its type.
-        unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into)) }
+        unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into), true) }
     }
 
     /// Copies `from` to the values of `range`, which are as many, after everything launched before, and waits for it.
@@ -109,7 +109,7 @@ impl<T: Plain> Buffer<T> {
     pub fn write(&self, range: Range<usize>, from: &[T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, from.len(), "clEnqueueWriteBuffer")?;
         // SAFETY: the slice is as long as said.
-        unsafe { self.memory.write(offset, from.as_ptr().cast(), size_of_val(from)) }
+        unsafe { self.memory.write(offset, from.as_ptr().cast(), size_of_val(from), true) }
     }
 
     fn offset(&self, range: &Range<usize>, len: usize, call: &'static str) -> Result<usize, DeviceError> {

@@ -298,32 +298,42 @@ impl Memory {
         }
     }
 
-    /// Waits for everything launched before and copies bytes from `offset` to `into`.
+    /// Copies bytes from `offset` to `into` after everything launched before, and waits for it if it `waits`.
     ///
     /// # Safety
-    /// `into` must be writable for `bytes` bytes that nothing else accesses.
-    pub(crate) unsafe fn read(&self, offset: usize, into: *mut c_void, bytes: usize) -> Result<(), DeviceError> {
+    /// `into` must be writable for `bytes` bytes that nothing else accesses before the copy has ended.
+    pub(crate) unsafe fn read(&self, offset: usize, into: *mut c_void, bytes: usize, waits: bool) -> Result<(), DeviceError> {
         const CALL: &str = "clEnqueueReadBuffer";
         let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
         // SAFETY: the caller's promise.
         let target = unsafe { std::slice::from_raw_parts_mut(into.cast::<u8>(), bytes) };
-        // SAFETY: the range lies inside the buffer, and the call blocks until `into` is written.
-        let event = unsafe { self.device.queue().enqueue_read_buffer(buffer, CL_TRUE, offset, target, &[]) };
+        let blocking = if waits { CL_TRUE } else { CL_FALSE };
+        // SAFETY: the range lies inside the buffer, and the caller leaves `into` alone until it is written.
+        let event = unsafe { self.device.queue().enqueue_read_buffer(buffer, blocking, offset, target, &[]) };
         self.transferred(event.called(CALL), into as usize, bytes)
     }
 
-    /// Copies `bytes` bytes at `from` to `offset`, and waits for it.
+    /// Copies `bytes` bytes at `from` to `offset` after everything launched before, and waits for it if it `waits`.
     ///
     /// # Safety
-    /// `from` must be readable for `bytes` bytes.
-    pub(crate) unsafe fn write(&self, offset: usize, from: *const c_void, bytes: usize) -> Result<(), DeviceError> {
+    /// `from` must be readable for `bytes` bytes, which nothing changes before the copy has ended.
+    pub(crate) unsafe fn write(&self, offset: usize, from: *const c_void, bytes: usize, waits: bool) -> Result<(), DeviceError> {
         const CALL: &str = "clEnqueueWriteBuffer";
         let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
         let queue = self.device.queue().get();
-        // SAFETY: the range lies inside the buffer, and the call blocks until `from` is read. (opencl3's own method wants the buffer for
-        // itself, which several may hold.)
-        let event = unsafe { enqueue_write_buffer(queue, buffer.get(), CL_TRUE, offset, bytes, from, 0, std::ptr::null()) };
+        let blocking = if waits { CL_TRUE } else { CL_FALSE };
+        // SAFETY: the range lies inside the buffer, and the caller leaves `from` as it is until it is read. (opencl3's own method wants the
+        // buffer for itself, which several may hold.)
+        let event = unsafe { enqueue_write_buffer(queue, buffer.get(), blocking, offset, bytes, from, 0, std::ptr::null()) };
         self.transferred(event.map(Event::new).called(CALL), from as usize, bytes)
+    }
+
+    /// Waits for transfers of `bytes` at `host`, whose owner is about to free them. Where that fails they may still be under way, so that the
+    /// host's memory stays.
+    pub(crate) fn end_transfers(&self, host: usize, bytes: usize) {
+        if self.device.finish().is_err() {
+            kept::keep_range(host, bytes);
+        }
     }
 
     /// Lets the device write `pattern` over and over into `bytes` bytes from `offset`. Does not wait.

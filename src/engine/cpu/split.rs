@@ -152,13 +152,14 @@ impl CpuEngine<'_> {
         let (into, parent) = (Shared::new(into), Shared::new(&mut self.state.parent));
         share(&self.team, words.len(), GRAIN / 64, words.len() < GRAIN / 64, &|_, range| {
             for word in words.start + range.start..words.start + range.end {
-                let mut bits = next[word] & !now[word];
+                let found = next[word - words.start];
+                let mut bits = found & !now[word];
                 // SAFETY: words are handed out once, and parents belong to their words.
                 unsafe {
-                    *into.get().add(word) = next[word];
+                    *into.get().add(word) = found;
                     while bits != 0 {
                         let v = word * 64 + bits.trailing_zeros() as usize;
-                        *parent.get().add(v) = parents[v];
+                        *parent.get().add(v) = parents[v - words.start * 64];
                         bits &= bits - 1;
                     }
                 }

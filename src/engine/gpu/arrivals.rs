@@ -85,10 +85,10 @@ impl GpuEngine<'_> {
         }
     }
 
-    /// How many vertices of `words` are in the bitmap `now` and not `before`. Those that are excluded must be in both.
+    /// How many vertices of `words`, whose bits are now `now`, are not in the bitmap `before`. Those that are excluded must be in both.
     pub(crate) fn new_in(&self, words: std::ops::Range<usize>, now: &[u64], before: &[u64]) -> Result<u64, DeviceError> {
         let (mut missing, mut new) = (0, 0);
-        for ((&excluded, &now), &before) in self.host_closed[words.clone()].iter().zip(&now[words.clone()]).zip(&before[words]) {
+        for ((&excluded, &now), &before) in self.host_closed[words.clone()].iter().zip(now).zip(&before[words]) {
             missing |= excluded & !(now & before);
             new += u64::from((now & !before).count_ones());
         }

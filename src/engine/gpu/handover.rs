@@ -1,5 +1,7 @@
 //! How the state comes to the device and back, and how a search begins and ends there.
 
+use std::ops::Range;
+
 use super::{GpuEngine, arguments as args, slots::IS_QUEUE};
 use crate::{
     engine::state::{Frontier, SearchState},
@@ -39,25 +41,35 @@ impl GpuEngine<'_> {
         }
         let queued = if let Frontier::Queue { len, .. } = state.frontier { len } else { 0 };
         let (numbers, words) = (state.parent.device_len(), state.visited[0].device_len());
-        state.parent.to_host(0..numbers)?;
-        for bitmap in &mut state.visited {
-            bitmap.to_host(0..words)?;
-        }
-        state.queue.to_host(0..queued)?;
-        state.next.to_host(0..0)?;
-        state.set_dummies();
+        self.fetch(state, 0..numbers, 0..words, 0..queued)?;
         self.check_queue(&state.queue[..queued])?;
         self.check_bitmaps(state)
     }
 
     /// Hands the state back without its contents: a search is over, or begins anew.
     pub(crate) fn release_empty(&self, state: &mut SearchState) -> Result<(), DeviceError> {
-        state.parent.to_host(0..0)?;
+        self.fetch(state, 0..0, 0..0, 0..0)
+    }
+
+    /// The host's turn with all arrays, after one wait. Carries these parents, words of the bitmaps, and entries of the queue.
+    fn fetch(&self, state: &mut SearchState, parents: Range<usize>, words: Range<usize>, queued: Range<usize>) -> Result<(), DeviceError> {
+        state.parent.call_to_host(parents)?;
         for bitmap in &mut state.visited {
-            bitmap.to_host(0..0)?;
+            bitmap.call_to_host(words.clone())?;
         }
-        state.queue.to_host(0..0)?;
-        state.next.to_host(0..0)
+        state.queue.call_to_host(queued)?;
+        state.next.call_to_host(0..0)?;
+        // The result of a search before may be mapped for reading.
+        state.mapped.call_to_host(0..0)?;
+        self.device.finish()?;
+        for numbers in [&mut state.parent, &mut state.queue, &mut state.next, &mut state.mapped] {
+            numbers.arrive();
+        }
+        for bitmap in &mut state.visited {
+            bitmap.arrive();
+        }
+        state.set_dummies();
+        Ok(())
     }
 
     /// Begins anew after a call failed: waits for what still runs, and clears what a search that was left in the middle has left.
@@ -103,7 +115,7 @@ impl GpuEngine<'_> {
     pub(crate) fn map_back(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
         let Some(place) = &self.graph.place else {
             let numbers = state.parent.device_len();
-            return state.parent.to_host(0..numbers);
+            return state.parent.read_both(0..numbers);
         };
         let vertices = place.len();
         state.mapped.to_device(0..0)?;
@@ -111,6 +123,6 @@ impl GpuEngine<'_> {
         kernel.set_buffer(args::map_back::parent, &state.parent)?;
         kernel.set_buffer(args::map_back::mapped, &state.mapped)?;
         self.start(kernel, self.groups_for(vertices))?;
-        state.mapped.to_host(0..vertices)
+        state.mapped.read_both(0..vertices)
     }
 }

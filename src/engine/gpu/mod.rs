@@ -91,6 +91,12 @@ impl Allocate<ShareError> for OnDevice<'_> {
         SharedSlice::on(self.device, self.way, len, what)
     }
 
+    fn queue(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, ShareError> {
+        // A mapping is of the whole array, both ways; a copy is of the entries in use, often a few of as many as there are vertices.
+        let way = if self.way == SharingMode::SvmFine { self.way } else { SharingMode::Copy };
+        SharedSlice::on(self.device, way, len, what)
+    }
+
     fn words(&self, len: usize, what: &'static str) -> Result<SharedSlice<u64>, ShareError> {
         SharedSlice::on(self.device, self.way, len, what)
     }

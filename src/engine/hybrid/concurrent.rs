@@ -117,13 +117,13 @@ impl HybridEngine<'_> {
                 let theirs = helper.gpu.found()?;
                 clock.spent.wait_ns += clock.lap();
                 own.queue.to_host(0..0)?;
-                own.visited[1].to_host(first..end)?;
-                own.parent.to_host(first * 64..end * 64)?;
+                let now = own.visited[1].read_range(first..end)?;
+                let parents = own.parent.read_range(first * 64..end * 64)?;
                 clock.spent.handover_ns += clock.lap();
                 found += theirs;
                 let before = &self.cpu.state_ref().visited[self.cpu.state_ref().current];
-                check_found(theirs, helper.gpu.new_in(first..end, &own.visited[1], before)?)?;
-                self.cpu.merge_words(first..end, &own.visited[1], &own.parent);
+                check_found(theirs, helper.gpu.new_in(first..end, now, before)?)?;
+                self.cpu.merge_words(first..end, now, parents);
                 clock.spent.merge_ns += clock.lap();
             }
             first = end;
