@@ -13,8 +13,8 @@ use socbfs::{
 };
 
 use crate::{
-    implementations::{Counts, counting, run},
-    searches::{devices, edges},
+    implementations::{Counts, counting, counting_with, run},
+    searches::{Variety, check, devices, edges, everything},
 };
 
 #[test]
@@ -89,5 +89,30 @@ fn searches_are_counted() {
             // The tree comes back, of shared levels in part, and memory that was mapped is unmapped again.
             assert!(maps == unmaps && to_host >= if policy.runs_on_both() { 1 } else { 4 * 5000 }, "{policy}");
         }
+    });
+}
+
+/// A handover carries the values of a range and no others. Here the others are overwritten, as a driver may: no search depends on them.
+#[test]
+fn what_is_not_carried_is_not_read() {
+    const TEST: &str = "what_is_not_carried_is_not_read";
+    counting_with(module_path!(), TEST, &[("SOCBFS_TEST_POISON", "1")], |info| {
+        let devices = devices(TEST, Limits::default());
+        let device = &devices.all[0];
+        let mut slice = SharedSlice::<u32>::on(device, SharingMode::AllocHostPtr, 10, "a test").unwrap();
+        slice.to_device(0..10).unwrap();
+        slice.to_host(0..0).unwrap();
+        assert_eq!(slice[..], [0xA5A5_A5A5; 10], "nothing is overwritten");
+        drop(slice);
+        let mapped = [SharingMode::AllocHostPtr, SharingMode::UseHostPtr, SharingMode::SvmCoarse];
+        let variety = Variety {
+            ways: mapped.into_iter().filter(|way| way.offered(info)).collect(),
+            groups: vec![None],
+            threads: vec![2],
+            ..everything(device)
+        };
+        let path: Vec<_> = (1..70).map(|v| [v - 1, v]).collect();
+        check(device, 70, &path, false, &[0, 35], &variety);
+        check(device, 1500, &edges(1500, 6000, 3, 1), false, &[0, 700, 0], &variety);
     });
 }

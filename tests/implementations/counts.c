@@ -4,6 +4,7 @@
  *
  * Bytes are those that a device with a memory of its own moves: to the host where a region is mapped (unless its contents are
  * declared invalid) or read, to the device where a region that was mapped for writing is unmapped, or where one is written.
+ * With SOCBFS_TEST_POISON a region whose contents are declared invalid is overwritten when it is mapped, as a driver may.
  * Functions that are not here are found in libOpenCL.so.1, which this library is linked to. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -53,7 +55,12 @@ static struct region {
 } *regions;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
-static void mapped(const void *start, uint32_t blocking, uint64_t flags, size_t size) {
+static void mapped(void *queue, void *start, uint32_t blocking, uint64_t flags, size_t size) {
+    if (flags & MAP_INVALID && getenv("SOCBFS_TEST_POISON")) {
+        int32_t (*finish)(void *) = dlsym(RTLD_NEXT, "clFinish");
+        if (finish(queue) != 0) abort();
+        memset(start, 0xA5, size);
+    }
     count(MAPS, 1);
     if (blocking) count(WAITS, 1);
     if (!(flags & MAP_INVALID)) count(TO_HOST, size);
@@ -118,7 +125,7 @@ COMMAND(clEnqueueSVMMemFill,
         (queue, start, pattern, pattern_size, size, number, wait, event), count(FILLS, 1))
 COMMAND(clEnqueueSVMMap,
         (void *queue, uint32_t blocking, uint64_t flags, void *start, size_t size, uint32_t number, events wait, void **event),
-        (queue, blocking, flags, start, size, number, wait, event), mapped(start, blocking, flags, size))
+        (queue, blocking, flags, start, size, number, wait, event), mapped(queue, start, blocking, flags, size))
 COMMAND(clEnqueueSVMUnmap, (void *queue, void *start, uint32_t number, events wait, void **event), (queue, start, number, wait, event),
         unmapped(start))
 COMMAND(clEnqueueUnmapMemObject, (void *queue, void *buffer, void *start, uint32_t number, events wait, void **event),
@@ -129,6 +136,6 @@ void *clEnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking, uint64_t 
     void *(*real)(void *, void *, uint32_t, uint64_t, size_t, size_t, uint32_t, events, void **, int32_t *) =
         dlsym(RTLD_NEXT, "clEnqueueMapBuffer");
     void *start = real(queue, buffer, blocking, flags, offset, size, number, wait, event, status);
-    if (start) mapped(start, blocking, flags, size);
+    if (start) mapped(queue, start, blocking, flags, size);
     return start;
 }

@@ -171,6 +171,11 @@ const COUNTS: &str = "SOCBFS_TEST_COUNTS";
 
 /// Runs `body` of the test `test` in a process of its own on PoCL, where [`Counts`] are counted. Says SKIPPED where that can't be.
 pub fn counting(module: &str, test: &str, body: impl FnOnce(&DeviceInfo)) {
+    counting_with(module, test, &[], body);
+}
+
+/// The same with more variables of the environment.
+pub fn counting_with(module: &str, test: &str, more: &[(&str, &str)], body: impl FnOnce(&DeviceInfo)) {
     const POCL: &str = "Portable Computing Language";
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = library(folder.path(), "counts") else {
@@ -181,7 +186,7 @@ pub fn counting(module: &str, test: &str, body: impl FnOnce(&DeviceInfo)) {
     };
     let file = folder.path().join("counts");
     let variables = [("OPENCL_DYLIB_PATH", library.to_str().unwrap()), (COUNTS, file.to_str().unwrap()), ("SOCBFS_TEST_DEVICE", POCL)];
-    if inside(module, test, &variables) {
+    if inside(module, test, &[&variables, more].concat()) {
         body(&info);
     }
 }
