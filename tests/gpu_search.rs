@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Instant};
 use proptest::prelude::*;
 use socbfs::{
     bfs::{Placement, Strategy},
-    engine::{GpuOptions, GpuSetup},
+    engine::{GpuOptions, GpuSetup, GraphMemory},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{Device, Limits},
@@ -146,6 +146,43 @@ proptest! {
             let density = if is_slow(device) { density.min(2) } else { density };
             check(device, n, &edges(n as u64, n * density, seed, kind), directed, &roots, &variety);
         }
+    }
+}
+
+/// The long list of a hub in another component is opened at every level bottom-up, and never yields a parent.
+#[test]
+fn a_hub_that_is_not_reached() {
+    for device in &devices("a_hub_that_is_not_reached", Limits::default()).all {
+        let leaves = if is_slow(device) { 300 } else { 5000 };
+        let mut edges: Vec<_> = (1..12).map(|v| [v - 1, v]).collect();
+        edges.extend((13..13 + leaves).map(|v| [12, v]));
+        let variety = Variety {
+            orders: vec![Order::Degree],
+            ways: vec![SharingMode::AllocHostPtr],
+            threads: vec![2],
+            run_arcs: vec![Some(0)],
+            ..everything(device)
+        };
+        check(device, 13 + leaves as usize, &edges, false, &[0, 12], &variety);
+    }
+}
+
+/// A device with memory of its own gets a copy of the graph.
+#[test]
+fn a_graph_in_the_devices_memory() {
+    for device in &devices("a_graph_in_the_devices_memory", Limits::default()).all {
+        let edges = edges(900, 3000, 8, 1);
+        let list = EdgeList::new(900, edges.clone(), Listing::Unknown).unwrap();
+        let layout = Layout::build(&list, &BuildOptions { directed: true, order: Order::Degree }).unwrap();
+        let on = |graph, parts| {
+            let options = GpuOptions { graph: Some(graph), parts, ..GpuOptions::default() };
+            let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::Copy, options }];
+            SearchOptions { threads: 2, devices, every_policy: true, ..SearchOptions::default() }
+        };
+        for (graph, in_place) in [(GraphMemory::Device, false), (GraphMemory::InPlace, true)] {
+            assert_eq!(Search::new(&layout, &on(graph, 0)).unwrap().devices()[0].zero_copy, in_place);
+        }
+        compare_policies(&Reference::new(900, &edges, true, &[0, 450]), &layout, on(GraphMemory::Device, 3));
     }
 }
 

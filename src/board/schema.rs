@@ -187,7 +187,7 @@ pub enum Quirk {
     MemoryUnderstated,
     /// Mapping copies: it costs time in proportion to the size. Neither `alloc-host-ptr` nor `use-host-ptr` is offered.
     MapCopies,
-    /// `CL_MEM_USE_HOST_PTR` copies: `use-host-ptr` is not offered.
+    /// `CL_MEM_USE_HOST_PTR` copies: `use-host-ptr` is not offered, and the graph is copied to the device's memory.
     UseHostPtrCopies,
     /// What the host stores while a buffer is not mapped is lost.
     UnmappedStoresLost,

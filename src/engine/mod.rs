@@ -8,6 +8,6 @@ mod team;
 
 pub(crate) use cpu::{BottomUp, SharedBuffers, SimdKernels, share};
 pub use cpu::{CpuEngine, CpuEngineError, Simd, SimdError};
-pub use gpu::{GpuEngineError, GpuOptions};
+pub use gpu::{GpuEngineError, GpuOptions, GraphMemory};
 pub use hybrid::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse};
 pub use team::Team;

@@ -142,7 +142,15 @@ pub struct HostBuffer<'a, T: Plain> {
     host: &'a [T],
 }
 
-impl<T: Plain> HostBuffer<'_, T> {
+impl<'a, T: Plain> HostBuffer<'a, T> {
+    /// A copy of `values` in the device's memory.
+    ///
+    /// # Errors
+    /// As [`Buffer::from_host`].
+    pub fn copied(device: &Arc<Device>, values: &'a [T], what: &'static str) -> Result<Self, OpenClError> {
+        Ok(Self { buffer: Buffer::from_host(device, values, what)?, zero_copy: false, host: values })
+    }
+
     /// Whether the device was given the host's own memory. Drivers without access to it copy all the same, behind the scenes.
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy

@@ -8,7 +8,7 @@ use crate::{
     bfs::GpuKernel,
     board::OpenClDevice,
     calibrate::{HandoverTable, Measured, measure_permitted, thresholds},
-    engine::{GpuOptions, GpuSetup},
+    engine::{GpuOptions, GpuSetup, GraphMemory},
     graph::{Layout, Vertex},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
@@ -308,7 +308,9 @@ impl Runtime {
         let is_known = way.is_some() && self.board_handover().is_some();
         let handover = if is_known { HandoverTable::default() } else { measure_permitted(&device, |way| self.permits(info, way)) };
         let way = way.unwrap_or_else(|| handover.best(TYPICAL_BYTES));
-        let options = GpuOptions { group: self.work_group.value, parts: self.parts.value, ..GpuOptions::default() };
+        // What a driver would copy behind the scenes is copied once, to where kernels read it best.
+        let graph = (!self.permits(info, SharingMode::UseHostPtr)).then_some(GraphMemory::Device);
+        let options = GpuOptions { group: self.work_group.value, parts: self.parts.value, graph, ..GpuOptions::default() };
         Ok(Opened { setup: GpuSetup { device, way, options }, runs: self.runs(info), handover })
     }
 

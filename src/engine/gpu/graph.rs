@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::GraphMemory;
 use crate::{
     graph::{Csr, Layout, Vertex},
     opencl::{Buffer, Device, DeviceError, HostBuffer, Kernel, OpenClError},
@@ -56,10 +57,22 @@ impl EdgeParts {
     }
 }
 
-/// An array of the host, in place where the device can.
-fn over<'g>(device: &Arc<Device>, values: &'g [u32], what: &'static str) -> Result<HostBuffer<'g, u32>, OpenClError> {
-    // SAFETY: such buffers are nowhere but in a `DeviceGraph`, which its engine drops with itself and nothing forgets.
-    unsafe { Buffer::over_host(device, values, what) }
+/// The device that graphs are put on, and where they lie.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    device: &'a Arc<Device>,
+    memory: GraphMemory,
+}
+
+impl Target<'_> {
+    /// An array of the host, for the device.
+    fn put<'g>(self, values: &'g [u32], what: &'static str) -> Result<HostBuffer<'g, u32>, OpenClError> {
+        match self.memory {
+            GraphMemory::Device => HostBuffer::copied(self.device, values, what),
+            // SAFETY: such buffers are nowhere but in a `DeviceGraph`, which its engine drops with itself and nothing forgets.
+            GraphMemory::InPlace => unsafe { Buffer::over_host(self.device, values, what) },
+        }
+    }
 }
 
 /// Adjacency in one direction.
@@ -71,14 +84,14 @@ pub(crate) struct Lists<'g> {
 }
 
 impl<'g> Lists<'g> {
-    fn new(device: &Arc<Device>, csr: &'g Csr, split: EdgeParts) -> Result<Self, OpenClError> {
+    fn new(target: Target<'_>, csr: &'g Csr, split: EdgeParts) -> Result<Self, OpenClError> {
         let mut parts = Vec::new();
         for part in 0..split.parts {
             let begin = (part * split.edges_per_part).min(csr.arcs());
             let end = (begin + split.edges_per_part).min(csr.arcs());
-            parts.push(over(device, &csr.targets[begin..end], "a part of the adjacency")?);
+            parts.push(target.put(&csr.targets[begin..end], "a part of the adjacency")?);
         }
-        Ok(Self { offsets: over(device, &csr.offsets, "offsets")?, parts, slots: split.slots() })
+        Ok(Self { offsets: target.put(&csr.offsets, "offsets")?, parts, slots: split.slots() })
     }
 
     /// Gives the parts to `kernel` from argument `first` on.
@@ -90,7 +103,7 @@ impl<'g> Lists<'g> {
     }
 }
 
-/// A [`Layout`] on a device. Where the device can, it reads the host's own arrays.
+/// A [`Layout`] on a device: in its memory, or the host's own arrays.
 #[derive(Debug)]
 pub(crate) struct DeviceGraph<'g> {
     out: Lists<'g>,
@@ -105,24 +118,36 @@ pub(crate) struct DeviceGraph<'g> {
 }
 
 impl<'g> DeviceGraph<'g> {
-    /// Puts `layout` on `device`, its neighbours in `at_least` parts or more.
-    pub(crate) fn new(device: &Arc<Device>, layout: &'g Layout, at_least: usize) -> Result<Self, OpenClError> {
+    /// Puts `layout` on `device`, its neighbours in `at_least` parts or more. Where nothing is said of the `memory`, a device with memory
+    /// of its own gets a copy, as far as there is room; any other reads the host's arrays.
+    pub(crate) fn new(device: &Arc<Device>, layout: &'g Layout, at_least: usize, memory: Option<GraphMemory>) -> Result<Self, OpenClError> {
+        let first = memory.unwrap_or(if device.info().unified_memory { GraphMemory::InPlace } else { GraphMemory::Device });
+        match Self::on(Target { device, memory: first }, layout, at_least) {
+            Err(error @ OpenClError::OutOfMemory { .. }) if memory.is_none() && first == GraphMemory::Device => {
+                log::warn!("{error}: the graph stays in the host's memory, where kernels read it more slowly");
+                Self::on(Target { device, memory: GraphMemory::InPlace }, layout, at_least)
+            }
+            result => result,
+        }
+    }
+
+    fn on(target: Target<'_>, layout: &'g Layout, at_least: usize) -> Result<Self, OpenClError> {
+        let device = target.device;
         let arcs = layout.csr().arcs().max(layout.incoming().arcs());
         let split = EdgeParts::new(arcs, device.max_alloc_bytes(), at_least, &device.info().name)?;
-        let over = |values, what| over(device, values, what);
         let (mut columns, mut names) = (Vec::new(), Vec::new());
         for (column, name) in layout.columns().iter().zip(layout.column_originals()) {
-            columns.push(over(column, "columns of first neighbours")?);
-            names.push(over(name, "columns of first neighbours")?);
+            columns.push(target.put(column, "columns of first neighbours")?);
+            names.push(target.put(name, "columns of first neighbours")?);
         }
         let place = layout.internal_places();
         Ok(Self {
-            out: Lists::new(device, layout.csr(), split)?,
-            incoming: if layout.directed() { Some(Lists::new(device, layout.incoming(), split)?) } else { None },
+            out: Lists::new(target, layout.csr(), split)?,
+            incoming: if layout.directed() { Some(Lists::new(target, layout.incoming(), split)?) } else { None },
             columns,
             names,
-            to_original: over(layout.original_numbers(), "original numbers")?,
-            place: if place.is_empty() { None } else { Some(over(place, "internal numbers")?) },
+            to_original: target.put(layout.original_numbers(), "original numbers")?,
+            place: if place.is_empty() { None } else { Some(target.put(place, "internal numbers")?) },
             split,
         })
     }

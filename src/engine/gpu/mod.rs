@@ -30,7 +30,16 @@ use crate::{
 /// Levels in one launch of one group, so that no driver's watchdog takes it for a hang.
 const RUN_LEVELS: u32 = 512;
 
-/// How kernels are built for a device.
+/// Where a device reads the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GraphMemory {
+    /// The host's own arrays, without a copy (CL_MEM_USE_HOST_PTR).
+    InPlace,
+    /// A copy in the device's memory.
+    Device,
+}
+
+/// How kernels are built for a device, and what they are given.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GpuOptions {
     /// Items in a work-group (`None`: 1 on an OpenCL device that is a CPU, else 256, as far as the device allows). 1 is a
@@ -52,6 +61,8 @@ pub struct GpuOptions {
     pub places: Option<u32>,
     /// Neighbours looked at of each, at most (`None`: 64).
     pub probes: Option<u32>,
+    /// Where the graph lies (`None`: in the device's memory where that is not the host's and has room, else in the host's).
+    pub graph: Option<GraphMemory>,
 }
 
 /// Why the GPU engine can't be set up.

@@ -115,7 +115,7 @@ impl Kernels {
 impl<'g> GpuEngine<'g> {
     /// Builds the kernels and puts the graph on `device`. `excluded` are the bits of vertices that take no part.
     pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, excluded: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
-        let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS))?;
+        let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS), options.graph)?;
         let is_cpu = device.info().kind == DeviceKind::Cpu;
         let mut group = Self::fitting(options.group.unwrap_or(if is_cpu { 1 } else { GROUP }), device.max_work_group());
         let source = SOURCES.concat();
