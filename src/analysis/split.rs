@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    bfs::{Direction, LevelPlan, Placement, Strategy},
+    bfs::{Direction, GpuKernel, LevelPlan, Strategy},
     graph::Vertex,
     policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
@@ -80,7 +80,7 @@ fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, direction: Direction
             let place = (place * 7 + turn * 3) % SHARES.len();
             for in_turn in if turn % 2 == 0 { [true, false] } else { [false, true] } {
                 search.set_split_in_turn(in_turn);
-                let split = LevelPlan { direction, placement: Placement::Split { gpu_permille: SHARES[place] } };
+                let split = LevelPlan::split(GpuKernel::of(direction)[0], SHARES[place]);
                 let mut plans = vec![Strategy::Tc.plan(); level as usize];
                 plans.extend([split, Strategy::Bc.plan()]);
                 search.set_policy(Policy::Replay(Replay::new(&plans)), LevelDevice::Cpu)?;

@@ -15,11 +15,12 @@ pub enum Direction {
     BottomUp,
 }
 
-/// A kernel that runs a whole level on the GPU, by the names of Zhang et al. 2018 (table 2) and Remis 2016 (TGM).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A kernel that runs a level on the GPU, or its part of one, by the names of Zhang et al. 2018 (table 2) and Remis 2016 (TGM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GpuKernel {
     /// Top-down over a queue of frontier vertices.
+    #[default]
     Tg,
     /// Top-down over a mask of all vertices.
     Tgm,
@@ -48,6 +49,14 @@ impl GpuKernel {
         match self {
             Self::Tg | Self::Tgm => Direction::TopDown,
             Self::Bg | Self::Bgc => Direction::BottomUp,
+        }
+    }
+
+    /// Those that search in this direction, first the one that every device runs without preparation: TG, BG.
+    pub fn of(direction: Direction) -> [Self; 2] {
+        match direction {
+            Direction::TopDown => [Self::Tg, Self::Tgm],
+            Direction::BottomUp => [Self::Bg, Self::Bgc],
         }
     }
 }
@@ -149,6 +158,10 @@ pub enum Placement {
     Split {
         /// The GPU's share of the work, in thousandths.
         gpu_permille: u16,
+        /// The kernel of the GPU's part. One of the other direction stands for the first [of its own](GpuKernel::of), as in records of
+        /// versions that knew no other.
+        #[serde(default)]
+        kernel: GpuKernel,
     },
     /// On both to the end of the search, each on a copy of its own, merged by the smaller level (Remis' Asynchronous).
     Apart {
@@ -164,6 +177,23 @@ pub struct LevelPlan {
     pub direction: Direction,
     /// Placement.
     pub placement: Placement,
+}
+
+impl LevelPlan {
+    /// A level that both devices run: the GPU, by `kernel`, this share of it in thousandths.
+    pub fn split(kernel: GpuKernel, gpu_permille: u16) -> Self {
+        Self { direction: kernel.direction(), placement: Placement::Split { gpu_permille, kernel } }
+    }
+
+    /// The kernel that runs the level on the GPU, or the GPU's part of a split one (`None`: the CPU alone, or the search parts).
+    pub fn kernel(self) -> Option<GpuKernel> {
+        match self.placement {
+            Placement::Gpu(kernel) => Some(kernel),
+            Placement::Split { kernel, .. } if kernel.direction() == self.direction => Some(kernel),
+            Placement::Split { .. } => Some(GpuKernel::of(self.direction)[0]),
+            Placement::Cpu | Placement::Apart { .. } => None,
+        }
+    }
 }
 
 /// What a policy knows when it plans a level. All counts are of the searched structure (internal vertices, distinct arcs).

@@ -2,7 +2,7 @@
 
 use super::levels::{LevelTable, LevelTimes, SHARES};
 use crate::{
-    bfs::{Direction, Strategy},
+    bfs::{Direction, GpuKernel, Strategy},
     policy::{Band, Bands, NEVER},
 };
 
@@ -37,7 +37,8 @@ fn band(tables: &[LevelTable], direction: Direction) -> Band {
         for level in table.levels.iter().skip(1) {
             let on = |is_gpu: bool| least(level, |strategy| strategy.direction() == direction && strategy.is_gpu() == is_gpu);
             let Some(cpu) = on(false) else { continue };
-            let both = SHARES.into_iter().filter_map(|share| level.split_ns(direction, share)).fold(f64::INFINITY, f64::min);
+            let both = GpuKernel::of(direction).into_iter().flat_map(|kernel| SHARES.map(|share| level.split_ns(kernel, share)));
+            let both = both.flatten().fold(f64::INFINITY, f64::min);
             let times = [cpu, on(true).unwrap_or(f64::INFINITY), both];
             let best = times.into_iter().fold(f64::INFINITY, f64::min);
             let other = least(level, |strategy| strategy.direction() != direction).unwrap_or(f64::INFINITY);
@@ -99,7 +100,7 @@ mod tests {
                 (Direction::BottomUp, _) => None,
                 (_, Placement::Cpu) => Some(cpu(work)),
                 (_, Placement::Gpu(_)) => Some(gpu(work)),
-                (_, Placement::Split { gpu_permille }) => Some(both(work) * if gpu_permille == 750 { 1.0 } else { 1.5 }),
+                (_, Placement::Split { gpu_permille, .. }) => Some(both(work) * if gpu_permille == 750 { 1.0 } else { 1.5 }),
                 _ => None,
             };
             LevelTimes::simulated(stats, 1, own, |_, _| 0.0)

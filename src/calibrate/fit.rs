@@ -9,7 +9,7 @@ use super::{
     plan::plans_ns,
 };
 use crate::{
-    bfs::{Direction, LevelStats, Strategy},
+    bfs::{Direction, GpuKernel, LevelStats, Strategy},
     policy::{ChangeCost, CostModel, Form, Policy, StrategyCost},
 };
 
@@ -140,13 +140,11 @@ fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost>
     for table in tables {
         let step = table.levels.len().div_ceil(LEVELS).max(1);
         for level in table.levels.iter().skip(1).step_by(step) {
-            let own = |is_gpu: bool| {
-                let of_device =
-                    Strategy::ALL.into_iter().filter(|strategy| strategy.direction() == direction && strategy.is_gpu() == is_gpu);
-                of_device.filter_map(|strategy| level.own_ns(strategy)).min_by(f64::total_cmp)
-            };
-            for share in SHARES {
-                let (Some(both), Some(cpu), Some(gpu)) = (level.split_ns(direction, share), own(false), own(true)) else { continue };
+            let on_cpu = level.own_ns(if direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc });
+            for (kernel, share) in GpuKernel::of(direction).into_iter().flat_map(|kernel| SHARES.map(|share| (kernel, share))) {
+                let (Some(both), Some(cpu), Some(gpu)) = (level.split_ns(kernel, share), on_cpu, level.own_ns(kernel.into())) else {
+                    continue;
+                };
                 let part = f64::from(share) / 1000.0;
                 let beyond = both - (gpu * part).max(cpu * (1.0 - part));
                 rows.push(([1.0, level.stats.vertices as f64 / 64.0, level.stats.frontier_vertices as f64], beyond.max(0.0)));

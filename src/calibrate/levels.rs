@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::watts_of;
 use crate::{
-    bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
+    bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
     board::StrategyWatts,
     graph::Vertex,
     policy::{LevelDevice, Policy, Replay},
@@ -68,9 +68,9 @@ pub struct LevelTimes {
     #[serde(default)]
     mean: [Option<f64>; STRATEGIES],
     after: [[Option<f64>; STRATEGIES]; STRATEGIES],
-    /// Split, by direction and share: without conversions and handover of the state, with everything that splitting takes.
+    /// Split, by [`GpuKernel`] and share: without conversions and handover of the state, with everything that splitting takes.
     #[serde(default)]
-    split: [[Option<f64>; SHARES.len()]; 2],
+    shared: [[Option<f64>; SHARES.len()]; GpuKernel::ALL.len()],
 }
 
 /// The strategy that leaves the state as `plan` does: a split level leaves it with the CPU.
@@ -95,7 +95,7 @@ impl LevelTimes {
             own: [None; STRATEGIES],
             mean: [None; STRATEGIES],
             after: [[None; STRATEGIES]; STRATEGIES],
-            split: [[None; SHARES.len()]; 2],
+            shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
         };
         for strategy in Strategy::ALL {
             times.own[strategy as usize] = own(strategy.plan());
@@ -103,18 +103,16 @@ impl LevelTimes {
                 times.after[previous as usize][strategy as usize] = own(strategy.plan()).map(|ns| ns + change(previous, strategy));
             }
         }
-        for direction in [Direction::TopDown, Direction::BottomUp] {
-            for (place, gpu_permille) in SHARES.into_iter().enumerate() {
-                times.split[direction as usize][place] = own(split(direction, gpu_permille));
-            }
+        for kernel in GpuKernel::ALL {
+            times.shared[kernel as usize] = SHARES.map(|gpu_permille| own(LevelPlan::split(kernel, gpu_permille)));
         }
         times
     }
 
-    /// The level split, where the GPU has this share in thousandths, as [`own_ns`](Self::own_ns): between the shares measured along the
-    /// line that joins them.
-    pub fn split_ns(&self, direction: Direction, gpu_permille: u16) -> Option<f64> {
-        let times = &self.split[direction as usize];
+    /// The level split, where the GPU has this share in thousandths by `kernel`, as [`own_ns`](Self::own_ns): between the shares measured
+    /// along the line that joins them.
+    pub fn split_ns(&self, kernel: GpuKernel, gpu_permille: u16) -> Option<f64> {
+        let times = &self.shared[kernel as usize];
         let at = SHARES.iter().position(|&share| share >= gpu_permille).unwrap_or(SHARES.len() - 1).max(1);
         let (low, high) = (f64::from(SHARES[at - 1]), f64::from(SHARES[at]));
         let part = ((f64::from(gpu_permille) - low) / (high - low)).clamp(0.0, 1.0);
@@ -125,9 +123,9 @@ impl LevelTimes {
     pub fn plan_ns(&self, previous: Option<LevelPlan>, plan: LevelPlan) -> Option<f64> {
         match (Strategy::of(plan), plan.placement) {
             (Some(strategy), _) => self.step_ns(previous.map(host), strategy),
-            (None, Placement::Split { gpu_permille }) => {
+            (None, Placement::Split { gpu_permille, kernel }) => {
                 let change = previous.and_then(|previous| self.change_ns(host(previous), host(plan))).unwrap_or(0.0);
-                Some(self.split_ns(plan.direction, gpu_permille)? + change.max(0.0))
+                Some(self.split_ns(kernel, gpu_permille)? + change.max(0.0))
             }
             _ => None,
         }
@@ -165,21 +163,11 @@ impl LevelTimes {
     }
 }
 
-/// The plan of a split level.
-fn split(direction: Direction, gpu_permille: u16) -> LevelPlan {
-    LevelPlan { direction, placement: Placement::Split { gpu_permille } }
-}
-
 impl LevelTable {
     /// What was measured: the strategies, and split levels.
     pub fn plans(&self) -> Vec<LevelPlan> {
-        let measured = |direction: Direction| {
-            self.levels
-                .iter()
-                .any(|level| level.split_ns(direction, SHARES[0]).is_some())
-                .then(|| SHARES.map(|share| split(direction, share)))
-        };
-        let splits = [Direction::TopDown, Direction::BottomUp].into_iter().filter_map(measured).flatten();
+        let measured = |kernel: &GpuKernel| self.levels.iter().any(|level| level.split_ns(*kernel, SHARES[0]).is_some());
+        let splits = GpuKernel::ALL.into_iter().filter(measured).flat_map(|kernel| SHARES.map(|share| LevelPlan::split(kernel, share)));
         self.strategies.iter().map(|strategy| strategy.plan()).chain(splits).collect()
     }
 
@@ -255,7 +243,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             own: [None; STRATEGIES],
             mean: [None; STRATEGIES],
             after: [[None; STRATEGIES]; STRATEGIES],
-            split: [[None; SHARES.len()]; 2],
+            shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
         })
         .collect();
     // Each strategy by itself: own times.
@@ -299,18 +287,18 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
         }
     }
     if how.splits {
-        for direction in [Direction::TopDown, Direction::BottomUp] {
+        for kernel in GpuKernel::ALL.into_iter().filter(|&kernel| strategies.contains(&kernel.into())) {
             for (place, gpu_permille) in SHARES.into_iter().enumerate() {
                 let mut runs = Vec::new();
                 for turn in 0..how.turns.max(1) {
                     if turn > 0 && begin.elapsed() > how.patience {
                         break;
                     }
-                    runs.push(run(search, root, Replay::new(&[split(direction, gpu_permille)]))?);
+                    runs.push(run(search, root, Replay::new(&[LevelPlan::split(kernel, gpu_permille)]))?);
                 }
                 for (level, times) in levels.iter_mut().enumerate() {
                     // What is handed over there is a part of splitting.
-                    times.split[direction as usize][place] = typical(&runs, level, with_changes);
+                    times.shared[kernel as usize][place] = typical(&runs, level, with_changes);
                 }
             }
         }
@@ -358,7 +346,6 @@ fn contends(levels: &[LevelTimes], strategy: Strategy) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bfs::GpuKernel;
 
     /// A table of two strategies: own times, and what changing costs.
     fn table(own: &[[f64; 2]], change: f64) -> LevelTable {
@@ -405,7 +392,7 @@ mod tests {
             let own = move |plan: LevelPlan| match plan.placement {
                 Placement::Cpu => (plan.direction == Direction::TopDown).then_some(tc),
                 Placement::Gpu(GpuKernel::Tg) => Some(tg),
-                Placement::Split { gpu_permille } if plan.direction == Direction::TopDown => Some(match gpu_permille {
+                Placement::Split { gpu_permille, kernel: GpuKernel::Tg } => Some(match gpu_permille {
                     250 => quarter,
                     500 => half,
                     _ => most,
@@ -420,13 +407,13 @@ mod tests {
         // The third level alone on the GPU: 21 and two ways, split 30.
         let (oracle, ns) = table.oracle();
         assert!((ns - (1.0 + 24.0 + 30.0 + 2.0)).abs() < 1e-9, "{oracle:?} {ns}");
-        assert_eq!(oracle, [tc, split(Direction::TopDown, 500), split(Direction::TopDown, 750), tc]);
+        assert_eq!(oracle, [tc, LevelPlan::split(GpuKernel::Tg, 500), LevelPlan::split(GpuKernel::Tg, 750), tc]);
         assert_eq!(table.cost_ns(&oracle), Some(ns));
         assert_eq!(table.cheapest(&[tc, tg]).1, 1.0 + 5.0 + 40.0 + 21.0 + 5.0 + 2.0);
         // From the GPU to a split level the state changes hands; a share in between lies on a line, one beyond is the next.
-        assert_eq!(table.levels[1].plan_ns(Some(tg), split(Direction::TopDown, 375)), Some(31.5 + 5.0));
-        assert_eq!(table.levels[1].plan_ns(Some(tc), split(Direction::TopDown, 990)), Some(30.0));
-        assert_eq!(table.levels[1].plan_ns(Some(tc), split(Direction::BottomUp, 500)), None);
+        assert_eq!(table.levels[1].plan_ns(Some(tg), LevelPlan::split(GpuKernel::Tg, 375)), Some(31.5 + 5.0));
+        assert_eq!(table.levels[1].plan_ns(Some(tc), LevelPlan::split(GpuKernel::Tg, 990)), Some(30.0));
+        assert_eq!(table.levels[1].plan_ns(Some(tc), LevelPlan::split(GpuKernel::Bg, 500)), None);
     }
 
     #[test]

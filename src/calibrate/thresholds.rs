@@ -145,7 +145,7 @@ fn together() -> Policy {
 /// The GPU's share of split levels of this direction, in thousandths: the median of what searches came to.
 fn share(levels: &[LevelRecord], direction: Direction) -> Option<u16> {
     let share = |record: &LevelRecord| match record.plan.placement {
-        Placement::Split { gpu_permille } if record.plan.direction == direction => Some(gpu_permille),
+        Placement::Split { gpu_permille, .. } if record.plan.direction == direction => Some(gpu_permille),
         _ => None,
     };
     let mut shares: Vec<u16> = levels.iter().filter_map(share).collect();

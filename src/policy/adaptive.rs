@@ -243,8 +243,8 @@ impl Adaptive {
 
     /// The cheapest kernel of the direction that was measured, and the level by it.
     fn measured_gpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<(GpuKernel, f64)> {
-        let kernels = GpuKernel::ALL.into_iter().filter(|kernel| kernel.direction() == direction);
-        let costs = kernels.filter_map(|kernel| Some((kernel, self.model.of(kernel.into())?.level_ns(stats, probes))));
+        let costs =
+            GpuKernel::of(direction).into_iter().filter_map(|kernel| Some((kernel, self.model.of(kernel.into())?.level_ns(stats, probes))));
         costs.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
@@ -254,26 +254,23 @@ impl Adaptive {
         if let Some(measured) = self.measured_gpu_ns(direction, stats, probes) {
             return measured;
         }
-        let kernel = match runs.on_gpu().placement(direction) {
-            Placement::Gpu(kernel) => kernel,
-            _ => GpuKernel::Bg,
-        };
+        let kernel = runs.kernel(direction);
         let cpu_ns = self.cpu_ns(direction, stats, probes);
         (kernel, beyond(cpu_ns, work(stats, direction), self.bands.of(direction).gpu_from))
     }
 
-    /// The level split, where the GPU has this share. Not measured it is as long as on one device at the bound, and half as long for each
+    /// The level split, where the GPU has this share, by the cheaper kernel. Not measured it is as long as on one device at the bound, and half as long for each
     /// unit of work beyond it.
-    fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice, gpu_permille: u16) -> f64 {
-        if let Some(ns) = self.model.split_ns(direction, stats, probes, gpu_permille) {
-            return ns;
+    fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice, gpu_permille: u16) -> (GpuKernel, f64) {
+        if let Some(measured) = self.model.split_ns(direction, stats, probes, gpu_permille) {
+            return measured;
         }
-        let band = self.bands.of(direction);
+        let (band, (kernel, gpu_ns)) = (self.bands.of(direction), self.gpu_ns(direction, stats, probes, runs));
         let alone = match (Band { split_from: None, ..*band }).zone(work(stats, direction)) {
-            Side::Gpu => self.gpu_ns(direction, stats, probes, runs).1,
+            Side::Gpu => gpu_ns,
             Side::Cpu | Side::Both => self.cpu_ns(direction, stats, probes),
         };
-        beyond(alone, work(stats, direction), band.split_from)
+        (kernel, beyond(alone, work(stats, direction), band.split_from))
     }
 
     /// Where a level belongs.
@@ -293,7 +290,7 @@ impl Adaptive {
             Side::Gpu => self.gpu_ns(direction, stats, probes, runs).1,
             Side::Both => {
                 let share = self.model.even_share(direction, stats, probes).unwrap_or(EVEN_SHARE);
-                self.split_ns(direction, stats, probes, runs, share)
+                self.split_ns(direction, stats, probes, runs, share).1
             }
         };
         others.into_iter().fold((zone, ns(zone)), |best, other| if ns(other) < best.1 { (other, ns(other)) } else { best }).0
@@ -319,7 +316,8 @@ impl Adaptive {
             }
             Side::Both => {
                 let gpu_permille = self.share(direction, stats, probes, memory);
-                (Placement::Split { gpu_permille }, self.split_ns(direction, stats, probes, runs, gpu_permille))
+                let (kernel, ns) = self.split_ns(direction, stats, probes, runs, gpu_permille);
+                (Placement::Split { gpu_permille, kernel }, ns)
             }
         };
         let way_ns = if side.holder() == holder { 0.0 } else { self.way_ns(side, stats) };
@@ -506,7 +504,7 @@ impl Adaptive {
 
     /// Learns the share from the level before: half way to that with which both would have ended together, since no two levels are alike.
     fn adapt(&self, stats: &LevelStats, memory: &mut History) {
-        let (Some(Placement::Split { gpu_permille }), Some(direction)) = (stats.previous_placement, stats.previous_direction) else {
+        let (Some(Placement::Split { gpu_permille, .. }), Some(direction)) = (stats.previous_placement, stats.previous_direction) else {
             return;
         };
         if stats.previous_cpu_ns == 0 || stats.previous_gpu_ns == 0 {
@@ -566,5 +564,194 @@ impl Rule for Adaptive {
 
     fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         Adaptive::plan(self, stats, runs, memory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bfs::Planner as _,
+        policy::{ChangeCost, PolicyPlanner, StrategyCost},
+    };
+
+    const BAND: Band = Band { gpu_from: Some(1000), split_from: Some(5000), up_to: Some(90_000), gpu_permille: Some(300) };
+    const RUNS: LevelDevice = LevelDevice::Gpu(GpuKernel::Bgc);
+
+    /// A level with this work, which is clearly cheaper in `direction`, after which nothing is left to be found.
+    fn level(direction: Direction, work: u64, previous: Option<Placement>) -> LevelStats {
+        let stats = LevelStats {
+            level: 5,
+            frontier_vertices: 10,
+            previous_frontier_vertices: 10,
+            previous_direction: Some(direction),
+            previous_placement: previous,
+            ..LevelStats::default()
+        };
+        match direction {
+            // A bitmap of a million words.
+            Direction::TopDown => LevelStats { vertices: 64 << 20, arcs: 64 << 20, frontier_edges: work, ..stats },
+            Direction::BottomUp => LevelStats {
+                vertices: 64,
+                arcs: 1 << 40,
+                frontier_edges: 1 << 40,
+                unvisited_vertices: work,
+                unvisited_edges: work,
+                ..stats
+            },
+        }
+    }
+
+    fn bands(direction: Direction, band: Band) -> Bands {
+        match direction {
+            Direction::TopDown => Bands { top_down: band, ..Bands::CPU },
+            Direction::BottomUp => Bands { bottom_up: band, ..Bands::CPU },
+        }
+    }
+
+    fn fixed(fixed_ns: f64) -> ChangeCost {
+        ChangeCost { fixed_ns, ..ChangeCost::default() }
+    }
+
+    #[test]
+    fn each_bound_is_the_first_work_of_its_zone() {
+        for (direction, kernel) in [(Direction::TopDown, GpuKernel::Tg), (Direction::BottomUp, GpuKernel::Bgc)] {
+            let (gpu, both) = (Placement::Gpu(kernel), Placement::Split { gpu_permille: 300, kernel });
+            let placement = |band: Band, work: u64| {
+                let plan =
+                    Adaptive::of(bands(direction, band)).plan(&level(direction, work, Some(Placement::Cpu)), RUNS, &mut History::default());
+                assert_eq!(plan.direction, direction, "{work}");
+                plan.placement
+            };
+            for (work, wanted) in [
+                (1, Placement::Cpu),
+                (999, Placement::Cpu),
+                (1000, gpu),
+                (4999, gpu),
+                (5000, both),
+                (89_999, both),
+                (90_000, Placement::Cpu),
+            ] {
+                assert_eq!(placement(BAND, work), wanted, "{direction:?} {work}");
+            }
+            // What is absent, and what is never, is never reached.
+            for never in [None, Some(NEVER)] {
+                assert_eq!(placement(Band { gpu_from: never, ..BAND }, 4999), Placement::Cpu);
+                assert_eq!(placement(Band { split_from: never, ..BAND }, 5000), gpu);
+                assert_eq!(placement(Band { up_to: never, ..BAND }, 90_000), both);
+            }
+        }
+    }
+
+    /// Places of so many levels of the same work, one after another.
+    fn places(adaptive: &Adaptive, work: u64, begin: Placement, levels: usize) -> String {
+        let (mut memory, mut previous) = (History::default(), begin);
+        let mut place = || {
+            previous = adaptive.plan(&level(Direction::TopDown, work, Some(previous)), RUNS, &mut memory).placement;
+            match previous {
+                Placement::Cpu => 'c',
+                Placement::Gpu(_) => 'g',
+                _ => '*',
+            }
+        };
+        (0..levels).map(|_| place()).collect()
+    }
+
+    #[test]
+    fn a_change_of_device_waits_until_levels_have_missed_what_it_costs() {
+        let mut adaptive = Adaptive::of(bands(Direction::TopDown, Band::gpu_from(1000)));
+        (adaptive.model.to_gpu, adaptive.model.to_cpu) = (fixed(400.0), fixed(300.0));
+        let gpu = Placement::Gpu(GpuKernel::Tg);
+        // 1200 arcs take the CPU 1800 ns and gain half of that for each arc beyond 1000: 150 ns. Two levels have missed 300, the third
+        // gains the rest.
+        assert_eq!(places(&adaptive, 1200, Placement::Cpu, 5), "ccggg");
+        // Back: 900 arcs would gain 75 ns on the CPU, the fourth level makes it 300.
+        assert_eq!(places(&adaptive, 900, gpu, 6), "gggccc");
+        // One level that gains it at once: 4000 arcs take 6000 ns there, and 3750 here.
+        assert_eq!(places(&adaptive, 4000, Placement::Cpu, 1), "g");
+        (adaptive.model.to_gpu, adaptive.model.to_cpu) = (fixed(0.0), fixed(0.0));
+        assert_eq!(places(&adaptive, 1000, Placement::Cpu, 2) + &places(&adaptive, 999, gpu, 2), "ggcc");
+    }
+
+    #[test]
+    fn what_is_to_come_counts_on_the_way_to_the_gpu() {
+        let mut adaptive = Adaptive::of(bands(Direction::TopDown, Band::gpu_from(1000)));
+        (adaptive.model.to_gpu, adaptive.model.to_cpu) = (fixed(100_000.0), fixed(100_000.0));
+        let begun = LevelStats {
+            level: 2,
+            vertices: 1 << 20,
+            arcs: 16 << 20,
+            frontier_vertices: 300,
+            frontier_edges: 5000,
+            unvisited_vertices: (1 << 20) - 320,
+            unvisited_edges: (16 << 20) - 5200,
+            previous_frontier_vertices: 20,
+            // Degrees are alike.
+            hub_share: 0.5,
+            previous_direction: Some(Direction::TopDown),
+            previous_placement: Some(Placement::Cpu),
+            ..LevelStats::default()
+        };
+        let place = |stats: &LevelStats| adaptive.plan(stats, RUNS, &mut History::default()).placement;
+        assert_eq!(place(&begun), Placement::Gpu(GpuKernel::Tg));
+        // The same level where nothing is left to be found.
+        let ended = LevelStats { unvisited_vertices: 0, unvisited_edges: 0, vertices: 64 << 20, ..begun };
+        assert_eq!(place(&ended), Placement::Cpu);
+    }
+
+    #[test]
+    fn near_a_bound_of_a_calibration_the_costs_of_the_level_decide() {
+        let top_down = |fixed_ns, frontier_edge_ns| Some(StrategyCost { fixed_ns, frontier_edge_ns, ..StrategyCost::default() });
+        let model = CostModel { tc: top_down(0.0, 1.5), tg: top_down(3000.0, 0.5), ..SampledCosts::default().into() };
+        let calibrated = Adaptive::calibrated(bands(Direction::TopDown, Band::gpu_from(1000)), model);
+        // Even at 3000 arcs.
+        assert_eq!(places(&calibrated, 2900, Placement::Cpu, 1) + &places(&calibrated, 3100, Placement::Cpu, 1), "cg");
+        let told = Adaptive { near: 1.0, ..calibrated };
+        assert_eq!(places(&told, 2900, Placement::Cpu, 1), "g");
+    }
+
+    #[test]
+    fn the_kernel_of_a_split_level_is_the_cheaper_one() {
+        let top_down = |fixed_ns, frontier_edge_ns| Some(StrategyCost { fixed_ns, frontier_edge_ns, ..StrategyCost::default() });
+        let model = CostModel {
+            tg: top_down(10.0, 1.0),
+            tgm: top_down(2000.0, 0.5),
+            top_down_split: Some(fixed(10.0)),
+            ..SampledCosts::default().into()
+        };
+        let adaptive = Adaptive { model, ..Adaptive::of(bands(Direction::TopDown, Band::split_from(0, 500))) };
+        let kernel = |work| adaptive.plan(&level(Direction::TopDown, work, Some(Placement::Cpu)), RUNS, &mut History::default()).kernel();
+        assert_eq!((kernel(3000), kernel(30_000)), (Some(GpuKernel::Tg), Some(GpuKernel::Tgm)));
+    }
+
+    /// What one search has learned of shares is nothing to the next: Graph500 forbids it.
+    #[test]
+    fn shares_start_anew_in_each_search() {
+        let split = Band::split_from(0, 300);
+        for policy in
+            [Policy::Adaptive(Box::new(Adaptive::of(Bands { top_down: split, bottom_up: split }))), "concurrent:0,0,300".parse().unwrap()]
+        {
+            let shares = |planner: &mut PolicyPlanner| -> Vec<Placement> {
+                let mut previous = Placement::Cpu;
+                planner.begin();
+                let levels = [Direction::TopDown, Direction::TopDown, Direction::BottomUp, Direction::BottomUp, Direction::TopDown];
+                let mut plan = |direction| {
+                    // The GPU takes a third of the CPU's time.
+                    let (previous_cpu_ns, previous_gpu_ns) = if previous == Placement::Cpu { (0, 0) } else { (30_000, 10_000) };
+                    previous =
+                        planner.plan(&LevelStats { previous_cpu_ns, previous_gpu_ns, ..level(direction, 7000, Some(previous)) }).placement;
+                    previous
+                };
+                levels.map(&mut plan).to_vec()
+            };
+            let fresh = || PolicyPlanner::new(policy.clone(), RUNS);
+            let wanted = shares(&mut fresh());
+            assert_eq!(wanted[0], LevelPlan::split(GpuKernel::Tg, 300).placement);
+            assert!(wanted[1] != wanted[0] && wanted[4] != wanted[0], "it learns: {wanted:?}");
+            let mut one = fresh();
+            for search in 0..3 {
+                assert_eq!(shares(&mut one), wanted, "{policy}, search {search}");
+            }
+        }
     }
 }

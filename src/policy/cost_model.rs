@@ -12,7 +12,7 @@ use super::{
     Policy, PolicyError, SampledCosts,
     rule::{History, Known, LevelDevice, Parameter, Rule, Special, Uses, Value},
 };
-use crate::bfs::{Direction, LevelPlan, LevelStats, Placement, Strategy};
+use crate::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "cost-model",
@@ -130,6 +130,11 @@ impl StrategyCost {
             + self.word_ns * (stats.vertices as f64 / 64.0)
             + (self.unvisited_vertex_ns + self.probe_ns * probes) * stats.unvisited_vertices as f64
             + self.unvisited_edge_ns * stats.unvisited_edges as f64
+    }
+
+    /// A share of a level. What a level costs whatever its size a device pays whatever its share.
+    fn part_ns(&self, stats: &LevelStats, probes: f64, share: f64) -> f64 {
+        self.fixed_ns + share * (self.level_ns(stats, probes) - self.fixed_ns)
     }
 }
 
@@ -343,29 +348,37 @@ impl CostModel {
         }
     }
 
-    /// The GPU's share, in thousandths, with which both devices end a level of this direction together (`None`: not measured).
+    /// The CPU's strategy of this direction.
+    fn on_cpu(&self, direction: Direction) -> Option<StrategyCost> {
+        if direction == Direction::TopDown { self.tc } else { self.bc }
+    }
+
+    /// The GPU's share, in thousandths, with which both devices end a level of this direction together, by the fastest kernel (`None`: not
+    /// measured).
     pub(super) fn even_share(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<u16> {
-        let (cpu, gpus) = match direction {
-            Direction::TopDown => (self.tc?, [self.tg, self.tgm]),
-            Direction::BottomUp => (self.bc?, [self.bg, self.bgc]),
-        };
-        let shared = |cost: StrategyCost| cost.level_ns(stats, probes) - cost.fixed_ns;
-        let share = |gpu: StrategyCost| (shared(cpu) + cpu.fixed_ns - gpu.fixed_ns) / (shared(cpu) + shared(gpu));
-        let best = gpus.into_iter().flatten().map(share).max_by(f64::total_cmp).filter(|share| share.is_finite())?;
+        let cpu = self.on_cpu(direction)?;
+        let gpus = GpuKernel::of(direction).into_iter().filter_map(|kernel| self.of(kernel.into()));
+        let shared = |cost: &StrategyCost| cost.level_ns(stats, probes) - cost.fixed_ns;
+        let share = |gpu: &StrategyCost| (shared(&cpu) + cpu.fixed_ns - gpu.fixed_ns) / (shared(&cpu) + shared(gpu));
+        let best = gpus.map(share).max_by(f64::total_cmp).filter(|share| share.is_finite())?;
         Some((1000.0 * best).clamp(1.0, 999.0) as u16)
     }
 
-    /// A level of this direction that both run, the GPU with this share in thousandths (`None`: not measured).
-    pub(super) fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<f64> {
-        let (beside, cpu, gpus) = match direction {
-            Direction::TopDown => (self.top_down_split?, self.tc?, [self.tg, self.tgm]),
-            Direction::BottomUp => (self.bottom_up_split?, self.bc?, [self.bg, self.bgc]),
-        };
+    /// A level that both run, the GPU by `kernel` with this share in thousandths (`None`: not measured).
+    fn split_by_ns(&self, kernel: GpuKernel, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<f64> {
         let share = f64::from(gpu_permille) / 1000.0;
-        // What a level costs whatever its size either device pays whatever its share.
-        let part = |cost: StrategyCost, share: f64| cost.fixed_ns + share * (cost.level_ns(stats, probes) - cost.fixed_ns);
-        let gpu = gpus.into_iter().flatten().map(|cost| part(cost, share)).min_by(f64::total_cmp)?;
-        Some(beside.ns(stats) + part(cpu, 1.0 - share).max(gpu))
+        let (cpu, gpu) = (self.on_cpu(kernel.direction())?, self.of(kernel.into())?);
+        Some(self.beside(kernel.direction())?.ns(stats) + cpu.part_ns(stats, probes, 1.0 - share).max(gpu.part_ns(stats, probes, share)))
+    }
+
+    /// The kernel that is the fastest for the GPU's share of a level of this direction, in thousandths, and the level by it (`None`: not
+    /// measured).
+    pub(super) fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<(GpuKernel, f64)> {
+        let share = f64::from(gpu_permille) / 1000.0;
+        let kernels = GpuKernel::of(direction).into_iter();
+        let parts = kernels.filter_map(|kernel| Some((kernel, self.of(kernel.into())?.part_ns(stats, probes, share))));
+        let (kernel, _) = parts.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((kernel, self.split_by_ns(kernel, stats, probes, gpu_permille)?))
     }
 
     /// All plans of which the costs are known: the strategies, and levels that both devices run where time is minimised (what both draw
@@ -373,26 +386,26 @@ impl CostModel {
     fn plans(&self, runs: LevelDevice) -> impl Iterator<Item = LevelPlan> + '_ {
         let strategies =
             Strategy::ALL.into_iter().filter(move |strategy| runs != LevelDevice::Cpu || !strategy.is_gpu()).map(Strategy::plan);
-        let splits = [Direction::TopDown, Direction::BottomUp]
-            .into_iter()
-            .filter(move |&direction| runs != LevelDevice::Cpu && self.splits(direction));
-        let splits =
-            splits.flat_map(|direction| SHARES.map(|gpu_permille| LevelPlan { direction, placement: Placement::Split { gpu_permille } }));
-        strategies.chain(splits)
+        let kernels = GpuKernel::ALL.into_iter().filter(move |&kernel| runs != LevelDevice::Cpu && self.splits(kernel.direction()));
+        strategies.chain(kernels.flat_map(|kernel| SHARES.map(|gpu_permille| LevelPlan::split(kernel, gpu_permille))))
+    }
+
+    /// What a split level of this direction takes beyond the longer part (`None`: not measured).
+    fn beside(&self, direction: Direction) -> Option<ChangeCost> {
+        if direction == Direction::TopDown { self.top_down_split } else { self.bottom_up_split }
     }
 
     fn splits(&self, direction: Direction) -> bool {
-        let measured = if direction == Direction::TopDown { self.top_down_split } else { self.bottom_up_split };
-        self.objective == Objective::Time && measured.is_some()
+        self.objective == Objective::Time && self.beside(direction).is_some()
     }
 
     /// Nanoseconds of the level at hand by `plan`, changes included (`None`: not measured).
     fn plan_ns(&self, plan: LevelPlan, stats: &LevelStats, probes: f64) -> Option<f64> {
         match (Strategy::of(plan), plan.placement) {
             (Some(strategy), _) => self.level_ns(strategy, stats, probes),
-            (None, Placement::Split { gpu_permille }) => {
+            (None, Placement::Split { gpu_permille, kernel }) => {
                 let host = if plan.direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc };
-                Some(self.split_ns(plan.direction, stats, probes, gpu_permille)? + self.change_ns(host, stats))
+                Some(self.split_by_ns(kernel, stats, probes, gpu_permille)? + self.change_ns(host, stats))
             }
             _ => None,
         }
@@ -630,7 +643,7 @@ mod tests {
         let (beside, gpu) = (ChangeCost { fixed_ns: 100.0, ..ChangeCost::default() }, model().tc);
         let model = CostModel { tg: gpu, top_down_split: Some(beside), ..model() };
         let plan = |edges, runs| model.plan(runs, &LevelStats { sampled_probes: Some(9.0), ..stats(edges, 6000) }, &mut Spent::default());
-        let half = LevelPlan { direction: Direction::TopDown, placement: Placement::Split { gpu_permille: 500 } };
+        let half = LevelPlan::split(GpuKernel::Tg, 500);
         // Both as fast: 100 + 500 + 2000 by either, 100 + 100 + 1250 by both; of few arcs 100 and 500 + 20 by either, half of that and 200.
         assert_eq!(plan(1000, LevelDevice::Gpu(GpuKernel::Bg)), half);
         assert_eq!(plan(1000, LevelDevice::Cpu), Strategy::Tc.plan());
@@ -640,8 +653,13 @@ mod tests {
         let fast = CostModel { tg: gpu.map(|cost| StrategyCost { frontier_edge_ns: 0.5, frontier_vertex_ns: 1.0, ..cost }), ..model };
         let far = ChangeCost { fixed_ns: 1e6, ..ChangeCost::default() };
         let fast = CostModel { to_gpu: far, ..fast };
-        let most = LevelPlan { direction: Direction::TopDown, placement: Placement::Split { gpu_permille: 750 } };
+        let most = LevelPlan::split(GpuKernel::Tg, 750);
         assert_eq!(fast.plan(LevelDevice::Gpu(GpuKernel::Bg), &stats(4000, 6000), &mut Spent::default()), most);
+        // TGM takes longer to begin with, and a tenth for an arc: 4000 arcs split by halves take 4450 with TG and 5100 with TGM.
+        let masks =
+            CostModel { tgm: gpu.map(|cost| StrategyCost { fixed_ns: 5000.0, frontier_edge_ns: 0.2, ..cost }), to_gpu: far, ..model };
+        let by_masks = |edges| masks.plan(LevelDevice::Gpu(GpuKernel::Bg), &stats(edges, 60_000), &mut Spent::default());
+        assert_eq!((by_masks(4000), by_masks(40_000)), (half, LevelPlan::split(GpuKernel::Tgm, 750)));
         assert!(
             fast.uses(LevelDevice::Gpu(GpuKernel::Bg)).together
                 && !CostModel { objective: Objective::Energy, ..fast }.uses(LevelDevice::Gpu(GpuKernel::Bg)).together

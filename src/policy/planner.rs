@@ -65,7 +65,7 @@ impl Planner for PolicyPlanner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bfs::{GpuKernel, Placement, Strategy};
+    use crate::bfs::{GpuKernel, Strategy};
 
     /// The strategies of a search of 1000 vertices and 10,000 arcs whose levels are (vertices of the frontier, their arcs, visited vertices,
     /// arcs expanded before, share of hubs in the frontier), by the name of a policy. `*` is a level that both run.
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(plans("remis-selective:501", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc tc tc tc tc tc");
         assert_eq!(plans("remis-concurrent:300,400", LevelDevice::Cpu, &SOCIAL), "tc tc * * bc bc");
         let mut planner = PolicyPlanner::new("remis-concurrent:1,400".parse().unwrap(), LevelDevice::Cpu);
-        let split = Placement::Split { gpu_permille: 400 };
+        let split = LevelPlan::split(GpuKernel::Bg, 400).placement;
         for cpu_ns in [1, 1_000_000] {
             // However long either took: the share is fixed.
             let stats = LevelStats {

@@ -52,7 +52,8 @@ impl Rule for RemisConcurrent {
         self.threshold().is_bottom_up(stats, memory)
     }
 
-    fn placement(&self, _direction: Direction, stats: &LevelStats, _runs: LevelDevice) -> Placement {
-        if self.threshold().is_large(stats) { Placement::Split { gpu_permille: self.gpu_permille } } else { Placement::Cpu }
+    fn placement(&self, direction: Direction, stats: &LevelStats, runs: LevelDevice) -> Placement {
+        let Self { gpu_permille, .. } = *self;
+        if self.threshold().is_large(stats) { Placement::Split { gpu_permille, kernel: runs.kernel(direction) } } else { Placement::Cpu }
     }
 }

@@ -53,8 +53,15 @@ impl LevelDevice {
     pub(super) fn placement(self, direction: Direction) -> Placement {
         match (self, direction) {
             (Self::Cpu, _) => Placement::Cpu,
-            (Self::Gpu(_), Direction::TopDown) => Placement::Gpu(GpuKernel::Tg),
-            (Self::Gpu(bottom_up), Direction::BottomUp) => Placement::Gpu(bottom_up),
+            (Self::Gpu(_), direction) => Placement::Gpu(self.kernel(direction)),
+        }
+    }
+
+    /// The kernel that runs levels of this direction on the GPU, by itself or beside the CPU.
+    pub(super) fn kernel(self, direction: Direction) -> GpuKernel {
+        match (self, direction) {
+            (Self::Gpu(bottom_up), Direction::BottomUp) => bottom_up,
+            _ => GpuKernel::of(direction)[0],
         }
     }
 

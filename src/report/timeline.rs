@@ -70,7 +70,7 @@ fn levels(events: &mut Vec<Value>, level: &LevelRecord, begin: f64) {
     match level.plan.placement {
         Placement::Cpu => events.push(event(&name, CPU, at, rest, threads)),
         Placement::Gpu(kernel) => events.push(event(kernel.name(), DEVICE, at, rest, json!({}))),
-        Placement::Split { gpu_permille } | Placement::Apart { gpu_permille } => {
+        Placement::Split { gpu_permille, .. } | Placement::Apart { gpu_permille } => {
             let share = json!({ "gpu_permille": gpu_permille });
             events.push(event(&name, CPU, at, (level.cpu_ns as f64).min(rest), threads));
             events.push(event(&name, DEVICE, at, (level.gpu_ns as f64).min(rest), share));

@@ -6,7 +6,7 @@ use super::numbers::{general, grouped, seconds};
 use crate::{
     analysis::ExactLevel,
     bench::{BandRecord, ChosenPolicy},
-    bfs::{Direction, LevelPlan, LevelRecord, Placement},
+    bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
 };
 
 /// A table with one line for each level: what the policy saw, what it decided, what was found, how long it took.
@@ -66,12 +66,16 @@ pub fn chosen(chosen: &ChosenPolicy) -> String {
 
 const COLUMNS: usize = 13;
 
-/// Where a level ran: `cpu`, the kernel's name, or the share of the GPU.
-fn place(placement: Placement) -> String {
-    match placement {
+/// Where a level ran: `cpu`, the kernel's name, or the share of the GPU, with the kernel where it is another than TG or BG.
+fn place(plan: LevelPlan) -> String {
+    let other = || match plan.kernel() {
+        Some(kernel @ (GpuKernel::Tgm | GpuKernel::Bgc)) => format!(" {}", kernel.name()),
+        _ => String::new(),
+    };
+    match plan.placement {
         Placement::Cpu => "cpu".to_owned(),
         Placement::Gpu(kernel) => kernel.name().to_owned(),
-        Placement::Split { gpu_permille } => format!("cpu+gpu {:.1} %", f64::from(gpu_permille) / 10.0),
+        Placement::Split { gpu_permille, .. } => format!("cpu+gpu {:.1} %{}", f64::from(gpu_permille) / 10.0, other()),
         Placement::Apart { gpu_permille } => format!("cpu|gpu {:.1} %", f64::from(gpu_permille) / 10.0),
     }
 }
@@ -104,7 +108,7 @@ fn cells(record: &LevelRecord, before: Option<&LevelRecord>, exact: &[ExactLevel
             Direction::TopDown => "top-down".to_owned(),
             Direction::BottomUp => "bottom-up".to_owned(),
         },
-        place(record.plan.placement),
+        place(record.plan),
         vertices,
         arcs,
         unvisited,

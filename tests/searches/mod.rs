@@ -5,14 +5,14 @@
 use std::sync::{Arc, MutexGuard};
 
 use socbfs::{
-    bfs::GpuKernel,
+    bfs::{GpuKernel, LevelPlan},
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{self, Device, DeviceInfo, Limits},
     policy::{
-        Adaptive, AlphaBeta, Band, Bands, Concurrent, CostModel, LevelDevice, NEVER, Parting, Policy, RemisConcurrent, RemisSelective,
-        SampledCosts, Selective, StrategyCost, Whose,
+        Adaptive, AlphaBeta, Band, Bands, ChangeCost, Concurrent, CostModel, LevelDevice, NEVER, Parting, Policy, RemisConcurrent,
+        RemisSelective, Replay, SampledCosts, Selective, StrategyCost, Whose,
     },
     search::{Search, SearchOptions},
 };
@@ -118,7 +118,13 @@ pub fn together() -> Vec<Policy> {
             (Band::split_from(top_down_from_edges, gpu_permille), Band::split_from(bottom_up_from_vertices, gpu_permille));
         Policy::Concurrent(Box::new(Concurrent::new(Adaptive::of(Bands { top_down, bottom_up }))))
     };
+    let plans = |kernels: &[GpuKernel]| {
+        Policy::Replay(Replay::new(&kernels.iter().map(|&kernel| LevelPlan::split(kernel, 400)).collect::<Vec<_>>()))
+    };
+    use GpuKernel::{Bg, Bgc, Tg, Tgm};
     vec![
+        plans(&[Tgm]),
+        plans(&[Tg, Tgm, Bgc, Tgm, Tg, Bgc, Bg, Tgm, Bgc]),
         split(0, 0, 500),
         split(0, NEVER, 900),
         split(30, 0, 100),
@@ -140,11 +146,6 @@ pub fn alone() -> Vec<(Policy, LevelDevice)> {
         all.push((Policy::Sampled(SampledCosts::default()), LevelDevice::Gpu(kernel)));
     }
     all.push((Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0, ..AlphaBeta::default() }), LevelDevice::Gpu(GpuKernel::Bg)));
-    for text in ["gunrock", "enterprise", "enterprise-released", "xbfs", "surf", "mlp"] {
-        all.push((text.parse().unwrap(), LevelDevice::Gpu(GpuKernel::Bgc)));
-    }
-    // The CPU alone, whatever is there.
-    all.push((Policy::AlphaBeta(AlphaBeta::of(Whose::Yasui)), LevelDevice::Gpu(GpuKernel::Bg)));
     all
 }
 
@@ -159,16 +160,40 @@ pub fn adaptive() -> Vec<Policy> {
     let bands = |top_down, bottom_up| Adaptive::of(Bands { top_down, bottom_up });
     let mut measured = bands(band(5, 60, 400, 300), band(20, 90, NEVER, 700));
     measured.model = model();
+    // Both kernels are measured, and each is the cheaper one somewhere.
+    let beside = Some(ChangeCost { fixed_ns: 5.0, ..ChangeCost::default() });
+    let other = |cost: Option<StrategyCost>, edge_ns, probe_ns| {
+        let other = |cost| StrategyCost { fixed_ns: 300.0, frontier_edge_ns: edge_ns, probe_ns, ..cost };
+        cost.map(other)
+    };
+    let splits = CostModel {
+        tgm: other(measured.model.tg, 1.0, 0.0),
+        bgc: other(measured.model.bg, 0.0, 0.3),
+        top_down_split: beside,
+        bottom_up_split: beside,
+        ..measured.model
+    };
     [bands(band(5, 60, 400, 300), band(20, 90, NEVER, 700)), bands(band(0, 30, NEVER, 500), band(0, 200, 500, 100)), measured]
         .into_iter()
         .map(|adaptive| Policy::Adaptive(Box::new(adaptive)))
+        .chain([Policy::CostModel(Box::new(splits))])
         .collect()
 }
 
-/// All of these, and the CPU alone between them.
+/// All of these, the CPU alone between them, and whatever else there is a name for.
 pub fn policies() -> Vec<(Policy, LevelDevice)> {
-    let others = back_and_forth().into_iter().chain(together()).chain(adaptive()).chain([Policy::default()]);
-    alone().into_iter().chain(others.map(|policy| (policy, LevelDevice::Cpu))).collect()
+    let others = back_and_forth().into_iter().chain(together()).chain([Policy::default()]);
+    let others = others.map(|policy| (policy, LevelDevice::Cpu));
+    // Those of both devices that name no kernel take the one that is named here.
+    let adaptive = adaptive().into_iter().map(|policy| (policy, LevelDevice::Gpu(GpuKernel::Bgc)));
+    let mut all: Vec<_> = alone().into_iter().chain(others).chain(adaptive).collect();
+    for known in socbfs::policy::known() {
+        // Strategies of the CPU are those of the CPU's own tests.
+        if !["tc", "bc"].contains(&known.kind) && all.iter().all(|(policy, _)| policy.kind() != known.kind) {
+            all.push((known.kind.parse().unwrap(), LevelDevice::Gpu(GpuKernel::Bgc)));
+        }
+    }
+    all
 }
 
 /// What is tried on each graph.

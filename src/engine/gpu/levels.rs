@@ -7,7 +7,7 @@
 use super::{
     GpuEngine, RUN_LEVELS, arguments as args,
     arrivals::{demand, expanded, visited},
-    slots::{BEFORE, EDGES, FLIP_BITMAP, FLIP_QUEUE, GUARDS, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, STATE, TAIL, guards},
+    slots::{BEFORE, EDGES, FLIP_BITMAP, FLIP_QUEUE, GUARDS, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, SLOTS, STATE, TAIL, guards},
 };
 use crate::{
     bfs::{Ahead, Direction, GpuKernel, LevelWork, Placement},
@@ -375,21 +375,37 @@ impl GpuEngine<'_> {
         self.start(kernel, self.groups)
     }
 
-    /// Starts TG over the first `len` entries of the queue, which about `edges` leave. What it finds is in the next queue.
-    pub(crate) fn launch_top_down(&mut self, state: &SearchState, len: usize, edges: u64) -> Result<(), DeviceError> {
+    /// Starts TG or TGM over the first `len` entries of the queue, which about `edges` leave. What it finds is in the next queue.
+    pub(crate) fn launch_top_down(
+        &mut self,
+        state: &mut SearchState,
+        kernel: GpuKernel,
+        len: usize,
+        edges: u64,
+    ) -> Result<(), DeviceError> {
         self.forget();
         self.bind_state(state, state.current)?;
         self.write_seed(state, IS_QUEUE, len as u64, edges)?;
-        self.launch_queue(PLANNED, 0)
+        if kernel != GpuKernel::Tgm {
+            return self.launch_queue(PLANNED, 0);
+        }
+        self.launch_to_mask()?;
+        self.launch_mask(PLANNED)?;
+        self.launch_mask_to_queue()?;
+        // A mask becomes the queue that the device does not swap: the one that it began with.
+        std::mem::swap(&mut state.queue, &mut state.next);
+        Ok(())
     }
 
-    /// How many vertices TG or BG found. Waits for it.
-    pub(crate) fn found(&mut self) -> Result<u64, DeviceError> {
+    /// How many vertices `kernel` found, the last that was started. Waits for it.
+    pub(crate) fn found(&mut self, kernel: GpuKernel) -> Result<u64, DeviceError> {
         self.read_slots()?;
-        let slot = self.read_slot(self.slot);
-        let found = if slot.get(LEVELS) == 0 { 0 } else { slot.get(TAIL) };
-        self.check_counts(&slot)?;
-        Ok(u64::from(found))
+        let last = self.read_slot(self.slot);
+        // What TGM found was made a queue by the step after it.
+        let level = if kernel == GpuKernel::Tgm { self.read_slot((self.slot + SLOTS - 1) % SLOTS) } else { last };
+        self.check_counts(&level)?;
+        demand(level.get(TAIL) == last.get(TAIL))?;
+        Ok(if level.get(LEVELS) == 0 { 0 } else { u64::from(last.get(TAIL)) })
     }
 
     /// Starts BG or BGC over a range of 32-bit words of the bitmap. What it finds is in `visited[1 - current]`.

@@ -15,9 +15,10 @@ use crate::{
 impl HybridEngine<'_> {
     pub(super) fn run_split(&mut self, plan: LevelPlan, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
         let handover_ns = self.give_to_cpu()?;
+        let kernel = plan.kernel().ok_or(DeviceError::NONE)?;
         let work = match plan.direction {
-            Direction::TopDown => self.split_top_down(gpu_permille)?,
-            Direction::BottomUp => self.split_bottom_up(gpu_permille)?,
+            Direction::TopDown => self.split_top_down(gpu_permille, kernel)?,
+            Direction::BottomUp => self.split_bottom_up(gpu_permille, kernel)?,
         };
         let work = LevelWork { handover_ns: work.handover_ns + handover_ns, ..work };
         self.cpu.state().done(plan, &work);
@@ -25,7 +26,7 @@ impl HybridEngine<'_> {
     }
 
     /// The frontier queue is cut; each device gets a piece of its end, and gives back what it found as vertices and their parents.
-    fn split_top_down(&mut self, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
+    fn split_top_down(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let mut clock = Clock::new();
         let (len, repeats_before) = self.cpu.settle_as_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
@@ -48,7 +49,7 @@ impl HybridEngine<'_> {
                 helper.gpu.launch_apply_words(own, piece, changes)?;
             }
             // How many of them leave the piece of each of several devices is an estimate.
-            helper.gpu.launch_top_down(own, piece, edges_left / count as u64)?;
+            helper.gpu.launch_top_down(own, kernel, piece, edges_left / count as u64)?;
             helper.gpu.launch_gather_parents(own)?;
             helper.gpu.device().flush()?;
             clock.spent.wait_ns += clock.lap();
@@ -60,7 +61,7 @@ impl HybridEngine<'_> {
         let mut found = work.found;
         for helper in &mut self.helpers {
             let Some(own) = &mut helper.own else { continue };
-            let theirs = helper.gpu.found()? as usize;
+            let theirs = helper.gpu.found(kernel)? as usize;
             clock.spent.wait_ns += clock.lap();
             own.next.to_host(0..theirs)?;
             own.queue.to_host(0..theirs)?;
@@ -77,7 +78,7 @@ impl HybridEngine<'_> {
     }
 
     /// The words of the bitmap are cut; each device gets a range of the end.
-    fn split_bottom_up(&mut self, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
+    fn split_bottom_up(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let mut clock = Clock::new();
         let repeats_before = self.cpu.resolve_claims();
         let (cut, words) = (self.cpu.cut_words(gpu_permille), self.layout.padded() / 64);
@@ -99,7 +100,7 @@ impl HybridEngine<'_> {
                 if changes > 0 {
                     helper.gpu.launch_apply_words(own, 0, changes)?;
                 }
-                helper.gpu.launch_bottom_up(own, GpuKernel::Bg, 2 * first as u32..2 * end as u32)?;
+                helper.gpu.launch_bottom_up(own, kernel, 2 * first as u32..2 * end as u32)?;
                 helper.gpu.device().flush()?;
                 clock.spent.wait_ns += clock.lap();
             }
@@ -114,7 +115,7 @@ impl HybridEngine<'_> {
             let Some(own) = &mut helper.own else { continue };
             let end = if index + 1 == count { words } else { first + part(words - cut, helper.weight) };
             if end > first {
-                let theirs = helper.gpu.found()?;
+                let theirs = helper.gpu.found(kernel)?;
                 clock.spent.wait_ns += clock.lap();
                 own.queue.to_host(0..0)?;
                 let now = own.visited[1].read_range(first..end)?;

@@ -263,7 +263,7 @@ impl<'g> HybridEngine<'g> {
     fn run_placed(&mut self, plan: LevelPlan) -> Result<LevelWork, DeviceError> {
         match plan.placement {
             Placement::Gpu(kernel) if !self.helpers.is_empty() => self.run_gpu(plan, kernel),
-            Placement::Split { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_split(plan, gpu_permille),
+            Placement::Split { gpu_permille, .. } if self.uses.together && !self.helpers.is_empty() => self.run_split(plan, gpu_permille),
             Placement::Apart { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_apart(plan, gpu_permille),
             // Without a device everything runs on the CPU; the plan in the record says so.
             _ => {

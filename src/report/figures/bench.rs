@@ -205,7 +205,9 @@ fn place(placement: Placement) -> String {
     match placement {
         Placement::Cpu => "cpu".to_owned(),
         Placement::Gpu(kernel) => kernel.name().to_owned(),
-        Placement::Split { gpu_permille } | Placement::Apart { gpu_permille } => format!("both, gpu {} %", f64::from(gpu_permille) / 10.0),
+        Placement::Split { gpu_permille, .. } | Placement::Apart { gpu_permille } => {
+            format!("both, gpu {} %", f64::from(gpu_permille) / 10.0)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Cell, Chart, Document, Figure, Heat, Plot, Section, Series, Table, read};
 use crate::{
     analysis::{DroppedInput, PolicyComparison},
-    bfs::{Direction, LevelPlan, Placement, Strategy},
+    bfs::{Direction, GpuKernel, LevelPlan, Placement, Strategy},
     calibrate::{Directions, Evaluation, Judged, LevelTable, RootEvaluation},
     report::numbers::{general, seconds},
     stats::Summary,
@@ -112,7 +112,10 @@ fn plan_name(plan: LevelPlan) -> String {
     };
     match (Strategy::of(plan), plan.placement) {
         (Some(strategy), _) => strategy.name().to_uppercase(),
-        (None, Placement::Split { gpu_permille }) => format!("{direction} {} %", f64::from(gpu_permille) / 10.0),
+        (None, Placement::Split { gpu_permille, .. }) => {
+            let kernel = plan.kernel().map_or("", GpuKernel::name).to_uppercase();
+            format!("{direction} {kernel} {} %", f64::from(gpu_permille) / 10.0)
+        }
         (None, _) => "apart".to_owned(),
     }
 }
@@ -122,7 +125,7 @@ fn own_ns(table: &LevelTable, level: usize, plan: LevelPlan) -> Option<f64> {
     let times = &table.levels[level];
     match (Strategy::of(plan), plan.placement) {
         (Some(strategy), _) => times.own_ns(strategy),
-        (None, Placement::Split { gpu_permille }) => times.split_ns(plan.direction, gpu_permille),
+        (None, Placement::Split { gpu_permille, .. }) => times.split_ns(plan.kernel()?, gpu_permille),
         _ => None,
     }
 }
@@ -139,7 +142,7 @@ fn name_of(place: Option<usize>, plans: &[LevelPlan]) -> String {
 /// Remis 2016, figures 5.1 to 5.4 and 5.8.
 pub(super) fn histogram(graph: &PolicyComparison) -> Option<Figure> {
     let table = &first(graph)?.table;
-    let half = table.plans().into_iter().filter(|plan| matches!(plan.placement, Placement::Split { gpu_permille: 500 }));
+    let half = table.plans().into_iter().filter(|plan| matches!(plan.placement, Placement::Split { gpu_permille: 500, .. }));
     let plans: Vec<LevelPlan> = table.strategies.iter().map(|strategy| strategy.plan()).chain(half).collect();
     let levels = 0..table.levels.len();
     let fastest = |level: usize, gpu: Option<bool>| {
