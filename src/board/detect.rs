@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn every_board_is_known_by_its_files() {
-        for (machine, board, reason) in [
+        let machines = [
             ("odroid-xu4", "odroid-xu4", "hardkernel,odroid-xu4"),
             ("odroid-xu3", "odroid-xu3", "hardkernel,odroid-xu3"),
             ("odroid-n2-plus", "odroid-n2", "hardkernel,odroid-n2-plus"),
@@ -191,7 +191,8 @@ mod tests {
             ("ryzen-2400g", "amd-ryzen-2400g", "Ryzen 5 2400G"),
             ("i7-4790", "intel-i7-4790", "i7-4790 CPU"),
             ("core-ultra", "intel-core-ultra", "Ultra 7 155H"),
-        ] {
+        ];
+        for (machine, board, reason) in machines {
             let found = fixture(machine);
             assert_eq!(found.name, board, "{machine}: {found:?}");
             assert!(found.reason.contains(reason), "{machine}: {}", found.reason);
@@ -200,6 +201,7 @@ mod tests {
         for (name, text) in SHIPPED {
             let detect = Board::<IgnoredAny>::parse(text, name).unwrap().detect;
             assert_eq!(detect == Detect::default(), *name == GENERIC, "{name}");
+            assert_eq!(machines.iter().any(|(_, board, _)| board == name), *name != GENERIC, "{name} has no row above");
         }
     }
 

@@ -61,6 +61,22 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// Line of the key that an error is about whose `message` names it, where the error points at `line`, on which the key's table begins;
+    /// else that line.
+    pub(super) fn line_of_fault(&self, line: usize, message: &str) -> usize {
+        let Some(table) = self.nodes.iter().find(|node| node.value.is_none() && line_at(self.text, node.start) == line) else {
+            return line;
+        };
+        // What stands behind a semicolon is what would be right.
+        let fault = message.split(';').next().unwrap_or_default();
+        let words = || fault.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'));
+        let key = |node: &&Node| {
+            let own = node.path.strip_prefix(&table.path).and_then(|rest| rest.strip_prefix('.'));
+            own.is_some_and(|own| words().any(|word| word == own))
+        };
+        self.nodes.iter().find(key).map_or(line, |node| line_at(self.text, node.start))
+    }
+
     /// Whether there is a key or table at `path`.
     pub(super) fn has(&self, path: &str) -> bool {
         self.nodes.iter().any(|node| node.path == path)
@@ -221,6 +237,17 @@ z = [ # cores
                 ("b[1].z", "[1, 2]", 16, true, None),
             ]
         );
+    }
+
+    #[test]
+    fn a_fault_is_on_the_line_of_the_key_that_it_names() {
+        let document = Document::parse(TEXT).unwrap();
+        assert_eq!(document.line_of_fault(6, "a does not take y = 3; it takes x"), 10);
+        assert_eq!(document.line_of_fault(6, "x is 16; it must be y"), 9);
+        assert_eq!(document.line_of_fault(6, "x-y is what nothing is called"), 6);
+        assert_eq!(document.line_of_fault(15, "z is wrong"), 16);
+        // No table begins there.
+        assert_eq!(document.line_of_fault(9, "y is wrong"), 9);
     }
 
     #[test]

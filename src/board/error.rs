@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Kind, document::line_at};
+use super::{Document, Kind, document::line_at};
 
 /// Why a TOML file of some [`Kind`] can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +63,14 @@ impl DocumentError {
     pub(super) fn parse(text: &str, file: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map_or(1, |span| line_at(text, span.start));
         Self::Parse { file: file.to_owned(), line, message: with_nearest(&error.message().trim().replace('\n', "; ")) }
+    }
+
+    /// The same of values, whose error may be about a key of the table that it points at.
+    pub(super) fn value(document: &Document<'_>, text: &str, file: &str, error: &toml::de::Error) -> Self {
+        match Self::parse(text, file, error) {
+            Self::Parse { file, line, message } => Self::Parse { file, line: document.line_of_fault(line, &message), message },
+            other => other,
+        }
     }
 }
 

@@ -44,7 +44,23 @@ pub use versioned::Kind;
 pub const SCHEMA: u32 = 1;
 
 /// What a profile is.
-const PROFILE: Kind = Kind { name: "board profile", short: "profile", schema: SCHEMA };
+const PROFILE: Kind = Kind { name: "board profile", short: "profile", schema: SCHEMA, former: FORMER };
+
+/// What profiles had before the bands of `adaptive`.
+const FORMER: &[(&str, &str)] = &[
+    ("selective.top_down_gpu_from_edges", "write it as gpu_from in [adaptive.top_down]"),
+    ("selective.top_down_gpu_up_to_edges", "write it as up_to in [adaptive.top_down]"),
+    ("selective.bottom_up_gpu_from_vertices", "write it as gpu_from in [adaptive.bottom_up]"),
+    ("selective.bottom_up_gpu_up_to_vertices", "write it as up_to in [adaptive.bottom_up]"),
+    ("selective", "write gpu_from and up_to in [adaptive.top_down] and [adaptive.bottom_up]"),
+    ("concurrent.top_down_split_from_edges", "write it as split_from in [adaptive.top_down]"),
+    ("concurrent.bottom_up_split_from_vertices", "write it as split_from in [adaptive.bottom_up]"),
+    ("concurrent.top_down_gpu_share", "write it as gpu_permille in [adaptive.top_down], in thousandths"),
+    ("concurrent.bottom_up_gpu_share", "write it as gpu_permille in [adaptive.bottom_up], in thousandths"),
+    ("concurrent", "write split_from and gpu_permille in [adaptive.top_down] and [adaptive.bottom_up]"),
+    ("speeds.handover_us", "write it as fixed_us in [adaptive.handover]"),
+    ("power.watts.idle", "remove it; nothing reads the power of the idle machine"),
+];
 
 /// Most threads a profile or a flag may ask for.
 pub const MOST_THREADS: usize = 4096;
@@ -382,6 +398,21 @@ scale = 0.5
                 }
                 other => panic!("{text}: {other}"),
             }
+        }
+    }
+
+    #[test]
+    fn keys_of_former_profiles_are_refused_with_what_to_write_instead() {
+        let good = "schema = 1\nestimates = ['selective']\n[board]\nname = 'a'\n";
+        for (key, instead) in FORMER {
+            let (table, key) = key.rsplit_once('.').unwrap_or((key, ""));
+            let text = match key {
+                "" => format!("{good}[{table}]\n"),
+                key => format!("{good}[{table}]\n# ours\n{key} = 1\n"),
+            };
+            let error = Board::parse(&text, "my.toml").unwrap_err().to_string();
+            let wanted = if key.is_empty() { format!("my.toml:5: {table}: ") } else { format!("my.toml:7: {table}.{key}: ") };
+            assert!(error.starts_with(&wanted) && error.ends_with(instead), "{error}");
         }
     }
 

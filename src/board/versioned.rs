@@ -16,6 +16,8 @@ pub struct Kind {
     pub short: &'static str,
     /// The version that this build reads.
     pub schema: u32,
+    /// Keys and tables that it had once, and what to write instead; those of a table before the table itself.
+    pub former: &'static [(&'static str, &'static str)],
 }
 
 impl Kind {
@@ -53,7 +55,11 @@ impl Kind {
         if schema != Some(i64::from(self.schema)) {
             return Err(DocumentError::Version { kind: self, file: file.to_owned(), line: document.line("schema"), found: schema });
         }
-        let value: T = toml::from_str(text).map_err(refused)?;
+        if let Some((key, instead)) = self.former.iter().find(|(key, _)| document.has(key)) {
+            let reason = format!("this is no key any more: {instead}");
+            return Err(DocumentError::Check { file: file.to_owned(), line: document.line(key), key: (*key).to_owned(), reason });
+        }
+        let value: T = toml::from_str(text).map_err(|error| DocumentError::value(&document, text, file, &error))?;
         check(&value, &document).map_err(|Violation { key, reason }| DocumentError::Check {
             file: file.to_owned(),
             line: document.line(&key),

@@ -19,7 +19,7 @@ use crate::{
 /// The version of the calibration format that this build reads and writes.
 pub const SCHEMA: u32 = 1;
 
-const KIND: Kind = Kind { name: "calibration", short: "calibration", schema: SCHEMA };
+const KIND: Kind = Kind { name: "calibration", short: "calibration", schema: SCHEMA, former: &[] };
 
 /// A calibration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -141,6 +141,13 @@ fn names() -> String {
     known().map(name).collect::<Vec<_>>().join(", ")
 }
 
+/// The parameters of the policy of this name, for a message.
+fn takes(kind: &str) -> String {
+    let mut policy = Policy::from_kind(kind).unwrap_or_default();
+    let names: Vec<&str> = policy.rule_mut().parameters().iter().map(|own| own.name).collect();
+    if names.is_empty() { "; it takes no parameter".to_owned() } else { format!("; it takes {}", names.join(", ")) }
+}
+
 /// A policy that could not be understood.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -149,7 +156,7 @@ pub enum PolicyError {
     #[error("unknown policy {0:?}; known: {names}, and replay:FILE, surf:FILE, mlp:FILE on the command line", names = names())]
     Unknown(String),
     /// The policy has no such parameter.
-    #[error("policy {kind} does not take {given}")]
+    #[error("policy {kind} does not take {given}{}", takes(kind))]
     NoParameters {
         /// The policy.
         kind: &'static str,
@@ -388,6 +395,9 @@ mod tests {
             let mut policy: Policy = known.kind.parse().unwrap();
             assert_eq!(policy.kind(), known.kind);
             assert!(names.insert(known.kind), "{known:?}");
+            // As text and as TOML it is the same again.
+            assert_eq!(policy.to_string().parse(), Ok(policy.clone()), "{known:?}");
+            assert_eq!(toml::from_str(&toml::to_string(&policy).unwrap()), Ok(policy.clone()), "{known:?}");
             // The help names as many parameters as there are.
             let words = known.parameters.split(',').filter(|word| !word.is_empty()).count();
             let parameters = policy.rule_mut().parameters().len();
