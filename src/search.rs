@@ -76,6 +76,14 @@ pub enum SearchError {
         /// The policy.
         policy: String,
     },
+    /// The policy is about a GPU, and the search has lost its own.
+    #[error("policy {policy} needs an OpenCL device, and the search goes on without its own since one failed ({reason})")]
+    FellBack {
+        /// The policy.
+        policy: String,
+        /// What failed ([`Search::fallen_back`]).
+        reason: String,
+    },
     /// A [`Stopper`] or the deadline ended it before it was done.
     #[error("the search from {0} was stopped before it was done")]
     Stopped(Vertex),
@@ -211,11 +219,16 @@ impl<'g> Search<'g> {
     /// Goes on with another policy.
     ///
     /// # Errors
-    /// [`SearchError::NoDevice`] where the search was not set up for what the policy does (see [`SearchOptions::every_policy`]).
+    /// [`SearchError::NoDevice`] where the search was not set up for what the policy does (see [`SearchOptions::every_policy`]), and
+    /// [`SearchError::FellBack`] where it was, and has lost its devices.
     pub fn set_policy(&mut self, policy: Policy, runs: LevelDevice) -> Result<(), SearchError> {
         let wanted = uses(&policy, runs, self.layout);
         if !self.engine.uses().covers(wanted) {
-            return Err(SearchError::NoDevice { policy: policy.to_string() });
+            let policy = policy.to_string();
+            return Err(match self.fallen_back.clone() {
+                Some(reason) => SearchError::FellBack { policy, reason },
+                None => SearchError::NoDevice { policy },
+            });
         }
         self.engine.set_home(wanted.at_home_on_gpu);
         self.planner = PolicyPlanner::new(policy.clone(), runs);

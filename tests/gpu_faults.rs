@@ -111,6 +111,10 @@ fn a_search_goes_on_without_a_lost_device() {
                     // It stays right, and does not ask the device again.
                     reference.compare_with(&layout, &options, &mut search);
                     assert!(search.devices().iter().any(|lost| lost.name == device.info().name), "what it began with");
+                    if let Some(reason) = &reason {
+                        let error = search.set_policy("tg".parse().unwrap(), runs).unwrap_err().to_string();
+                        assert!(error.contains(reason) && !error.contains("--device"), "{error}");
+                    }
                     drop(search);
                     fs::remove_file(file).unwrap();
                     let Some(reason) = reason else { break };

@@ -128,7 +128,12 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
         let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
-        let mut prepared = config.search_for_all(&layout, &progress::steps())?;
+        // One that was asked for and needs a device gets one, as in the other commands.
+        let mut setup = config.clone();
+        if let Some(policy) = only.iter().find(|policy| policy.needs_device()) {
+            (setup.policy, setup.objective.value) = (Setting::flag(policy.clone()), Objective::Time);
+        }
+        let mut prepared = setup.search_for_all(&layout, &progress::steps())?;
         let Compared { policies, contestants, watts, evaluation } =
             compare(&config, &mut prepared, &source.name(), &drawn, &only, usize::from(arguments.turns))?;
         names = policies;

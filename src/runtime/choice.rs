@@ -481,6 +481,26 @@ mod tests {
         assert_eq!(tc(&estimate), Some(9.0));
     }
 
+    #[test]
+    fn the_way_of_sharing_memory_comes_from_flag_then_board_then_calibration() {
+        let mut info = invented("p", "Mali-G610", DeviceKind::Gpu, 4);
+        (info.svm_coarse, info.svm_fine) = (true, true);
+        let board = format!("{NAME}[[opencl.devices]]\nname = 'Mali*'\nmemory_way = 'copy'\n");
+        // That of the calibration is svm-fine.
+        let found = calibrated();
+        let way = |text: &str, asked: Option<Setting<SharingMode>>, found: Option<&FoundCalibration>| {
+            let profile = runtime(text, None).profile;
+            Runtime::new(profile, Given { memory_way: asked, ..Given::default() }).unwrap().way(&info, found)
+        };
+        assert_eq!(way(NAME, None, None), None, "it is measured");
+        assert_eq!(way(NAME, None, Some(&found)), Some(SharingMode::SvmFine));
+        assert_eq!(way(&board, None, Some(&found)), Some(SharingMode::Copy));
+        for origin in [Origin::Flag, Origin::Environment] {
+            let asked = Setting { value: SharingMode::SvmCoarse, origin };
+            assert_eq!(way(&board, Some(asked), Some(&found)), Some(SharingMode::SvmCoarse));
+        }
+    }
+
     /// Everything that a profile may change of a search.
     fn observed(text: &str) -> String {
         let mut info = invented("Portable Computing Language", "Mali-G610 r0p0", DeviceKind::Gpu, 4);

@@ -139,7 +139,7 @@ impl Runtime {
         if let Some(recorded) = &self.recorded {
             recorded.check_graph(layout)?;
         }
-        let found = self.chosen().or_else(|error| self.without(error))?;
+        let found = self.chosen_for(every_policy).or_else(|error| self.without(error))?;
         let calibration = match found.first() {
             Some(info) if every_policy || self.wants_calibration() => self.calibration(Some((info, self.way_asked(info))))?,
             _ => None,
@@ -231,10 +231,15 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError::NoDevice`] and [`RuntimeError::Device`] where one is needed.
     pub fn chosen(&self) -> Result<Vec<DeviceInfo>, RuntimeError> {
+        self.chosen_for(false)
+    }
+
+    /// The same where any policy may follow, as well as that of the settings.
+    fn chosen_for(&self, every_policy: bool) -> Result<Vec<DeviceInfo>, RuntimeError> {
         let choice = &self.device.value;
         let wanted = match choice {
             DeviceChoice::Cpu => false,
-            DeviceChoice::Auto => self.policy.value.needs_device() || self.wants_costs(),
+            DeviceChoice::Auto => every_policy || self.policy.value.needs_device() || self.wants_costs(),
             _ => true,
         };
         if !wanted {
@@ -262,6 +267,12 @@ impl Runtime {
     pub fn way_asked(&self, info: &DeviceInfo) -> Option<SharingMode> {
         let of_board = || self.device_profile(info)?.memory_way.filter(|way| way.offered(info));
         self.memory_way.value.or_else(of_board)
+    }
+
+    /// The same, else as the calibration was made (`None`: it is to be measured).
+    pub(super) fn way(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<SharingMode> {
+        let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
+        self.way_asked(info).or_else(of_calibration).filter(|&way| self.permits(info, way))
     }
 
     /// Whether memory may be shared with this device in this way: the device offers it, and no quirk of the board speaks against it.
@@ -296,14 +307,12 @@ impl Runtime {
             quirk: self.device_profile(info).and_then(|device| device.against(way)),
             offered: SharingMode::ALL.into_iter().filter(|&way| self.permits(info, way)).collect(),
         };
-        let asked = self.way_asked(info);
-        if let Some(way) = asked.filter(|&way| !self.permits(info, way)) {
+        if let Some(way) = self.way_asked(info).filter(|&way| !self.permits(info, way)) {
             return Err(refused(way));
         }
         let open = if self.device_times { Device::open_timed } else { Device::open };
         let device = opencl::opening(&info.name, || open(info, self.limits(info))).map_err(RuntimeError::Open)?;
-        let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
-        let way = asked.or_else(of_calibration).filter(|&way| self.permits(info, way));
+        let way = self.way(info, calibration);
         // Where the board says both, there is nothing to be found out.
         let is_known = way.is_some() && self.board_handover().is_some();
         let handover = if is_known { HandoverTable::default() } else { measure_permitted(&device, |way| self.permits(info, way)) };
@@ -315,7 +324,7 @@ impl Runtime {
     }
 
     /// What concerns devices and the cost model, for the list of settings.
-    pub fn device_settings(&self, found: Option<&FoundCalibration>) -> [(&'static str, Origin, String); 3] {
+    pub fn device_settings(&self, found: Option<&FoundCalibration>) -> [(&'static str, Origin, String); 5] {
         let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref()).map(|device| device.memory_way);
         let (way, origin) = match (self.memory_way.value, calibrated) {
             (Some(way), _) => (way.to_string(), self.memory_way.origin),
@@ -325,6 +334,12 @@ impl Runtime {
         [
             ("device", self.device.origin, self.device.value.to_string()),
             ("memory-way", origin, way),
+            (
+                "work-group",
+                self.work_group.origin,
+                self.work_group.value.map_or_else(|| "by the device".to_owned(), |items| items.to_string()),
+            ),
+            ("parts", self.parts.origin, self.parts.value.to_string()),
             ("objective", self.objective.origin, self.objective.value.to_string()),
         ]
     }
