@@ -45,6 +45,29 @@ impl User {
         path.to_str().unwrap().to_owned()
     }
 
+    /// The rows of `run --trace` by these bands.
+    fn trace(&self, bands: &Bands, root: &str) -> Vec<Row> {
+        let board = self.file("traced.toml", &bands.board());
+        let text = self.run(&["run", GRAPH, "--root", root, "--policy", "adaptive", "--board", &board, "--trace"]);
+        assert!(text.contains("adaptive.top_down.gpu_from") && text.contains("board file"), "{text}");
+        let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("level ")).skip(1);
+        let cells = rows.map(|row| row.split_whitespace().collect::<Vec<_>>()).take_while(|cells| cells.len() > 10);
+        let number = |cell: &str| cell.trim_start_matches('~').replace(',', "").parse().ok();
+        cells
+            .map(|cells| {
+                let place = match cells[2] {
+                    "cpu" => "cpu",
+                    "cpu+gpu" => "both",
+                    _ => "gpu",
+                };
+                // Between them stand a share and a kernel.
+                let counts: Vec<u64> = cells[3..].iter().filter_map(|cell| number(cell)).collect();
+                let work = counts[if cells[1] == "top-down" { 1 } else { 2 }];
+                Row { direction: cells[1].to_owned(), place, work }
+            })
+            .collect()
+    }
+
     /// The record of searches by these bands.
     fn bench(&self, bands: &Bands) -> Value {
         let board = self.file("bands.toml", &bands.board());
@@ -52,11 +75,23 @@ impl User {
     }
 }
 
+/// A level as `run --trace` shows it.
+#[derive(Debug, Clone, PartialEq)]
+struct Row {
+    direction: String,
+    place: &'static str,
+    /// Arcs of the frontier top-down, unvisited vertices bottom-up.
+    work: u64,
+}
+
 /// `gpu_from`, `split_from`, `up_to`, top-down and bottom-up.
 #[derive(Clone, Copy)]
 struct Bands([u64; 6]);
 
-/// In one search of the graph all three placements.
+/// In one search of the graph all three placements, and levels on both sides of each threshold.
+const TRACED: Bands = Bands([20, 30, 50_000, 10, 1_000, 1_000_000]);
+
+/// In some searches of the graph all three placements.
 const THREE: Bands = Bands([40, 2_000, 50_000, 20, 1_500, 1_000_000]);
 
 impl Bands {
@@ -72,11 +107,13 @@ impl Bands {
 
     /// Where a level runs, by the words of boards/README.md.
     fn place(self, direction: &str, stats: &Value) -> &'static str {
-        let (work, bands) = match direction {
-            "top-down" => (&stats["frontier_edges"], &self.0[..3]),
-            _ => (&stats["unvisited_vertices"], &self.0[3..]),
-        };
-        let work = work.as_u64().unwrap();
+        let work = if direction == "top-down" { &stats["frontier_edges"] } else { &stats["unvisited_vertices"] };
+        self.place_of(direction, work.as_u64().unwrap())
+    }
+
+    /// The same of a level with so much work.
+    fn place_of(self, direction: &str, work: u64) -> &'static str {
+        let bands = if direction == "top-down" { &self.0[..3] } else { &self.0[3..] };
         match bands {
             [_, _, up_to] if work >= *up_to => "cpu",
             [_, split_from, _] if work >= *split_from => "both",
@@ -109,6 +146,43 @@ fn hold(bands: &Bands, record: &Value) -> BTreeSet<&'static str> {
         seen.insert(placed(&level["plan"]));
     }
     seen
+}
+
+/// In one search: `run --trace` shows all three placements, and the row of each level flips with its threshold and no other.
+#[test]
+fn one_trace_has_three_placements_and_each_threshold_flips_its_cells() {
+    let Some(user) = User::with_device("one_trace_has_three_placements_and_each_threshold_flips_its_cells") else { return };
+    let _turn = turn();
+    let root = user.bench(&TRACED)["roots"][0]["root"].to_string();
+    let before = user.trace(&TRACED, &root);
+    let places: BTreeSet<&str> = before.iter().map(|row| row.place).collect();
+    assert_eq!(places, BTreeSet::from(["cpu", "gpu", "both"]), "{before:?}");
+    for threshold in 0..6 {
+        let mut flipped = 0;
+        // Each level of the trace before changes sides.
+        let direction = if threshold < 3 { "top-down" } else { "bottom-up" };
+        for work in before.iter().filter(|row| row.direction == direction).map(|row| row.work) {
+            let mut other = TRACED;
+            let value = if work < TRACED.0[threshold] { work } else { work + 1 };
+            other.0[threshold] = value;
+            // A profile may not leave a bound behind the next one.
+            if !other.0[threshold / 3 * 3..][..3].is_sorted_by(|a, b| a < b) {
+                continue;
+            }
+            let after = user.trace(&other, &root);
+            for (row, was) in after.iter().zip(&before) {
+                assert_eq!(row.place, other.place_of(&row.direction, row.work), "threshold {threshold} {value}: {after:?}");
+                // Another share may find another number of repeats, which is no other level.
+                let is_same = row.direction == was.direction && row.work.abs_diff(was.work) <= was.work / 100;
+                if is_same && row.place != was.place {
+                    assert_eq!(row.direction, direction, "threshold {threshold} {value}: {row:?} {was:?}");
+                    flipped += 1;
+                }
+            }
+        }
+        println!("threshold {threshold}: {flipped} cells flipped");
+        assert!(flipped > 0, "threshold {threshold} flips no cell of {before:?}");
+    }
 }
 
 #[test]

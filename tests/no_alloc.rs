@@ -81,6 +81,10 @@ fn main() {
                 // Every policy that there is a name for, and needs no device.
                 let named = socbfs::policy::known().map(|known| known.kind.parse::<Policy>().unwrap());
                 let named = named.filter(|policy| !policy.needs_device()).chain(["cost-model:zhang".parse().unwrap()]);
+                // Bands that never leave the CPU need no device.
+                let adaptive: Policy = "adaptive:never,never,never,500,never,never,never,500".parse().unwrap();
+                assert!(!adaptive.needs_device());
+                let named = named.chain([adaptive]);
                 for policy in named.chain([Policy::Replay(replay)]) {
                     if policy == Policy::Fixed(Strategy::Bc) && kind == "path" {
                         continue; // 20,000 bottom-up levels over 20,000 vertices prove nothing more

@@ -95,13 +95,24 @@ fn plans_of_two_devices_are_replayed() {
         return skipped(TEST, "PoCL is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
-    for policy in
-        ["selective:100,200", "daga", "remis-selective:50", "remis-concurrent:50,700", "asynchronous:50,400", "alpha-beta", "enterprise"]
-    {
-        let text = round_trip(&folder, policy, &["--device", POCL])["roots"].to_string();
-        // Where a handover is dear, selective rightly stays on the CPU with so small a graph.
-        let may_stay = policy.starts_with("selective");
-        assert!(may_stay || ["\"gpu\"", "\"split\"", "\"apart\""].iter().any(|on| text.contains(on)), "{policy}: {text}");
+    // A handover is free: where it is dear, selective and adaptive stay on the CPU with so small a graph, as they should.
+    let board = folder.path().join("free.toml");
+    fs::write(&board, "schema = 1\n[board]\nname = 'free'\n[adaptive.handover]\nfixed_us = 0.0\nmega_vertex_us = 0.0\n").unwrap();
+    let more = ["--device", POCL, "--board", board.to_str().unwrap()];
+    for (policy, places) in [
+        ("selective:100,200", &["\"gpu\"", "\"cpu\""][..]),
+        ("adaptive:50,400,never,300,100,300,700,600", &["\"gpu\"", "\"split\"", "\"cpu\""]),
+        ("daga", &["\"gpu\"", "\"cpu\""]),
+        ("remis-selective:50", &["\"gpu\""]),
+        ("remis-concurrent:50,700", &["\"split\""]),
+        ("asynchronous:50,400", &["\"apart\""]),
+        ("alpha-beta", &["\"gpu\""]),
+        ("enterprise", &["\"gpu\""]),
+    ] {
+        let text = round_trip(&folder, policy, &more)["roots"].to_string();
+        for place in places {
+            assert!(text.contains(place), "{policy} has no level at {place}: {text}");
+        }
     }
     // Shares that were adapted to how long either side took come from the record, not from the clock.
     let record = round_trip(&folder, "concurrent:0,0,300", &["--device", POCL]);

@@ -8,35 +8,18 @@ use socbfs::{
     bfs::{LevelRecord, Strategy},
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    policy::{AlphaBeta, Policy, Replay, SampledCosts},
+    policy::{Policy, Replay},
     search::{Search, SearchError, SearchOptions},
 };
 
 use crate::reference::Reference;
 
+/// Every policy that there is a name for and needs no device, and some that turn earlier or later: what decides by shares of a graph turns
+/// on small ones as on large ones.
 fn policies() -> Vec<Policy> {
-    // What decides by shares of a graph turns on small ones as on large ones; the two that are tuned turn early and late.
-    let published = [
-        "gunrock",
-        "gunrock:0.5,10",
-        "enterprise",
-        "enterprise-released:0.1",
-        "xbfs",
-        "yasui:2,2",
-        "cost-model",
-        "cost-model:zhang",
-        "surf",
-        "mlp",
-    ];
-    let own = [
-        Policy::default(),
-        Policy::Fixed(Strategy::Tc),
-        Policy::Fixed(Strategy::Bc),
-        Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0, ..AlphaBeta::default() }),
-        Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0, ..AlphaBeta::default() }),
-        Policy::Sampled(SampledCosts::default()),
-    ];
-    own.into_iter().chain(published.map(|text| text.parse().unwrap())).collect()
+    let named = socbfs::policy::known().map(|known| known.kind.parse::<Policy>().unwrap());
+    let tuned = ["gunrock:0.5,10", "enterprise-released:0.1", "yasui:2,2", "cost-model:zhang", "alpha-beta:1000,1"];
+    named.filter(|policy| !policy.needs_device()).chain(tuned.map(|text| text.parse().unwrap())).collect()
 }
 
 fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {

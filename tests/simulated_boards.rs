@@ -91,7 +91,7 @@ const BOARDS: [Board; 3] = [
 /// The same graph, level and plan are always off by the same: -4 to 4 %.
 fn noise(stats: &LevelStats, plan: LevelPlan) -> f64 {
     let plan = match plan.placement {
-        Placement::Split { gpu_permille } => u64::from(gpu_permille) + plan.direction as u64,
+        Placement::Split { gpu_permille, kernel } => u64::from(gpu_permille) + kernel as u64,
         _ => Strategy::of(plan).map_or(0, |strategy| 1 + strategy as u64),
     };
     let mixed = [stats.vertices, stats.frontier_edges, u64::from(stats.level), plan].into_iter().fold(7u64, |mixed, value| {
@@ -103,11 +103,9 @@ fn noise(stats: &LevelStats, plan: LevelPlan) -> f64 {
 
 impl Board {
     /// The two parts of a split level. Both devices read the same memory, and are slowed down by a tenth.
-    fn parts(&self, stats: &LevelStats, direction: Direction, gpu_permille: u16) -> (f64, f64) {
-        let kernels = GpuKernel::ALL.into_iter().filter(|kernel| kernel.direction() == direction);
-        let least = kernels.map(|kernel| by_gpu(self.gpu, stats, kernel)).fold(f64::INFINITY, f64::min);
+    fn parts(&self, stats: &LevelStats, kernel: GpuKernel, gpu_permille: u16) -> (f64, f64) {
         let share = f64::from(gpu_permille) / 1000.0;
-        (1.1 * cpu(stats, direction) * (1.0 - share), 1.1 * least * share)
+        (1.1 * cpu(stats, kernel.direction()) * (1.0 - share), 1.1 * by_gpu(self.gpu, stats, kernel) * share)
     }
 
     /// What the searches of `tables` cost where `policy` plans them.
@@ -131,7 +129,7 @@ impl Board {
                 }
                 let plan = planner.plan(&stats);
                 parts = match plan.placement {
-                    Placement::Split { gpu_permille } => self.parts(&level.stats, plan.direction, gpu_permille),
+                    Placement::Split { gpu_permille, kernel } => self.parts(&level.stats, kernel, gpu_permille),
                     _ => (0.0, 0.0),
                 };
                 previous = Some(plan);
@@ -147,8 +145,8 @@ impl Board {
         let ns = match plan.placement {
             Placement::Cpu => cpu(stats, plan.direction),
             Placement::Gpu(kernel) => by_gpu(self.gpu, stats, kernel),
-            Placement::Split { gpu_permille } => {
-                let (cpu_ns, gpu_ns) = self.parts(stats, plan.direction, gpu_permille);
+            Placement::Split { gpu_permille, kernel } => {
+                let (cpu_ns, gpu_ns) = self.parts(stats, kernel, gpu_permille);
                 (self.beside)(stats) + cpu_ns.max(gpu_ns)
             }
             _ => f64::INFINITY,
@@ -172,9 +170,12 @@ impl Board {
 /// Bounds of the regret: the mean over the graphs, and the worst graph.
 const MOST_MEAN: f64 = 0.05;
 const MOST: f64 = 0.15;
-/// Bound of the time beyond the better device alone, by the best plan of each level on it. The aim is 5 %; one graph that takes nearly
-/// the same on both begins on the wrong one with other training graphs, and costs 10 %.
-const MOST_OVER_ALONE: f64 = 0.12;
+/// Bounds of the time beyond the better device alone, by the best plan of each level on it: of the real graphs, and of those made here.
+const MOST_OVER_ALONE: f64 = 0.05;
+const MOST_OVER_ALONE_MADE: f64 = 0.12;
+
+/// Seeds of the sets of graphs that bands and model are fitted to.
+const TRAINING: [u64; 2] = [11, 12];
 
 /// The levels of searches from some roots.
 fn searches(edges: &EdgeList, roots: usize) -> Vec<LevelTable> {
@@ -196,8 +197,15 @@ fn searches(edges: &EdgeList, roots: usize) -> Vec<LevelTable> {
     tables
 }
 
-/// Graphs that nothing was fitted to: some that are made here, and with `SOCBFS_TEST_ALL` the real ones where their folder is.
-fn graphs() -> Vec<(String, Vec<LevelTable>)> {
+/// A graph that nothing was fitted to.
+struct Graph {
+    name: String,
+    is_real: bool,
+    levels: Vec<LevelTable>,
+}
+
+/// Some that are made here, and with `SOCBFS_TEST_ALL` the real ones where their folder is.
+fn graphs() -> Vec<Graph> {
     let kronecker = |scale| Generator::Kronecker { scale, edge_factor: 16, seed1: 2, seed2: 3 };
     let made = [
         kronecker(12),
@@ -205,7 +213,8 @@ fn graphs() -> Vec<(String, Vec<LevelTable>)> {
         Generator::Uniform { vertices: 50_000, edges: 400_000, seed: 4 },
         Generator::Grid { width: 300, height: 90, deletion: 0.1, seed: 5 },
     ];
-    let mut all: Vec<_> = made.iter().map(|made| (made.to_string(), searches(&made.generate(&|_| {}).unwrap(), 2))).collect();
+    let graph = |name: String, is_real, edges: &EdgeList| Graph { name, is_real, levels: searches(edges, 2) };
+    let mut all: Vec<_> = made.iter().map(|made| graph(made.to_string(), false, &made.generate(&|_| {}).unwrap())).collect();
     if env::var_os("SOCBFS_TEST_ALL").is_none() {
         return all;
     }
@@ -219,46 +228,75 @@ fn graphs() -> Vec<(String, Vec<LevelTable>)> {
     }
     for file in files {
         let edges = read(&file, &ReadOptions::default()).unwrap();
-        all.push((file.file_name().unwrap().to_string_lossy().into_owned(), searches(&edges, 2)));
+        all.push(graph(file.file_name().unwrap().to_string_lossy().into_owned(), true, &edges));
     }
     all
 }
 
-#[test]
-fn adaptive_comes_close_to_the_oracle_on_every_board() {
-    let training: Vec<LevelTable> =
-        (0..16).flat_map(|place| searches(&training_graph(place, 11, 15).generate(&|_| {}).unwrap(), 2)).collect();
-    let graphs = graphs();
-    let mut bad = Vec::new();
-    for board in &BOARDS {
-        let training: Vec<LevelTable> = training.iter().map(|measured| board.table(measured)).collect();
+/// What came of one board and one training set.
+#[derive(Default)]
+struct Summary {
+    mean: f64,
+    worst: f64,
+    /// Beyond the better device alone, at worst: the graphs made here, and the real ones.
+    over: [f64; 2],
+}
+
+impl Board {
+    /// The policy as a calibration on `training` would have it, on `graphs`.
+    fn summary(&self, training: &[LevelTable], graphs: &[Graph]) -> Summary {
+        let training: Vec<LevelTable> = training.iter().map(|measured| self.table(measured)).collect();
         let (bands, model) = (bands(&training), fit(&training).unwrap());
         let adaptive = Policy::Adaptive(Box::new(Adaptive::calibrated(bands, model)));
-        println!("{}: {adaptive}", board.name);
-        let (mut sum, mut worst) = (0.0, 0.0f64);
-        for (name, measured) in &graphs {
-            let tables: Vec<LevelTable> = measured.iter().map(|measured| board.table(measured)).collect();
+        println!("{}: {adaptive}", self.name);
+        let mut summary = Summary { over: [f64::NEG_INFINITY; 2], ..Summary::default() };
+        for graph in graphs {
+            let tables: Vec<LevelTable> = graph.levels.iter().map(|measured| self.table(measured)).collect();
             // The better device alone, by its best plan of every level.
             let alone = |of: &dyn Fn(Strategy) -> bool| {
                 let plans: Vec<LevelPlan> = Strategy::ALL.into_iter().filter(|&strategy| of(strategy)).map(Strategy::plan).collect();
                 tables.iter().map(|table| table.cheapest(&plans).1).sum::<f64>()
             };
             let oracle: f64 = tables.iter().map(|table| table.oracle().1).sum();
-            let regret = board.planned_ns(&tables, &adaptive) / oracle - 1.0;
+            let regret = self.planned_ns(&tables, &adaptive) / oracle - 1.0;
             let better = alone(&|strategy| !strategy.is_gpu()).min(alone(&Strategy::is_gpu));
             let over = oracle * (1.0 + regret) / better - 1.0;
-            println!("  {name:<28} regret {:5.1} %, against the better device alone {:6.1} %", 100.0 * regret, 100.0 * over);
-            if over > MOST_OVER_ALONE {
-                bad.push(format!("{}, {name}: {:.1} % slower than the better device alone", board.name, 100.0 * over));
-            }
-            sum += regret;
-            worst = worst.max(regret);
+            println!("  {:<28} regret {:5.1} %, against the better device alone {:6.1} %", graph.name, 100.0 * regret, 100.0 * over);
+            summary.mean += regret / graphs.len() as f64;
+            summary.worst = summary.worst.max(regret);
+            let most = &mut summary.over[usize::from(graph.is_real)];
+            *most = most.max(over);
         }
-        let mean = sum / graphs.len() as f64;
-        println!("  mean {:.1} %, worst {:.1} %", 100.0 * mean, 100.0 * worst);
-        if mean > MOST_MEAN || worst > MOST {
-            bad.push(format!("{}: mean regret {:.1} %, worst {:.1} %", board.name, 100.0 * mean, 100.0 * worst));
-        }
+        summary
     }
+}
+
+#[test]
+fn adaptive_comes_close_to_the_oracle_on_every_board() {
+    let graphs = graphs();
+    let training = TRAINING.map(|seed| -> Vec<LevelTable> {
+        (0..16).flat_map(|place| searches(&training_graph(place, seed, 15).generate(&|_| {}).unwrap(), 2)).collect()
+    });
+    let (mut bad, mut rows) = (Vec::new(), Vec::new());
+    for board in &BOARDS {
+        let both = training.each_ref().map(|training| board.summary(training, &graphs));
+        for (seed, Summary { mean, worst, over: [made, real] }) in TRAINING.iter().zip(&both) {
+            if *mean > MOST_MEAN || *worst > MOST || *made > MOST_OVER_ALONE_MADE || *real > MOST_OVER_ALONE {
+                bad.push(format!(
+                    "{}, set {seed}: mean {mean:.3}, worst {worst:.3}, over the better device alone {made:.3}, {real:.3}",
+                    board.name
+                ));
+            }
+        }
+        let cells =
+            |of: fn(&Summary) -> f64| both.iter().map(|summary| format!("{:.1} %", 100.0 * of(summary))).collect::<Vec<_>>().join(", ");
+        let columns: [fn(&Summary) -> f64; 4] = [|all| all.mean, |all| all.worst, |all| all.over[1], |all| all.over[0]];
+        rows.push(format!("| {} | {} |", board.name, columns.map(cells).join(" | ")));
+    }
+    // As docs/policies.md has it.
+    println!(
+        "\n| board | mean regret | worst | beyond the better device alone, worst real graph | worst of the others |\n|---|---:|---:|---:|---:|"
+    );
+    println!("{}", rows.join("\n"));
     assert!(bad.is_empty(), "{bad:#?}");
 }
