@@ -477,7 +477,7 @@ fn each_setting_is_that_of_the_first_place_that_gives_it() {
     let folder = Folder::new();
     // The powers without which nothing but time can be minimised.
     let watts = "[power.watts]\ntc = 1.0\nbc = 2.0\ntg = 1.0\ntgm = 1.0\nbg = 1.0\nbgc = 1.0\n";
-    let board = folder.file("b.toml", &format!("schema = 1\n[board]\nname = 'b'\n{watts}"));
+    let board = folder.file("b.toml", format!("schema = 1\n[board]\nname = 'b'\n{watts}"));
     let calibration = folder.path("none.toml");
     for (name, variable, first, second) in [
         ("threads", "SOCBFS_THREADS", "3", "2"),
