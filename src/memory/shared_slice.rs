@@ -131,6 +131,8 @@ pub struct SharedSlice<T: Plain> {
     len: usize,
     owner: Owner,
     whole: usize,
+    /// Values that [`call_range`](Self::call_range) has asked for.
+    called: Range<usize>,
     way: Option<SharingMode>,
     backing: Backing<T>,
 }
@@ -151,7 +153,7 @@ impl<T: Plain> SharedSlice<T> {
 
     fn over(mut slab: Slab<T>) -> Self {
         let (start, len) = (of_slab(&mut slab), slab.len());
-        Self { start, len, owner: Owner::Host, whole: len, way: None, backing: Backing::Host(slab) }
+        Self { start, len, owner: Owner::Host, whole: len, called: 0..0, way: None, backing: Backing::Host(slab) }
     }
 
     /// `len` zeroed values that the host and `device` share, beginning with the host's turn.
@@ -180,7 +182,8 @@ impl<T: Plain> SharedSlice<T> {
             }
             SharingMode::Copy => Backing::Copy { memory: made(MemoryKind::Device)?, slab: Slab::zeroed(len, what)?, in_flight: false },
         };
-        let mut slice = Self { start: NonNull::dangling(), len: 0, owner: Owner::Device, whole: len, way: Some(way), backing };
+        let mut slice =
+            Self { start: NonNull::dangling(), len: 0, owner: Owner::Device, whole: len, called: 0..0, way: Some(way), backing };
         slice.begin().map_err(|error| error.on(&device.info().name))?;
         if way != SharingMode::UseHostPtr {
             // SAFETY: the host has its turn, and zero bytes are a value of `Plain` types.
@@ -334,28 +337,48 @@ impl<T: Plain> SharedSlice<T> {
     /// As [`to_host`](Self::to_host).
     pub fn read_both(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
         let all = 0..self.whole;
-        let start = self.read(valid, all)?;
+        let start = self.read(valid, all, true)?;
         self.show(start, Owner::HostReading);
         Ok(())
     }
 
-    /// The values of `valid` alone, after everything launched before; both may read them then. No others are carried, mapped or shown: to
-    /// the rest of the host the slice is empty until it is handed over.
+    /// Has the values of `valid` alone carried to the host, for reading, without waiting: after one [`Device::finish`] for several arrays
+    /// [`range`](Self::range) shows them. No others are carried or mapped: to the rest of the host the slice is empty until it is handed over.
     ///
     /// # Errors
     /// As [`to_host`](Self::to_host).
-    pub(crate) fn read_range(&mut self, valid: Range<usize>) -> Result<&[T], DeviceError> {
-        let len = valid.len();
-        let start = self.read(valid.clone(), valid)?;
-        self.show(start, Owner::HostReading);
-        self.len = 0;
-        // SAFETY: `len` values from `start` were just mapped for reading, or are the slab's, or need no mapping; the device only reads them
-        // until the slice, which is borrowed as long, is handed over.
-        Ok(unsafe { std::slice::from_raw_parts(start.as_ptr(), len) })
+    pub(crate) fn call_range(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
+        self.called = 0..0;
+        self.read(valid.clone(), valid.clone(), false)?;
+        self.called = valid;
+        Ok(())
     }
 
-    /// Lets the host read the values of `valid`; maps those of `shown`, and returns where these start.
-    fn read(&mut self, valid: Range<usize>, shown: Range<usize>) -> Result<NonNull<T>, DeviceError> {
+    /// The values of the last [`call_range`](Self::call_range), after the device's end of all that it was given; both may read them then.
+    pub(crate) fn range(&mut self) -> &[T] {
+        let called = self.called.clone();
+        // SAFETY: of an allocation that has as many values.
+        let at = |start: NonNull<T>| unsafe { start.add(called.start) };
+        let start = match &mut self.backing {
+            Backing::Host(slab) => at(of_slab(slab)),
+            Backing::Mapped { mapped: Some(place), .. } => place.cast(),
+            Backing::Mapped { mapped: None, .. } => return &[],
+            Backing::Fine { start, .. } => at(*start),
+            Backing::Copy { slab, in_flight, .. } => {
+                *in_flight = false;
+                at(of_slab(slab))
+            }
+        };
+        self.show(start, Owner::HostReading);
+        self.len = 0;
+        // SAFETY: so many values from `start` were mapped for reading, or are the slab's, or need no mapping; the device only reads them until
+        // the slice, which is borrowed as long, is handed over.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), called.len()) }
+    }
+
+    /// Lets the host read the values of `valid`; maps those of `shown`, and returns where these start. What is not waited for is not there
+    /// yet.
+    fn read(&mut self, valid: Range<usize>, shown: Range<usize>, waits: bool) -> Result<NonNull<T>, DeviceError> {
         self.check(&valid)?;
         self.check(&shown)?;
         let before = self.owner;
@@ -369,10 +392,10 @@ impl<T: Plain> SharedSlice<T> {
                 if shown.is_empty() {
                     return Ok(NonNull::dangling());
                 }
-                map(memory, mapped, shown.start * size_of::<T>()..shown.end * size_of::<T>(), Access::Read, true)?
+                map(memory, mapped, shown.start * size_of::<T>()..shown.end * size_of::<T>(), Access::Read, waits)?
             }
             Backing::Fine { memory, start } => {
-                if before == Owner::Device {
+                if waits && before == Owner::Device {
                     memory.device().finish()?;
                 }
                 at(*start)
@@ -380,11 +403,11 @@ impl<T: Plain> SharedSlice<T> {
             Backing::Copy { memory, slab, in_flight } => {
                 *in_flight = true;
                 match before {
-                    Owner::Device => download(memory, slab, valid, true)?,
+                    Owner::Device => download(memory, slab, valid, waits)?,
                     Owner::Host => upload(memory, slab, valid)?,
                     Owner::HostReading => {}
                 }
-                *in_flight = before != Owner::Device;
+                *in_flight = !waits || before != Owner::Device;
                 at(of_slab(slab))
             }
         })

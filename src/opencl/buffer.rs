@@ -102,6 +102,25 @@ impl<T: Plain> Buffer<T> {
         unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into), true) }
     }
 
+    /// Has the values of `range` copied to `into`, which has as many, after everything launched before. Does not wait.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Safety
+    /// Nothing may access `into` before the device has ended what it was given ([`Device::finish`]), and `into` must live until then; where the
+    /// device does not end, [`end_reads`](Self::end_reads) keeps it.
+    pub(crate) unsafe fn read_later(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
+        let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
+        // SAFETY: the slice is as long as said, any bytes are values of its type, and the caller leaves it alone.
+        unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into), false) }
+    }
+
+    /// Waits for the reads into `into`, which is about to be freed.
+    pub(crate) fn end_reads(&self, into: &[T]) {
+        self.memory.end_transfers(into.as_ptr() as usize, size_of_val(into));
+    }
+
     /// Copies `from` to the values of `range`, which are as many, after everything launched before, and waits for it.
     ///
     /// # Errors

@@ -397,9 +397,10 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// How many vertices `kernel` found, the last that was started. Waits for it.
+    /// How many vertices `kernel` found, the last that was started, after [`call_slots`](Self::call_slots) and the device's end of all that
+    /// it was given.
     pub(crate) fn found(&mut self, kernel: GpuKernel) -> Result<u64, DeviceError> {
-        self.read_slots()?;
+        self.slots_in_flight = false;
         let last = self.read_slot(self.slot);
         // What TGM found was made a queue by the step after it.
         let level = if kernel == GpuKernel::Tgm { self.read_slot((self.slot + SLOTS - 1) % SLOTS) } else { last };

@@ -125,6 +125,7 @@ pub(crate) struct GpuEngine<'g> {
     counters: Buffer<u32>,
     /// Where they are read to: memory that outlives a read which fails and goes on all the same, as the stack would not.
     arrived: Slab<u32>,
+    slots_in_flight: bool,
     /// Conditions of steps that were not planned one by one.
     guards: Buffer<u32>,
     /// Where they are written from, for the same reason.
@@ -194,6 +195,13 @@ impl GpuEngine<'_> {
         self.slot
     }
 
+    /// Has the slots of all steps read without waiting.
+    pub(crate) fn call_slots(&mut self) -> Result<(), DeviceError> {
+        self.slots_in_flight = true;
+        // SAFETY: nothing looks at `arrived` before a wait (`found`, or a blocking read of the same), and `drop` waits or keeps it.
+        unsafe { self.counters.read_later(0..self.arrived.len(), &mut self.arrived) }
+    }
+
     /// Reads the slots of all steps. Waits for them.
     fn read_slots(&mut self) -> Result<(), DeviceError> {
         self.counters.read(0..self.arrived.len(), &mut self.arrived)
@@ -215,5 +223,13 @@ impl GpuEngine<'_> {
     /// Groups for `items` pieces of work, each for one item.
     fn groups_for(&self, items: usize) -> usize {
         items.div_ceil(self.group).clamp(1, self.groups)
+    }
+}
+
+impl Drop for GpuEngine<'_> {
+    fn drop(&mut self) {
+        if self.slots_in_flight {
+            self.counters.end_reads(&self.arrived);
+        }
     }
 }

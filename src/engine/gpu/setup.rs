@@ -159,6 +159,7 @@ impl<'g> GpuEngine<'g> {
             host_closed: Slab::copy_of(excluded, "bitmaps")?,
             counters: Buffer::new(device, (SLOT * SLOTS) as usize, "counters")?,
             arrived: Slab::zeroed((SLOT * SLOTS) as usize, "counters")?,
+            slots_in_flight: false,
             guards: Buffer::new(device, slots::GUARDS, "conditions")?,
             guard_words: Slab::zeroed(slots::GUARDS, "conditions")?,
             slot: 0,

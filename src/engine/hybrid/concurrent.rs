@@ -51,6 +51,7 @@ impl HybridEngine<'_> {
             // How many of them leave the piece of each of several devices is an estimate.
             helper.gpu.launch_top_down(own, kernel, piece, edges_left / count as u64)?;
             helper.gpu.launch_gather_parents(own)?;
+            helper.gpu.call_slots()?;
             helper.gpu.device().flush()?;
             clock.spent.wait_ns += clock.lap();
             first += piece;
@@ -63,8 +64,11 @@ impl HybridEngine<'_> {
             let Some(own) = &mut helper.own else { continue };
             let theirs = helper.gpu.found(kernel)? as usize;
             clock.spent.wait_ns += clock.lap();
-            own.next.to_host(0..theirs)?;
-            own.queue.to_host(0..theirs)?;
+            own.next.call_to_host(0..theirs)?;
+            own.queue.call_to_host(0..theirs)?;
+            helper.gpu.device().finish()?;
+            own.next.arrive();
+            own.queue.arrive();
             clock.spent.handover_ns += clock.lap();
             helper.gpu.check_queue(&own.next[..theirs])?;
             found += self.cpu.merge_queue(&own.next[..theirs], &own.queue[..theirs]);
@@ -101,6 +105,11 @@ impl HybridEngine<'_> {
                     helper.gpu.launch_apply_words(own, 0, changes)?;
                 }
                 helper.gpu.launch_bottom_up(own, kernel, 2 * first as u32..2 * end as u32)?;
+                // What comes back is known, so that one wait is enough.
+                helper.gpu.call_slots()?;
+                own.visited[1].call_range(first..end)?;
+                own.parent.call_range(first * 64..end * 64)?;
+                own.queue.call_to_host(0..0)?;
                 helper.gpu.device().flush()?;
                 clock.spent.wait_ns += clock.lap();
             }
@@ -117,9 +126,8 @@ impl HybridEngine<'_> {
             if end > first {
                 let theirs = helper.gpu.found(kernel)?;
                 clock.spent.wait_ns += clock.lap();
-                own.queue.to_host(0..0)?;
-                let now = own.visited[1].read_range(first..end)?;
-                let parents = own.parent.read_range(first * 64..end * 64)?;
+                own.queue.arrive();
+                let (now, parents) = (own.visited[1].range(), own.parent.range());
                 clock.spent.handover_ns += clock.lap();
                 found += theirs;
                 let before = &self.cpu.state_ref().visited[self.cpu.state_ref().current];
