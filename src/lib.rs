@@ -48,6 +48,7 @@
 //! |---|---|
 //! | [`graph`], [`input`] | [`EdgeList`](graph::EdgeList), [`Layout`]; reading, writing and generating graphs |
 //! | [`search`], [`runtime`] | [`Search`]: one search after another over a layout; [`Runtime`]: the same with this machine's settings |
+//! | [`many`] | [`ManySearch`]: up to 64 roots in one pass |
 //! | [`policy`], [`bfs`] | [`Policy`]: which direction, and where; what a level is, what a plan says of it |
 //! | [`engine`], [`memory`] | vector instructions, devices of a search; memory that CPU and GPU share |
 //! | [`validate`], [`mod@bench`], [`stats`] | Graph500's five checks; roots, energy windows, records; quartiles |
@@ -77,6 +78,7 @@ pub mod files;
 pub mod graph;
 pub mod input;
 mod machine;
+pub mod many;
 pub mod memory;
 // For the tests and the benchmarks of this repository; what a program needs of it is re-exported below.
 #[doc(hidden)]
@@ -93,11 +95,12 @@ pub mod validate;
 
 pub use graph::{BuildOptions, Layout};
 pub use input::{ReadOptions, read};
+pub use many::ManySearch;
 #[doc(inline)]
 pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limits, OpenClError, choose, devices};
 pub use policy::Policy;
 pub use runtime::Runtime;
-pub use search::{Outcome, Search, SearchOptions};
+pub use search::{Outcome, Search, SearchOptions, Until};
 /// Power sensors, and the energy of a window of time.
 pub use socbfs_power as power;
 

@@ -1,5 +1,7 @@
 //! One search after another over one layout: policy and engine put together.
 
+mod owned;
+
 use std::{
     sync::{
         Arc,
@@ -7,6 +9,8 @@ use std::{
     },
     time::{Duration, Instant},
 };
+
+pub use owned::OwnedSearch;
 
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop_until},
@@ -19,6 +23,7 @@ use crate::{
 /// When the parts of a search ended.
 struct Searched {
     levels: u32,
+    end_of: End,
     /// All levels were done.
     found: Instant,
     /// The parents were in original numbers.
@@ -60,6 +65,30 @@ pub enum SearchError {
         root: Vertex,
         /// Vertices of the graph.
         vertices: usize,
+    },
+    /// The target is not a vertex of the graph.
+    #[error("target {target} is not a vertex: the graph has {vertices} vertices (0..{vertices})")]
+    TargetOutOfRange {
+        /// The target asked for.
+        target: Vertex,
+        /// Vertices of the graph.
+        vertices: usize,
+    },
+    /// An array of the caller's has not the length that is needed.
+    #[error("{given} {what} are given, {wanted} are needed")]
+    Length {
+        /// What the array holds.
+        what: &'static str,
+        /// Its length.
+        given: usize,
+        /// The length needed (of roots: the most there may be).
+        wanted: usize,
+    },
+    /// A level does not fit the numbers that it is to be written as.
+    #[error("the search is deeper than {deepest} levels, the most that the array can hold: pass one of 32-bit numbers")]
+    TooDeep {
+        /// The deepest level that can be written.
+        deepest: u32,
     },
     /// A replay by roots knows nothing of this one.
     #[error("root {0} is not among those of the record that is replayed; record it, or replay from the roots that were recorded")]
@@ -141,6 +170,45 @@ pub struct Outcome {
     pub mapping: Duration,
 }
 
+/// Where a search ends before it has reached everything (by default nowhere).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Until {
+    /// At this distance from the root: what is farther away is not looked for.
+    pub depth: Option<u32>,
+    /// After the level that reaches this vertex (an original number).
+    pub target: Option<Vertex>,
+}
+
+/// Why a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// Everything that can be reached was.
+    Complete,
+    /// At the depth limit. Vertices beyond it, if there are any, are not in the tree.
+    Depth,
+    /// The target was reached. The tree has all vertices up to the target's level, and no others.
+    Target,
+}
+
+/// A search that was allowed to end early: its tree is the whole one cut off below some level.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Partial {
+    /// What was reached, and in what time.
+    pub outcome: Outcome,
+    /// Why it ended.
+    pub end: End,
+}
+
+/// Why a level loop stops.
+#[derive(Clone, Copy)]
+enum Halt {
+    /// There is no tree.
+    Stopped,
+    /// The tree is what was reached.
+    Ended(End),
+}
+
 /// Searches one layout, again and again, without allocating in [`run`](Search::run).
 #[derive(Debug)]
 pub struct Search<'g> {
@@ -155,6 +223,15 @@ pub struct Search<'g> {
     deadline: Option<Instant>,
     /// The last search was stopped: there is no tree.
     was_stopped: bool,
+}
+
+/// The threads that are meant (0: one for each of `cpus`, or for every CPU the process may run on).
+pub(crate) fn threads_of(threads: usize, cpus: &[usize]) -> usize {
+    match (threads, cpus.len()) {
+        (0, 0) => std::thread::available_parallelism().map_or(1, usize::from),
+        (0, cpus) => cpus,
+        (threads, _) => threads,
+    }
 }
 
 /// What `policy` asks of the engine.
@@ -174,12 +251,6 @@ impl<'g> Search<'g> {
     /// # Errors
     /// [`SearchError`] where memory, threads or vector instructions are refused.
     pub fn new(layout: &'g Layout, options: &SearchOptions) -> Result<Self, SearchError> {
-        let available = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = match (options.threads, options.cpus.len()) {
-            (0, 0) => available,
-            (0, cpus) => cpus,
-            (threads, _) => threads,
-        };
         let wanted = uses(&options.policy, options.runs, layout);
         let every = options.every_policy && !options.devices.is_empty();
         let uses = if every { HybridUse { alone: true, together: true, ..wanted } } else { wanted };
@@ -187,7 +258,7 @@ impl<'g> Search<'g> {
         if setups.is_empty() && uses != HybridUse::default() {
             return Err(SearchError::NoDevice { policy: options.policy.to_string() });
         }
-        let team = Team::new(threads, &options.cpus).map_err(SearchError::Threads)?;
+        let team = Team::new(threads_of(options.threads, &options.cpus), &options.cpus).map_err(SearchError::Threads)?;
         let engine = HybridEngine::new(layout, team, options.simd.unwrap_or_else(Simd::detect), setups, uses)?;
         let records = Records::with_capacity(layout.vertices().clamp(1, RECORDS));
         let planner = PolicyPlanner::new(options.policy.clone(), options.runs);
@@ -295,16 +366,22 @@ impl<'g> Search<'g> {
     /// # Errors
     /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
-        let mut outcome = self.run_uncounted(root)?;
-        for (&parent, &degree) in self.parents().iter().zip(self.layout.input_degrees()) {
-            let is_reached = parent != NONE;
-            outcome.reached += u64::from(is_reached);
-            outcome.edges += if is_reached { u64::from(degree) } else { 0 };
+        let outcome = self.run_uncounted(root)?;
+        Ok(self.counted(outcome))
+    }
+
+    /// As [`Search::run`], up to a distance or to a target. Every level is run by itself; where a device owns the state, it hands it over
+    /// after each level of a search with a target.
+    ///
+    /// # Errors
+    /// As [`Search::run`], and [`SearchError::TargetOutOfRange`].
+    pub fn run_until(&mut self, root: Vertex, until: Until) -> Result<Partial, SearchError> {
+        let vertices = self.layout.vertices();
+        if let Some(target) = until.target.filter(|&target| target as usize >= vertices) {
+            return Err(SearchError::TargetOutOfRange { target, vertices });
         }
-        if !self.layout.directed() {
-            outcome.edges /= 2;
-        }
-        Ok(outcome)
+        let (outcome, end) = self.run_to_end(root, Some(until))?;
+        Ok(Partial { outcome: self.counted(outcome), end })
     }
 
     /// As [`Search::run`], without counting what was reached, which is no part of the time: for searches that follow one another in a
@@ -313,6 +390,22 @@ impl<'g> Search<'g> {
     /// # Errors
     /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
+        self.run_to_end(root, None).map(|(outcome, _)| outcome)
+    }
+
+    fn counted(&self, mut outcome: Outcome) -> Outcome {
+        for (&parent, &degree) in self.parents().iter().zip(self.layout.input_degrees()) {
+            let is_reached = parent != NONE;
+            outcome.reached += u64::from(is_reached);
+            outcome.edges += if is_reached { u64::from(degree) } else { 0 };
+        }
+        if !self.layout.directed() {
+            outcome.edges /= 2;
+        }
+        outcome
+    }
+
+    fn run_to_end(&mut self, root: Vertex, until: Option<Until>) -> Result<(Outcome, End), SearchError> {
         if root as usize >= self.layout.vertices() {
             return Err(SearchError::RootOutOfRange { root, vertices: self.layout.vertices() });
         }
@@ -320,44 +413,60 @@ impl<'g> Search<'g> {
             return Err(SearchError::NotRecorded(root));
         }
         let begin = Instant::now();
-        let searched = match self.search(root) {
+        let searched = match self.search(root, until) {
             Ok(searched) => searched,
             Err(error) if self.options.fall_back && self.fallen_back.is_none() => {
                 self.fall_back(error)?;
-                self.search(root).map_err(|error| self.failed(error))?
+                self.search(root, until).map_err(|error| self.failed(error))?
             }
             Err(error) => return Err(self.failed(error)),
         };
         self.was_stopped = searched.is_none();
-        let Some(searched) = searched else { return Err(SearchError::Stopped(root)) };
-        let (levels, end) = (searched.levels, searched.end);
-        Ok(Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - searched.found })
+        let Some(Searched { levels, end_of, found, end }) = searched else { return Err(SearchError::Stopped(root)) };
+        Ok((Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found }, end_of))
     }
 
     /// `None`: it was stopped.
-    fn search(&mut self, root: Vertex) -> Result<Option<Searched>, DeviceError> {
+    fn search(&mut self, root: Vertex, until: Option<Until>) -> Result<Option<Searched>, DeviceError> {
         let internal = self.layout.to_internal(root);
-        let levels = if internal == NONE {
+        let Until { depth, target } = until.unwrap_or_default();
+        let (levels, end_of) = if internal == NONE {
             self.records.clear();
             self.engine.begin_dropped()?;
-            1
+            (1, if target == Some(root) { End::Target } else { End::Complete })
         } else {
             let (stopper, deadline) = (&self.stopper, self.deadline);
-            let stop = |now: Instant| stopper.is_stopped() || deadline.is_some_and(|deadline| now >= deadline);
-            match level_loop_until(&mut self.engine, &mut self.planner, internal, &mut self.records, stop)? {
-                Some(levels) => levels,
-                None => {
+            let target = target.map(|target| self.layout.to_internal(target)).filter(|&target| target != NONE);
+            let (planner, records) = (&mut self.planner, &mut self.records);
+            let halt = |engine: &mut HybridEngine<'g>, levels: u32, now: Instant| {
+                if stopper.is_stopped() || deadline.is_some_and(|deadline| now >= deadline) {
+                    return Ok(Some(Halt::Stopped));
+                }
+                if let Some(target) = target {
+                    if engine.has_reached(target)? {
+                        return Ok(Some(Halt::Ended(End::Target)));
+                    }
+                }
+                Ok(depth.filter(|&depth| levels >= depth).map(|_| Halt::Ended(End::Depth)))
+            };
+            let mut run = |engine: &mut HybridEngine<'g>| level_loop_until(engine, planner, internal, records, halt);
+            let ended = if until.is_some() { self.engine.level_by_level(run)? } else { run(&mut self.engine)? };
+            match ended {
+                (levels, None) => (levels, End::Complete),
+                // What has been run has not found that there is nothing more.
+                (levels, Some(Halt::Ended(end))) => (levels + 1, end),
+                (_, Some(Halt::Stopped)) => {
                     self.engine.give_up();
                     return Ok(None);
                 }
             }
         };
         let found = Instant::now();
-        self.engine.finish()?;
+        if end_of == End::Complete { self.engine.finish() } else { self.engine.finish_early() }?;
         if internal == NONE {
             self.engine.enter_dropped_root(root);
         }
-        Ok(Some(Searched { levels, found, end: Instant::now() }))
+        Ok(Some(Searched { levels, end_of, found, end: Instant::now() }))
     }
 
     fn failed(&self, source: DeviceError) -> SearchError {

@@ -10,11 +10,11 @@ use proptest::prelude::*;
 use socbfs::{
     bfs::{Placement, Strategy},
     engine::{GpuOptions, GpuSetup, GraphMemory},
-    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits},
     policy::{Policy, Replay},
-    search::{Search, SearchError, SearchOptions},
+    search::{End, Search, SearchError, SearchOptions, Until},
 };
 
 use crate::{
@@ -242,6 +242,34 @@ fn a_search_on_a_device_is_stopped_and_the_next_one_is_right() {
                 reference.compare_with(&layout, &options, &mut search);
             }
             assert!(stops > 0 || options.policy != Policy::Fixed(Strategy::Tgm), "no search was stopped in its midst");
+        }
+    }
+}
+
+#[test]
+fn a_search_on_a_device_ends_early_and_the_next_one_is_right() {
+    for device in &devices("a_search_on_a_device_ends_early_and_the_next_one_is_right", Limits::default()).all {
+        let n: u32 = if is_slow(device) { 120 } else { 1500 };
+        let arcs = edges(n.into(), 3 * n as usize, 5, 0);
+        let layout = Layout::build(&EdgeList::new(n as usize, arcs.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(n as usize, &arcs, false, &[0]);
+        let level = reference.levels(0);
+        let far = (0..n).filter(|&v| level[v as usize] != NONE).max_by_key(|&v| level[v as usize]).unwrap();
+        let near = (0..n).find(|&v| level[v as usize] == 2).unwrap();
+        let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
+        for policy in ["tgm", "tg", "bg", "selective", "concurrent", "asynchronous"] {
+            let policy: Policy = policy.parse().unwrap();
+            let options = SearchOptions { policy, threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };
+            let mut search = Search::new(&layout, &options).unwrap();
+            for (depth, target, cut) in
+                [(Some(1), None, 1), (None, Some(near), 2), (Some(3), Some(far), 3), (None, Some(far), level[far as usize])]
+            {
+                let partial = search.run_until(0, Until { depth, target }).unwrap();
+                let wanted: Vec<u32> = level.iter().map(|&level| if level <= cut { level } else { NONE }).collect();
+                assert_eq!(search.result(0).level, wanted, "{} up to {depth:?}, {target:?}", options.policy);
+                assert_eq!(partial.end, if depth.is_some() { End::Depth } else { End::Target });
+                reference.compare_with(&layout, &options, &mut search);
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// From the ground up. Rooms that are still to be built keep their place.
-const ROOMS: [&str; 24] = [
+const ROOMS: [&str; 25] = [
     "error",
     "stats",
     "machine",
@@ -22,6 +22,7 @@ const ROOMS: [&str; 24] = [
     "policy",
     "engine",
     "search",
+    "many",
     "calibrate",
     "validate",
     "cluster",

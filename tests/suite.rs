@@ -39,6 +39,7 @@ mod gpu_small_devices;
 mod info;
 #[cfg(feature = "cli")]
 mod lost_device;
+mod many;
 mod markdown;
 mod opencl;
 #[cfg(feature = "cli")]

@@ -1,6 +1,6 @@
 //! The level loop: ask the engine where the search stands, the planner what to do, the engine to do it.
 
-use std::time::Instant;
+use std::{convert::Infallible, time::Instant};
 
 use super::{Ahead, LevelPlan, LevelRecord, LevelStats};
 use crate::graph::Vertex;
@@ -148,21 +148,21 @@ impl Records {
 /// # Errors
 /// The engine's, where a device failed; the engine's state is then of no use until the next search begins.
 pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: Vertex, records: &mut Records) -> Result<u32, E::Error> {
-    // It is never stopped.
-    level_loop_until(engine, planner, root, records, |_| false).map(Option::unwrap_or_default)
+    level_loop_until(engine, planner, root, records, |_, _, _| Ok(None::<Infallible>)).map(|(levels, _)| levels)
 }
 
-/// As [`level_loop`]; `None` where `stop`, which is asked before every level, is true at that moment.
+/// As [`level_loop`], with an early end: `stop` is asked before every level, with the engine, the number of levels that were run, and the
+/// time, and what it gives ends the search there and is returned beside that number.
 ///
 /// # Errors
-/// The engine's, where a device failed; the engine's state is then, as after a stop, of no use until the next search begins.
-pub fn level_loop_until<E: Engine>(
+/// The engine's, where a device failed; the engine's state is then of no use until the next search begins.
+pub fn level_loop_until<E: Engine, S>(
     engine: &mut E,
     planner: &mut impl Planner,
     root: Vertex,
     records: &mut Records,
-    stop: impl Fn(Instant) -> bool,
-) -> Result<Option<u32>, E::Error> {
+    mut stop: impl FnMut(&mut E, u32, Instant) -> Result<Option<S>, E::Error>,
+) -> Result<(u32, Option<S>), E::Error> {
     records.clear();
     planner.begin();
     let mut begin = Instant::now();
@@ -170,8 +170,8 @@ pub fn level_loop_until<E: Engine>(
     let mut asked = Instant::now();
     let mut levels = 0;
     loop {
-        if stop(asked) {
-            return Ok(None);
+        if let Some(reason) = stop(engine, levels, asked)? {
+            return Ok((levels, Some(reason)));
         }
         let mut stats = engine.stats();
         if planner.wants_sample(&stats) {
@@ -209,7 +209,7 @@ pub fn level_loop_until<E: Engine>(
         });
         levels += work.levels;
         if work.finished {
-            return Ok(Some(levels));
+            return Ok((levels, None));
         }
         (begin, asked) = (end, end);
         handover_ns = 0;

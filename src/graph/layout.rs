@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use super::{
-    Csr, EdgeList, GraphError, Listing, NONE, Vertex,
+    Csr, EdgeList, EdgeStream, GraphError, Listing, MAX_VERTICES, NONE, Vertex,
     build::{Arcs, Naming, adjacency, by_degree, count_degrees},
 };
 use crate::memory::{self, Slab};
@@ -147,15 +147,26 @@ impl Layout {
     /// # Errors
     /// [`GraphError`] where an edge is out of range or the graph does not fit 32-bit numbers or memory.
     pub fn build(edges: &EdgeList, options: &BuildOptions) -> Result<Self, GraphError> {
+        Self::build_from(edges, options)
+    }
+
+    /// As [`Layout::build`], from any source of edges: [`RowArrays`](super::RowArrays) are the arrays of another program, which are read
+    /// where they are.
+    ///
+    /// # Errors
+    /// As [`Layout::build`].
+    pub fn build_from(edges: &impl EdgeStream, options: &BuildOptions) -> Result<Self, GraphError> {
         let begin = Instant::now();
         let mut steps = Steps { begin, last: begin, records: Vec::new() };
         let n = edges.vertices();
-        let listed = edges.len() as u64;
-        // Before anything is allocated: the arcs while they are sorted, and the lists.
+        if n > MAX_VERTICES {
+            return Err(GraphError::TooManyVertices(n as u64));
+        }
+        let mut degrees = count_degrees(edges)?;
+        let listed = degrees.entries;
+        // Before the arcs are, while they are sorted, and the lists.
         let most_arcs = if options.directed || edges.listing() == Listing::BothDirections { listed } else { 2 * listed };
         memory::check_available(most_arcs.saturating_mul(8 + 4).saturating_add(24 * n as u64), "the graph's adjacency")?;
-
-        let mut degrees = count_degrees(edges)?;
         let both_directions = !options.directed && degrees.symmetric;
         if !options.directed && edges.listing() == Listing::BothDirections && !degrees.symmetric && listed > degrees.self_loops {
             log::warn!("the format lists every edge in both directions, but this file does not: made symmetric");

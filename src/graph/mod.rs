@@ -6,6 +6,7 @@ mod csr;
 mod edges;
 mod info;
 mod layout;
+mod rows;
 mod stream;
 
 pub use csr::Csr;
@@ -13,6 +14,7 @@ pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
 pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 pub(crate) use layout::{Hubs, ROW_CONTINUES};
+pub use rows::{Numbers, RowArrays};
 pub use stream::EdgeStream;
 
 /// A vertex number. Vertices are 32-bit everywhere (design rule 5).

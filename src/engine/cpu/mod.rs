@@ -15,15 +15,13 @@ use std::convert::Infallible;
 
 pub(crate) use self::{
     bottom_up::BottomUp,
+    prefetch::prefetch,
     share::{SharedBuffers, share},
     simd::SimdKernels,
 };
 pub use simd::{Simd, SimdError};
 
-use self::{
-    prefetch::prefetch,
-    tuning::{HUB_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, WORDS},
-};
+use self::tuning::{HUB_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, WORDS};
 use super::{
     Team,
     state::{Frontier, OnHost, SearchState},

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
-    graph::{Layout, Vertex},
+    graph::{Layout, NONE, Vertex},
     memory::{OutOfMemory, SharingMode, Slab},
     opencl::{Device, DeviceError},
     policy::SampledCosts,
@@ -111,6 +111,10 @@ pub struct HybridEngine<'g> {
     looks_ahead: bool,
     /// A call failed in the middle of a search: owners and contents are put right before the next one begins.
     failed: bool,
+    /// The last search ended before its last level: as above, but for the parents, which are right.
+    ended_early: bool,
+    /// Levels are run one by one, each on one device or on both: no level goes on to the end of the search.
+    level_by_level: bool,
     /// A thread that waits for devices while the caller searches.
     pair: Option<Team>,
     /// Levels by internal vertex of searches that part: the CPU's, and the device's.
@@ -167,6 +171,8 @@ impl<'g> HybridEngine<'g> {
             on_device: false,
             looks_ahead: true,
             failed: false,
+            ended_early: false,
+            level_by_level: false,
             pair,
             levels: [Slab::zeroed(levels, "levels")?, Slab::zeroed(levels, "levels")?],
             split_in_turn: false,
@@ -192,6 +198,37 @@ impl<'g> HybridEngine<'g> {
     /// in one go).
     pub fn set_single_levels(&mut self, single_levels: bool) {
         self.cpu.single_levels = single_levels;
+    }
+
+    /// Does `search` with every level run by itself and none beyond the one that is planned: it may end after any of them.
+    pub(crate) fn level_by_level<T>(&mut self, search: impl FnOnce(&mut Self) -> T) -> T {
+        let single = std::mem::replace(&mut self.cpu.single_levels, true);
+        self.level_by_level = true;
+        let result = search(self);
+        self.level_by_level = false;
+        self.cpu.single_levels = single;
+        result
+    }
+
+    /// Whether vertex `v` (an internal number) has been reached. The host takes the state back where a device owns it.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub(crate) fn has_reached(&mut self, v: Vertex) -> Result<bool, DeviceError> {
+        self.sound(|engine| {
+            engine.give_to_cpu()?;
+            Ok(engine.cpu.state_ref().parent[v as usize] != NONE)
+        })
+    }
+
+    /// Ends a search between two levels, as [`HybridEngine::finish`] does after the last: the parents are those of what was reached.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub(crate) fn finish_early(&mut self) -> Result<(), DeviceError> {
+        self.sound(|engine| engine.give_to_cpu().map(drop))?;
+        self.ended_early = !self.helpers.is_empty();
+        self.finish()
     }
 
     /// What the engine was set up for.
@@ -264,8 +301,10 @@ impl<'g> HybridEngine<'g> {
         match plan.placement {
             Placement::Gpu(kernel) if !self.helpers.is_empty() => self.run_gpu(plan, kernel),
             Placement::Split { gpu_permille, .. } if self.uses.together && !self.helpers.is_empty() => self.run_split(plan, gpu_permille),
-            Placement::Apart { gpu_permille } if self.uses.together && !self.helpers.is_empty() => self.run_apart(plan, gpu_permille),
-            // Without a device everything runs on the CPU; the plan in the record says so.
+            Placement::Apart { gpu_permille } if self.uses.together && !self.helpers.is_empty() && !self.level_by_level => {
+                self.run_apart(plan, gpu_permille)
+            }
+            // Without a device everything runs on the CPU, and so does one level of searches that part.
             _ => {
                 let handover_ns = self.give_to_cpu()?;
                 let round = self.hand_round()?;
@@ -302,7 +341,7 @@ impl<'g> HybridEngine<'g> {
     /// # Errors
     /// A device is still lost.
     fn recover(&mut self) -> Result<(), DeviceError> {
-        if !self.failed {
+        if !self.failed && !self.ended_early {
             return Ok(());
         }
         for helper in &mut self.helpers {
@@ -313,7 +352,7 @@ impl<'g> HybridEngine<'g> {
             }
         }
         self.cpu.state().reclaim()?;
-        (self.on_device, self.failed) = (false, false);
+        (self.on_device, self.failed, self.ended_early) = (false, false, false);
         Ok(())
     }
 
@@ -410,7 +449,7 @@ impl Engine for HybridEngine<'_> {
 
     fn look_ahead(&mut self, ahead: &Ahead) {
         // Levels that run together have one time, and a device that keeps times is asked for that of each.
-        let one_by_one = !self.looks_ahead || self.devices.iter().any(|device| device.is_timed());
+        let one_by_one = !self.looks_ahead || self.level_by_level || self.devices.iter().any(|device| device.is_timed());
         let plans = if one_by_one { [None; Ahead::PLANS] } else { ahead.plans };
         if let Some(helper) = self.helpers.first_mut() {
             helper.gpu.look_ahead(&Ahead { plans, ..*ahead });

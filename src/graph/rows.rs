@@ -1,0 +1,172 @@
+//! Adjacency rows in the memory of another program: SciPy's and C's compressed sparse rows.
+
+use super::{EdgeStream, GraphError, Listing, MAX_VERTICES, RowsError, Vertex, stream::PART};
+
+/// Whole numbers of either width. A negative number, taken as unsigned, is out of every range here and refused.
+#[derive(Debug, Clone, Copy)]
+pub enum Numbers<'a> {
+    /// Of 32 bits.
+    Bits32(&'a [u32]),
+    /// Of 64 bits.
+    Bits64(&'a [u64]),
+}
+
+impl Numbers<'_> {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bits32(numbers) => numbers.len(),
+            Self::Bits64(numbers) => numbers.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number `at`.
+    ///
+    /// # Panics
+    /// Where there is no such number.
+    #[inline]
+    pub fn get(&self, at: usize) -> u64 {
+        match self {
+            Self::Bits32(numbers) => numbers[at].into(),
+            Self::Bits64(numbers) => numbers[at],
+        }
+    }
+}
+
+/// Compressed sparse rows that are read where they are: the targets of vertex `v` are `targets[offsets[v]..offsets[v + 1]]`. An entry is
+/// an edge as a list would have it; [`Layout::build_from`](super::Layout::build_from) sorts them into arrays of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct RowArrays<'a> {
+    offsets: Numbers<'a>,
+    targets: Numbers<'a>,
+    listing: Listing,
+}
+
+impl<'a> RowArrays<'a> {
+    /// Takes `vertices + 1` offsets and as many targets as the last of them says, and checks the offsets. The builder checks the targets.
+    ///
+    /// # Errors
+    /// [`RowsError`]; its `byte` counts from the beginning of the array.
+    pub fn new(offsets: Numbers<'a>, targets: Numbers<'a>, listing: Listing) -> Result<Self, RowsError> {
+        let (count, entries) = (offsets.len(), targets.len());
+        let Some(vertices) = count.checked_sub(1) else {
+            return Err(RowsError::TooShort { vertices: 0, entries: entries as u64, bytes: 0 });
+        };
+        if vertices > MAX_VERTICES {
+            return Err(GraphError::TooManyVertices(vertices as u64).into());
+        }
+        let mut before = 0;
+        for vertex in 0..count {
+            let offset = offsets.get(vertex);
+            let expected = if vertex == 0 { 0..=0 } else { before..=entries as u64 };
+            if !expected.contains(&offset) || (vertex == vertices && offset != entries as u64) {
+                let bytes = if matches!(offsets, Numbers::Bits32(_)) { 4 } else { 8 };
+                return Err(RowsError::Offset { byte: bytes * vertex as u64, vertex, offset, entries });
+            }
+            before = offset;
+        }
+        Ok(Self { offsets, targets, listing })
+    }
+}
+
+impl EdgeStream for RowArrays<'_> {
+    fn vertices(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn listing(&self) -> Listing {
+        self.listing
+    }
+
+    fn parts(&self) -> usize {
+        self.targets.len().div_ceil(PART)
+    }
+
+    #[inline]
+    fn for_each_of(&self, part: usize, mut visit: impl FnMut(Vertex, Vertex)) {
+        let end = self.targets.len().min((part + 1) * PART);
+        let mut entry = part * PART;
+        // The last row that starts at or before the first entry: rows without entries before it are skipped.
+        let (mut row, mut last) = (0, self.offsets.len());
+        while row < last {
+            let middle = row + (last - row) / 2;
+            if self.offsets.get(middle) as usize <= entry { row = middle + 1 } else { last = middle }
+        }
+        row = row.saturating_sub(1);
+        while entry < end {
+            let until = (self.offsets.get(row + 1) as usize).min(end);
+            match self.targets {
+                Numbers::Bits32(targets) => targets[entry..until].iter().for_each(|&target| visit(row as Vertex, target)),
+                // What does not fit is no vertex either: the builder refuses it.
+                Numbers::Bits64(targets) => {
+                    targets[entry..until].iter().for_each(|&target| visit(row as Vertex, Vertex::try_from(target).unwrap_or(Vertex::MAX)))
+                }
+            }
+            entry = until;
+            row += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{BuildOptions, EdgeList, Layout};
+
+    #[test]
+    fn arrays_of_either_width_make_the_layout_of_their_list() {
+        // Rows that parts cut through, and rows without entries.
+        let vertices = 3000;
+        let mut x = 1u64;
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); vertices];
+        for _ in 0..PART + 70_000 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            rows[(x >> 33) as usize % vertices / 7 * 7].push((x >> 13) as u32 % vertices as u32);
+        }
+        let pairs: Vec<[u32; 2]> = rows.iter().zip(0..).flat_map(|(row, u)| row.iter().map(move |&v| [u, v])).collect();
+        let mut offsets = vec![0u64];
+        for row in &rows {
+            offsets.push(offsets[offsets.len() - 1] + row.len() as u64);
+        }
+        let targets: Vec<u32> = pairs.iter().map(|pair| pair[1]).collect();
+        let narrow: Vec<u32> = offsets.iter().map(|&offset| offset as u32).collect();
+        let wide: Vec<u64> = targets.iter().map(|&target| target.into()).collect();
+        for directed in [false, true] {
+            let options = BuildOptions { directed, ..BuildOptions::default() };
+            let wanted = Layout::build(&EdgeList::new(vertices, pairs.clone(), Listing::Unknown).unwrap(), &options).unwrap();
+            for offsets in [Numbers::Bits32(&narrow), Numbers::Bits64(&offsets)] {
+                for targets in [Numbers::Bits32(&targets), Numbers::Bits64(&wide)] {
+                    let layout = Layout::build_from(&RowArrays::new(offsets, targets, Listing::Unknown).unwrap(), &options).unwrap();
+                    assert_eq!(layout.csr().offsets[..], wanted.csr().offsets[..]);
+                    assert_eq!(layout.csr().targets[..], wanted.csr().targets[..]);
+                    assert_eq!(layout.stats().listed, wanted.stats().listed);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_that_are_no_graph_are_refused() {
+        let rows = |offsets: &[u32], targets: &[u32]| {
+            let rows = RowArrays::new(Numbers::Bits32(offsets), Numbers::Bits32(targets), Listing::Unknown)?;
+            Ok::<_, RowsError>(Layout::build_from(&rows, &BuildOptions::default()).map(|layout| layout.csr().arcs()))
+        };
+        assert_eq!(rows(&[0, 1, 2], &[1, 0]).unwrap(), Ok(2));
+        assert_eq!(rows(&[0], &[]).unwrap(), Ok(0));
+        assert!(matches!(rows(&[], &[]), Err(RowsError::TooShort { .. })));
+        assert!(matches!(rows(&[1, 1], &[0]), Err(RowsError::Offset { vertex: 0, offset: 1, byte: 0, .. })));
+        assert!(matches!(rows(&[0, 2, 1], &[0]), Err(RowsError::Offset { vertex: 1, offset: 2, byte: 4, .. })));
+        assert!(matches!(rows(&[0, 0], &[0]), Err(RowsError::Offset { vertex: 1, offset: 0, .. })));
+        assert!(matches!(rows(&[0, u32::MAX], &[0]), Err(RowsError::Offset { vertex: 1, .. })));
+        let error = rows(&[0, 1, 2], &[1, u32::MAX]).unwrap().unwrap_err();
+        assert_eq!(error, GraphError::VertexOutOfRange { index: 1, source_vertex: 1, target_vertex: u32::MAX, vertices: 2 });
+        let wide = [1 << 40];
+        let rows = RowArrays::new(Numbers::Bits32(&[0, 1]), Numbers::Bits64(&wide), Listing::Unknown).unwrap();
+        assert!(Layout::build_from(&rows, &BuildOptions::default()).is_err());
+    }
+}

@@ -1,0 +1,702 @@
+//! Many roots in one pass: bit-parallel multi-source search (Then et al., "The More the Merrier", VLDB 2014).
+//!
+//! A vertex has one word for the searches that have seen it and one for those whose frontier it is in, a bit for each of up to 64 roots.
+//! A neighbour that many searches meet at the same level is looked at once for all of them, and in graphs of small diameter nearly all
+//! searches meet. Every level is split by search: those whose frontiers have few arcs go top-down, the others bottom-up, where a vertex
+//! stops looking when it has seen all of these. (One search that lags behind would have every vertex look at all of its neighbours.)
+//!
+//! Space: 32 bytes per vertex. What is found is told to a [`Visitor`], or written into levels and parents of the caller's.
+
+use std::{
+    borrow::Borrow,
+    ops::Range,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    engine::{HybridError, Team, prefetch, share},
+    graph::{Layout, NONE, Vertex},
+    memory::{Plain, Shared, Slab},
+    search::{SearchError, Stopper, threads_of},
+};
+
+/// Roots that one pass takes. More of them are searched in passes that follow one another.
+pub const ROOTS: usize = 64;
+/// Searches go top-down as long as their frontiers together have less than one in so many of all arcs.
+const FEW_ARCS: u64 = 8;
+/// The arcs of each search are counted at the first vertices, which are hubs where vertices are ordered by degree, ...
+const COUNTED: usize = 4 << 10;
+/// ... and at one in so many of the others.
+const SAMPLED: usize = 16;
+/// Levels with fewer arcs than this are run by the caller alone.
+const SHARED_ARCS: u64 = 8 << 10;
+/// Vertices of a queue that a thread takes at a time.
+const QUEUED: usize = 64;
+/// Vertices of all that a thread takes at a time.
+const VERTICES: usize = 4 << 10;
+/// Vertices that a thread collects before it enters them into the shared queue.
+const BUFFER: usize = 64;
+/// Vertices ahead whose words are prefetched.
+const AHEAD: usize = 16;
+
+/// Hears what a pass finds, from several threads at once. Bit `i` of `searches` is the search from the `i`-th root of the pass; vertices
+/// have their original numbers. No search hears of a vertex twice.
+pub trait Visitor: Sync {
+    /// Whether [`Visitor::parent`] wants to be called.
+    const PARENTS: bool = false;
+
+    /// These searches have reached `vertex` at `level`. Not called for two threads and the same vertex at once.
+    fn reached(&self, vertex: Vertex, level: u32, searches: u64);
+
+    /// In these searches `parent` is a parent of `vertex`.
+    fn parent(&self, vertex: Vertex, parent: Vertex, searches: u64) {
+        let _ = (vertex, parent, searches);
+    }
+
+    /// `vertex` may soon be reached: a visitor that writes may prefetch where.
+    fn soon(&self, vertex: Vertex) {
+        let _ = vertex;
+    }
+
+    /// Levels beyond this one can't be told of: the pass ends with [`SearchError::TooDeep`].
+    fn deepest(&self) -> u32 {
+        NONE - 1
+    }
+}
+
+impl<F: Fn(Vertex, u32, u64) + Sync> Visitor for F {
+    fn reached(&self, vertex: Vertex, level: u32, searches: u64) {
+        self(vertex, level, searches);
+    }
+}
+
+/// A type that levels are written as; its largest value stands for "not reached".
+pub trait LevelNumber: Plain {
+    /// Not reached.
+    const NONE: Self;
+    /// The deepest level it can hold.
+    const DEEPEST: u32;
+
+    /// Writes `level` into those of the `columns` entries at `row` whose bit is set in `searches`.
+    ///
+    /// # Safety
+    /// `row` points to `columns` entries, and no other thread uses them.
+    unsafe fn write(row: *mut Self, columns: usize, searches: u64, level: u32);
+}
+
+impl LevelNumber for u32 {
+    const NONE: Self = NONE;
+    const DEEPEST: u32 = NONE - 1;
+
+    unsafe fn write(row: *mut Self, _: usize, searches: u64, level: u32) {
+        // SAFETY: a bit that is set is a column (see `write`).
+        each_bit(searches, |column| unsafe { *row.add(column) = level });
+    }
+}
+
+impl LevelNumber for u8 {
+    const NONE: Self = Self::MAX;
+    const DEEPEST: u32 = 254;
+
+    unsafe fn write(row: *mut Self, columns: usize, searches: u64, level: u32) {
+        let (whole, level) = (columns / 8, level as u8);
+        for eight in 0..whole {
+            let bits = (searches >> (8 * eight)) as u8;
+            if bits != 0 {
+                let mask = SPREAD[bits as usize];
+                // SAFETY: these are eight of the columns.
+                let entries = unsafe { &mut *row.add(8 * eight).cast::<[u8; 8]>() };
+                for (entry, mask) in entries.iter_mut().zip(mask) {
+                    *entry = *entry & !mask | level & mask;
+                }
+            }
+        }
+        let rest = searches.checked_shr(8 * whole as u32).unwrap_or(0);
+        // SAFETY: a bit that is set is a column.
+        each_bit(rest, |column| unsafe { *row.add(8 * whole + column) = level });
+    }
+}
+
+/// For every byte, eight bytes: all ones where the bit is set.
+const SPREAD: [[u8; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            table[byte][bit] = if byte >> bit & 1 == 1 { 0xff } else { 0 };
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+#[inline]
+fn each_bit(mut bits: u64, mut visit: impl FnMut(usize)) {
+    while bits != 0 {
+        visit(bits.trailing_zeros() as usize);
+        bits &= bits - 1;
+    }
+}
+
+/// What passes over all roots did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ManyOutcome {
+    /// Vertices reached, summed over the roots.
+    pub reached: u64,
+    /// Levels of the deepest tree: a root alone is 1.
+    pub levels: u32,
+    /// From the call to its end.
+    pub elapsed: Duration,
+}
+
+/// Searches one layout from many roots at once, again and again, without allocating. It borrows the layout or shares it
+/// (`Arc<Layout>`).
+#[derive(Debug)]
+pub struct ManySearch<L> {
+    layout: L,
+    team: Team,
+    /// The searches that have seen a vertex.
+    seen: Slab<u64>,
+    /// Those in whose frontier it is.
+    frontier: Slab<u64>,
+    /// Those in whose next frontier it is.
+    next: Slab<u64>,
+    /// The vertices of the joint frontier, where a level has made a queue of them.
+    queue: Slab<Vertex>,
+    next_queue: Slab<Vertex>,
+    stopper: Stopper,
+    deadline: Option<Instant>,
+}
+
+/// The joint frontier.
+#[derive(Debug)]
+struct Joint {
+    vertices: AtomicUsize,
+    /// Arcs that leave it.
+    arcs: AtomicU64,
+    /// Vertices found, summed over the searches.
+    found: AtomicU64,
+    /// Arcs that leave the frontier of each search, about.
+    of_search: [AtomicU64; ROOTS],
+}
+
+impl Default for Joint {
+    fn default() -> Self {
+        Self {
+            vertices: AtomicUsize::new(0),
+            arcs: AtomicU64::new(0),
+            found: AtomicU64::new(0),
+            of_search: [const { AtomicU64::new(0) }; ROOTS],
+        }
+    }
+}
+
+impl Joint {
+    /// The searches with a frontier that are to go top-down, and the others.
+    fn split(&self, all_arcs: u64) -> (u64, u64) {
+        let of_search = |search: usize| self.of_search[search].load(Relaxed);
+        let mut order: [usize; ROOTS] = std::array::from_fn(|search| search);
+        order.sort_unstable_by_key(|&search| of_search(search));
+        let (mut sum, mut light, mut heavy) = (0, 0, 0);
+        for search in order {
+            sum += of_search(search);
+            *(if sum < all_arcs / FEW_ARCS { &mut light } else { &mut heavy }) |= 1 << search;
+        }
+        (light, heavy)
+    }
+}
+
+/// A thread's share of it.
+struct Part {
+    vertices: usize,
+    arcs: u64,
+    found: u64,
+    of_search: [u64; ROOTS],
+}
+
+impl Part {
+    fn new() -> Self {
+        Self { vertices: 0, arcs: 0, found: 0, of_search: [0; ROOTS] }
+    }
+
+    #[inline]
+    fn add(&mut self, v: usize, degree: u32, searches: u64) {
+        self.vertices += 1;
+        self.arcs += u64::from(degree);
+        self.found += u64::from(searches.count_ones());
+        let weight = if v < COUNTED { 1 } else { SAMPLED };
+        if v % weight == 0 {
+            each_bit(searches, |search| self.of_search[search] += u64::from(degree) * weight as u64);
+        }
+    }
+
+    fn add_to(&self, joint: &Joint) {
+        // Nothing else is told by them; the team's end of work orders them for the reader.
+        joint.vertices.fetch_add(self.vertices, Relaxed);
+        joint.arcs.fetch_add(self.arcs, Relaxed);
+        joint.found.fetch_add(self.found, Relaxed);
+        for (all, &part) in joint.of_search.iter().zip(&self.of_search) {
+            if part > 0 {
+                all.fetch_add(part, Relaxed);
+            }
+        }
+    }
+}
+
+/// A queue that threads fill, each through a buffer of its own.
+struct Filling<'a> {
+    queue: Shared<Vertex>,
+    len: &'a AtomicUsize,
+    capacity: usize,
+}
+
+struct Buffer<'a> {
+    filling: &'a Filling<'a>,
+    vertices: [Vertex; BUFFER],
+    len: usize,
+}
+
+impl<'a> Buffer<'a> {
+    fn new(filling: &'a Filling<'a>) -> Self {
+        Self { filling, vertices: [0; BUFFER], len: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, vertex: Vertex) {
+        self.vertices[self.len] = vertex;
+        self.len += 1;
+        if self.len == BUFFER {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let at = self.filling.len.fetch_add(self.len, Relaxed);
+        assert!(at + self.len <= self.filling.capacity, "a vertex was queued twice");
+        // SAFETY: the places `at..at + len` lie in the queue, and were handed to this thread alone.
+        unsafe { std::ptr::copy_nonoverlapping(self.vertices.as_ptr(), self.filling.queue.get().add(at), self.len) };
+        self.len = 0;
+    }
+}
+
+impl<L: Borrow<Layout>> ManySearch<L> {
+    /// Allocates everything that searches need, and starts `threads` threads (0: one for every CPU the process may run on), bound to
+    /// `cpus` where any are named.
+    ///
+    /// # Errors
+    /// [`SearchError`] where memory or threads are refused.
+    pub fn new(layout: L, threads: usize, cpus: &[usize]) -> Result<Self, SearchError> {
+        let vertices = layout.borrow().csr().vertices();
+        let words = || Slab::zeroed(vertices, "bits of many searches").map_err(HybridError::from);
+        let queue = || Slab::zeroed(vertices, "frontier queue").map_err(HybridError::from);
+        let (seen, frontier, next) = (words()?, words()?, words()?);
+        let (queue, next_queue) = (queue()?, queue()?);
+        let team = Team::new(threads_of(threads, cpus), cpus).map_err(SearchError::Threads)?;
+        Ok(Self { layout, team, seen, frontier, next, queue, next_queue, stopper: Stopper::default(), deadline: None })
+    }
+
+    /// What stops searches, for other threads and for later.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Searches are stopped as soon as a level ends after `deadline` (`None`: never).
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// Threads in use.
+    pub fn threads(&self) -> usize {
+        self.team.size()
+    }
+
+    /// What is searched.
+    pub fn layout(&self) -> &Layout {
+        self.layout.borrow()
+    }
+
+    /// Searches from up to [`ROOTS`] roots (original numbers; repeats are searches of their own) and tells `visitor` what is found.
+    ///
+    /// # Errors
+    /// [`SearchError::RootOutOfRange`], [`SearchError::Length`] for more roots, [`SearchError::Stopped`].
+    pub fn run<V: Visitor>(&mut self, roots: &[Vertex], visitor: &V) -> Result<ManyOutcome, SearchError> {
+        self.check_roots(roots)?;
+        if roots.len() > ROOTS {
+            return Err(SearchError::Length { what: "roots of one pass", given: roots.len(), wanted: ROOTS });
+        }
+        self.pass(roots, visitor)
+    }
+
+    /// Searches from any number of roots, and writes the level of every vertex: that of vertex `v` in the search from `roots[i]` into
+    /// `levels[v * roots.len() + i]`, so that what is found together lies together. Bytes are the fastest, as long as no level is deeper
+    /// than 254.
+    ///
+    /// # Errors
+    /// As [`ManySearch::run`]; [`SearchError::Length`] where `levels` has not one entry per vertex and root; [`SearchError::TooDeep`].
+    pub fn levels_into<N: LevelNumber>(&mut self, roots: &[Vertex], levels: &mut [N]) -> Result<ManyOutcome, SearchError> {
+        self.trees_into(roots, levels, &mut [])
+    }
+
+    /// As [`ManySearch::levels_into`], and the parents into `parents` in the same order (a root's is itself, [`NONE`]: not reached). An
+    /// empty `parents` is left as it is.
+    ///
+    /// # Errors
+    /// As [`ManySearch::levels_into`], for both.
+    pub fn trees_into<N: LevelNumber>(
+        &mut self,
+        roots: &[Vertex],
+        levels: &mut [N],
+        parents: &mut [Vertex],
+    ) -> Result<ManyOutcome, SearchError> {
+        self.check_roots(roots)?;
+        let wanted = self.layout().vertices().saturating_mul(roots.len());
+        let lengths = [("levels", levels.len(), false), ("parents", parents.len(), parents.is_empty())];
+        for (what, given, is_optional) in lengths {
+            if given != wanted && !is_optional {
+                return Err(SearchError::Length { what, given, wanted });
+            }
+        }
+        let with_parents = !parents.is_empty();
+        {
+            let (to_levels, to_parents) = (Shared::new(levels), Shared::new(parents));
+            share(&self.team, wanted, 1 << 20, wanted < 1 << 20, &|_, range: Range<usize>| {
+                // SAFETY: ranges are handed out once, and lie inside the slices, whose lengths were checked.
+                unsafe {
+                    std::slice::from_raw_parts_mut(to_levels.get().add(range.start), range.len()).fill(N::NONE);
+                    if with_parents {
+                        std::slice::from_raw_parts_mut(to_parents.get().add(range.start), range.len()).fill(NONE);
+                    }
+                }
+            });
+        }
+        let begin = Instant::now();
+        let mut all = ManyOutcome::default();
+        for (pass, part) in roots.chunks(ROOTS).enumerate() {
+            let rows = Rows { stride: roots.len(), first: pass * ROOTS, columns: part.len() };
+            let levels = Shared::new(levels);
+            let one = if with_parents {
+                self.pass(part, &Trees { levels: Levels { rows, levels }, parents: Shared::new(parents) })?
+            } else {
+                self.pass(part, &Levels { rows, levels })?
+            };
+            all.reached += one.reached;
+            all.levels = all.levels.max(one.levels);
+        }
+        Ok(ManyOutcome { elapsed: begin.elapsed(), ..all })
+    }
+
+    fn check_roots(&self, roots: &[Vertex]) -> Result<(), SearchError> {
+        let vertices = self.layout().vertices();
+        let strange = roots.iter().find(|&&root| root as usize >= vertices);
+        strange.map_or(Ok(()), |&root| Err(SearchError::RootOutOfRange { root, vertices }))
+    }
+
+    /// One pass over roots that are in range and not too many.
+    fn pass<V: Visitor>(&mut self, roots: &[Vertex], visitor: &V) -> Result<ManyOutcome, SearchError> {
+        let begin = Instant::now();
+        let Self { layout, team, seen, frontier, next, queue, next_queue, stopper, deadline } = self;
+        let layout: &Layout = (*layout).borrow();
+        let csr = layout.csr();
+        for words in [&mut *seen, frontier, next] {
+            clear(team, words);
+        }
+        let mut joint = Joint::default();
+        let mut queued = 0;
+        for (search, &root) in roots.iter().enumerate() {
+            let (internal, bit) = (layout.to_internal(root), 1 << search);
+            visitor.reached(root, 0, bit);
+            if V::PARENTS {
+                visitor.parent(root, root, bit);
+            }
+            *joint.found.get_mut() += 1;
+            if internal != NONE {
+                let word = &mut frontier[internal as usize];
+                let degree = u64::from(csr.degree(internal));
+                if *word == 0 {
+                    queue[queued] = internal;
+                    queued += 1;
+                    *joint.arcs.get_mut() += degree;
+                }
+                *word |= bit;
+                *joint.of_search[search].get_mut() = degree;
+                seen[internal as usize] |= bit;
+            }
+        }
+        *joint.vertices.get_mut() = queued;
+        let mut reached = std::mem::take(joint.found.get_mut());
+        let (mut level, mut is_queue, mut next_is_clear) = (0, true, true);
+        loop {
+            let (vertices, arcs) = (*joint.vertices.get_mut(), *joint.arcs.get_mut());
+            if vertices == 0 {
+                break;
+            }
+            if stopper.is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(SearchError::Stopped(roots[0]));
+            }
+            level += 1;
+            let (light, heavy) = joint.split(csr.arcs() as u64);
+            joint = Joint::default();
+            let alone = arcs < SHARED_ARCS;
+            if !next_is_clear {
+                clear(team, next);
+            }
+            let queued = if is_queue { vertices } else { collect(team, (&*frontier, light), queue) };
+            let found = top_down(team, alone, layout, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), visitor);
+            (is_queue, next_is_clear) = (heavy == 0, heavy == 0);
+            if heavy == 0 {
+                forget(team, alone, frontier, &queue[..queued]);
+                std::mem::swap(frontier, next);
+                std::mem::swap(queue, next_queue);
+                settle(team, alone, layout, seen, (frontier, &queue[..found]), (visitor, level), &joint);
+            } else {
+                bottom_up(team, layout, seen, (&*frontier, heavy, &mut *next), (visitor, level), &joint);
+                std::mem::swap(frontier, next);
+            }
+            let found = *joint.found.get_mut();
+            if found > 0 && level > visitor.deepest() {
+                return Err(SearchError::TooDeep { deepest: visitor.deepest() });
+            }
+            reached += found;
+        }
+        Ok(ManyOutcome { reached, levels: level.max(1), elapsed: begin.elapsed() })
+    }
+}
+
+/// Sets all words to 0.
+fn clear(team: &Team, words: &mut [u64]) {
+    let (len, words) = (words.len(), Shared::new(words));
+    share(team, len, 256 << 10, len < 64 << 10, &|_, range| {
+        // SAFETY: ranges are handed out once, and lie inside the words.
+        unsafe { std::slice::from_raw_parts_mut(words.get().add(range.start), range.len()) }.fill(0);
+    });
+}
+
+/// Makes a queue of the vertices in the frontiers of these searches. Returns their number.
+fn collect(team: &Team, (frontier, searches): (&[u64], u64), queue: &mut [Vertex]) -> usize {
+    let len = AtomicUsize::new(0);
+    let filling = Filling { capacity: queue.len(), queue: Shared::new(queue), len: &len };
+    let all = if searches == 0 { 0 } else { frontier.len() };
+    share(team, all, VERTICES, all < 4 * VERTICES, &|_, range| {
+        let mut buffer = Buffer::new(&filling);
+        for v in range {
+            if frontier[v] & searches != 0 {
+                buffer.push(v as Vertex);
+            }
+        }
+        buffer.flush();
+    });
+    len.into_inner()
+}
+
+/// Tells the neighbours of the queue's vertices of the searches `light`. What is new of a vertex is then in `next`, and the vertices of
+/// which anything is new are in the next queue. Returns their number.
+fn top_down<V: Visitor>(
+    team: &Team,
+    alone: bool,
+    layout: &Layout,
+    seen: &[u64],
+    (frontier, light, next): (&[u64], u64, &mut [u64]),
+    (queue, next_queue): (&[Vertex], &mut [Vertex]),
+    visitor: &V,
+) -> usize {
+    let len = AtomicUsize::new(0);
+    let filling = Filling { capacity: next_queue.len(), queue: Shared::new(next_queue), len: &len };
+    let next = as_wide_atomics(next);
+    share(team, queue.len(), QUEUED, alone, &|_, range| {
+        let mut buffer = Buffer::new(&filling);
+        for &u in &queue[range] {
+            let searches = frontier[u as usize] & light;
+            let list = layout.csr().neighbours(u);
+            for (at, &v) in list.iter().enumerate() {
+                if let Some(&ahead) = list.get(at + AHEAD) {
+                    prefetch(&raw const seen[ahead as usize]);
+                    prefetch(next[ahead as usize].as_ptr());
+                }
+                let new = searches & !seen[v as usize];
+                // Looked at first: most of the time another vertex has told of all of them.
+                if new & !next[v as usize].load(Relaxed) == 0 {
+                    continue;
+                }
+                // Whoever sets a bit first has it; the end of the team's work orders the words for the next step.
+                let before = next[v as usize].fetch_or(new, Relaxed);
+                if before == 0 {
+                    buffer.push(v);
+                }
+                if V::PARENTS && new & !before != 0 {
+                    visitor.parent(layout.to_original(v), layout.to_original(u), new & !before);
+                }
+            }
+        }
+        buffer.flush();
+    });
+    len.into_inner()
+}
+
+/// Clears the frontier, which is all in the queue.
+fn forget(team: &Team, alone: bool, frontier: &mut [u64], queue: &[Vertex]) {
+    let frontier = Shared::new(frontier);
+    share(team, queue.len(), VERTICES, alone, &|_, range| {
+        for &u in &queue[range] {
+            // SAFETY: queues hold vertices, each once.
+            unsafe { *frontier.get().add(u as usize) = 0 };
+        }
+    });
+}
+
+/// After [`top_down`]: enters what is new into what was seen.
+fn settle<V: Visitor>(
+    team: &Team,
+    alone: bool,
+    layout: &Layout,
+    seen: &mut [u64],
+    (frontier, queue): (&[u64], &[Vertex]),
+    (visitor, level): (&V, u32),
+    joint: &Joint,
+) {
+    let seen = Shared::new(seen);
+    share(team, queue.len(), QUEUED, alone, &|_, range| {
+        let mut part = Part::new();
+        for &v in &queue[range] {
+            let searches = frontier[v as usize];
+            // SAFETY: queues hold vertices, each once.
+            unsafe { *seen.get().add(v as usize) |= searches };
+            visitor.reached(layout.to_original(v), level, searches);
+            part.add(v as usize, layout.csr().degree(v), searches);
+        }
+        part.add_to(joint);
+    });
+}
+
+/// Every vertex that has not seen all of the searches `heavy` asks its neighbours for them. Enters what is new, with what [`top_down`]
+/// has left in `next`, into `next` and into what was seen.
+fn bottom_up<V: Visitor>(
+    team: &Team,
+    layout: &Layout,
+    seen: &mut [u64],
+    (frontier, heavy, next): (&[u64], u64, &mut [u64]),
+    (visitor, level): (&V, u32),
+    joint: &Joint,
+) {
+    let (vertices, lists) = (next.len(), layout.incoming());
+    let (seen, next) = (Shared::new(seen), Shared::new(next));
+    share(team, vertices, VERTICES, vertices < 4 * VERTICES, &|_, range| {
+        let mut part = Part::new();
+        // SAFETY: ranges are handed out once, and lie inside both slices.
+        let (seen, next) = unsafe {
+            let own = |words: Shared<u64>| std::slice::from_raw_parts_mut(words.get().add(range.start), range.len());
+            (own(seen), own(next))
+        };
+        for at in 0..range.len() {
+            let v = (range.start + at) as Vertex;
+            // Rows of the caller's lie in another order.
+            if let Some(seen) = seen.get(at + AHEAD) {
+                if heavy & !seen != 0 {
+                    visitor.soon(layout.to_original(v + AHEAD as Vertex));
+                }
+            }
+            let wanted = heavy & !seen[at];
+            let mut new = 0;
+            if wanted != 0 {
+                for &u in lists.neighbours(v) {
+                    let searches = frontier[u as usize] & wanted;
+                    if V::PARENTS && searches & !new != 0 {
+                        visitor.parent(layout.to_original(v), layout.to_original(u), searches & !new);
+                    }
+                    new |= searches;
+                    if new == wanted {
+                        break;
+                    }
+                }
+            }
+            new |= next[at];
+            if new != 0 {
+                next[at] = new;
+                seen[at] |= new;
+                visitor.reached(layout.to_original(v), level, new);
+                part.add(v as usize, layout.csr().degree(v), new);
+            }
+        }
+        part.add_to(joint);
+    });
+}
+
+/// The same memory as atomics.
+fn as_wide_atomics(words: &mut [u64]) -> &[AtomicU64] {
+    // SAFETY: an AtomicU64 has the size of a u64, its alignment is at most a page's, where slabs begin, and the exclusive borrow ends all
+    // plain access for its length.
+    unsafe { &*(std::ptr::from_mut(words) as *const [AtomicU64]) }
+}
+
+/// Where in the caller's arrays the entries of a pass lie.
+#[derive(Clone, Copy)]
+struct Rows {
+    /// Entries of a vertex.
+    stride: usize,
+    /// The first of this pass.
+    first: usize,
+    /// Their number.
+    columns: usize,
+}
+
+impl Rows {
+    fn of(self, vertex: Vertex) -> usize {
+        vertex as usize * self.stride + self.first
+    }
+}
+
+struct Levels<N: LevelNumber> {
+    rows: Rows,
+    levels: Shared<N>,
+}
+
+impl<N: LevelNumber> Visitor for Levels<N> {
+    #[inline]
+    fn reached(&self, vertex: Vertex, level: u32, searches: u64) {
+        if level <= N::DEEPEST {
+            // SAFETY: the array has a row for every vertex (`trees_into`), and no two threads are told of one at once.
+            unsafe { N::write(self.levels.get().add(self.rows.of(vertex)), self.rows.columns, searches, level) };
+        }
+    }
+
+    #[inline]
+    fn soon(&self, vertex: Vertex) {
+        prefetch(self.levels.get().wrapping_add(self.rows.of(vertex)));
+    }
+
+    fn deepest(&self) -> u32 {
+        N::DEEPEST
+    }
+}
+
+struct Trees<N: LevelNumber> {
+    levels: Levels<N>,
+    parents: Shared<Vertex>,
+}
+
+impl<N: LevelNumber> Visitor for Trees<N> {
+    const PARENTS: bool = true;
+
+    #[inline]
+    fn reached(&self, vertex: Vertex, level: u32, searches: u64) {
+        self.levels.reached(vertex, level, searches);
+    }
+
+    #[inline]
+    fn soon(&self, vertex: Vertex) {
+        self.levels.soon(vertex);
+    }
+
+    #[inline]
+    fn parent(&self, vertex: Vertex, parent: Vertex, searches: u64) {
+        let row = self.levels.rows.of(vertex);
+        // SAFETY: the array has a row for every vertex, a bit that is set is one of the columns, and a search has one parent of a vertex.
+        each_bit(searches, |column| unsafe { *self.parents.get().add(row + column) = parent });
+    }
+
+    fn deepest(&self) -> u32 {
+        N::DEEPEST
+    }
+}

@@ -1,0 +1,69 @@
+//! A search that keeps its layout alive: for the handles of other languages, which know no borrowing.
+
+use std::sync::Arc;
+
+use super::Search;
+use crate::graph::Layout;
+
+/// A [`Search`] and a share of the layout that it borrows.
+#[derive(Debug)]
+pub struct OwnedSearch {
+    // Dropped in this order: the search before what it borrows.
+    search: Search<'static>,
+    layout: Arc<Layout>,
+}
+
+impl OwnedSearch {
+    /// Keeps the search that `make` sets up over `layout`.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn new<E>(layout: Arc<Layout>, make: impl for<'g> FnOnce(&'g Layout) -> Result<Search<'g>, E>) -> Result<Self, E> {
+        // SAFETY: the layout lies behind the `Arc`, which is never written to and is dropped after the search; and nobody gets to see the
+        // lifetime that is made up here: `make` and the closures of `with` must do with any, and `get` shortens it.
+        let borrowed: &'static Layout = unsafe { &*Arc::as_ptr(&layout) };
+        Ok(Self { search: make(borrowed)?, layout })
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// The search, to be read.
+    pub fn get(&self) -> &Search<'_> {
+        &self.search
+    }
+
+    /// Does something with the search.
+    pub fn with<T>(&mut self, use_it: impl for<'g> FnOnce(&mut Search<'g>) -> T) -> T {
+        use_it(&mut self.search)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        graph::{BuildOptions, EdgeList, Listing},
+        search::{SearchError, SearchOptions},
+    };
+
+    #[test]
+    fn a_search_outlives_every_other_share_of_its_layout_and_moves_between_threads() {
+        let list = EdgeList::new(4, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
+        let layout = Arc::new(Layout::build(&list, &BuildOptions::default()).unwrap());
+        let options = SearchOptions { threads: 2, ..SearchOptions::default() };
+        let mut search = OwnedSearch::new(Arc::clone(&layout), |layout| Search::new(layout, &options)).unwrap();
+        drop(layout);
+        let reached = std::thread::spawn(move || {
+            let outcome = search.with(|search| search.run(1)).unwrap();
+            assert_eq!(search.get().parents()[..3], [1, 1, 1]);
+            assert_eq!(search.layout().vertices(), 4);
+            outcome.reached
+        });
+        assert_eq!(reached.join().unwrap(), 3);
+        let layout = Arc::new(Layout::build(&list, &BuildOptions::default()).unwrap());
+        assert!(OwnedSearch::new(layout, |_| Err(SearchError::Threads("none".into()))).is_err());
+    }
+}

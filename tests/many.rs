@@ -1,0 +1,187 @@
+//! Many roots in one pass, searches that end early, and searches side by side over one layout, against the serial reference.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use proptest::prelude::*;
+use socbfs::{
+    ManySearch, Until,
+    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
+    many::ROOTS,
+    search::{End, Search, SearchError, SearchOptions},
+};
+
+use crate::{reference::Reference, searches::edges as random};
+
+/// Every root, in one pass after another, with levels of both widths, and parents.
+fn check_many(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
+    let reference = Reference::new(n, edges, directed, roots);
+    let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
+    for order in [Order::Original, Order::Degree] {
+        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+        for threads in [1, 3] {
+            let mut search = ManySearch::new(&layout, threads, &[]).unwrap();
+            let (mut bytes, mut levels, mut parents) = (vec![7u8; n * roots.len()], vec![7; n * roots.len()], vec![7; n * roots.len()]);
+            let outcome = search.trees_into(roots, &mut levels, &mut parents).unwrap();
+            let wanted: Vec<&[u32]> = roots.iter().map(|&root| reference.levels(root)).collect();
+            for v in 0..n {
+                for i in 0..roots.len() {
+                    assert_eq!(levels[v * roots.len() + i], wanted[i][v], "vertex {v} root {} {order:?} {threads} threads", roots[i]);
+                }
+            }
+            for (i, &root) in roots.iter().enumerate() {
+                let tree: Vec<u32> = (0..n).map(|v| parents[v * roots.len() + i]).collect();
+                reference.compare_tree(root, &tree);
+                assert!(tree.iter().zip(reference.levels(root)).all(|(&parent, &level)| (parent == NONE) == (level == NONE)));
+            }
+            assert_eq!(outcome.reached, levels.iter().filter(|&&level| level != NONE).count() as u64);
+            let deepest = levels.iter().filter(|&&level| level != NONE).max().map_or(0, |&level| level);
+            assert_eq!(outcome.levels, if roots.is_empty() { 0 } else { deepest + 1 });
+            match search.levels_into(roots, &mut bytes) {
+                Ok(again) => {
+                    assert_eq!((again.reached, again.levels), (outcome.reached, outcome.levels));
+                    assert!(bytes.iter().zip(&levels).all(|(&byte, &level)| if level == NONE {
+                        byte == 255
+                    } else {
+                        u32::from(byte) == level
+                    }));
+                }
+                Err(error) => assert!(deepest > 254 && matches!(error, SearchError::TooDeep { deepest: 254 }), "{error}"),
+            }
+        }
+    }
+}
+
+/// Every depth up to the whole tree's, and some targets.
+fn check_until(n: usize, edges: &[[u32; 2]], directed: bool, root: u32, targets: &[u32], options: &SearchOptions) {
+    let reference = Reference::new(n, edges, directed, &[root]);
+    let layout =
+        Layout::build(&EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap(), &BuildOptions { directed, ..Default::default() })
+            .unwrap();
+    let mut search = Search::new(&layout, options).unwrap();
+    let whole = search.run(root).unwrap();
+    let level = reference.levels(root);
+    let check = |search: &mut Search<'_>, until: Until, cut: u32, end: End| {
+        let partial = search.run_until(root, until).unwrap();
+        assert_eq!(partial.end, end, "{until:?}");
+        let tree = search.result(root);
+        let wanted: Vec<u32> = level.iter().map(|&level| if level <= cut { level } else { NONE }).collect();
+        assert_eq!(tree.level, wanted, "{until:?}");
+        assert_eq!(partial.outcome.reached, level.iter().filter(|&&level| level <= cut).count() as u64);
+        assert_eq!(partial.outcome.levels, whole.levels.min(cut.saturating_add(1)), "{until:?}");
+    };
+    for depth in (0..whole.levels + 2).step_by(1 + whole.levels as usize / 9) {
+        // With as many levels as there are, nothing has found yet that there are no more (but of a root without an edge it is known).
+        let end = if depth >= whole.levels || layout.to_internal(root) == NONE { End::Complete } else { End::Depth };
+        check(&mut search, Until { depth: Some(depth), target: None }, depth, end);
+    }
+    for &target in targets {
+        let far = level[target as usize];
+        let end = if far == NONE { End::Complete } else { End::Target };
+        let cut = if far == NONE { NONE - 1 } else { far };
+        check(&mut search, Until { depth: None, target: Some(target) }, cut, end);
+        if far != NONE && far > 1 {
+            check(&mut search, Until { depth: Some(far - 1), target: Some(target) }, far - 1, End::Depth);
+        }
+        // And the whole tree again after it.
+        assert_eq!(search.run(root).unwrap().reached, whole.reached);
+        assert_eq!(search.result(root).level, level);
+    }
+    check(&mut search, Until::default(), NONE - 1, End::Complete);
+    let error = search.run_until(root, Until { depth: None, target: Some(n as u32) }).unwrap_err();
+    assert!(matches!(error, SearchError::TargetOutOfRange { .. }), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn many_roots_on_random_graphs(n in 1u64..300, m in 0usize..900, skewed: bool, directed: bool, seed: u64, count in 0usize..150) {
+        let roots: Vec<u32> = (0..count as u64).map(|i| ((seed >> 7).wrapping_add(i * i) % n) as u32).collect();
+        check_many(n as usize, &random(n, m, seed, u8::from(skewed)), directed, &roots);
+    }
+
+    #[test]
+    fn early_ends_on_random_graphs(n in 1u64..300, m in 0usize..900, skewed: bool, directed: bool, seed: u64, threads in 1usize..3) {
+        let (root, options) = ((seed % n) as u32, SearchOptions { threads, ..SearchOptions::default() });
+        let targets = [root, 0, (seed / 7 % n) as u32];
+        check_until(n as usize, &random(n, m, seed, u8::from(skewed)), directed, root, &targets, &options);
+    }
+}
+
+#[test]
+fn odd_graphs() {
+    let path: Vec<[u32; 2]> = (1..3000).map(|v| [v - 1, v]).collect();
+    let star: Vec<[u32; 2]> = (1..5000).map(|v| [0, v]).collect();
+    let grid: Vec<[u32; 2]> =
+        (0..4900).flat_map(|v| [(v % 70 + 1 < 70).then_some([v, v + 1]), (v / 70 + 1 < 70).then_some([v, v + 70])]).flatten().collect();
+    let ends: Vec<u32> = (0..70).map(|i| i * 41).collect();
+    for directed in [false, true] {
+        check_many(1, &[], directed, &[0, 0]);
+        check_many(3, &[[0, 0], [1, 1]], directed, &[2, 0]);
+        check_many(70, &[[3, 4], [4, 3], [3, 4]], directed, &[3, 5, 4]);
+        check_many(5000, &star, directed, &ends);
+        check_many(3000, &path, directed, &[0, 1500, 2999]);
+        check_many(4900, &grid, directed, &ends);
+        check_until(1, &[], directed, 0, &[0], &SearchOptions::default());
+        check_until(70, &[[3, 4], [4, 3], [3, 4]], directed, 5, &[5, 3], &SearchOptions::default());
+        check_until(3000, &path, directed, 1000, &[0, 1000, 2999, 1300], &SearchOptions::default());
+        check_until(4900, &grid, directed, 70, &[0, 4899], &SearchOptions { threads: 3, ..SearchOptions::default() });
+    }
+}
+
+#[test]
+fn larger_graphs_share_their_levels() {
+    for (skewed, directed) in [(0, false), (1, false), (1, true)] {
+        let roots: Vec<u32> = (0..67).map(|i| i * 290).collect();
+        let edges = random(20_000, 200_000, 7, skewed);
+        check_many(20_000, &edges, directed, &roots);
+        check_until(20_000, &edges, directed, 0, &[0, 19_999, 5], &SearchOptions { threads: 2, ..SearchOptions::default() });
+    }
+}
+
+#[test]
+fn what_many_searches_are_given_is_checked() {
+    let layout = Arc::new(Layout::build(&EdgeList::new(3, vec![[0, 1]], Listing::Once).unwrap(), &BuildOptions::default()).unwrap());
+    let mut search = ManySearch::new(Arc::clone(&layout), 2, &[]).unwrap();
+    let ignore = |_: u32, _: u32, _: u64| ();
+    assert!(matches!(search.run(&[0, 3], &ignore), Err(SearchError::RootOutOfRange { root: 3, vertices: 3 })));
+    assert!(matches!(search.run(&[0; ROOTS + 1], &ignore), Err(SearchError::Length { .. })));
+    assert!(matches!(search.levels_into(&[0, 1], &mut [0u8; 5]), Err(SearchError::Length { given: 5, wanted: 6, .. })));
+    assert!(matches!(search.trees_into(&[0], &mut [0u32; 3], &mut [0; 2]), Err(SearchError::Length { .. })));
+    let stopper = search.stopper();
+    stopper.stop();
+    assert!(matches!(search.run(&[0], &ignore), Err(SearchError::Stopped(0))));
+    stopper.reset();
+    search.set_deadline(Some(Instant::now()));
+    assert!(matches!(search.run(&[0], &ignore), Err(SearchError::Stopped(0))));
+    search.set_deadline(None);
+    let heard = Mutex::new(Vec::new());
+    let outcome = search.run(&[0, 1, 2], &|v: u32, level: u32, searches: u64| heard.lock().unwrap().push((level, v, searches))).unwrap();
+    let mut heard = heard.into_inner().unwrap();
+    heard.sort_unstable();
+    assert_eq!(heard, [(0, 0, 1), (0, 1, 2), (0, 2, 4), (1, 0, 2), (1, 1, 1)]);
+    assert_eq!((outcome.reached, outcome.levels), (5, 2));
+}
+
+#[test]
+fn several_threads_search_one_layout() {
+    let edges = random(20_000, 100_000, 11, 1);
+    let roots: Vec<u32> = (0..4).map(|i| i * 4999).collect();
+    let reference = Reference::new(20_000, &edges, false, &roots);
+    let layout = Layout::build(&EdgeList::new(20_000, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    std::thread::scope(|scope| {
+        for &root in &roots {
+            let (layout, reference) = (&layout, &reference);
+            scope.spawn(move || {
+                let mut search = Search::new(layout, &SearchOptions { threads: 2, ..SearchOptions::default() }).unwrap();
+                for _ in 0..20 {
+                    search.run(root).unwrap();
+                    assert_eq!(search.result(root).level, reference.levels(root));
+                }
+            });
+        }
+    });
+}
