@@ -1,0 +1,356 @@
+/* Breadth-first search for chips whose CPU and GPU share memory.
+ *
+ * Every function that can fail returns a code; the sentence that says why, and what to do, is socbfs_message(). Nothing unwinds into the
+ * caller. Vertices are 32-bit numbers from 0.
+ *
+ * Threads: a graph and a runtime may be used by any number of threads at once. A search and a meter are one thread's at a time: a call
+ * while another runs gives SOCBFS_BUSY. Only socbfs_search_stop and socbfs_many_stop may be called while it runs. Messages belong to the thread
+ * that made the call. A handle must not be freed while another thread uses it.
+ *
+ * Made from capi/src/lib.rs: cargo test -p socbfs-capi says so where it is not. */
+
+#ifndef SOCBFS_H
+#define SOCBFS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The parent or the level of a vertex that was not reached; no depth limit; no target.
+#define SOCBFS_NONE UINT32_MAX
+
+// For graphs: arcs are kept as they are. Without it every edge is undirected.
+#define SOCBFS_DIRECTED 1
+
+// Everything was reached that can be.
+#define SOCBFS_COMPLETE 0
+
+// The search ended at the depth limit.
+#define SOCBFS_DEPTH 1
+
+// The search ended when it had reached the target.
+#define SOCBFS_TARGET 2
+
+// What a call came to.
+typedef enum socbfs_code {
+  // It did what it says.
+  SOCBFS_OK = 0,
+  // A pointer that must not be null is.
+  SOCBFS_NULL = 1,
+  // A number is out of range, or an array has the wrong length.
+  SOCBFS_ARGUMENT = 2,
+  // A file or arrays hold no graph.
+  SOCBFS_INPUT = 3,
+  // The memory is not there.
+  SOCBFS_MEMORY = 4,
+  // A device, a board or a setting is not to be had.
+  SOCBFS_DEVICE = 5,
+  // The search was stopped. It has no tree.
+  SOCBFS_STOPPED = 6,
+  // Another thread uses the handle.
+  SOCBFS_BUSY = 7,
+  // There is no power sensor that may be read, or the window was not measured.
+  SOCBFS_NO_SENSOR = 8,
+  // A bug of the library. The handle should be freed; other handles are as good as before.
+  SOCBFS_PANIC = 9,
+} socbfs_code;
+
+// A graph, ready to be searched. Searches keep what they need of it: it may be freed before them.
+typedef struct socbfs_graph socbfs_graph;
+
+// Searches one graph from up to 64 roots in one pass.
+typedef struct socbfs_many socbfs_many;
+
+// Measures energy.
+typedef struct socbfs_meter socbfs_meter;
+
+// Settings of searches: device, policy, board, threads.
+typedef struct socbfs_runtime socbfs_runtime;
+
+// Searches one graph, again and again.
+typedef struct socbfs_search socbfs_search;
+
+// Hears of messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not throw.
+typedef void (*socbfs_log)(void *user, uint32_t level, const char *message);
+
+// Hears of steps that take long: a sentence when one begins, null when it ends. It must not call the library, and must not throw.
+typedef void (*socbfs_progress)(void *user, const char *step);
+
+// What a search did.
+typedef struct socbfs_outcome {
+  // Vertices reached, the root included (of many searches: their sum).
+  uint64_t reached;
+  // Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not. 0 for many searches.
+  uint64_t edges;
+  // Nanoseconds from the call to the parents.
+  uint64_t nanoseconds;
+  // Levels of the (deepest) tree: a root alone is 1.
+  uint32_t levels;
+  // SOCBFS_COMPLETE, SOCBFS_DEPTH or SOCBFS_TARGET.
+  uint32_t end;
+} socbfs_outcome;
+
+// What a window of time took.
+typedef struct socbfs_energy {
+  // Energy of all rails that are added up.
+  double joules;
+  // Length of the window.
+  double seconds;
+} socbfs_energy;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The version of the library, as text.
+const char *socbfs_version(void);
+
+// Why the last call of this thread that failed did so, and the cure. Valid until the next call that fails; never null.
+const char *socbfs_message(void);
+
+// Messages of the library go to `callback` up to `level` (0 or a null callback: nowhere). This is the one setting of the whole process.
+// SOCBFS_ARGUMENT where a Rust program around the library has a logger of its own.
+//
+// # Safety
+// `callback` may be called with `user`, from any thread, until the next call of this function has returned.
+enum socbfs_code socbfs_log_to(uint32_t level,
+                               socbfs_log callback,
+                               void *user);
+
+// A graph of compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
+// vertices + 1 numbers. Both arrays are read where they are, without a copy, and are not needed any more when the call returns: the graph
+// that is searched has sorted arrays of its own. `threads` builds it (0: one for every CPU the process may run on).
+//
+// # Safety
+// The arrays hold what is said here; `graph` points to a pointer.
+enum socbfs_code socbfs_graph_from_csr(uint32_t vertices,
+                                       const uint32_t *offsets,
+                                       const uint32_t *targets,
+                                       uint32_t flags,
+                                       uint32_t threads,
+                                       struct socbfs_graph **graph);
+
+// The same with offsets of 64 bits.
+//
+// # Safety
+// As for socbfs_graph_from_csr.
+enum socbfs_code socbfs_graph_from_csr64(uint32_t vertices,
+                                         const uint64_t *offsets,
+                                         const uint32_t *targets,
+                                         uint32_t flags,
+                                         uint32_t threads,
+                                         struct socbfs_graph **graph);
+
+// A graph of edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. They are copied.
+//
+// # Safety
+// `pairs` holds 2 * edges numbers; `graph` points to a pointer.
+enum socbfs_code socbfs_graph_from_edges(uint32_t vertices,
+                                         const uint32_t *pairs,
+                                         size_t edges,
+                                         uint32_t flags,
+                                         uint32_t threads,
+                                         struct socbfs_graph **graph);
+
+// A graph of a file, in any of the formats that `socbfs convert --help` lists. `path` is its name as the system spells it.
+//
+// # Safety
+// `path` is a string that ends in 0; `graph` points to a pointer.
+enum socbfs_code socbfs_graph_from_file(const char *path,
+                                        uint32_t flags,
+                                        uint32_t threads,
+                                        struct socbfs_graph **graph);
+
+// The number of vertices (0 of a null graph).
+//
+// # Safety
+// `graph` is null or a graph.
+uint32_t socbfs_graph_vertices(const struct socbfs_graph *graph);
+
+// The number of edges as they were listed, without self-loops (0 of a null graph). A list with both directions of every edge counts each
+// once.
+//
+// # Safety
+// `graph` is null or a graph.
+uint64_t socbfs_graph_edges(const struct socbfs_graph *graph);
+
+// Frees a graph and sets the pointer to null. A null pointer is left alone, so that the same variable may be freed twice.
+//
+// # Safety
+// `graph` is null, or points to null or to a graph that was not freed.
+void socbfs_graph_free(struct socbfs_graph **graph);
+
+// Settings of searches, each as on the command line of `socbfs`, or null (0) for what fits this machine: `device` is "auto", "cpu", "gpu" or
+// a name ("cpu" where it is null), `policy` is one of `socbfs bench --help`, `board` a profile's name or file.
+//
+// # Safety
+// Each text is null or a string that ends in 0; `runtime` points to a pointer.
+enum socbfs_code socbfs_runtime_new(const char *device,
+                                    const char *policy,
+                                    const char *board,
+                                    uint32_t threads,
+                                    struct socbfs_runtime **runtime);
+
+// Frees a runtime, as socbfs_graph_free frees a graph.
+//
+// # Safety
+// As for socbfs_graph_free.
+void socbfs_runtime_free(struct socbfs_runtime **runtime);
+
+// Sets a search up: opens devices, allocates everything, starts threads. `runtime` may be null: the CPU, with what fits this machine.
+// `progress` may be null.
+//
+// # Safety
+// `graph` is a graph, `runtime` null or a runtime; `progress` may be called with `user` until the call returns; `search` points to a
+// pointer.
+enum socbfs_code socbfs_search_new(const struct socbfs_graph *graph,
+                                   const struct socbfs_runtime *runtime,
+                                   socbfs_progress progress,
+                                   void *user,
+                                   struct socbfs_search **search);
+
+// Searches from `root`. It allocates nothing. `outcome` may be null.
+//
+// # Safety
+// `search` is a search; `outcome` is null or points to an outcome.
+enum socbfs_code socbfs_search_run(const struct socbfs_search *search, uint32_t root, struct socbfs_outcome *outcome);
+
+// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: without that end). The tree is the whole one cut
+// off below the last level; the outcome says why it ended. It allocates nothing. `outcome` may be null.
+//
+// # Safety
+// As for socbfs_search_run.
+enum socbfs_code socbfs_search_run_until(const struct socbfs_search *search,
+                                         uint32_t root,
+                                         uint32_t depth,
+                                         uint32_t target,
+                                         struct socbfs_outcome *outcome);
+
+// The parents of the last search, one for each vertex: the root's is itself, SOCBFS_NONE where not reached. The array is the search's own,
+// and valid until the next search or until it is freed. `count` may be null; it is 0 after a search that was stopped.
+//
+// # Safety
+// `search` is a search, `parents` points to a pointer, `count` is null or points to a number.
+enum socbfs_code socbfs_search_parents(const struct socbfs_search *search,
+                                       const uint32_t **parents,
+                                       uint32_t *count);
+
+// The levels of the last search into `levels`: 0 for the root, SOCBFS_NONE where not reached. `length` must be the number of vertices. It
+// allocates nothing.
+//
+// # Safety
+// `search` is a search, `levels` has room for `length` numbers.
+enum socbfs_code socbfs_search_levels(const struct socbfs_search *search,
+                                      uint32_t *levels,
+                                      size_t length);
+
+// Stops the search that runs and those that follow, until socbfs_search_go_on. May be called from any thread (but not from a signal's
+// handler after the search is freed).
+//
+// # Safety
+// `search` is null or a search.
+void socbfs_search_stop(const struct socbfs_search *search);
+
+// Lets searches run again.
+//
+// # Safety
+// `search` is null or a search.
+void socbfs_search_go_on(const struct socbfs_search *search);
+
+// Searches that have not ended in `seconds` from now are stopped between two levels (a negative number: no deadline).
+//
+// # Safety
+// `search` is a search.
+enum socbfs_code socbfs_search_deadline(const struct socbfs_search *search, double seconds);
+
+// Frees a search, as socbfs_graph_free frees a graph. No call of it may be at work.
+//
+// # Safety
+// As for socbfs_graph_free.
+void socbfs_search_free(struct socbfs_search **search);
+
+// Sets searches from many roots up, on `threads` threads (0: one for every CPU the process may run on).
+//
+// # Safety
+// `graph` is a graph; `many` points to a pointer.
+enum socbfs_code socbfs_many_new(const struct socbfs_graph *graph, uint32_t threads, struct socbfs_many **many);
+
+// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i] is
+// levels[v * count + i]. SOCBFS_ARGUMENT where a level is deeper than 254, or `length` is not vertices * count. It allocates nothing.
+// `outcome` may be null.
+//
+// # Safety
+// `many` is one; the arrays have the lengths given; `outcome` is null or points to an outcome.
+enum socbfs_code socbfs_many_levels8(const struct socbfs_many *many,
+                                     const uint32_t *roots,
+                                     size_t count,
+                                     uint8_t *levels,
+                                     size_t length,
+                                     struct socbfs_outcome *outcome);
+
+// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order where `parents` is not null. Both have `length` numbers.
+//
+// # Safety
+// As for socbfs_many_levels8.
+enum socbfs_code socbfs_many_trees(const struct socbfs_many *many,
+                                   const uint32_t *roots,
+                                   size_t count,
+                                   uint32_t *levels,
+                                   uint32_t *parents,
+                                   size_t length,
+                                   struct socbfs_outcome *outcome);
+
+// Stops the searches that run and those that follow, until socbfs_many_go_on. May be called from any thread.
+//
+// # Safety
+// `many` is null or one.
+void socbfs_many_stop(const struct socbfs_many *many);
+
+// Lets searches run again.
+//
+// # Safety
+// `many` is null or one.
+void socbfs_many_go_on(const struct socbfs_many *many);
+
+// Frees it, as socbfs_graph_free frees a graph. No call of it may be at work.
+//
+// # Safety
+// As for socbfs_graph_free.
+void socbfs_many_free(struct socbfs_many **many);
+
+// Opens the power sensors that fit this machine. SOCBFS_NO_SENSOR where there are none that may be read: the message says what would help.
+//
+// # Safety
+// `meter` points to a pointer.
+enum socbfs_code socbfs_meter_new(struct socbfs_meter **meter);
+
+// What the meter measures, in words (null of a null meter). Valid until it is freed.
+//
+// # Safety
+// `meter` is null or a meter.
+const char *socbfs_meter_scope(const struct socbfs_meter *meter);
+
+// Begins a window of time; one that was begun before is forgotten.
+//
+// # Safety
+// `meter` is a meter.
+enum socbfs_code socbfs_meter_begin(const struct socbfs_meter *meter);
+
+// Ends the window and tells what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number would
+// be wrong, so there is none.
+//
+// # Safety
+// `meter` is a meter; `energy` points to one.
+enum socbfs_code socbfs_meter_end(const struct socbfs_meter *meter,
+                                  struct socbfs_energy *energy);
+
+// Frees a meter, as socbfs_graph_free frees a graph.
+//
+// # Safety
+// As for socbfs_graph_free.
+void socbfs_meter_free(struct socbfs_meter **meter);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SOCBFS_H */

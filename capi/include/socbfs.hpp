@@ -1,0 +1,100 @@
+// C++11 around socbfs.h: handles that free themselves, failures as exceptions. Threads as said there.
+#ifndef SOCBFS_HPP
+#define SOCBFS_HPP
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "socbfs.h"
+
+namespace socbfs {
+
+/// A call that failed: its code, and the message with the cure.
+class error : public std::runtime_error {
+public:
+    explicit error(socbfs_code code) : std::runtime_error(socbfs_message()), code_(code) {}
+    socbfs_code code() const noexcept { return code_; }
+
+private:
+    socbfs_code code_;
+};
+
+inline void check(socbfs_code code) {
+    if (code != SOCBFS_OK) throw error(code);
+}
+
+/// Frees a handle by the function of its kind.
+template <typename T, void (*Free)(T **)> struct deleter {
+    void operator()(T *handle) const noexcept { Free(&handle); }
+};
+template <typename T, void (*Free)(T **)> using handle = std::unique_ptr<T, deleter<T, Free>>;
+
+class graph {
+public:
+    static graph from_csr(const std::vector<uint32_t> &offsets, const std::vector<uint32_t> &targets, bool directed = false) {
+        if (offsets.empty() || offsets.back() != targets.size()) throw std::invalid_argument("offsets must end with the number of targets");
+        graph made;
+        socbfs_graph *out = nullptr;
+        check(socbfs_graph_from_csr(static_cast<uint32_t>(offsets.size() - 1), offsets.data(), targets.data(), flags(directed), 0, &out));
+        made.handle_.reset(out);
+        return made;
+    }
+    static graph from_edges(uint32_t vertices, const std::vector<uint32_t> &pairs, bool directed = false) {
+        graph made;
+        socbfs_graph *out = nullptr;
+        check(socbfs_graph_from_edges(vertices, pairs.data(), pairs.size() / 2, flags(directed), 0, &out));
+        made.handle_.reset(out);
+        return made;
+    }
+    static graph from_file(const std::string &path, bool directed = false) {
+        graph made;
+        socbfs_graph *out = nullptr;
+        check(socbfs_graph_from_file(path.c_str(), flags(directed), 0, &out));
+        made.handle_.reset(out);
+        return made;
+    }
+    uint32_t vertices() const noexcept { return socbfs_graph_vertices(handle_.get()); }
+    uint64_t edges() const noexcept { return socbfs_graph_edges(handle_.get()); }
+    const socbfs_graph *get() const noexcept { return handle_.get(); }
+
+private:
+    graph() = default;
+    static uint32_t flags(bool directed) { return directed ? SOCBFS_DIRECTED : 0; }
+    handle<socbfs_graph, socbfs_graph_free> handle_;
+};
+
+class search {
+public:
+    explicit search(const graph &over, const socbfs_runtime *runtime = nullptr) : vertices_(over.vertices()) {
+        socbfs_search *out = nullptr;
+        check(socbfs_search_new(over.get(), runtime, nullptr, nullptr, &out));
+        handle_.reset(out);
+    }
+    socbfs_outcome run(uint32_t root, uint32_t depth = SOCBFS_NONE, uint32_t target = SOCBFS_NONE) {
+        socbfs_outcome outcome;
+        check(socbfs_search_run_until(handle_.get(), root, depth, target, &outcome));
+        return outcome;
+    }
+    /// The search's own array, valid until its next search.
+    const uint32_t *parents() const {
+        const uint32_t *parents = nullptr;
+        check(socbfs_search_parents(handle_.get(), &parents, nullptr));
+        return parents;
+    }
+    std::vector<uint32_t> levels() const {
+        std::vector<uint32_t> levels(vertices_);
+        check(socbfs_search_levels(handle_.get(), levels.data(), levels.size()));
+        return levels;
+    }
+    void stop() const noexcept { socbfs_search_stop(handle_.get()); }
+
+private:
+    uint32_t vertices_;
+    handle<socbfs_search, socbfs_search_free> handle_;
+};
+
+} // namespace socbfs
+
+#endif

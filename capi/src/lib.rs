@@ -1,0 +1,786 @@
+//! The C interface of socbfs. `include/socbfs.h` is made from this file, comments included.
+//!
+//! Every entry catches panics, checks its pointers for null, and sets the message of its thread where it fails. Handles are shared
+//! references with locks inside, so that a program that uses one from two threads gets a code and no race.
+#![allow(non_camel_case_types, reason = "the names of C")]
+
+mod handle;
+mod log_to;
+mod message;
+
+use std::{
+    ffi::{CStr, c_char, c_void},
+    path::Path,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use bfs::{
+    DeviceChoice, Layout, ManySearch, Policy, Runtime, Until,
+    graph::{BuildOptions, EdgeList, Listing, NONE, Numbers, RowArrays},
+    many::LevelNumber,
+    memory::OutOfMemory,
+    power::{Meter, Selection, Tree, Window},
+    runtime::{Given, Profile, Setting, Step},
+    search::{End, OwnedSearch, SearchError, Stopper},
+};
+
+use self::{
+    handle::{array, array_mut, free, give, lock, out, pointer, text},
+    log_to::Logger,
+    message::{Failure, chain, entry},
+};
+
+/// What a call came to.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum socbfs_code {
+    /// It did what it says.
+    SOCBFS_OK = 0,
+    /// A pointer that must not be null is.
+    SOCBFS_NULL = 1,
+    /// A number is out of range, or an array has the wrong length.
+    SOCBFS_ARGUMENT = 2,
+    /// A file or arrays hold no graph.
+    SOCBFS_INPUT = 3,
+    /// The memory is not there.
+    SOCBFS_MEMORY = 4,
+    /// A device, a board or a setting is not to be had.
+    SOCBFS_DEVICE = 5,
+    /// The search was stopped. It has no tree.
+    SOCBFS_STOPPED = 6,
+    /// Another thread uses the handle.
+    SOCBFS_BUSY = 7,
+    /// There is no power sensor that may be read, or the window was not measured.
+    SOCBFS_NO_SENSOR = 8,
+    /// A bug of the library. The handle should be freed; other handles are as good as before.
+    SOCBFS_PANIC = 9,
+}
+
+/// The parent or the level of a vertex that was not reached; no depth limit; no target.
+pub const SOCBFS_NONE: u32 = u32::MAX;
+
+/// For graphs: arcs are kept as they are. Without it every edge is undirected.
+pub const SOCBFS_DIRECTED: u32 = 1;
+
+/// Everything was reached that can be.
+pub const SOCBFS_COMPLETE: u32 = 0;
+/// The search ended at the depth limit.
+pub const SOCBFS_DEPTH: u32 = 1;
+/// The search ended when it had reached the target.
+pub const SOCBFS_TARGET: u32 = 2;
+
+/// A graph, ready to be searched. Searches keep what they need of it: it may be freed before them.
+pub struct socbfs_graph {
+    layout: Arc<Layout>,
+}
+
+/// Settings of searches: device, policy, board, threads.
+pub struct socbfs_runtime {
+    runtime: Runtime,
+}
+
+/// Searches one graph, again and again.
+pub struct socbfs_search {
+    search: Mutex<OwnedSearch>,
+    stopper: Stopper,
+}
+
+/// Searches one graph from up to 64 roots in one pass.
+pub struct socbfs_many {
+    search: Mutex<ManySearch<Arc<Layout>>>,
+    stopper: Stopper,
+}
+
+/// Measures energy.
+pub struct socbfs_meter {
+    meter: Mutex<(Meter, Option<Window>)>,
+    scope: std::ffi::CString,
+}
+
+/// What a search did.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct socbfs_outcome {
+    /// Vertices reached, the root included (of many searches: their sum).
+    pub reached: u64,
+    /// Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not. 0 for many searches.
+    pub edges: u64,
+    /// Nanoseconds from the call to the parents.
+    pub nanoseconds: u64,
+    /// Levels of the (deepest) tree: a root alone is 1.
+    pub levels: u32,
+    /// SOCBFS_COMPLETE, SOCBFS_DEPTH or SOCBFS_TARGET.
+    pub end: u32,
+}
+
+/// What a window of time took.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct socbfs_energy {
+    /// Energy of all rails that are added up.
+    pub joules: f64,
+    /// Length of the window.
+    pub seconds: f64,
+}
+
+/// Hears of steps that take long: a sentence when one begins, null when it ends. It must not call the library, and must not throw.
+pub type socbfs_progress = Option<unsafe extern "C" fn(user: *mut c_void, step: *const c_char)>;
+
+/// Hears of messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not throw.
+pub type socbfs_log = Option<unsafe extern "C" fn(user: *mut c_void, level: u32, message: *const c_char)>;
+
+/// The version of the library, as text.
+#[unsafe(no_mangle)]
+pub extern "C" fn socbfs_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// Why the last call of this thread that failed did so, and the cure. Valid until the next call that fails; never null.
+#[unsafe(no_mangle)]
+pub extern "C" fn socbfs_message() -> *const c_char {
+    message::last()
+}
+
+/// Messages of the library go to `callback` up to `level` (0 or a null callback: nowhere). This is the one setting of the whole process.
+/// SOCBFS_ARGUMENT where a Rust program around the library has a logger of its own.
+///
+/// # Safety
+/// `callback` may be called with `user`, from any thread, until the next call of this function has returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_log_to(level: u32, callback: socbfs_log, user: *mut c_void) -> socbfs_code {
+    entry(|| Logger::install(level, callback, user))
+}
+
+/// A graph of compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
+/// vertices + 1 numbers. Both arrays are read where they are, without a copy, and are not needed any more when the call returns: the graph
+/// that is searched has sorted arrays of its own. `threads` builds it (0: one for every CPU the process may run on).
+///
+/// # Safety
+/// The arrays hold what is said here; `graph` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_graph_from_csr(
+    vertices: u32,
+    offsets: *const u32,
+    targets: *const u32,
+    flags: u32,
+    threads: u32,
+    graph: *mut *mut socbfs_graph,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let offsets = unsafe { array(offsets, vertices as usize + 1, "offsets") }?;
+        let entries = offsets[vertices as usize] as usize;
+        // SAFETY: the caller's promise.
+        let targets = unsafe { array(targets, entries, "targets") }?;
+        // SAFETY: the caller's promise.
+        unsafe { from_rows(Numbers::Bits32(offsets), targets, flags, threads, graph) }
+    })
+}
+
+/// The same with offsets of 64 bits.
+///
+/// # Safety
+/// As for socbfs_graph_from_csr.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_graph_from_csr64(
+    vertices: u32,
+    offsets: *const u64,
+    targets: *const u32,
+    flags: u32,
+    threads: u32,
+    graph: *mut *mut socbfs_graph,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let offsets = unsafe { array(offsets, vertices as usize + 1, "offsets") }?;
+        let last = offsets[vertices as usize];
+        let entries =
+            usize::try_from(last).map_err(|_| Failure::argument(format!("{last} targets are more than this system can address")))?;
+        // SAFETY: the caller's promise.
+        let targets = unsafe { array(targets, entries, "targets") }?;
+        // SAFETY: the caller's promise.
+        unsafe { from_rows(Numbers::Bits64(offsets), targets, flags, threads, graph) }
+    })
+}
+
+/// # Safety
+/// `graph` points to a pointer.
+unsafe fn from_rows(offsets: Numbers<'_>, targets: &[u32], flags: u32, threads: u32, graph: *mut *mut socbfs_graph) -> Result<(), Failure> {
+    let rows = RowArrays::new(offsets, Numbers::Bits32(targets), Listing::Unknown)?;
+    // SAFETY: passed on.
+    unsafe { build(flags, threads, graph, |options| Ok(Layout::build_from(&rows, options)?)) }
+}
+
+/// A graph of edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. They are copied.
+///
+/// # Safety
+/// `pairs` holds 2 * edges numbers; `graph` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_graph_from_edges(
+    vertices: u32,
+    pairs: *const u32,
+    edges: usize,
+    flags: u32,
+    threads: u32,
+    graph: *mut *mut socbfs_graph,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise; two numbers are a pair.
+        let pairs = unsafe { array(pairs.cast::<[u32; 2]>(), edges, "pairs") }?;
+        let mut list = Vec::new();
+        list.try_reserve_exact(edges).map_err(|error| Failure::memory(format!("{edges} edges: {error}; use a smaller graph")))?;
+        list.extend_from_slice(pairs);
+        let list = EdgeList::new(vertices as usize, list, Listing::Unknown)?;
+        // SAFETY: the caller's promise.
+        unsafe { build(flags, threads, graph, |options| Ok(Layout::build(&list, options)?)) }
+    })
+}
+
+/// A graph of a file, in any of the formats that `socbfs convert --help` lists. `path` is its name as the system spells it.
+///
+/// # Safety
+/// `path` is a string that ends in 0; `graph` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_graph_from_file(
+    path: *const c_char,
+    flags: u32,
+    threads: u32,
+    graph: *mut *mut socbfs_graph,
+) -> socbfs_code {
+    entry(|| {
+        if path.is_null() {
+            return Err(Failure::null("path"));
+        }
+        // SAFETY: the caller's promise.
+        let path = unsafe { CStr::from_ptr(path) };
+        let path: &Path = Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path.to_bytes()));
+        let read = || bfs::read(path, &Default::default()).map_err(|error| Failure::input(chain(&error)));
+        // SAFETY: the caller's promise.
+        unsafe { build(flags, threads, graph, |options| Ok(Layout::build(&read()?, options)?)) }
+    })
+}
+
+/// # Safety
+/// `graph` points to a pointer.
+unsafe fn build(
+    flags: u32,
+    threads: u32,
+    graph: *mut *mut socbfs_graph,
+    make: impl FnOnce(&BuildOptions) -> Result<Layout, Failure> + Send,
+) -> Result<(), Failure> {
+    // SAFETY: passed on.
+    let graph = unsafe { out(graph, "graph") }?;
+    if flags & !SOCBFS_DIRECTED != 0 {
+        return Err(Failure::argument(format!("flags {flags:#x} are not known: 0 or SOCBFS_DIRECTED")));
+    }
+    let options = BuildOptions { directed: flags & SOCBFS_DIRECTED != 0, ..BuildOptions::default() };
+    // A pool of our own: that of the process is not ours to start.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build();
+    let pool = pool.map_err(|error| Failure::memory(format!("can't start {threads} threads: {error}; use fewer")))?;
+    let layout = Arc::new(pool.install(|| make(&options))?);
+    give(graph, socbfs_graph { layout });
+    Ok(())
+}
+
+/// The number of vertices (0 of a null graph).
+///
+/// # Safety
+/// `graph` is null or a graph.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_graph_vertices(graph: *const socbfs_graph) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { graph.as_ref() }.map_or(0, |graph| graph.layout.vertices() as u32)
+}
+
+/// The number of edges as they were listed, without self-loops (0 of a null graph). A list with both directions of every edge counts each
+/// once.
+///
+/// # Safety
+/// `graph` is null or a graph.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_graph_edges(graph: *const socbfs_graph) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { graph.as_ref() }.map_or(0, |graph| graph.layout.stats().edges)
+}
+
+/// Frees a graph and sets the pointer to null. A null pointer is left alone, so that the same variable may be freed twice.
+///
+/// # Safety
+/// `graph` is null, or points to null or to a graph that was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_graph_free(graph: *mut *mut socbfs_graph) {
+    // SAFETY: the caller's promise.
+    unsafe { free(graph) }
+}
+
+/// Settings of searches, each as on the command line of `socbfs`, or null (0) for what fits this machine: `device` is "auto", "cpu", "gpu" or
+/// a name ("cpu" where it is null), `policy` is one of `socbfs bench --help`, `board` a profile's name or file.
+///
+/// # Safety
+/// Each text is null or a string that ends in 0; `runtime` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_runtime_new(
+    device: *const c_char,
+    policy: *const c_char,
+    board: *const c_char,
+    threads: u32,
+    runtime: *mut *mut socbfs_runtime,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (device, policy, board, runtime) =
+            unsafe { (text(device, "device")?, text(policy, "policy")?, text(board, "board")?, out(runtime, "runtime")?) };
+        let profile = match board {
+            Some(board) => Profile::named(Path::new(board)),
+            None => Profile::detected(),
+        };
+        let device: DeviceChoice = device.unwrap_or("cpu").parse().map_err(|error| Failure::argument(chain(&error)))?;
+        let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| Failure::argument(chain(&error)))?;
+        let given = Given {
+            device: Some(Setting::flag(device)),
+            policy: policy.map(Setting::flag),
+            threads: (threads > 0).then(|| Setting::flag(threads as usize)),
+            ..Given::default()
+        };
+        let settings = profile.and_then(|profile| Runtime::new(profile, given)).map_err(|error| Failure::device(chain(&error)))?;
+        give(runtime, socbfs_runtime { runtime: settings });
+        Ok(())
+    })
+}
+
+/// Frees a runtime, as socbfs_graph_free frees a graph.
+///
+/// # Safety
+/// As for socbfs_graph_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_runtime_free(runtime: *mut *mut socbfs_runtime) {
+    // SAFETY: the caller's promise.
+    unsafe { free(runtime) }
+}
+
+/// Sets a search up: opens devices, allocates everything, starts threads. `runtime` may be null: the CPU, with what fits this machine.
+/// `progress` may be null.
+///
+/// # Safety
+/// `graph` is a graph, `runtime` null or a runtime; `progress` may be called with `user` until the call returns; `search` points to a
+/// pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_new(
+    graph: *const socbfs_graph,
+    runtime: *const socbfs_runtime,
+    progress: socbfs_progress,
+    user: *mut c_void,
+    search: *mut *mut socbfs_search,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (graph, runtime, search) = unsafe { (pointer(graph, "graph")?, runtime.as_ref(), out(search, "search")?) };
+        let tell = |step: Option<Step>| {
+            let Some(progress) = progress else { return };
+            let text = match step {
+                None => std::ptr::null(),
+                Some(Step::Kernels) => c"compiling the kernels for the device".as_ptr(),
+                Some(Step::Thresholds) => c"measuring where CPU and device are faster".as_ptr(),
+            };
+            // SAFETY: the caller's promise.
+            unsafe { progress(user, text) };
+        };
+        let detected;
+        let settings = match runtime {
+            Some(runtime) => &runtime.runtime,
+            None => {
+                let given = Given { device: Some(Setting::flag(DeviceChoice::Cpu)), ..Given::default() };
+                let new = Profile::detected().and_then(|profile| Runtime::new(profile, given));
+                detected = new.map_err(|error| Failure::device(chain(&error)))?;
+                &detected
+            }
+        };
+        let owned = OwnedSearch::new(Arc::clone(&graph.layout), |layout| Ok(settings.search_telling(layout, &tell)?.search))
+            .map_err(|error: bfs::runtime::RuntimeError| Failure::device(chain(&error)))?;
+        let stopper = owned.get().stopper();
+        give(search, socbfs_search { search: Mutex::new(owned), stopper });
+        Ok(())
+    })
+}
+
+/// Searches from `root`. It allocates nothing. `outcome` may be null.
+///
+/// # Safety
+/// `search` is a search; `outcome` is null or points to an outcome.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_run(search: *const socbfs_search, root: u32, outcome: *mut socbfs_outcome) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
+        let mut search = lock(&search.search)?;
+        match outcome {
+            Some(outcome) => *outcome = told(search.with(|search| search.run(root))?, SOCBFS_COMPLETE),
+            // Nobody asks what was reached: it is not counted.
+            None => drop(search.with(|search| search.run_uncounted(root))?),
+        }
+        Ok(())
+    })
+}
+
+/// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: without that end). The tree is the whole one cut
+/// off below the last level; the outcome says why it ended. It allocates nothing. `outcome` may be null.
+///
+/// # Safety
+/// As for socbfs_search_run.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_run_until(
+    search: *const socbfs_search,
+    root: u32,
+    depth: u32,
+    target: u32,
+    outcome: *mut socbfs_outcome,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
+        let given = |number: u32| (number != SOCBFS_NONE).then_some(number);
+        let until = Until { depth: given(depth), target: given(target) };
+        let partial = lock(&search.search)?.with(|search| search.run_until(root, until))?;
+        let end = match partial.end {
+            End::Complete => SOCBFS_COMPLETE,
+            End::Depth => SOCBFS_DEPTH,
+            End::Target => SOCBFS_TARGET,
+        };
+        if let Some(outcome) = outcome {
+            *outcome = told(partial.outcome, end);
+        }
+        Ok(())
+    })
+}
+
+fn told(outcome: bfs::Outcome, end: u32) -> socbfs_outcome {
+    let nanoseconds = outcome.elapsed.as_nanos() as u64;
+    socbfs_outcome { reached: outcome.reached, edges: outcome.edges, nanoseconds, levels: outcome.levels, end }
+}
+
+/// The parents of the last search, one for each vertex: the root's is itself, SOCBFS_NONE where not reached. The array is the search's own,
+/// and valid until the next search or until it is freed. `count` may be null; it is 0 after a search that was stopped.
+///
+/// # Safety
+/// `search` is a search, `parents` points to a pointer, `count` is null or points to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_parents(search: *const socbfs_search, parents: *mut *const u32, count: *mut u32) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (search, parents) = unsafe { (pointer(search, "search")?, parents.as_mut().ok_or_else(|| Failure::null("parents"))?) };
+        let search = lock(&search.search)?;
+        let all = search.get().parents();
+        *parents = all.as_ptr();
+        // SAFETY: the caller's promise.
+        if let Some(count) = unsafe { count.as_mut() } {
+            *count = all.len() as u32;
+        }
+        Ok(())
+    })
+}
+
+/// The levels of the last search into `levels`: 0 for the root, SOCBFS_NONE where not reached. `length` must be the number of vertices. It
+/// allocates nothing.
+///
+/// # Safety
+/// `search` is a search, `levels` has room for `length` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_levels(search: *const socbfs_search, levels: *mut u32, length: usize) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (search, levels) = unsafe { (pointer(search, "search")?, array_mut(levels, length, "levels")?) };
+        let search = lock(&search.search)?;
+        let parents = search.get().parents().len();
+        if parents != length {
+            let why = if parents == 0 { "; the last search has no tree" } else { "" };
+            return Err(Failure::argument(format!("there is room for {length} levels, but the tree has {parents} vertices{why}")));
+        }
+        search.get().levels_into(levels);
+        Ok(())
+    })
+}
+
+/// Stops the search that runs and those that follow, until socbfs_search_go_on. May be called from any thread (but not from a signal's
+/// handler after the search is freed).
+///
+/// # Safety
+/// `search` is null or a search.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_stop(search: *const socbfs_search) {
+    // SAFETY: the caller's promise.
+    if let Some(search) = unsafe { search.as_ref() } {
+        search.stopper.stop();
+    }
+}
+
+/// Lets searches run again.
+///
+/// # Safety
+/// `search` is null or a search.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_go_on(search: *const socbfs_search) {
+    // SAFETY: the caller's promise.
+    if let Some(search) = unsafe { search.as_ref() } {
+        search.stopper.reset();
+    }
+}
+
+/// Searches that have not ended in `seconds` from now are stopped between two levels (a negative number: no deadline).
+///
+/// # Safety
+/// `search` is a search.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_deadline(search: *const socbfs_search, seconds: f64) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let search = unsafe { pointer(search, "search") }?;
+        if seconds.is_nan() {
+            return Err(Failure::argument("the deadline is no number of seconds".to_owned()));
+        }
+        // What can't be represented is too far away to matter.
+        let deadline = Duration::try_from_secs_f64(seconds).ok().and_then(|wait| Instant::now().checked_add(wait));
+        lock(&search.search)?.with(|search| search.set_deadline(deadline));
+        Ok(())
+    })
+}
+
+/// Frees a search, as socbfs_graph_free frees a graph. No call of it may be at work.
+///
+/// # Safety
+/// As for socbfs_graph_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_free(search: *mut *mut socbfs_search) {
+    // SAFETY: the caller's promise.
+    unsafe { free(search) }
+}
+
+/// Sets searches from many roots up, on `threads` threads (0: one for every CPU the process may run on).
+///
+/// # Safety
+/// `graph` is a graph; `many` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_many_new(graph: *const socbfs_graph, threads: u32, many: *mut *mut socbfs_many) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (graph, many) = unsafe { (pointer(graph, "graph")?, out(many, "many")?) };
+        let search = ManySearch::new(Arc::clone(&graph.layout), threads as usize, &[])?;
+        let stopper = search.stopper();
+        give(many, socbfs_many { search: Mutex::new(search), stopper });
+        Ok(())
+    })
+}
+
+/// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i] is
+/// levels[v * count + i]. SOCBFS_ARGUMENT where a level is deeper than 254, or `length` is not vertices * count. It allocates nothing.
+/// `outcome` may be null.
+///
+/// # Safety
+/// `many` is one; the arrays have the lengths given; `outcome` is null or points to an outcome.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_many_levels8(
+    many: *const socbfs_many,
+    roots: *const u32,
+    count: usize,
+    levels: *mut u8,
+    length: usize,
+    outcome: *mut socbfs_outcome,
+) -> socbfs_code {
+    // SAFETY: the caller's promise.
+    unsafe { many_trees(many, roots, count, levels, std::ptr::null_mut(), length, outcome) }
+}
+
+/// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order where `parents` is not null. Both have `length` numbers.
+///
+/// # Safety
+/// As for socbfs_many_levels8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_many_trees(
+    many: *const socbfs_many,
+    roots: *const u32,
+    count: usize,
+    levels: *mut u32,
+    parents: *mut u32,
+    length: usize,
+    outcome: *mut socbfs_outcome,
+) -> socbfs_code {
+    // SAFETY: the caller's promise.
+    unsafe { many_trees(many, roots, count, levels, parents, length, outcome) }
+}
+
+/// # Safety
+/// As for socbfs_many_levels8.
+unsafe fn many_trees<N: LevelNumber>(
+    many: *const socbfs_many,
+    roots: *const u32,
+    count: usize,
+    levels: *mut N,
+    parents: *mut u32,
+    length: usize,
+    outcome: *mut socbfs_outcome,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (many, roots, levels, parents, outcome) = unsafe {
+            let parents = if parents.is_null() { &mut [][..] } else { array_mut(parents, length, "parents")? };
+            (pointer(many, "many")?, array(roots, count, "roots")?, array_mut(levels, length, "levels")?, parents, outcome.as_mut())
+        };
+        let done = lock(&many.search)?.trees_into(roots, levels, parents)?;
+        if let Some(outcome) = outcome {
+            let nanoseconds = done.elapsed.as_nanos() as u64;
+            *outcome = socbfs_outcome { reached: done.reached, levels: done.levels, nanoseconds, ..socbfs_outcome::default() };
+        }
+        Ok(())
+    })
+}
+
+/// Stops the searches that run and those that follow, until socbfs_many_go_on. May be called from any thread.
+///
+/// # Safety
+/// `many` is null or one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_many_stop(many: *const socbfs_many) {
+    // SAFETY: the caller's promise.
+    if let Some(many) = unsafe { many.as_ref() } {
+        many.stopper.stop();
+    }
+}
+
+/// Lets searches run again.
+///
+/// # Safety
+/// `many` is null or one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_many_go_on(many: *const socbfs_many) {
+    // SAFETY: the caller's promise.
+    if let Some(many) = unsafe { many.as_ref() } {
+        many.stopper.reset();
+    }
+}
+
+/// Frees it, as socbfs_graph_free frees a graph. No call of it may be at work.
+///
+/// # Safety
+/// As for socbfs_graph_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_many_free(many: *mut *mut socbfs_many) {
+    // SAFETY: the caller's promise.
+    unsafe { free(many) }
+}
+
+/// Opens the power sensors that fit this machine. SOCBFS_NO_SENSOR where there are none that may be read: the message says what would help.
+///
+/// # Safety
+/// `meter` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_meter_new(meter: *mut *mut socbfs_meter) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let meter = unsafe { out(meter, "meter") }?;
+        let profile = Profile::detected().map_err(|error| Failure::device(chain(&error)))?.power();
+        let started = Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start);
+        let started = started.map_err(|error| {
+            let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
+            Failure::no_sensor(format!("{}{cure}", chain(&error)))
+        })?;
+        let scope = message::without_zeros(started.scope());
+        give(meter, socbfs_meter { meter: Mutex::new((started, None)), scope });
+        Ok(())
+    })
+}
+
+/// What the meter measures, in words (null of a null meter). Valid until it is freed.
+///
+/// # Safety
+/// `meter` is null or a meter.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_meter_scope(meter: *const socbfs_meter) -> *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe { meter.as_ref() }.map_or(std::ptr::null(), |meter| meter.scope.as_ptr())
+}
+
+/// Begins a window of time; one that was begun before is forgotten.
+///
+/// # Safety
+/// `meter` is a meter.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_meter_begin(meter: *const socbfs_meter) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let meter = unsafe { pointer(meter, "meter") }?;
+        let (meter, window) = &mut *lock(&meter.meter)?;
+        // What is forgotten is ended: readings are kept for windows that are open.
+        if let Some(before) = window.take() {
+            drop(meter.end(before));
+        }
+        *window = Some(meter.begin());
+        Ok(())
+    })
+}
+
+/// Ends the window and tells what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number would
+/// be wrong, so there is none.
+///
+/// # Safety
+/// `meter` is a meter; `energy` points to one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_meter_end(meter: *const socbfs_meter, energy: *mut socbfs_energy) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (meter, energy) = unsafe { (pointer(meter, "meter")?, energy.as_mut().ok_or_else(|| Failure::null("energy"))?) };
+        let (meter, window) = &mut *lock(&meter.meter)?;
+        let Some(window) = window.take() else {
+            return Err(Failure::argument("no window was begun: socbfs_meter_begin comes first".to_owned()));
+        };
+        let measured = meter.end(window);
+        let Some(joules) = measured.joules else {
+            return Err(Failure::no_sensor(measured.problem.unwrap_or_else(|| "the window was not measured".to_owned())));
+        };
+        *energy = socbfs_energy { joules: joules.0, seconds: measured.seconds };
+        Ok(())
+    })
+}
+
+/// Frees a meter, as socbfs_graph_free frees a graph.
+///
+/// # Safety
+/// As for socbfs_graph_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_meter_free(meter: *mut *mut socbfs_meter) {
+    // SAFETY: the caller's promise.
+    unsafe { free(meter) }
+}
+
+// What the header says must be what the library means.
+const _: () = assert!(SOCBFS_NONE == NONE);
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        let code = match &error {
+            SearchError::Stopped(_) => socbfs_code::SOCBFS_STOPPED,
+            SearchError::RootOutOfRange { .. }
+            | SearchError::TargetOutOfRange { .. }
+            | SearchError::Length { .. }
+            | SearchError::TooDeep { .. }
+            | SearchError::NotRecorded(_) => socbfs_code::SOCBFS_ARGUMENT,
+            SearchError::Threads(_) | SearchError::Engine(_) => socbfs_code::SOCBFS_MEMORY,
+            _ => socbfs_code::SOCBFS_DEVICE,
+        };
+        Self { code, message: chain(&error) }
+    }
+}
+
+impl From<bfs::graph::GraphError> for Failure {
+    fn from(error: bfs::graph::GraphError) -> Self {
+        match &error {
+            bfs::graph::GraphError::OutOfMemory(OutOfMemory { .. }) => Self::memory(chain(&error)),
+            _ => Self::input(chain(&error)),
+        }
+    }
+}
+
+impl From<bfs::graph::RowsError> for Failure {
+    fn from(error: bfs::graph::RowsError) -> Self {
+        Self::input(chain(&error))
+    }
+}

@@ -1,0 +1,86 @@
+//! Codes and the message of each thread.
+
+use std::{
+    cell::RefCell,
+    error::Error,
+    ffi::{CString, c_char},
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use crate::socbfs_code;
+
+/// Why a call failed.
+pub(crate) struct Failure {
+    pub(crate) code: socbfs_code,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn null(what: &str) -> Self {
+        Self { code: socbfs_code::SOCBFS_NULL, message: format!("{what} is null") }
+    }
+
+    pub(crate) fn argument(message: String) -> Self {
+        Self { code: socbfs_code::SOCBFS_ARGUMENT, message }
+    }
+
+    pub(crate) fn input(message: String) -> Self {
+        Self { code: socbfs_code::SOCBFS_INPUT, message }
+    }
+
+    pub(crate) fn memory(message: String) -> Self {
+        Self { code: socbfs_code::SOCBFS_MEMORY, message }
+    }
+
+    pub(crate) fn device(message: String) -> Self {
+        Self { code: socbfs_code::SOCBFS_DEVICE, message }
+    }
+
+    pub(crate) fn no_sensor(message: String) -> Self {
+        Self { code: socbfs_code::SOCBFS_NO_SENSOR, message }
+    }
+}
+
+thread_local! {
+    static MESSAGE: RefCell<CString> = RefCell::default();
+}
+
+/// Text with its zero bytes taken out.
+pub(crate) fn without_zeros(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}
+
+/// The message of this thread.
+pub(crate) fn last() -> *const c_char {
+    // A thread that is about to end has none.
+    MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// Does the work of an entry: nothing unwinds out of it. Where all goes well it allocates nothing of its own.
+pub(crate) fn entry(work: impl FnOnce() -> Result<(), Failure>) -> socbfs_code {
+    let failure = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => return socbfs_code::SOCBFS_OK,
+        Ok(Err(failure)) => failure,
+        Err(panic) => {
+            let told = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+            let message = format!("a bug of socbfs: {}; please report it, and free the handle", told.unwrap_or("no more is known"));
+            Failure { code: socbfs_code::SOCBFS_PANIC, message }
+        }
+    };
+    let _ = MESSAGE.try_with(|message| *message.borrow_mut() = without_zeros(&failure.message));
+    failure.code
+}
+
+/// An error and what caused it.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,204 @@
+/* What a program may do wrong, and get a code for. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "socbfs.h"
+
+#define CHECK(condition)                                                                        \
+    do {                                                                                        \
+        if (!(condition)) {                                                                     \
+            fprintf(stderr, "%s:%d: %s; %s\n", __FILE__, __LINE__, #condition, socbfs_message()); \
+            exit(1);                                                                            \
+        }                                                                                       \
+    } while (0)
+
+enum { SIDE = 300, VERTICES = SIDE * SIDE };
+
+static socbfs_search *shared;
+static volatile int is_over;
+
+/* Uses the search of another thread until it was refused once. */
+static void *intrude(void *unused) {
+    (void)unused;
+    while (!is_over) {
+        socbfs_code code = socbfs_search_run(shared, 0, NULL);
+        CHECK(code == SOCBFS_OK || code == SOCBFS_BUSY);
+        if (code == SOCBFS_BUSY) {
+            CHECK(strstr(socbfs_message(), "another thread"));
+            is_over = 1;
+        }
+    }
+    return NULL;
+}
+
+/* A search of its own over the graph of all. */
+static void *search_alone(void *graph) {
+    socbfs_search *search = NULL;
+    socbfs_outcome outcome;
+    int i;
+    CHECK(socbfs_search_new(graph, NULL, NULL, NULL, &search) == SOCBFS_OK);
+    for (i = 0; i < 5; i++) {
+        CHECK(socbfs_search_run(search, (uint32_t)i, &outcome) == SOCBFS_OK);
+        CHECK(outcome.reached == VERTICES);
+    }
+    /* The message of this thread is its own. */
+    CHECK(socbfs_search_run(search, VERTICES, NULL) == SOCBFS_ARGUMENT);
+    socbfs_search_free(&search);
+    return NULL;
+}
+
+static void count_messages(void *count, uint32_t level, const char *message) {
+    CHECK(level >= 1 && level <= 4 && message);
+    ++*(int *)count;
+}
+
+int main(void) {
+    uint32_t *pairs = malloc(4 * VERTICES * sizeof *pairs), *levels = malloc(VERTICES * sizeof *levels);
+    uint32_t edges = 0, v, count = 7;
+    const uint32_t offsets[] = {0, 1, 2}, targets[] = {1, 0}, falling[] = {0, 2, 1}, strange[] = {1, 9};
+    const uint64_t wide[] = {0, 1, 2}, huge[] = {0, 1, UINT64_MAX};
+    const uint32_t *parents = NULL;
+    socbfs_graph *graph = NULL, *grid = NULL;
+    socbfs_runtime *runtime = NULL;
+    socbfs_search *search = NULL;
+    socbfs_many *many = NULL;
+    socbfs_meter *meter = NULL;
+    socbfs_outcome outcome;
+    socbfs_energy energy;
+    uint8_t bytes[4];
+    pthread_t threads[3];
+    int i, messages = 0;
+    CHECK(pairs && levels);
+
+    /* Null, everywhere. */
+    CHECK(socbfs_graph_from_csr(2, NULL, targets, 0, 1, &graph) == SOCBFS_NULL && strstr(socbfs_message(), "offsets"));
+    CHECK(socbfs_graph_from_csr(2, offsets, NULL, 0, 1, &graph) == SOCBFS_NULL && strstr(socbfs_message(), "targets"));
+    CHECK(socbfs_graph_from_csr(2, offsets, targets, 0, 1, NULL) == SOCBFS_NULL);
+    CHECK(socbfs_graph_from_edges(2, NULL, 1, 0, 1, &graph) == SOCBFS_NULL);
+    CHECK(socbfs_graph_from_file(NULL, 0, 1, &graph) == SOCBFS_NULL);
+    CHECK(socbfs_search_new(NULL, NULL, NULL, NULL, &search) == SOCBFS_NULL && !search);
+    CHECK(socbfs_search_run(NULL, 0, NULL) == SOCBFS_NULL);
+    CHECK(socbfs_search_levels(NULL, levels, 2) == SOCBFS_NULL);
+    CHECK(socbfs_many_new(NULL, 1, &many) == SOCBFS_NULL);
+    CHECK(socbfs_meter_begin(NULL) == SOCBFS_NULL);
+    CHECK(socbfs_graph_vertices(NULL) == 0 && socbfs_graph_edges(NULL) == 0 && !socbfs_meter_scope(NULL));
+    socbfs_search_stop(NULL);
+    socbfs_graph_free(NULL);
+
+    /* No graph. */
+    CHECK(socbfs_graph_from_csr(2, falling, targets, 0, 1, &graph) == SOCBFS_INPUT && !graph);
+    CHECK(socbfs_graph_from_csr(2, offsets, strange, 0, 1, &graph) == SOCBFS_INPUT && strstr(socbfs_message(), "9"));
+    CHECK(socbfs_graph_from_csr64(2, huge, targets, 0, 1, &graph) != SOCBFS_OK);
+    CHECK(socbfs_graph_from_csr(2, offsets, targets, 2, 1, &graph) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "flags"));
+    CHECK(socbfs_graph_from_csr(2, (const uint32_t *)((const char *)offsets + 1), targets, 0, 1, &graph) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_graph_from_file("/nowhere/at all.mtx", 0, 1, &graph) == SOCBFS_INPUT && strstr(socbfs_message(), "at all.mtx"));
+    CHECK(socbfs_runtime_new("no such device", NULL, NULL, 0, &runtime) != SOCBFS_OK || runtime);
+    socbfs_runtime_free(&runtime);
+    CHECK(socbfs_runtime_new(NULL, "no-such-policy", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_runtime_new(NULL, NULL, "no-such-board", 0, &runtime) == SOCBFS_DEVICE);
+    CHECK(socbfs_runtime_new(NULL, "\xff", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
+
+    /* No vertex is a graph, too. */
+    CHECK(socbfs_graph_from_csr(0, offsets, NULL, 0, 1, &graph) == SOCBFS_OK && socbfs_graph_vertices(graph) == 0);
+    socbfs_graph_free(&graph);
+    CHECK(!graph);
+    socbfs_graph_free(&graph); /* freed twice */
+
+    /* A graph is read where it is, and is not needed by the time it is searched. */
+    CHECK(socbfs_graph_from_csr64(2, wide, targets, SOCBFS_DIRECTED, 1, &graph) == SOCBFS_OK);
+    CHECK(socbfs_graph_edges(graph) == 2);
+    CHECK(socbfs_runtime_new("cpu", "tc", NULL, 2, &runtime) == SOCBFS_OK);
+    CHECK(socbfs_search_new(graph, runtime, NULL, NULL, &search) == SOCBFS_OK);
+    socbfs_runtime_free(&runtime);
+    socbfs_graph_free(&graph);
+    CHECK(socbfs_search_run(search, 2, NULL) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "root 2"));
+    CHECK(socbfs_search_run(search, (uint32_t)-1, NULL) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_search_run_until(search, 0, SOCBFS_NONE, 2, NULL) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "target 2"));
+    CHECK(socbfs_search_levels(search, levels, 3) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_search_levels(search, NULL, 2) == SOCBFS_NULL);
+    CHECK(socbfs_search_parents(search, NULL, NULL) == SOCBFS_NULL);
+    CHECK(socbfs_search_run(search, 1, &outcome) == SOCBFS_OK && outcome.reached == 2 && outcome.levels == 2 && outcome.edges == 2);
+    CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 2 && parents[0] == 1 && parents[1] == 1);
+    CHECK(socbfs_search_levels(search, levels, 2) == SOCBFS_OK && levels[0] == 1 && levels[1] == 0);
+    CHECK(socbfs_search_deadline(search, 0.0 / 0.0 * (double)count) == SOCBFS_ARGUMENT);
+
+    /* Stopped, by hand and by a deadline. */
+    socbfs_search_stop(search);
+    CHECK(socbfs_search_run(search, 0, NULL) == SOCBFS_STOPPED);
+    CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 0);
+    CHECK(socbfs_search_levels(search, levels, 2) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "no tree"));
+    socbfs_search_go_on(search);
+    CHECK(socbfs_search_deadline(search, 0) == SOCBFS_OK && socbfs_search_run(search, 0, NULL) == SOCBFS_STOPPED);
+    CHECK(socbfs_search_deadline(search, 1e300) == SOCBFS_OK && socbfs_search_run(search, 0, NULL) == SOCBFS_OK);
+    CHECK(socbfs_search_deadline(search, -1) == SOCBFS_OK && socbfs_search_run(search, 0, NULL) == SOCBFS_OK);
+    socbfs_search_free(&search);
+    CHECK(!search);
+    socbfs_search_free(&search);
+
+    /* A grid, as far as the depth and the target say. */
+    for (v = 0; v < VERTICES; v++) {
+        if (v % SIDE + 1 < SIDE) pairs[2 * edges] = v, pairs[2 * edges++ + 1] = v + 1;
+        if (v / SIDE + 1 < SIDE) pairs[2 * edges] = v, pairs[2 * edges++ + 1] = v + SIDE;
+    }
+    CHECK(socbfs_log_to(4, count_messages, &messages) == SOCBFS_OK);
+    CHECK(socbfs_graph_from_edges(VERTICES, pairs, edges, 0, 2, &grid) == SOCBFS_OK && socbfs_graph_edges(grid) == edges);
+    CHECK(socbfs_search_new(grid, NULL, NULL, NULL, &search) == SOCBFS_OK);
+    CHECK(socbfs_search_run_until(search, 0, 2, SOCBFS_NONE, &outcome) == SOCBFS_OK);
+    CHECK(outcome.end == SOCBFS_DEPTH && outcome.reached == 6 && outcome.levels == 3);
+    CHECK(socbfs_search_run_until(search, 0, SOCBFS_NONE, SIDE, &outcome) == SOCBFS_OK && outcome.end == SOCBFS_TARGET);
+    CHECK(socbfs_search_run_until(search, 0, SOCBFS_NONE, SOCBFS_NONE, &outcome) == SOCBFS_OK);
+    CHECK(outcome.end == SOCBFS_COMPLETE && outcome.reached == VERTICES && outcome.levels == 2 * SIDE - 1);
+    CHECK(socbfs_search_levels(search, levels, VERTICES) == SOCBFS_OK && levels[VERTICES - 1] == 2 * SIDE - 2);
+    CHECK(socbfs_log_to(0, NULL, NULL) == SOCBFS_OK);
+
+    /* Many roots. */
+    {
+        const uint32_t roots[] = {0, VERTICES - 1}, bad[] = {0, VERTICES};
+        CHECK(socbfs_many_new(grid, 2, &many) == SOCBFS_OK);
+        CHECK(socbfs_many_levels8(many, roots, 2, bytes, 4, NULL) == SOCBFS_ARGUMENT);
+        CHECK(socbfs_many_trees(many, bad, 2, levels, NULL, VERTICES, NULL) == SOCBFS_ARGUMENT);
+        CHECK(socbfs_many_trees(many, NULL, 2, levels, NULL, VERTICES, NULL) == SOCBFS_NULL);
+        CHECK(socbfs_many_trees(many, roots + 1, 1, levels, pairs, VERTICES, &outcome) == SOCBFS_OK);
+        CHECK(outcome.reached == VERTICES && levels[0] == 2 * SIDE - 2 && pairs[VERTICES - 1] == VERTICES - 1);
+        /* Too deep for bytes. */
+        CHECK(socbfs_many_levels8(many, roots, 1, (uint8_t *)pairs, VERTICES, NULL) == SOCBFS_ARGUMENT);
+        socbfs_many_stop(many);
+        CHECK(socbfs_many_trees(many, roots, 1, levels, NULL, VERTICES, NULL) == SOCBFS_STOPPED);
+        socbfs_many_go_on(many);
+        CHECK(socbfs_many_trees(many, roots, 1, levels, NULL, VERTICES, NULL) == SOCBFS_OK);
+        socbfs_many_free(&many);
+        socbfs_many_free(&many);
+    }
+
+    /* A search of two threads, and searches of several. */
+    shared = search;
+    CHECK(pthread_create(&threads[0], NULL, intrude, NULL) == 0);
+    for (i = 0; !is_over && i < 100000; i++) {
+        socbfs_code code = socbfs_search_run(search, 0, NULL);
+        CHECK(code == SOCBFS_OK || code == SOCBFS_BUSY);
+        if (code == SOCBFS_BUSY) is_over = 1;
+    }
+    CHECK(is_over);
+    CHECK(pthread_join(threads[0], NULL) == 0);
+    for (i = 0; i < 3; i++) CHECK(pthread_create(&threads[i], NULL, search_alone, grid) == 0);
+    for (i = 0; i < 3; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    socbfs_graph_free(&grid);
+    CHECK(socbfs_search_run(search, 1, &outcome) == SOCBFS_OK && outcome.reached == VERTICES);
+    socbfs_search_free(&search);
+
+    /* A meter measures, or says why not. */
+    if (socbfs_meter_new(&meter) == SOCBFS_OK) {
+        CHECK(socbfs_meter_end(meter, &energy) == SOCBFS_ARGUMENT);
+        CHECK(socbfs_meter_begin(meter) == SOCBFS_OK);
+        CHECK(socbfs_meter_end(meter, NULL) == SOCBFS_NULL && socbfs_meter_scope(meter));
+    } else {
+        CHECK(strlen(socbfs_message()) > 0 && !meter);
+    }
+    socbfs_meter_free(&meter);
+    free(pairs);
+    free(levels);
+    printf("misuse: all refused, version %s\n", socbfs_version());
+    return 0;
+}

@@ -1,0 +1,75 @@
+/* A search allocates nothing: this program's malloc, which the library calls too, counts. Also what a call costs. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "socbfs.h"
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+extern void __libc_free(void *);
+
+static volatile unsigned long calls;
+
+void *malloc(size_t size) { return __atomic_fetch_add(&calls, 1, __ATOMIC_SEQ_CST), __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return __atomic_fetch_add(&calls, 1, __ATOMIC_SEQ_CST), __libc_calloc(count, size); }
+void *realloc(void *block, size_t size) { return __atomic_fetch_add(&calls, 1, __ATOMIC_SEQ_CST), __libc_realloc(block, size); }
+void *memalign(size_t align, size_t size) { return __atomic_fetch_add(&calls, 1, __ATOMIC_SEQ_CST), __libc_memalign(align, size); }
+void *aligned_alloc(size_t align, size_t size) { return memalign(align, size); }
+int posix_memalign(void **block, size_t align, size_t size) { return (*block = memalign(align, size)) ? 0 : 12; }
+void free(void *block) { __libc_free(block); }
+
+enum { VERTICES = 20000, TIMES = 20000 };
+
+static uint32_t pairs[2 * VERTICES], levels[VERTICES];
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int fail(const char *what) {
+    fprintf(stderr, "%s: %s\n", what, socbfs_message());
+    return 1;
+}
+
+int main(void) {
+    socbfs_graph *graph = NULL, *tiny = NULL;
+    socbfs_search *search = NULL;
+    socbfs_many *many = NULL;
+    socbfs_outcome outcome;
+    uint32_t v, round;
+    unsigned long before;
+    double begin;
+    for (v = 0; v < VERTICES; v++) pairs[2 * v] = v, pairs[2 * v + 1] = v * 7 % 10007;
+    if (socbfs_graph_from_edges(VERTICES, pairs, VERTICES, 0, 1, &graph) != SOCBFS_OK) return fail("graph");
+    if (socbfs_search_new(graph, NULL, NULL, NULL, &search) != SOCBFS_OK) return fail("search");
+    if (socbfs_many_new(graph, 2, &many) != SOCBFS_OK) return fail("many");
+    if (calls == 0) return fail("nothing is counted"), 1;
+    before = calls;
+    for (round = 0; round < 4; round++) {
+        if (socbfs_search_run(search, round, &outcome) != SOCBFS_OK || outcome.reached < 2) return fail("run");
+        if (socbfs_search_run_until(search, round, 1, 3, &outcome) != SOCBFS_OK) return fail("run until");
+        if (socbfs_search_levels(search, levels, VERTICES) != SOCBFS_OK) return fail("levels");
+        if (socbfs_many_trees(many, &round, 1, levels, pairs, VERTICES, NULL) != SOCBFS_OK) return fail("many");
+    }
+    if (calls != before) {
+        fprintf(stderr, "%lu calls of the allocator while searching\n", calls - before);
+        return 1;
+    }
+    socbfs_search_free(&search);
+    /* Four vertices: what is left is the call. */
+    pairs[0] = 0, pairs[1] = 1, pairs[2] = 1, pairs[3] = 2;
+    if (socbfs_graph_from_edges(4, pairs, 2, 0, 1, &tiny) != SOCBFS_OK) return fail("tiny");
+    if (socbfs_search_new(tiny, NULL, NULL, NULL, &search) != SOCBFS_OK) return fail("search");
+    begin = now();
+    for (round = 0; round < TIMES; round++)
+        if (socbfs_search_run(search, round % 3, &outcome) != SOCBFS_OK) return fail("run");
+    printf("no call of the allocator; %.2f us a call on four vertices\n", (now() - begin) / TIMES * 1e6);
+    socbfs_search_free(&search);
+    socbfs_many_free(&many);
+    socbfs_graph_free(&tiny);
+    socbfs_graph_free(&graph);
+    return 0;
+}

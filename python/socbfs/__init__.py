@@ -1,0 +1,240 @@
+"""Direction-optimising breadth-first search on CPU and GPU.
+
+>>> import numpy, socbfs
+>>> graph = socbfs.Graph.from_edges(numpy.array([[0, 1], [1, 2], [2, 3]]))
+>>> graph.bfs(0).parents
+array([0, 0, 1, 2], dtype=int32)
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+
+import numpy as np
+
+from ._socbfs import Core as _Core
+from ._socbfs import Sensors as _Sensors
+from ._socbfs import __version__, devices, queue_order
+
+__all__ = ["Graph", "Tree", "Trees", "Energy", "breadth_first_order", "devices", "__version__"]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """What one search found. Arrays have one entry for each vertex."""
+
+    root: int
+    #: The parent of each vertex: the root's is itself, -1 where not reached (int32).
+    parents: np.ndarray
+    #: The distance of each vertex from the root, -1 where not reached; None where it was not asked for (int32).
+    levels: Optional[np.ndarray]
+    #: Vertices reached, the root included.
+    reached: int
+    #: Levels of the tree: a root alone is 1.
+    depth: int
+    #: Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not.
+    edges: int
+    #: From the beginning of the search to the parents, without their copy into the array.
+    seconds: float
+    #: Why the search ended: "complete", "depth" or "target".
+    end: str
+
+
+@dataclass(frozen=True)
+class Trees:
+    """What searches from many roots found: row i belongs to roots[i]."""
+
+    roots: np.ndarray
+    #: Distances, -1 (255 where dtype is uint8) where not reached; of shape (roots, vertices), vertex by vertex in memory.
+    levels: np.ndarray
+    #: Parents in the same shape, or None where they were not asked for.
+    parents: Optional[np.ndarray]
+
+
+class Graph:
+    """A graph, ready to be searched; made by one of the methods `from_...`. It does not change.
+
+    Every one of these takes: `directed` (False: every edge goes both ways), `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu"
+    or a name, see `devices()`), `policy` (as `socbfs bench --policy`), `board` (a profile's name or file). Any number of threads may search a
+    graph at once; searches run without the interpreter's lock.
+    """
+
+    __slots__ = ("_core", "labels")
+
+    def __init__(self, core: _Core, labels: Optional[List[Any]] = None):
+        if not isinstance(core, _Core):
+            raise TypeError("a Graph is made by Graph.from_scipy, from_edges, from_file or from_networkx")
+        self._core = core
+        #: Of a graph of NetworkX: its node for each vertex.
+        self.labels = labels
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
+        """From a square sparse matrix in CSR form: an entry in row u and column v is an edge, whatever its value (a stored zero or NaN, too).
+
+        `indptr` and `indices` are read where they are; the values are never looked at. The graph has sorted arrays of its own.
+        """
+        if getattr(matrix, "format", None) != "csr":
+            raise TypeError(f"{type(matrix).__name__} is not in CSR form: matrix.tocsr() is")
+        rows, columns = matrix.shape
+        if rows != columns:
+            raise ValueError(f"the matrix of a graph is square, and this one is {rows} by {columns}")
+        return cls(_Core.from_rows(matrix.indptr, matrix.indices, directed, _settings(device, policy, board, threads)))
+
+    @classmethod
+    def from_edges(cls, edges: Any, vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
+        """From an array of shape (edges, 2) of whole numbers; `vertices` is by default the largest of them and 1. uint32 is not copied twice."""
+        given = np.asarray(edges)
+        if given.size == 0:
+            given = given.reshape(0, 2)
+        if given.ndim != 2 or given.shape[1] != 2:
+            raise ValueError(f"edges have two ends: an array of shape (edges, 2), not {given.shape}")
+        if given.dtype.kind not in "iu" and given.size:
+            raise TypeError(f"vertices are whole numbers, not {given.dtype}: edges.astype(numpy.uint32)")
+        low, high = (int(given.min()), int(given.max())) if given.size else (0, -1)
+        if low < 0 or high >= 2**31 - 1:
+            raise ValueError(f"vertices are numbers from 0 to 2**31 - 2, not {low if low < 0 else high}")
+        if vertices is None:
+            vertices = high + 1
+        if not 0 <= vertices < 2**31:
+            raise ValueError(f"a graph has from 0 to 2**31 - 1 vertices, not {vertices}")
+        pairs = np.ascontiguousarray(given, dtype=np.uint32)
+        return cls(_Core.from_pairs(pairs, vertices, directed, _settings(device, policy, board, threads)))
+
+    @classmethod
+    def from_file(cls, path: Union[str, os.PathLike], directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
+        """From a file in any format that `socbfs convert --help` lists, compressed or not."""
+        return cls(_Core.from_file(os.fspath(path), directed, _settings(device, policy, board, threads)))
+
+    @classmethod
+    def from_networkx(cls, graph: Any, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
+        """From a graph of NetworkX, directed if that is. Vertex i is its i-th node, `labels[i]`."""
+        labels = list(graph)
+        place = {label: at for at, label in enumerate(labels)}
+        pairs = np.fromiter((place[end] for edge in graph.edges() for end in edge[:2]), dtype=np.uint32).reshape(-1, 2)
+        made = cls.from_edges(pairs, len(labels), graph.is_directed(), threads=threads, device=device, policy=policy, board=board)
+        made.labels = labels
+        return made
+
+    @property
+    def vertices(self) -> int:
+        """The number of vertices."""
+        return self._core.counts[0]
+
+    @property
+    def edges(self) -> int:
+        """The number of edges as listed, without self-loops; a list with both directions of every edge counts each once."""
+        return self._core.counts[1]
+
+    @property
+    def directed(self) -> bool:
+        """Whether arcs are kept as they are."""
+        return self._core.counts[2]
+
+    def __repr__(self) -> str:
+        vertices, edges, directed = self._core.counts
+        return f"<socbfs.Graph of {vertices} vertices and {edges} {'arcs' if directed else 'edges'}>"
+
+    def bfs(self, root: int, *, levels: bool = False, depth: Optional[int] = None, target: Optional[int] = None, timeout: Optional[float] = None) -> Tree:
+        """Searches from `root`.
+
+        `levels`: distances, too. `depth`: what is farther away is not looked for. `target`: the search ends with the level that reaches it.
+        `timeout`: TimeoutError after so many seconds.
+        """
+        parents, found, reached, deep, edges, seconds, end = self._core.bfs(root, levels, depth, target, timeout)
+        return Tree(root, parents.view(np.int32), None if found is None else found.view(np.int32), reached, deep, edges, seconds, end)
+
+    def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: Any = np.int32) -> Trees:
+        """Searches from many roots, 64 in a pass over the graph. `dtype` of the levels: int32, or uint8, which is faster (up to level 254)."""
+        kind = np.dtype(dtype)
+        if kind not in (np.dtype(np.int32), np.dtype(np.uint8)):
+            raise TypeError(f"levels are int32 or uint8, not {kind}")
+        given = np.asarray(list(roots) if not isinstance(roots, np.ndarray) else roots)
+        if given.size and given.dtype.kind not in "iu":
+            raise TypeError(f"roots are whole numbers, not {given.dtype}")
+        found, tree = self._core.bfs_many(given.ravel().tolist(), kind == np.uint8, parents)
+        return Trees(given.ravel(), found.view(kind).T, None if tree is None else tree.view(np.int32).T)
+
+    def bench(self, roots: Union[int, Sequence[int]] = 16, seed: int = 1) -> Dict[str, Any]:
+        """Searches from roots (or so many random ones with an edge) and says how fast: seconds of each, and traversed edges per second.
+
+        The distances are compared with those of `bfs_many`, which shares no step of the search with `bfs`; RuntimeError where they differ.
+        """
+        if isinstance(roots, int):
+            candidates = np.flatnonzero(self._core.degrees())
+            if candidates.size == 0:
+                raise ValueError("no vertex has an edge: there is nothing to measure")
+            roots = np.random.default_rng(seed).choice(candidates, min(roots, candidates.size), replace=False).tolist()
+        if not roots:
+            raise ValueError("no roots: there is nothing to measure")
+        self.bfs(roots[0])
+        trees = [self.bfs(root, levels=True) for root in roots]
+        for begin in range(0, len(roots), 16):
+            wanted = self.bfs_many(roots[begin : begin + 16]).levels
+            for tree, levels in zip(trees[begin : begin + 16], wanted):
+                if not np.array_equal(tree.levels, levels):
+                    raise RuntimeError(f"the searches from {tree.root} differ: a bug of socbfs or of a device's driver, please report it")
+        rates = [tree.edges / tree.seconds for tree in trees if tree.edges]
+        seconds = [tree.seconds for tree in trees]
+        return {
+            "roots": list(roots),
+            "seconds": seconds,
+            "median_seconds": statistics.median(seconds),
+            "teps": statistics.harmonic_mean(rates) if rates else None,
+        }
+
+
+def _settings(device: str, policy: Optional[str], board: Union[str, os.PathLike, None], threads: int):
+    return device, policy, None if board is None else os.fspath(board), threads
+
+
+class Energy:
+    """The energy of a window of time, by the power sensors that fit this machine.
+
+    >>> with socbfs.Energy() as energy:  # doctest: +SKIP
+    ...     graph.bfs(0)
+    >>> energy.joules, energy.seconds  # doctest: +SKIP
+
+    OSError where there is no sensor that may be read; the message says what would help.
+    """
+
+    __slots__ = ("_sensors", "joules", "seconds", "problem")
+
+    def __init__(self) -> None:
+        self._sensors = _Sensors()
+        #: Joules of the last window; None where it was not measured (never 0 for that).
+        self.joules: Optional[float] = None
+        self.seconds: Optional[float] = None
+        #: Why there are no joules.
+        self.problem: Optional[str] = None
+
+    @property
+    def scope(self) -> str:
+        """What is measured, in words."""
+        return self._sensors.scope
+
+    def __enter__(self) -> "Energy":
+        self._sensors.begin()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.joules, self.seconds, self.problem = self._sensors.end()
+
+
+def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True):
+    """In the place of `scipy.sparse.csgraph.breadth_first_order`, with its arguments and results.
+
+    The order is one that a queue gives: of several such orders, and of several predecessors of a vertex on the level before, it may be
+    another than SciPy's. Builds a graph at every call; to search from several vertices use `Graph.from_scipy` once.
+    """
+    matrix = csgraph
+    if getattr(matrix, "format", None) != "csr":
+        from scipy.sparse import csr_array
+
+        matrix = csr_array(csgraph)
+    parents = Graph.from_scipy(matrix, directed).bfs(i_start).parents
+    order, predecessors = queue_order(parents.view(np.uint32), i_start)
+    return (order, predecessors) if return_predecessors else order

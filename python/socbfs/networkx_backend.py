@@ -1,0 +1,122 @@
+"""NetworkX calls these where a program asks for `backend="socbfs"`: distances, for their order does not depend on that of the neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import Graph
+
+
+class _Converted:
+    """A graph of NetworkX and what is searched in its place."""
+
+    __networkx_backend__ = "socbfs"
+
+    def __init__(self, graph: Any):
+        self.original = graph
+        self.searched = Graph.from_networkx(graph)
+        self.places = {label: at for at, label in enumerate(self.searched.labels)}
+
+    def is_directed(self) -> bool:
+        return self.original.is_directed()
+
+    def is_multigraph(self) -> bool:
+        return self.original.is_multigraph()
+
+    def levels(self, source: Any, depth: Any = None) -> np.ndarray:
+        import networkx
+
+        if source not in self.places:
+            raise networkx.NodeNotFound(f"Source {source} is not in G")
+        return self.searched.bfs(self.places[source], levels=True, depth=depth).levels
+
+
+def _converted(graph: Any) -> _Converted:
+    return graph if isinstance(graph, _Converted) else _Converted(graph)
+
+
+class backend:
+    """The functions, by their names in NetworkX."""
+
+    @staticmethod
+    def convert_from_nx(graph: Any, *_: Any, **__: Any) -> _Converted:
+        return _converted(graph)
+
+    @staticmethod
+    def convert_to_nx(result: Any, **_: Any) -> Any:
+        return result.original if isinstance(result, _Converted) else result
+
+    @staticmethod
+    def single_source_shortest_path_length(G: Any, source: Any, cutoff: Any = None) -> dict:
+        graph = _converted(G)
+        # NetworkX takes any number, and what is below 0 for 0.
+        depth = None if cutoff is None or cutoff >= 2**32 - 1 else max(0, int(cutoff))
+        levels = graph.levels(source, depth)
+        reached = np.flatnonzero(levels >= 0)
+        order = reached[np.argsort(levels[reached], kind="stable")]
+        labels = graph.searched.labels
+        return {labels[v]: level for v, level in zip(order.tolist(), levels[order].tolist())}
+
+    @staticmethod
+    def descendants_at_distance(G: Any, source: Any, distance: int) -> set:
+        import networkx
+
+        graph = _converted(G)
+        if source not in graph.places:
+            raise networkx.NetworkXError(f"The node {source} is not in the graph.")
+        if not 0 <= distance < 2**32 - 1:
+            return set()
+        return {graph.searched.labels[v] for v in np.flatnonzero(graph.levels(source, int(distance)) == distance).tolist()}
+
+    @staticmethod
+    def bfs_layers(G: Any, sources: Any) -> Any:
+        import networkx
+
+        graph = _converted(G)
+        if _is_hashable(sources) and sources in graph.places:
+            sources = [sources]
+        sources = list(dict.fromkeys(sources))
+        for source in sources:
+            if source not in graph.places:
+                raise networkx.NetworkXError(f"The node {source} is not in the graph.")
+        if not sources:
+            return iter(())
+        levels = graph.searched.bfs_many([graph.places[source] for source in sources]).levels
+        nearest = np.where(levels < 0, np.iinfo(np.int32).max, levels).min(axis=0)
+        return _layers(graph.searched.labels, nearest, sources)
+
+
+def _layers(labels: list, nearest: np.ndarray, sources: list) -> Any:
+    yield sources
+    level = 1
+    while True:
+        layer = np.flatnonzero(nearest == level).tolist()
+        if not layer:
+            return
+        yield [labels[v] for v in layer]
+        level += 1
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def info() -> dict:
+    """What NetworkX shows of the backend."""
+    return {
+        "backend_name": "socbfs",
+        "project": "socbfs",
+        "package": "socbfs",
+        "short_summary": "Direction-optimising breadth-first search on CPU and GPU.",
+        "functions": {
+            "single_source_shortest_path_length": {"additional_docs": "Distances by socbfs; those of a level by the order of the nodes."},
+            "descendants_at_distance": {},
+            "bfs_layers": {"additional_docs": "The nodes of a layer in the order of the graph's nodes."},
+        },
+    }

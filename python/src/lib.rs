@@ -1,0 +1,484 @@
+//! The compiled part of the Python package `socbfs`. What a user sees, with its documentation and types, is `socbfs/__init__.py`.
+//!
+//! Arrays are read where they are, and searches run without the interpreter's lock, so that other threads of the program go on.
+
+use std::{
+    error::Error,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bfs::{
+    DeviceChoice, Layout, ManySearch, Policy, Runtime, Until,
+    graph::{BuildOptions, EdgeList, EdgeStream, GraphError, Listing, NONE, Numbers, RowArrays, RowsError},
+    input::InputError,
+    many::LevelNumber,
+    power::{Meter, Selection, Tree, Window},
+    runtime::{Given, Profile, RuntimeError, Setting},
+    search::{End, OwnedSearch, SearchError},
+};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::{
+    exceptions::{PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
+
+/// Vertices that fit NumPy's int32, in which -1 stands for "not reached".
+const MOST_VERTICES: usize = i32::MAX as usize;
+
+/// An error and what caused it.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// What went wrong, as an exception.
+struct Failure(PyErr);
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        failure.0
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self(error)
+    }
+}
+
+impl From<GraphError> for Failure {
+    fn from(error: GraphError) -> Self {
+        let text = chain(&error);
+        Self(if matches!(error, GraphError::OutOfMemory(_)) { PyMemoryError::new_err(text) } else { PyValueError::new_err(text) })
+    }
+}
+
+impl From<RowsError> for Failure {
+    fn from(error: RowsError) -> Self {
+        Self(PyValueError::new_err(chain(&error)))
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Self(PyOSError::new_err(chain(&error)))
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Self {
+        Self(PyRuntimeError::new_err(chain(&error)))
+    }
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        let text = chain(&error);
+        Self(match error {
+            SearchError::RootOutOfRange { .. } | SearchError::TargetOutOfRange { .. } => PyIndexError::new_err(text),
+            SearchError::Stopped(_) => PyTimeoutError::new_err(text),
+            SearchError::TooDeep { .. } => PyValueError::new_err(format!("{text} (dtype=\"int32\")")),
+            SearchError::Length { .. } => PyValueError::new_err(text),
+            SearchError::Engine(_) => PyMemoryError::new_err(text),
+            _ => PyRuntimeError::new_err(text),
+        })
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A search that panicked was not put back.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A vertex of Python: -1 and what is beyond 32 bits is out of range like any other.
+fn vertex(number: i64, what: &str, vertices: usize) -> PyResult<u32> {
+    u32::try_from(number)
+        .ok()
+        .filter(|&number| (number as usize) < vertices)
+        .ok_or_else(|| PyIndexError::new_err(format!("{what} {number} is not a vertex: the graph has {vertices} vertices (0..{vertices})")))
+}
+
+/// Whole numbers of an array of signed ones: what is negative becomes too large, and is refused as such.
+fn numbers32(array: &[i32]) -> Numbers<'_> {
+    // SAFETY: the same size and alignment, and every value of the one is a value of the other.
+    Numbers::Bits32(unsafe { std::slice::from_raw_parts(array.as_ptr().cast(), array.len()) })
+}
+
+fn numbers64(array: &[i64]) -> Numbers<'_> {
+    // SAFETY: as above.
+    Numbers::Bits64(unsafe { std::slice::from_raw_parts(array.as_ptr().cast(), array.len()) })
+}
+
+enum Indices<'py> {
+    Int32(PyReadonlyArray1<'py, i32>),
+    Int64(PyReadonlyArray1<'py, i64>),
+}
+
+impl<'py> Indices<'py> {
+    fn of(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
+        if let Ok(array) = object.extract() {
+            return Ok(Self::Int32(array));
+        }
+        object.extract().map(Self::Int64).map_err(|_| {
+            PyTypeError::new_err(format!("{what} is no one-dimensional array of int32 or int64: {what}.astype(numpy.int64) is one"))
+        })
+    }
+
+    fn numbers(&self, what: &str) -> PyResult<Numbers<'_>> {
+        let strided = |_| PyValueError::new_err(format!("{what} is not contiguous: numpy.ascontiguousarray({what}) is"));
+        Ok(match self {
+            Self::Int32(array) => numbers32(array.as_slice().map_err(strided)?),
+            Self::Int64(array) => numbers64(array.as_slice().map_err(strided)?),
+        })
+    }
+}
+
+/// A graph and its searches.
+#[pyclass(frozen, module = "socbfs._socbfs")]
+struct Core {
+    layout: Arc<Layout>,
+    runtime: Runtime,
+    /// Searches that no thread uses at the moment.
+    idle: Mutex<Vec<OwnedSearch>>,
+    idle_many: Mutex<Vec<ManySearch<Arc<Layout>>>>,
+}
+
+/// Settings, by name, as on the command line.
+fn runtime(device: &str, policy: Option<&str>, board: Option<PathBuf>, threads: usize) -> Result<Runtime, Failure> {
+    let refused = |error: &dyn Error| Failure(PyValueError::new_err(chain(error)));
+    let device: DeviceChoice = device.parse().map_err(|error| refused(&error))?;
+    let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| refused(&error))?;
+    let given = Given {
+        device: Some(Setting::flag(device)),
+        policy: policy.map(Setting::flag),
+        threads: (threads > 0).then(|| Setting::flag(threads)),
+        ..Given::default()
+    };
+    let profile = board.map_or_else(Profile::detected, |board| Profile::named(&board))?;
+    Ok(Runtime::new(profile, given)?)
+}
+
+impl Core {
+    fn build<E: Into<Failure>>(
+        py: Python<'_>,
+        directed: bool,
+        runtime: Runtime,
+        make: impl FnOnce(&BuildOptions) -> Result<Layout, E> + Send,
+    ) -> PyResult<Self> {
+        let options = BuildOptions { directed, ..BuildOptions::default() };
+        let threads = runtime.threads.value;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|error| PyRuntimeError::new_err(format!("can't start {threads} threads: {error}; use fewer")))?;
+        let layout = py.detach(|| pool.install(|| make(&options).map_err(Into::into)))?;
+        if layout.vertices() > MOST_VERTICES {
+            return Err(PyValueError::new_err(format!("Python's int32 can number {MOST_VERTICES} vertices; the C library takes more")));
+        }
+        Ok(Self { layout: Arc::new(layout), runtime, idle: Mutex::default(), idle_many: Mutex::default() })
+    }
+
+    fn vertices(&self) -> usize {
+        self.layout.vertices()
+    }
+
+    fn take(&self) -> Result<OwnedSearch, Failure> {
+        if let Some(search) = locked(&self.idle).pop() {
+            return Ok(search);
+        }
+        Ok(OwnedSearch::new(Arc::clone(&self.layout), |layout| Ok::<_, RuntimeError>(self.runtime.search(layout)?.search))?)
+    }
+
+    fn take_many(&self) -> Result<ManySearch<Arc<Layout>>, Failure> {
+        if let Some(search) = locked(&self.idle_many).pop() {
+            return Ok(search);
+        }
+        Ok(ManySearch::new(Arc::clone(&self.layout), self.runtime.threads.value, self.runtime.cpus.value.numbers())?)
+    }
+
+    /// Levels of many searches, and the parents where they are wanted, vertex by vertex.
+    fn many<'py, N: LevelNumber + Element>(
+        &self,
+        py: Python<'py>,
+        roots: &[u32],
+        with_parents: bool,
+    ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
+        let shape = [self.vertices(), roots.len()];
+        // SAFETY: every entry is written before the arrays are given away, or they are not.
+        let levels = unsafe { PyArray2::<N>::new(py, shape, false) };
+        // SAFETY: as above.
+        let parents = with_parents.then(|| unsafe { PyArray2::<u32>::new(py, shape, false) });
+        {
+            // SAFETY: nobody else knows these arrays.
+            let (levels, parents) = unsafe {
+                (levels.as_slice_mut()?, parents.as_ref().map(|parents| parents.as_slice_mut()).transpose()?.unwrap_or_default())
+            };
+            py.detach(|| {
+                let mut search = self.take_many()?;
+                let done = search.trees_into(roots, levels, parents);
+                locked(&self.idle_many).push(search);
+                done.map(drop).map_err(Failure::from)
+            })?;
+        }
+        Ok((levels.into_any(), parents.map(Bound::into_any)))
+    }
+}
+
+#[pymethods]
+impl Core {
+    #[staticmethod]
+    fn from_rows(
+        offsets: &Bound<'_, PyAny>,
+        targets: &Bound<'_, PyAny>,
+        directed: bool,
+        settings: (String, Option<String>, Option<PathBuf>, usize),
+    ) -> PyResult<Self> {
+        let runtime = runtime(&settings.0, settings.1.as_deref(), settings.2, settings.3)?;
+        let (py, offsets, targets) = (offsets.py(), Indices::of(offsets, "indptr")?, Indices::of(targets, "indices")?);
+        let rows = RowArrays::new(offsets.numbers("indptr")?, targets.numbers("indices")?, Listing::Unknown).map_err(Failure::from)?;
+        if rows.vertices() > MOST_VERTICES {
+            return Err(PyValueError::new_err(format!("int32 can number {MOST_VERTICES} vertices, this graph has {}", rows.vertices())));
+        }
+        Self::build(py, directed, runtime, |options| Layout::build_from(&rows, options))
+    }
+
+    #[staticmethod]
+    fn from_pairs(
+        pairs: PyReadonlyArray2<'_, u32>,
+        vertices: usize,
+        directed: bool,
+        settings: (String, Option<String>, Option<PathBuf>, usize),
+    ) -> PyResult<Self> {
+        let runtime = runtime(&settings.0, settings.1.as_deref(), settings.2, settings.3)?;
+        let py = pairs.py();
+        let flat = pairs.as_slice()?;
+        if flat.len() % 2 != 0 || pairs.as_array().shape()[1] != 2 {
+            return Err(PyValueError::new_err("edges have two ends: an array of shape (edges, 2)"));
+        }
+        Self::build(py, directed, runtime, |options| {
+            let list = flat.chunks_exact(2).map(|ends| [ends[0], ends[1]]).collect();
+            Layout::build(&EdgeList::new(vertices, list, Listing::Unknown)?, options)
+        })
+    }
+
+    #[staticmethod]
+    fn from_file(
+        py: Python<'_>,
+        path: PathBuf,
+        directed: bool,
+        settings: (String, Option<String>, Option<PathBuf>, usize),
+    ) -> PyResult<Self> {
+        let runtime = runtime(&settings.0, settings.1.as_deref(), settings.2, settings.3)?;
+        Self::build(py, directed, runtime, |options| {
+            let edges = bfs::read(&path, &Default::default())?;
+            Ok::<_, Failure>(Layout::build(&edges, options)?)
+        })
+    }
+
+    #[getter]
+    fn counts(&self) -> (usize, u64, bool) {
+        (self.vertices(), self.layout.stats().edges, self.layout.directed())
+    }
+
+    /// Degrees as they count for the speed.
+    fn degrees<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        PyArray1::from_slice(py, self.layout.input_degrees())
+    }
+
+    /// (parents, levels or None, reached, levels of the tree, edges, seconds, why it ended)
+    #[allow(clippy::type_complexity, reason = "it is taken apart at once")]
+    fn bfs<'py>(
+        &self,
+        py: Python<'py>,
+        root: i64,
+        with_levels: bool,
+        depth: Option<u32>,
+        target: Option<i64>,
+        timeout: Option<f64>,
+    ) -> PyResult<(Bound<'py, PyArray1<u32>>, Option<Bound<'py, PyArray1<u32>>>, u64, u32, u64, f64, &'static str)> {
+        let vertices = self.vertices();
+        let root = vertex(root, "root", vertices)?;
+        let target = target.map(|target| vertex(target, "target", vertices)).transpose()?;
+        // What is too long to be represented is no limit.
+        let wait = match timeout {
+            Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
+                return Err(PyValueError::new_err(format!("timeout {seconds} is no number of seconds")));
+            }
+            Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+            None => None,
+        };
+        // SAFETY: every entry is written before the arrays are given away, or they are not.
+        let parents = unsafe { PyArray1::<u32>::new(py, [vertices], false) };
+        // SAFETY: as above.
+        let levels = with_levels.then(|| unsafe { PyArray1::<u32>::new(py, [vertices], false) });
+        let (outcome, end) = {
+            // SAFETY: nobody else knows these arrays.
+            let (to_parents, to_levels) =
+                unsafe { (parents.as_slice_mut()?, levels.as_ref().map(|levels| levels.as_slice_mut()).transpose()?) };
+            py.detach(|| {
+                let mut owned = self.take()?;
+                let done = owned.with(|search| {
+                    search.set_deadline(wait.and_then(|wait| Instant::now().checked_add(wait)));
+                    if depth.is_none() && target.is_none() {
+                        search.run(root).map(|outcome| (outcome, End::Complete))
+                    } else {
+                        search.run_until(root, Until { depth, target }).map(|partial| (partial.outcome, partial.end))
+                    }
+                });
+                if done.is_ok() {
+                    to_parents.copy_from_slice(owned.get().parents());
+                    if let Some(levels) = to_levels {
+                        owned.get().levels_into(levels);
+                    }
+                }
+                locked(&self.idle).push(owned);
+                done.map_err(Failure::from)
+            })?
+        };
+        let end = match end {
+            End::Complete => "complete",
+            End::Depth => "depth",
+            End::Target => "target",
+        };
+        Ok((parents, levels, outcome.reached, outcome.levels, outcome.edges, outcome.elapsed.as_secs_f64(), end))
+    }
+
+    fn bfs_many<'py>(
+        &self,
+        py: Python<'py>,
+        roots: Vec<i64>,
+        bytes: bool,
+        with_parents: bool,
+    ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
+        let roots = roots.into_iter().map(|root| vertex(root, "root", self.vertices())).collect::<PyResult<Vec<u32>>>()?;
+        if bytes { self.many::<u8>(py, &roots, with_parents) } else { self.many::<u32>(py, &roots, with_parents) }
+    }
+}
+
+type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
+
+/// The order in which a queue would go through the tree, and the predecessors, as SciPy gives them.
+#[pyfunction]
+fn queue_order<'py>(py: Python<'py>, parents: PyReadonlyArray1<'py, u32>, root: u32) -> PyResult<TwoArrays<'py>> {
+    const NO_PREDECESSOR: i32 = -9999;
+    let parents = parents.as_slice()?;
+    let no_tree = || PyValueError::new_err("the parents are no tree");
+    let (order, predecessors) = py
+        .detach(|| {
+            // Children by parent, as rows of a matrix.
+            let mut starts = vec![0_u32; parents.len() + 1];
+            let children = || (0..).zip(parents).filter(|&(v, &parent): &(u32, &u32)| parent != NONE && v != root);
+            for (_, &parent) in children() {
+                *starts.get_mut(parent as usize + 1)? += 1;
+            }
+            for v in 1..starts.len() {
+                starts[v] += starts[v - 1];
+            }
+            let mut places = starts.clone();
+            let mut rows = vec![0_u32; starts[parents.len()] as usize];
+            for (v, &parent) in children() {
+                let place = &mut places[parent as usize];
+                rows[*place as usize] = v;
+                *place += 1;
+            }
+            let mut order = Vec::with_capacity(rows.len() + 1);
+            order.push(root as i32);
+            let mut at = 0;
+            while at < order.len() && order.len() <= parents.len() {
+                let v = order[at] as usize;
+                order.extend(rows[starts[v] as usize..starts[v + 1] as usize].iter().map(|&child| child as i32));
+                at += 1;
+            }
+            let predecessors = (0..)
+                .zip(parents)
+                .map(|(v, &parent): (u32, &u32)| if parent == NONE || v == root { NO_PREDECESSOR } else { parent as i32 })
+                .collect::<Vec<_>>();
+            Some((order, predecessors))
+        })
+        .ok_or_else(no_tree)?;
+    Ok((PyArray1::from_vec(py, order), PyArray1::from_vec(py, predecessors)))
+}
+
+/// The OpenCL devices of this machine.
+#[pyfunction]
+fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let found = match py.detach(bfs::devices) {
+        Ok(found) => found,
+        Err(bfs::OpenClError::NoLibrary | bfs::OpenClError::NoPlatform) => Vec::new(),
+        Err(error) => return Err(PyRuntimeError::new_err(chain(&error))),
+    };
+    let told = |info: &bfs::DeviceInfo| {
+        let device = PyDict::new(py);
+        device.set_item("name", &info.name)?;
+        device.set_item("platform", &info.platform)?;
+        device.set_item("driver", &info.driver)?;
+        device.set_item("compute_units", info.compute_units)?;
+        device.set_item("unusable", info.unusable.as_ref().map(ToString::to_string))?;
+        Ok(device)
+    };
+    found.iter().map(told).collect()
+}
+
+/// Measures energy.
+#[pyclass(frozen, module = "socbfs._socbfs")]
+struct Sensors {
+    scope: String,
+    meter: Mutex<(Meter, Option<Window>)>,
+}
+
+#[pymethods]
+impl Sensors {
+    #[new]
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        let profile = Profile::detected().map_err(Failure::from)?.power();
+        let started = py.detach(|| Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start));
+        let meter = started.map_err(|error| {
+            let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
+            PyOSError::new_err(format!("{}{cure}", chain(&error)))
+        })?;
+        Ok(Self { scope: meter.scope().to_owned(), meter: Mutex::new((meter, None)) })
+    }
+
+    #[getter]
+    fn scope(&self) -> &str {
+        &self.scope
+    }
+
+    fn begin(&self) {
+        let (meter, window) = &mut *locked(&self.meter);
+        // What is forgotten is ended: readings are kept for windows that are open.
+        if let Some(before) = window.take() {
+            drop(meter.end(before));
+        }
+        *window = Some(meter.begin());
+    }
+
+    /// (joules or None, seconds, why there are none)
+    fn end(&self, py: Python<'_>) -> PyResult<(Option<f64>, f64, Option<String>)> {
+        let measured = py.detach(|| {
+            let (meter, window) = &mut *locked(&self.meter);
+            window.take().map(|window| meter.end(window))
+        });
+        let no_window = || PyValueError::new_err("no window was begun: use it as a context, with socbfs.Energy() as energy");
+        let measured = measured.ok_or_else(no_window)?;
+        Ok((measured.joules.map(|joules| joules.0), measured.seconds, measured.problem))
+    }
+}
+
+#[pymodule]
+fn _socbfs(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Core>()?;
+    module.add_class::<Sensors>()?;
+    module.add_function(wrap_pyfunction!(queue_order, module)?)?;
+    module.add_function(wrap_pyfunction!(devices, module)?)
+}

@@ -1,0 +1,280 @@
+"""Results against SciPy, NetworkX and igraph, and what callers may do wrong."""
+
+import gzip
+import lzma
+import os
+import pathlib
+import threading
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+from scipy.sparse import csgraph
+
+import socbfs
+
+DATA = pathlib.Path(os.environ.get("SOCBFS_DATA", pathlib.Path(__file__).resolve().parents[2] / ".." / "shared" / "data"))
+
+
+def random_matrix(vertices, entries, seed, dtype=np.int32):
+    rng = np.random.default_rng(seed)
+    rows, columns = (rng.integers(0, vertices, entries) for _ in range(2))
+    matrix = scipy.sparse.csr_matrix((np.ones(entries, np.float64), (rows, columns)), shape=(vertices, vertices))
+    matrix.indptr, matrix.indices = matrix.indptr.astype(dtype), matrix.indices.astype(dtype)
+    return matrix
+
+
+def distances(matrix, root, directed):
+    found = csgraph.shortest_path(matrix, method="D", directed=directed, unweighted=True, indices=root)
+    return np.where(np.isinf(found), -1, found).astype(np.int32)
+
+
+def check_tree(matrix, directed, tree, wanted):
+    assert tree.parents.dtype == np.int32 and tree.levels.dtype == np.int32
+    np.testing.assert_array_equal(tree.levels, wanted)
+    assert tree.parents[tree.root] == tree.root
+    np.testing.assert_array_equal(tree.parents >= 0, wanted >= 0)
+    children = np.flatnonzero((wanted >= 0) & (np.arange(wanted.size) != tree.root))
+    above = tree.parents[children]
+    np.testing.assert_array_equal(wanted[above] + 1, wanted[children])
+    arcs = matrix.copy()
+    arcs.data = np.ones_like(arcs.data)
+    if not directed:
+        arcs = arcs + arcs.T
+    entries = arcs.tocoo()
+    known = entries.row.astype(np.int64) * wanted.size + entries.col
+    assert np.isin(above.astype(np.int64) * wanted.size + children, known).all()
+    assert tree.reached == (wanted >= 0).sum() and tree.depth == wanted.max() + 1
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_trees_equal_scipy(directed, dtype):
+    for vertices, entries, seed in [(1, 0, 1), (50, 30, 2), (1000, 3000, 3), (3000, 40000, 4)]:
+        matrix = random_matrix(vertices, entries, seed, dtype)
+        graph = socbfs.Graph.from_scipy(matrix, directed, threads=2)
+        assert (graph.vertices, graph.directed) == (vertices, directed)
+        roots = [0, vertices // 2, vertices - 1]
+        many = graph.bfs_many(roots, parents=True)
+        small = graph.bfs_many(np.array(roots), dtype=np.uint8)
+        assert many.levels.shape == many.parents.shape == small.levels.shape == (3, vertices)
+        for i, root in enumerate(roots):
+            wanted = distances(matrix, root, directed)
+            check_tree(matrix, directed, graph.bfs(root, levels=True), wanted)
+            check_tree(matrix, directed, socbfs.Tree(root, many.parents[i], many.levels[i], (wanted >= 0).sum(), wanted.max() + 1, 0, 0.0, ""), wanted)
+            np.testing.assert_array_equal(np.where(small.levels[i] == 255, -1, small.levels[i].astype(np.int32)), wanted)
+
+
+def test_values_are_never_looked_at():
+    matrix = random_matrix(100, 300, 5)
+    wanted = socbfs.Graph.from_scipy(matrix).bfs(3, levels=True).levels
+    matrix.data[:] = np.nan
+    np.testing.assert_array_equal(socbfs.Graph.from_scipy(matrix).bfs(3, levels=True).levels, wanted)
+    matrix.data = np.zeros_like(matrix.data)
+    np.testing.assert_array_equal(socbfs.Graph.from_scipy(matrix).bfs(3, levels=True).levels, wanted)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_drop_in_has_scipys_signature_and_order(directed):
+    for seed in range(5):
+        matrix = random_matrix(400, 600, seed)
+        order, predecessors = socbfs.breadth_first_order(matrix, 7, directed=directed)
+        wanted_order, wanted_predecessors = csgraph.breadth_first_order(matrix, 7, directed=directed)
+        assert order.dtype == wanted_order.dtype and predecessors.dtype == wanted_predecessors.dtype
+        assert order[0] == 7 and set(order.tolist()) == set(wanted_order.tolist())
+        level = distances(matrix, 7, directed)
+        assert (np.diff(level[order]) >= 0).all()
+        np.testing.assert_array_equal(predecessors == -9999, wanted_predecessors == -9999)
+        # An order of a queue: parents stand in the order of their children.
+        place = np.empty(400, int)
+        place[order] = np.arange(order.size)
+        assert (np.diff(place[predecessors[order[1:]]]) >= 0).all()
+        only = socbfs.breadth_first_order(matrix.toarray(), 7, directed, return_predecessors=False)
+        np.testing.assert_array_equal(only, order)
+
+
+def test_early_ends_and_timeouts():
+    path = np.stack([np.arange(999), np.arange(1, 1000)], axis=1)
+    graph = socbfs.Graph.from_edges(path)
+    tree = graph.bfs(0, levels=True, depth=10)
+    assert (tree.end, tree.reached, tree.depth, tree.levels.max()) == ("depth", 11, 11, 10)
+    tree = graph.bfs(500, target=490)
+    assert (tree.end, tree.reached, tree.parents[490]) == ("target", 21, 491)
+    assert graph.bfs(0, depth=2000).end == "complete"
+    with pytest.raises(TimeoutError):
+        graph.bfs(0, timeout=0)
+    assert graph.bfs(0, timeout=1e300).reached == 1000
+    assert graph.bfs(0).levels is None
+    with pytest.raises(ValueError, match="int32"):
+        graph.bfs_many([0], dtype=np.uint8)
+
+
+def test_misuse():
+    graph = socbfs.Graph.from_edges([[0, 1]], 3)
+    assert repr(graph) == "<socbfs.Graph of 3 vertices and 1 edges>"
+    for root in (-1, 3, 2**32, -(2**40)):
+        with pytest.raises(IndexError, match="3 vertices"):
+            graph.bfs(root)
+        with pytest.raises(IndexError, match="3 vertices"):
+            graph.bfs_many([0, root])
+    with pytest.raises(IndexError, match="target 9"):
+        graph.bfs(0, target=9)
+    with pytest.raises((OverflowError, TypeError)):
+        graph.bfs(2**70)
+    with pytest.raises(TypeError):
+        graph.bfs(0.5)
+    with pytest.raises(TypeError):
+        graph.bfs_many([0.5])
+    with pytest.raises(ValueError):
+        graph.bfs(0, timeout=float("nan"))
+    with pytest.raises(TypeError):
+        graph.bfs_many([0], dtype=np.float64)
+    with pytest.raises(TypeError, match="from_scipy"):
+        socbfs.Graph([[0, 1]])
+    with pytest.raises(TypeError, match="tocsr"):
+        socbfs.Graph.from_scipy(random_matrix(5, 5, 1).tocoo())
+    with pytest.raises(ValueError, match="square"):
+        socbfs.Graph.from_scipy(scipy.sparse.csr_matrix((2, 3)))
+    for edges in ([[0, -1]], [[0, 2**31]], [[0, 1, 2]], [0, 1]):
+        with pytest.raises(ValueError):
+            socbfs.Graph.from_edges(edges)
+    with pytest.raises(ValueError, match="vertices"):
+        socbfs.Graph.from_edges([[0, 5]], 3)
+    with pytest.raises(ValueError):
+        socbfs.Graph.from_edges([[0, 1]], -1)
+    with pytest.raises(TypeError):
+        socbfs.Graph.from_edges([[0.5, 1]])
+    with pytest.raises(OSError, match="nothing.mtx"):
+        socbfs.Graph.from_file("/nowhere/nothing.mtx")
+    with pytest.raises(ValueError):
+        socbfs.Graph.from_edges([[0, 1]], policy="no-such-policy")
+    with pytest.raises(RuntimeError):
+        socbfs.Graph.from_edges([[0, 1]], board="no-such-board")
+    # Matrices that somebody has broken.
+    matrix = random_matrix(10, 20, 1)
+    matrix.indices[3] = 10
+    with pytest.raises(ValueError, match="10 vertices"):
+        socbfs.Graph.from_scipy(matrix)
+    matrix.indices[3] = -1
+    with pytest.raises(ValueError):
+        socbfs.Graph.from_scipy(matrix)
+    matrix.indptr[2] = 1000
+    with pytest.raises(ValueError, match="offset"):
+        socbfs.Graph.from_scipy(matrix)
+    matrix.indptr = matrix.indptr.astype(np.float64)
+    with pytest.raises(TypeError, match="indptr"):
+        socbfs.Graph.from_scipy(matrix)
+    matrix.indptr = np.arange(22, dtype=np.int32)[::2]
+    with pytest.raises(ValueError, match="contiguous"):
+        socbfs.Graph.from_scipy(matrix)
+    assert socbfs.Graph.from_edges([]).vertices == 0
+
+
+def test_threads_search_one_graph_at_once():
+    matrix = random_matrix(20000, 200000, 9)
+    graph = socbfs.Graph.from_scipy(matrix, threads=1)
+    wanted = {root: distances(matrix, root, False) for root in range(4)}
+    wrong = []
+
+    def search(root):
+        for _ in range(10):
+            if not np.array_equal(graph.bfs(root, levels=True).levels, wanted[root]):
+                wrong.append(root)
+
+    threads = [threading.Thread(target=search, args=(root,)) for root in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_results_outlive_their_graph():
+    graph = socbfs.Graph.from_edges([[0, 1], [1, 2]])
+    parents, levels = graph.bfs(0).parents, graph.bfs_many([0, 2]).levels
+    del graph
+    assert parents.tolist() == [0, 0, 1] and levels.tolist() == [[0, 1, 2], [2, 1, 0]]
+
+
+def test_bench_devices_and_energy():
+    graph = socbfs.Graph.from_scipy(random_matrix(2000, 20000, 1), threads=1)
+    told = graph.bench(20)
+    assert len(told["seconds"]) == len(told["roots"]) == 20 and told["teps"] > 0
+    with pytest.raises(ValueError):
+        socbfs.Graph.from_edges([[0, 0]]).bench()
+    assert all({"name", "unusable"} <= set(device) for device in socbfs.devices())
+    try:
+        energy = socbfs.Energy()
+    except OSError as problem:
+        assert str(problem)
+    else:
+        with energy:
+            graph.bfs(0)
+        assert (energy.joules is None) == (energy.problem is not None) and energy.scope
+
+
+def test_networkx_graphs_and_its_dispatch():
+    networkx = pytest.importorskip("networkx")
+    for graph in (networkx.karate_club_graph(), networkx.gnp_random_graph(60, 0.03, seed=2, directed=True), networkx.path_graph("abcdef")):
+        source = list(graph)[0]
+        ours = socbfs.Graph.from_networkx(graph)
+        assert ours.labels == list(graph) and ours.directed == graph.is_directed()
+        for cutoff in (None, 0, 2, 100):
+            wanted = networkx.single_source_shortest_path_length(graph, source, cutoff)
+            found = networkx.single_source_shortest_path_length(graph, source, cutoff, backend="socbfs")
+            assert found == wanted and list(found.values()) == sorted(found.values())
+        for distance in (0, 1, 2, 50):
+            wanted = networkx.descendants_at_distance(graph, source, distance)
+            assert networkx.descendants_at_distance(graph, source, distance, backend="socbfs") == wanted
+        for sources in ([source], list(graph)[:3], source):
+            wanted = [set(layer) for layer in networkx.bfs_layers(graph, sources)]
+            assert [set(layer) for layer in networkx.bfs_layers(graph, sources, backend="socbfs")] == wanted
+        for call in (networkx.single_source_shortest_path_length, networkx.bfs_layers):
+            with pytest.raises((networkx.NodeNotFound, networkx.NetworkXError)):
+                list(call(graph, "no such node", backend="socbfs"))
+
+
+def edges_of(path):
+    """The edges of a real graph, read without socbfs."""
+    with (lzma if path.suffix == ".xz" else gzip).open(path) as file:
+        if ".mtx" in path.name:
+            matrix = scipy.io.mmread(file).tocoo()
+            return np.stack([matrix.row, matrix.col], axis=1).astype(np.int64)
+        lines = (line for line in file if not line.startswith((b"#", b"%")))
+        numbers = np.array(b" ".join(lines).split(), dtype=np.int64)
+    return numbers.reshape(-1, 2)
+
+
+# Those in formats that SciPy or a line of Python can read; others are read by tests of the command.
+SUFFIXES = (".mtx.xz", ".txt.xz", ".txt.gz")
+# What takes long is left out without SOCBFS_TEST_ALL.
+MOST_BYTES = 1 << 40 if "SOCBFS_TEST_ALL" in os.environ else 1 << 20
+FILES = sorted(
+    path
+    for path in (DATA.glob("*") if DATA.is_dir() else [])
+    if path.name.endswith(SUFFIXES) and not path.name.startswith("rodinia") and path.stat().st_size <= MOST_BYTES
+)
+
+
+@pytest.mark.skipif(not FILES, reason=f"SKIPPED: no folder of real graphs at {DATA} (SOCBFS_DATA)")
+@pytest.mark.parametrize("path", FILES or [None], ids=lambda path: path and path.name)
+def test_real_graphs_equal_scipy_igraph_and_networkx(path):
+    igraph = pytest.importorskip("igraph", reason="SKIPPED: no igraph")
+    networkx = pytest.importorskip("networkx", reason="SKIPPED: no NetworkX")
+    edges = edges_of(path)
+    vertices = int(edges.max()) + 1
+    matrix = scipy.sparse.csr_matrix((np.ones(len(edges), np.int8), edges.T), shape=(vertices, vertices))
+    for directed in (False, True):
+        graph = socbfs.Graph.from_edges(edges, vertices, directed, threads=2)
+        rows = socbfs.Graph.from_scipy(matrix, directed, threads=2)
+        root = int(edges[len(edges) // 2, 0])
+        wanted = np.array(igraph.Graph(vertices, edges.tolist(), directed=directed).distances(root, mode="out")[0])
+        wanted = np.where(np.isinf(wanted), -1, wanted).astype(np.int32)
+        np.testing.assert_array_equal(distances(matrix, root, directed), wanted)
+        other = networkx.Graph if not directed else networkx.DiGraph
+        far = networkx.single_source_shortest_path_length(other(edges.tolist()), root)
+        assert all(wanted[v] == level for v, level in far.items()) and len(far) == (wanted >= 0).sum()
+        check_tree(matrix, directed, graph.bfs(root, levels=True), wanted)
+        check_tree(matrix, directed, rows.bfs(root, levels=True), wanted)
+        np.testing.assert_array_equal(graph.bfs_many([root]).levels[0], wanted)
