@@ -394,11 +394,7 @@ impl<'g> Search<'g> {
     }
 
     fn counted(&self, mut outcome: Outcome) -> Outcome {
-        for (&parent, &degree) in self.parents().iter().zip(self.layout.input_degrees()) {
-            let is_reached = parent != NONE;
-            outcome.reached += u64::from(is_reached);
-            outcome.edges += if is_reached { u64::from(degree) } else { 0 };
-        }
+        (outcome.reached, outcome.edges) = self.engine.count_reached(self.layout.input_degrees());
         if !self.layout.directed() {
             outcome.edges /= 2;
         }
@@ -512,7 +508,10 @@ impl<'g> Search<'g> {
     /// # Panics
     /// If `levels` has not exactly one entry per vertex.
     pub fn levels_into(&self, levels: &mut [u32]) {
-        levels_of(self.parents(), levels);
+        assert_eq!(levels.len(), self.parents().len(), "one level per vertex");
+        if !self.engine.levels_into(levels) {
+            levels_of(self.parents(), levels);
+        }
     }
 
     /// What happened at each level of the last search.

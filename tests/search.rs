@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use socbfs::{
     bfs::{LevelRecord, Strategy},
     engine::Simd,
-    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     policy::{Policy, Replay},
     search::{Search, SearchError, SearchOptions},
 };
@@ -55,6 +55,23 @@ fn random(n: u64, m: usize, skewed: bool, mut x: u64) -> Vec<[u32; 2]> {
             [next(bound) as u32, next(n) as u32]
         })
         .collect()
+}
+
+/// Levels are found from the parents by all threads, on trees of a few levels and on a long path whose vertices are out of order.
+#[test]
+fn levels_and_counts_of_large_trees() {
+    let n = 300_000u32;
+    let mixed = |v: u32| (u64::from(v) * 7_919 % u64::from(n)) as u32;
+    let path: Vec<_> = (1..n).map(|v| [mixed(v - 1), mixed(v)]).collect();
+    for edges in [path, random(u64::from(n), 900_000, true, 3)] {
+        let reference = Reference::new(n as usize, &edges, false, &[0]);
+        let layout = Layout::build(&EdgeList::new(n as usize, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { threads: 3, ..SearchOptions::default() }).unwrap();
+        let outcome = search.run(0).unwrap();
+        let tree = search.result(0);
+        assert_eq!(tree.level, reference.levels(0));
+        assert_eq!(outcome.reached, tree.parent.iter().filter(|&&parent| parent != NONE).count() as u64);
+    }
 }
 
 proptest! {

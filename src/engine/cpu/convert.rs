@@ -1,6 +1,6 @@
 //! One form of the state into another: parents to bitmap, bitmap to queue, and parents into the order of the original vertices.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::{
     CpuEngine,
@@ -8,7 +8,11 @@ use super::{
     simd::{MapBack, Visited},
     tuning::{MAPPED, SHARED_WORDS, WORDS},
 };
-use crate::{engine::state::Frontier, graph::Vertex, memory::Shared};
+use crate::{
+    engine::state::Frontier,
+    graph::{NONE, Vertex},
+    memory::Shared,
+};
 
 impl CpuEngine<'_> {
     /// Brings the parents into the order of the original vertices, where that differs.
@@ -25,6 +29,69 @@ impl CpuEngine<'_> {
             // kernel was chosen for this CPU.
             unsafe { kernel(&work, vertices) };
         });
+    }
+
+    /// How many vertices have a parent, and the sum of their `degrees`, one for each original vertex.
+    pub(in crate::engine) fn count_reached(&self, degrees: &[u32]) -> (u64, u64) {
+        let parents = &self.parents()[..degrees.len()];
+        let (reached, arcs) = (AtomicU64::new(0), AtomicU64::new(0));
+        share(&self.team, parents.len(), MAPPED.end, parents.len() < SHARED_WORDS * 64, &|_, vertices| {
+            let (mut some, mut sum) = (0, 0);
+            for (&parent, &degree) in parents[vertices.clone()].iter().zip(&degrees[vertices]) {
+                let is_reached = parent != NONE;
+                some += u64::from(is_reached);
+                sum += if is_reached { u64::from(degree) } else { 0 };
+            }
+            reached.fetch_add(some, Relaxed);
+            arcs.fetch_add(sum, Relaxed);
+        });
+        (reached.into_inner(), arcs.into_inner())
+    }
+
+    /// Writes the level of every original vertex ([`NONE`]: not reached), each found from its nearest ancestor whose level is known. `false`
+    /// where the parents are no tree, of which nothing useful is written.
+    pub(in crate::engine) fn levels_into(&self, levels: &mut [u32]) -> bool {
+        let vertices = levels.len();
+        let parents = &self.parents()[..vertices];
+        // SAFETY: it is borrowed exclusively, and an atomic number has the layout of a number.
+        let levels: &[AtomicU32] = unsafe { std::slice::from_raw_parts(levels.as_mut_ptr().cast(), vertices) };
+        let alone = vertices < SHARED_WORDS * 64;
+        let is_tree = AtomicBool::new(true);
+        share(&self.team, vertices, MAPPED.end, alone, &|_, range| {
+            levels[range].iter().for_each(|level| level.store(NONE, Relaxed));
+        });
+        // Two threads may find the level of the same vertex: they store the same number.
+        share(&self.team, vertices, MAPPED.end, alone, &|_, range| {
+            for v in range {
+                let (mut at, mut steps) = (v, 0);
+                let top = loop {
+                    let level = levels[at].load(Relaxed);
+                    let parent = parents[at];
+                    if level != NONE || parent == NONE && steps == 0 {
+                        break level;
+                    }
+                    if parent as usize == at {
+                        break 0;
+                    }
+                    steps += 1;
+                    // A circle, or a parent that was not reached.
+                    if parent == NONE || steps as usize > vertices || !is_tree.load(Relaxed) {
+                        is_tree.store(false, Relaxed);
+                        return;
+                    }
+                    at = parent as usize;
+                };
+                if top == NONE {
+                    continue;
+                }
+                at = v;
+                for above in (0..=steps).rev() {
+                    levels[at].store(top + above, Relaxed);
+                    at = parents[at] as usize;
+                }
+            }
+        });
+        is_tree.into_inner()
     }
 
     /// Visited bitmap from the parents; returns the number of vertices visited.

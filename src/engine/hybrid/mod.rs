@@ -269,6 +269,16 @@ impl<'g> HybridEngine<'g> {
         if self.failed { &[] } else { self.cpu.parents() }
     }
 
+    /// After [`HybridEngine::finish`]: how many vertices have a parent, and the sum of their `degrees`, one for each original vertex.
+    pub(crate) fn count_reached(&self, degrees: &[u32]) -> (u64, u64) {
+        if self.failed { (0, 0) } else { self.cpu.count_reached(degrees) }
+    }
+
+    /// After [`HybridEngine::finish`]: the level of every original vertex. `false` where the parents are no tree.
+    pub(crate) fn levels_into(&self, levels: &mut [u32]) -> bool {
+        !self.failed && self.cpu.levels_into(levels)
+    }
+
     /// Ends a search: parents come into the order of the original vertices, and to the host. Returns the nanoseconds spent
     /// handing over where the device did it.
     ///
