@@ -24,7 +24,7 @@ use super::{
     cache::Cache,
     error::{Called, DeviceError, OpenClError},
     held::Held,
-    info::DeviceInfo,
+    info::{DeviceInfo, KnownFaults},
     kept,
     kernel::Kernel,
     program::Program,
@@ -63,6 +63,7 @@ impl Limits {
 pub struct Device {
     info: DeviceInfo,
     limits: Limits,
+    faults: KnownFaults,
     /// The limit on all buffers together, where one was set.
     budget: Option<u64>,
     used: AtomicU64,
@@ -127,6 +128,7 @@ impl Device {
         // SAFETY: context and device are valid and belong together.
         let queue = unsafe { CommandQueue::create(&context, id, properties) }.called("clCreateCommandQueue").map(Held::new).map_err(say)?;
         Ok(Arc::new(Self {
+            faults: info.known_faults(),
             info: info.clone(),
             limits: limits.within(info),
             budget: limits.global_bytes,
@@ -138,6 +140,11 @@ impl Device {
             built: Mutex::default(),
             launches: timed.then(|| Mutex::new(Vec::with_capacity(LAUNCHES_TIMED))),
         }))
+    }
+
+    /// What is known to be wrong with its driver.
+    pub(crate) fn faults(&self) -> KnownFaults {
+        self.faults
     }
 
     /// What the device says of itself.

@@ -97,6 +97,29 @@ pub struct DeviceInfo {
     pub(super) device_id: usize,
 }
 
+/// Faults of a driver that are known, and that no check finds every time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct KnownFaults {
+    /// Kernels of one item in a work-group are computed wrong now and then.
+    pub(crate) groups_of_one: bool,
+    /// Maps, reads and writes that no call waits for fail, carry wrong values, or crash: all of them wait.
+    pub(crate) unwaited_transfers: bool,
+}
+
+/// By words of the platform's name, and how the driver's version begins.
+const KNOWN_FAULTS: &[(&str, &str, KnownFaults)] = &[
+    // Mesa 22.3 confuses the masks of loops, and forgets pointers of transfers that are under way.
+    ("rusticl", "22.3", KnownFaults { groups_of_one: true, unwaited_transfers: true }),
+];
+
+impl DeviceInfo {
+    pub(crate) fn known_faults(&self) -> KnownFaults {
+        let platform = self.platform.to_lowercase();
+        let found = KNOWN_FAULTS.iter().find(|(word, version, _)| platform.contains(word) && self.driver.starts_with(version));
+        found.map_or_else(KnownFaults::default, |&(_, _, faults)| faults)
+    }
+}
+
 /// An implementation of OpenCL.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlatformInfo {
