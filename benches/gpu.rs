@@ -11,6 +11,7 @@ use std::{
     env,
     fmt::Write as _,
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     sync::Arc,
@@ -23,6 +24,7 @@ use socbfs::{
     bfs::GpuKernel,
     calibrate,
     engine::{GpuOptions, GpuSetup},
+    files::AtomicFile,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
     input::generate::Generator,
     memory::SharingMode,
@@ -33,14 +35,16 @@ use socbfs::{
 };
 
 const HELP: &str = "\
-usage: gpu --out FOLDER [--device NAME] [--any-device] [--socbfs PROGRAM] [--rodinia PROGRAM] [--scales FIRST..=LAST] [--seconds N]
+usage: gpu --out FOLDER [--device NAME] [--any-device] [--quick] [--socbfs PROGRAM] [--rodinia PROGRAM] [--scales FIRST..=LAST]
+           [--seconds N]
 
   --out FOLDER        where the results go (made if need be)
   --device NAME       the device, as `socbfs devices` names it (default: the GPU with most compute units)
   --any-device        any OpenCL device will do, such as PoCL's: smaller graphs
+  --quick             a little of everything, to see that it works
   --socbfs PROGRAM    the program `socbfs` (default: the one on the path)
   --rodinia PROGRAM   Rodinia's OpenCL bfs, which is given the path of a graph
-  --scales A..=B      scales of the Kronecker graphs (default: 18..=24; any device: 12..=14)
+  --scales A..=B      scales of the Kronecker graphs (default: 18..=24; any device: 12..=14; quick: 8..=9)
   --seconds N         what does not fit into so many seconds is left out and named (default: 510)";
 
 struct Arguments {
@@ -51,11 +55,13 @@ struct Arguments {
     rodinia: Option<PathBuf>,
     scales: std::ops::RangeInclusive<u32>,
     seconds: u64,
+    quick: bool,
 }
 
 impl Arguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
         let (mut out, mut device, mut any_device, mut rodinia, mut scales, mut seconds) = (None, None, false, None, None, 510);
+        let mut quick = false;
         let mut socbfs = PathBuf::from("socbfs");
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -63,12 +69,13 @@ impl Arguments {
                 "--out" => out = Some(PathBuf::from(value()?)),
                 "--device" => device = Some(value()?),
                 "--any-device" => any_device = true,
+                "--quick" => quick = true,
                 "--socbfs" => socbfs = PathBuf::from(value()?),
                 "--rodinia" => rodinia = Some(PathBuf::from(value()?)),
                 "--scales" => {
                     let text = value()?;
                     let range = text.split_once("..=").and_then(|(a, b)| Some(a.parse::<u32>().ok()?..=b.parse::<u32>().ok()?));
-                    scales = Some(range.ok_or(format!("--scales {text:?} is not FIRST..=LAST"))?);
+                    scales = Some(range.filter(|range| !range.is_empty()).ok_or(format!("--scales {text:?} is not FIRST..=LAST"))?);
                 }
                 "--seconds" => seconds = value()?.parse().map_err(|_| "--seconds is a number".to_owned())?,
                 // What cargo adds.
@@ -77,8 +84,14 @@ impl Arguments {
             }
         }
         let Some(out) = out else { return Ok(None) };
-        let scales = scales.unwrap_or(if any_device { 12..=14 } else { 18..=24 });
-        Ok(Some(Self { out, device, any_device, socbfs, rodinia, scales, seconds }))
+        let scales = scales.unwrap_or(if quick {
+            8..=9
+        } else if any_device {
+            12..=14
+        } else {
+            18..=24
+        });
+        Ok(Some(Self { out, device, any_device, socbfs, rodinia, scales, seconds, quick }))
     }
 }
 
@@ -123,9 +136,8 @@ const REPEATS: usize = 9;
 struct Timed {
     search: f64,
     levels: Vec<f64>,
-    /// By the device's own clock, in all launches of a search.
+    /// By the device's own clock, in all launches of a search; 0 where it keeps no times.
     busy: f64,
-    launches: usize,
 }
 
 /// The measurement: where it goes, how long it may take, and what was wrong.
@@ -139,6 +151,8 @@ struct Run<'a> {
     json: BTreeMap<&'static str, Value>,
     markdown: String,
     problems: Vec<String>,
+    /// The step that has begun and not ended.
+    at_work: Option<&'static str>,
 }
 
 fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
@@ -155,9 +169,10 @@ fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
     let same = |other: &&opencl::DeviceInfo| (&other.name, &other.platform) == (&info.name, &info.platform);
     let choice = found.iter().position(|other| same(&other)).map_or(info.name.clone(), |index| exact[index].clone());
     fs::create_dir_all(&arguments.out).map_err(|error| format!("{}: {error}", arguments.out.display()))?;
-    let device = Device::open_timed(&info, Limits::default()).map_err(|error| error.to_string())?;
+    let device = Device::open(&info, Limits::default()).map_err(|error| error.to_string())?;
     let way = calibrate::measure_quickly(&device).best(1 << 20);
-    let mut run = Run { arguments, device, choice, way, begin, json: BTreeMap::new(), markdown: String::new(), problems: Vec::new() };
+    let mut run =
+        Run { arguments, device, choice, way, begin, json: BTreeMap::new(), markdown: String::new(), problems: Vec::new(), at_work: None };
     let _ =
         writeln!(run.markdown, "# {} ({})\n\nDriver {}, {}; memory shared by {way}.", info.name, info.platform, info.driver, info.version);
     run.json.insert("device", serde_json::to_value(&info).expect("an info is JSON"));
@@ -177,12 +192,16 @@ fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
             run.problem(format!("{name}: left out, no time is left"));
             continue;
         }
+        // Until it comes to its end that is what the results say of it.
+        run.at_work = Some(name);
+        run.write()?;
         if let Err(problem) = step(&mut run) {
             run.problem(format!("{name}: {problem}"));
         }
         println!("{name}: {:.1} s", (run.begin.elapsed() - start).as_secs_f64());
-        run.write()?;
     }
+    run.at_work = None;
+    run.write()?;
     Ok(run.problems)
 }
 
@@ -200,25 +219,37 @@ impl Run<'_> {
     fn write(&self) -> Result<(), String> {
         let mut text = self.markdown.clone();
         let seconds = self.begin.elapsed().as_secs_f64();
+        let mut problems = self.problems.clone();
+        problems.extend(self.at_work.map(|step| format!("{step}: did not come to an end, nor what follows it (see log.txt)")));
         let _ = writeln!(text, "\n## Problems\n");
-        if self.problems.is_empty() {
+        if problems.is_empty() {
             text += "None.\n";
         }
-        for problem in &self.problems {
+        for problem in &problems {
             let _ = writeln!(text, "- {}", problem.replace('\n', " "));
         }
         let _ = writeln!(text, "\nAll in {seconds:.0} s.");
-        let all = json!({ "seconds": seconds, "problems": self.problems, "results": self.json });
+        let all = json!({ "seconds": seconds, "complete": self.at_work.is_none(), "problems": problems, "results": self.json });
         let json = serde_json::to_string_pretty(&all).expect("values are JSON");
         for (name, content) in [("README.md", text), ("gpu.json", json)] {
             let path = self.arguments.out.join(name);
-            fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
+            let written = AtomicFile::create(&path).and_then(|mut file| file.write_all(content.as_bytes()).and_then(|()| file.commit()));
+            written.map_err(|error| format!("{}: {error}", path.display()))?;
         }
         Ok(())
     }
 
     fn setup(&self, options: GpuOptions, way: SharingMode) -> GpuSetup {
         GpuSetup { device: Arc::clone(&self.device), way, options }
+    }
+
+    /// A number for a GPU, for any device, and for a quick run.
+    fn pick<T>(&self, gpu: T, any: T, quick: T) -> T {
+        match self.arguments {
+            Arguments { quick: true, .. } => quick,
+            Arguments { any_device: true, .. } => any,
+            _ => gpu,
+        }
     }
 
     /// Runs `socbfs` with `arguments`; its standard output.
@@ -238,7 +269,7 @@ impl Run<'_> {
         let (mut right, mut wrong, mut late) = (0_u64, Vec::new(), false);
         let most = self.device.max_work_group();
         // PoCL compiles every kernel anew for every size.
-        let groups: &[usize] = if self.arguments.any_device { &[64, 1] } else { &[256, 128, 64, 32, 1] };
+        let groups: &[usize] = self.pick(&[256, 128, 64, 32, 1], &[64, 1], &[64, 1]);
         let groups: Vec<usize> = groups.iter().copied().filter(|&group| group <= most).collect();
         let ways: Vec<SharingMode> = SharingMode::ALL.into_iter().filter(|way| way.offered(self.device.info())).collect();
         // Most is said by the first of each; the rest is crossed with the first only.
@@ -250,7 +281,13 @@ impl Run<'_> {
             "tg tgm bg bgc sampled alpha-beta:1000,1 daga:1000,1 selective:30,0 remis-concurrent:5,300 concurrent:0,0,500 asynchronous:20,500 adaptive"
                 .split(' ')
                 .collect();
-        let graphs = graphs();
+        // Of a quick run one graph of many arcs, and those of a few vertices.
+        let graphs: Vec<_> = graphs()
+            .into_iter()
+            .enumerate()
+            .filter(|(i, _)| self.pick(true, true, [0, 5, 6].contains(i)))
+            .map(|(_, graph)| graph)
+            .collect();
         let mut table: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         'all: for (name, edges, directed) in &graphs {
             let serial = SerialBfs::new(edges, *directed).map_err(|error| error.to_string())?;
@@ -263,7 +300,7 @@ impl Run<'_> {
                     late = true;
                     break 'all;
                 }
-                let what = format!("groups of {group}, {way}, {} parts", parts.max(1));
+                let what = format!("groups of {group}, {way}, {}", if parts > 1 { format!("{parts} parts") } else { "1 part".to_owned() });
                 let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), ..GpuOptions::default() };
                 let options =
                     SearchOptions { threads: 2, devices: vec![self.setup(options, way)], every_policy: true, ..SearchOptions::default() };
@@ -322,37 +359,38 @@ impl Run<'_> {
         let mut search = Search::new(layout, options).map_err(whole)?;
         search.set_single_levels(single_levels);
         search.run(root).map_err(whole)?;
-        let (mut levels, mut walls, mut busies, mut launches) = (Vec::<Vec<f64>>::new(), Vec::new(), Vec::new(), 0);
+        let (mut levels, mut walls, mut busies) = (Vec::<Vec<f64>>::new(), Vec::new(), Vec::new());
         for _ in 0..REPEATS {
-            self.device.times(|_| ()).map_err(|error| error.to_string())?;
             let outcome = search.run(root).map_err(whole)?;
-            let (mut busy, mut count) = (0, 0);
-            let add = |time: LaunchTime| {
-                busy += time.end_ns.saturating_sub(time.start_ns);
-                count += 1;
-            };
-            self.device.times(add).map_err(|error| error.to_string())?;
+            // What comes after the last level is not in the records.
+            let mut busy: u64 = search.records().iter().map(|record| record.device_ns).sum();
+            for setup in &options.devices {
+                let add = |time: LaunchTime| busy += time.end_ns.saturating_sub(time.start_ns);
+                setup.device.times(add).map_err(|error| error.to_string())?;
+            }
             walls.push(outcome.elapsed.as_secs_f64() * 1e6);
             busies.push(busy as f64 / 1e3);
-            launches = count;
             levels.resize(levels.len().max(search.records().len()), Vec::new());
             for (level, record) in levels.iter_mut().zip(search.records()) {
                 level.push(record.elapsed_ns as f64 / 1e3);
             }
         }
-        Ok(Timed { search: median(walls), levels: levels.into_iter().map(median).collect(), busy: median(busies), launches })
+        Ok(Timed { search: median(walls), levels: levels.into_iter().map(median).collect(), busy: median(busies) })
     }
 
     /// Each kernel level by level on one Kronecker graph, and the device's own times of the launches against the clock.
     fn levels(&mut self) -> Result<(), String> {
-        let scale = if self.arguments.any_device { 14 } else { 20 };
+        // Keeping times costs some drivers a little at each launch, and keeps the engine from launching levels ahead.
+        let device = Device::open_timed(self.device.info(), Limits::default()).map_err(|error| error.to_string())?;
+        let scale = self.pick(20, 14, 8);
         let edges = Generator::graph500(scale).generate(&|_| ()).map_err(|error| error.to_string())?;
         let layout = Layout::build(&edges, &BuildOptions::default()).map_err(|error| error.to_string())?;
         let root = roots(layout.vertices(), |v| layout.input_degree(v), 1, RootSource::GRAPH500)[0];
         let mut columns: Vec<(&str, Timed)> = Vec::new();
         for (name, on_device) in [("tc", false), ("bc", false), ("tg", true), ("tgm", true), ("bg", true), ("bgc", true)] {
             let policy = name.parse().map_err(|error| format!("{name}: {error}"))?;
-            let devices = if on_device { vec![self.setup(GpuOptions::default(), self.way)] } else { Vec::new() };
+            let setup = || GpuSetup { device: Arc::clone(&device), ..self.setup(GpuOptions::default(), self.way) };
+            let devices = if on_device { vec![setup()] } else { Vec::new() };
             let options = SearchOptions { policy, devices, ..SearchOptions::default() };
             columns.push((name, self.timed(&layout, &options, root, true)?));
         }
@@ -373,15 +411,15 @@ impl Run<'_> {
             self.markdown += "\n";
         }
         self.markdown += "\n## The device's own times against the clock\n\n\
-             | kernel | search, us | device busy, us | share | launches |\n|---|---:|---:|---:|---:|\n";
-        for (name, Timed { search: wall, busy, launches, .. }) in columns.iter().filter(|(_, timed)| timed.launches > 0) {
-            let _ = writeln!(self.markdown, "| {name} | {wall:.1} | {busy:.1} | {:.0} % | {launches} |", busy / wall * 100.0);
+             | kernel | search, us | device busy, us | share |\n|---|---:|---:|---:|\n";
+        for (name, Timed { search: wall, busy, .. }) in columns.iter().filter(|(_, timed)| timed.busy > 0.0) {
+            let _ = writeln!(self.markdown, "| {name} | {wall:.1} | {busy:.1} | {:.0} % |", busy / wall * 100.0);
             if *busy > wall * 1.05 {
                 self.problem(format!("{name}: the device claims to have been busy for {busy:.0} us in a search of {wall:.0} us"));
             }
         }
         let all = columns.iter().map(
-            |(name, Timed { search, levels, busy, launches })| json!({ "kernel": name, "level_us": levels, "search_us": search, "device_us": busy, "launches": launches }),
+            |(name, Timed { search, levels, busy })| json!({ "kernel": name, "level_us": levels, "search_us": search, "device_us": busy }),
         );
         let all: Vec<Value> = all.collect();
         self.json.insert("levels", json!({ "scale": scale, "root": root, "kernels": all }));
@@ -447,7 +485,7 @@ impl Run<'_> {
     }
 
     fn handover(&mut self) -> Result<(), String> {
-        let table = calibrate::measure(&self.device);
+        let table = if self.arguments.quick { calibrate::measure_quickly(&self.device) } else { calibrate::measure(&self.device) };
         self.markdown += "\n## Handover\n\nThere and back, median, in us.\n\n| way | bytes | to the device | back | first |\n|---|---:|---:|---:|---:|\n";
         let json = serde_json::to_value(&table).map_err(|error| error.to_string())?;
         let us = |value: &Value| value.as_u64().map_or("n/a".to_owned(), |ns| format!("{:.1}", ns as f64 / 1e3));
@@ -470,7 +508,8 @@ impl Run<'_> {
 
     /// Rodinia's own graph, searched by its OpenCL program and by every kernel here.
     fn rodinia(&mut self) -> Result<(), String> {
-        let vertices = if self.arguments.any_device { 100_000 } else { 1_000_000 };
+        // The goals are of a million vertices.
+        let vertices = if self.arguments.rodinia.is_some() { 1_000_000 } else { self.pick(1_000_000, 100_000, 1000) };
         let edges = Generator::Rodinia { vertices, seed: 1 }.generate(&|_| ()).map_err(|error| error.to_string())?;
         let layout =
             Layout::build(&edges, &BuildOptions { directed: true, ..BuildOptions::default() }).map_err(|error| error.to_string())?;
@@ -514,11 +553,10 @@ impl Run<'_> {
 
     /// What Rodinia's program takes, in milliseconds, and what that is.
     fn their_time(&self, program: &Path, edges: &EdgeList) -> Result<(f64, &'static str), String> {
-        let path = self.arguments.out.join("rodinia.txt");
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let path = folder.path().join("graph.txt");
         write_rodinia(&path, edges).map_err(|error| format!("{}: {error}", path.display()))?;
-        let times = self.their_times(program, &path);
-        let _ = fs::remove_file(&path);
-        times
+        self.their_times(program, &path)
     }
 
     fn their_times(&self, program: &Path, graph: &Path) -> Result<(f64, &'static str), String> {
@@ -557,7 +595,7 @@ impl Run<'_> {
 
     /// What sensors there are say of one graph on the CPU and on the device.
     fn energy(&mut self) -> Result<(), String> {
-        let scale = if self.arguments.any_device { "12" } else { "20" };
+        let scale = self.pick("20", "12", "8");
         let device = self.choice.clone();
         let mut all = Vec::new();
         self.markdown += "\n## Energy\n\n| on | MTEPS | MTEPS/W | what |\n|---|---:|---:|---|\n";
@@ -576,7 +614,7 @@ impl Run<'_> {
                 "--energy",
                 "auto",
                 "--energy-seconds",
-                "2",
+                self.pick("2", "2", "1"),
                 "-q",
                 "--json",
                 "-",
@@ -682,7 +720,9 @@ fn whole(error: impl std::error::Error) -> String {
 /// The standard output of a program that ends well within `most`.
 fn output(command: &mut Command, most: Duration) -> Result<String, String> {
     let mut child = Command::new("timeout");
-    child.arg(most.as_secs().max(1).to_string()).arg(command.get_program()).args(command.get_args());
+    // Both stay in the group of processes that ends as one.
+    child.args(["--foreground", "--kill-after", "5"]).arg(most.as_secs().max(1).to_string());
+    child.arg(command.get_program()).args(command.get_args());
     if let Some(folder) = command.get_current_dir() {
         child.current_dir(folder);
     }
@@ -690,6 +730,9 @@ fn output(command: &mut Command, most: Duration) -> Result<String, String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
         return Ok(text);
+    }
+    if let Some(124 | 137) = output.status.code() {
+        return Err(format!("{} was stopped after {} s", Path::new(command.get_program()).display(), most.as_secs().max(1)));
     }
     let last: Vec<_> = String::from_utf8_lossy(&output.stderr).lines().rev().take(4).map(str::to_owned).collect();
     let last: Vec<_> = last.into_iter().rev().collect();

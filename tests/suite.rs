@@ -31,6 +31,8 @@ mod examples;
 #[cfg(feature = "cli")]
 mod fuzz;
 mod gpu_account;
+#[cfg(feature = "cli")]
+mod gpu_command;
 mod gpu_counts;
 mod gpu_faults;
 mod gpu_races;
