@@ -173,7 +173,7 @@ fn a_device_that_hangs_while_it_is_opened_is_told() {
     let children = [&["run", "grid:8x8", "--root", "0", "--device", POCL][..], &["devices"]].map(|arguments| {
         let said = user.path(arguments[0]);
         let stderr = fs::File::create(&said).unwrap();
-        (user.socbfs(arguments).env("SOCBFS_TEST_HANG_OPEN", "1").stdout(Stdio::null()).stderr(stderr).spawn().unwrap(), said)
+        (user.socbfs(arguments).env("SOCBFS_TEST_OPEN", "hangs").stdout(Stdio::null()).stderr(stderr).spawn().unwrap(), said)
     });
     for (child, said) in children {
         let said = || fs::read_to_string(&said).unwrap();
@@ -184,6 +184,39 @@ fn a_device_that_hangs_while_it_is_opened_is_told() {
         assert!(line.contains("has been trying for 10 s to open") && names_a_device(&line) && line.contains("--device cpu"), "{line}");
         assert!(begin.elapsed() >= Duration::from_secs(10));
         assert_eq!(interrupted(child), Some(130), "{line}");
+    }
+}
+
+/// A driver that ends the process while its device is opened is explained, and nothing is left of what was asked for.
+#[test]
+fn a_driver_that_crashes_while_a_device_is_opened_is_explained() {
+    let Some(user) = User::new("a_driver_that_crashes_while_a_device_is_opened_is_explained") else { return };
+    let _turn = turn();
+    let (record, calibration) = (user.path("record.json"), user.path("calibration.toml"));
+    for how in ["aborts", "crashes"] {
+        for arguments in [
+            &["run", "grid:8x8", "--root", "0", "--device", POCL][..],
+            &["bench", "grid:8x8", "--roots", "2", "--device", POCL, "--json", &record],
+            &["calibrate", "--quick", "--device", POCL, "-o", &calibration],
+            &["devices"],
+        ] {
+            let output = user.socbfs(arguments).env("SOCBFS_TEST_OPEN", how).output().unwrap();
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{how} {arguments:?}: {} {said}", output.status);
+            for words in ["error: an OpenCL driver ended the program", "or for one of them", "--device cpu"] {
+                assert!(said.contains(words), "{how} {arguments:?}: no {words:?} in {said}");
+            }
+            assert!(!said.contains("mistake"), "{how} {arguments:?}: {said}");
+            // Drivers have caches of their own.
+            let left: Vec<String> = user.user.0.names().into_iter().filter(|name| name != ".cache").collect();
+            assert_eq!(left, ["libloses.so"], "{how} {arguments:?}");
+        }
+        // The cure, and the doctor, which asks in a process of its own.
+        let cpu = user.socbfs(&["run", "grid:8x8", "--root", "0", "--device", "cpu"]).env("SOCBFS_TEST_OPEN", how).output().unwrap();
+        assert!(cpu.status.success(), "{how}: {}", text(&cpu.stderr));
+        let doctor = user.socbfs(&["doctor"]).env("SOCBFS_TEST_OPEN", how).output().unwrap();
+        let said = text(&doctor.stdout);
+        assert!(matches!(doctor.status.code(), Some(0 | 2)) && said.contains("an OpenCL driver ended the program"), "{how}: {said}");
     }
 }
 

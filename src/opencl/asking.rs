@@ -2,6 +2,8 @@
 
 use std::{
     io,
+    mem::MaybeUninit,
+    ptr,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering::SeqCst},
@@ -9,6 +11,8 @@ use std::{
     thread,
     time::Duration,
 };
+
+use nix::libc;
 
 /// How long drivers may take before a warning.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -76,9 +80,23 @@ fn asking_for<T>(patience: Duration, ask: impl FnOnce() -> T, late: impl FnOnce(
         drop(shared.1.wait_while(locked(&shared.0), |state| *state == State::Starting));
     }
     ASKING.store(true, SeqCst);
-    let answer = ask();
+    let answer = keeping_abort(ask);
     ASKING.store(false, SeqCst);
     set(&shared, State::Answered);
+    answer
+}
+
+/// Calls `ask`, and sets afterwards what happened on SIGABRT before. LLVM, which most drivers contain, replaces the handler of the program
+/// when it is loaded; no handler but its own would then explain an abort: of a driver at the next call, or of an allocation that failed.
+fn keeping_abort<T>(ask: impl FnOnce() -> T) -> T {
+    let mut before = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action it only fills `before`.
+    let is_known = unsafe { libc::sigaction(libc::SIGABRT, ptr::null(), before.as_mut_ptr()) } == 0;
+    let answer = ask();
+    if is_known {
+        // SAFETY: filled above; the action was in force before.
+        unsafe { libc::sigaction(libc::SIGABRT, before.as_ptr(), ptr::null_mut()) };
+    }
     answer
 }
 

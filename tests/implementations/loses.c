@@ -11,7 +11,7 @@
  *
  * SOCBFS_TEST_HANG makes the loss one that is not reported: calls that wait never return, and write a line to the report.
  *
- * SOCBFS_TEST_HANG_OPEN lets no device be opened: the call never returns.
+ * SOCBFS_TEST_OPEN lets no device be opened: the call never returns ("hangs"), or ends the process ("aborts", "crashes").
  *
  * SOCBFS_TEST_AS_GPU lets every device say that it is a GPU.
  *
@@ -292,7 +292,10 @@ int32_t clGetDeviceInfo(void *device, uint32_t what, size_t size, void *into, si
 
 void *clCreateContext(const void *properties, uint32_t count, const void *devices, void *notify, void *data, int32_t *status) {
     void *(*next)(const void *, uint32_t, const void *, void *, void *, int32_t *) = real("clCreateContext");
-    while (getenv("SOCBFS_TEST_HANG_OPEN")) pause();
+    const char *how = getenv("SOCBFS_TEST_OPEN");
+    while (how && !strcmp(how, "hangs")) pause();
+    if (how && !strcmp(how, "aborts")) abort();
+    if (how && !strcmp(how, "crashes")) *(volatile int *)0 = 1;
     return next(properties, count, devices, notify, data, status);
 }
 
