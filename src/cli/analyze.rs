@@ -6,12 +6,12 @@ use clap::{ArgMatches, Args, ValueEnum};
 
 use super::{
     bench::{ROOT, graph_record},
-    config::{LayoutArgs, SearchArgs},
+    config::GraphsArgs,
     error::Failure,
     output::{Output, both, print_documents, value},
     policies::{Compared, compare},
     progress::{self, Progress},
-    source::{self, FormatParser, Source, with_graph_help},
+    source::{self, Source, with_graph_help},
 };
 use crate::{
     analysis::{
@@ -22,7 +22,6 @@ use crate::{
     bfs::Strategy,
     calibrate::{self, LevelTable},
     graph::{Layout, Vertex},
-    input::Format,
     policy::{LevelDevice, Policy},
     report::{figures, html},
     runtime::{Prepared, Runtime},
@@ -45,9 +44,8 @@ Counts are exact, never the estimates that policies read.";
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct AnalyzeArgs {
-    /// Files or generators
-    #[arg(value_name = "GRAPH", required = true)]
-    graphs: Vec<PathBuf>,
+    #[command(flatten)]
+    graphs: GraphsArgs,
 
     /// Only these analyses, with commas between them
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
@@ -68,16 +66,6 @@ pub(super) struct AnalyzeArgs {
     /// Where the frontier of an asynchronous search is cut: the first half's share of its arcs, in thousandths
     #[arg(long, value_name = "PERMILLE", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..1000))]
     share: u16,
-
-    /// Format of the files, where name and content do not say it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
-    format: Option<Format>,
-
-    #[command(flatten)]
-    layout: LayoutArgs,
-
-    #[command(flatten)]
-    search: SearchArgs,
 
     /// Write a page of charts: one file that needs no network ("-": standard output)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -128,13 +116,13 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
 
 /// The analyses that are asked for; its outputs are not written.
 pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<Analysis, Failure> {
-    let config = arguments.search.resolve(matches)?;
+    let config = arguments.graphs.search.resolve(matches)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
     let mut analysis = Analysis::new(value(&environment)?, only);
-    for path in &arguments.graphs {
-        let source = Source::parse(path, arguments.format)?;
+    for source in arguments.graphs.sources() {
+        let source = source?;
         let graph = arguments.graph(&source, &config, &mut analysis)?;
         analysis.graphs.push(graph);
     }
@@ -169,14 +157,14 @@ impl AnalyzeArgs {
     /// The analyses of one graph. What is of the machine goes into `all`.
     fn graph(&self, source: &Source, config: &Runtime, all: &mut Analysis) -> Result<GraphAnalysis, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
-        let layout = source::build(&source.name(), &edges, &self.layout.options())?;
+        let layout = source::build(&source.name(), &edges, &self.graphs.layout.options())?;
         drop(edges);
         let roots = self.drawn(source, &layout)?;
         config.check_roots(&roots)?;
         let mut graph = GraphAnalysis {
             name: source.name(),
             graph: value(&graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds))?,
-            layout: value(&LayoutRecord::new(&layout, self.layout.order()))?,
+            layout: value(&LayoutRecord::new(&layout, self.graphs.layout.order()))?,
             roots: roots.clone(),
             profile: None,
             redundant: None,

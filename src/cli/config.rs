@@ -13,13 +13,17 @@ use clap::{
     parser::ValueSource,
 };
 
-use super::error::Failure;
+use super::{
+    error::Failure,
+    source::{FormatParser, Source},
+};
 use crate::{
     bench::RecordedPlans,
     board::CpuList,
     engine::Simd,
     files,
     graph::{BuildOptions, Order},
+    input::Format,
     memory::SharingMode,
     opencl::DeviceChoice,
     policy::{self, Mlp, Objective, Policy, PolicyError, mlp::Form},
@@ -187,6 +191,31 @@ pub(super) struct LayoutArgs {
     /// Order of the vertices inside the searched structure
     #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
     order: OrderArg,
+}
+
+/// What commands take that search several graphs.
+#[derive(Debug, Args)]
+pub(super) struct GraphsArgs {
+    /// Files or generators
+    #[arg(value_name = "GRAPH", required = true)]
+    graphs: Vec<PathBuf>,
+
+    /// Format of the files, where name and content do not say it
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
+    format: Option<Format>,
+
+    #[command(flatten)]
+    pub(super) layout: LayoutArgs,
+
+    #[command(flatten)]
+    pub(super) search: SearchArgs,
+}
+
+impl GraphsArgs {
+    /// The graphs, in the order in which they are named.
+    pub(super) fn sources(&self) -> impl Iterator<Item = Result<Source, Failure>> {
+        self.graphs.iter().map(|path| Source::parse(path, self.format))
+    }
 }
 
 /// [`Order`] as a flag.

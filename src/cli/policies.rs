@@ -6,13 +6,13 @@ use clap::{ArgMatches, Args, parser::ValueSource};
 
 use super::{
     bench::ROOT,
-    config::{LayoutArgs, SearchArgs},
+    config::GraphsArgs,
     energy::EnergyArgs,
     error::Failure,
     output::{Output, both, publish, write_page},
     progress::{self, Progress},
     say,
-    source::{self, FormatParser, Source, with_graph_help},
+    source::{self, with_graph_help},
 };
 use crate::{
     bench::{Environment, PoliciesEnergy, RootSource, measure, measure_policies_energy},
@@ -20,7 +20,6 @@ use crate::{
     board::StrategyWatts,
     calibrate::{Contestant, Evaluation, Turns, evaluate, strategy_watts},
     graph::{EdgeList, Layout, Vertex},
-    input::Format,
     policy::{CostModel, Form, LevelDevice, Objective, Policy},
     report::{self, PoliciesReport, PolicyGraph},
     runtime::{Prepared, Runtime, RuntimeError, Setting},
@@ -45,9 +44,8 @@ a policy takes beyond the oracle's plan, replayed in the same turn.";
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct PoliciesArgs {
-    /// Files or generators
-    #[arg(value_name = "GRAPH", required = true)]
-    graphs: Vec<PathBuf>,
+    #[command(flatten)]
+    graphs: GraphsArgs,
 
     /// Compare only these policies, with commas between them where they have no parameters, else repeated
     #[arg(long, value_name = "POLICY")]
@@ -60,16 +58,6 @@ pub(super) struct PoliciesArgs {
     /// Searches of each policy from each root, and of each strategy at each level
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
-
-    /// Format of the files, where name and content do not say it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
-    format: Option<Format>,
-
-    #[command(flatten)]
-    layout: LayoutArgs,
-
-    #[command(flatten)]
-    search: SearchArgs,
 
     /// The policy with which --energy compares the others [default: the first]
     #[arg(long, value_name = "POLICY", help_heading = "Energy")]
@@ -115,7 +103,7 @@ const ON_DEVICE: [&str; 11] =
 const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    let config = arguments.search.resolve(matches)?;
+    let config = arguments.graphs.search.resolve(matches)?;
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let html = arguments.html.as_deref().map(Output::open).transpose()?;
@@ -123,10 +111,10 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     config.apply()?;
     let mut graphs = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    for path in &arguments.graphs {
-        let source = Source::parse(path, arguments.format)?;
+    for source in arguments.graphs.sources() {
+        let source = source?;
         let (edges, _) = source.load()?;
-        let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
+        let layout = source::build(&source.name(), &edges, &arguments.graphs.layout.options())?;
         let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
         // One that was asked for and needs a device gets one, as in the other commands.
         let mut setup = config.clone();

@@ -286,17 +286,12 @@ fn split_direction(sweep: &SplitSweep, found: &SplitDirection) -> Figure {
             general(found.gain, 3),
             general(worst, 3),
         ),
-        chart: Some(Chart::Bars(Plot {
-            x: format!("share of the GPU in the {} arcs, %", grouped(sweep.arcs)),
-            y: "median time, ms".into(),
-            categories: found.shares.iter().map(|share| general(f64::from(share.gpu_permille) / 10.0, 4)).collect(),
-            series: vec![
-                line("CPU's part alone", |s| s.cpu_ns),
-                line("GPU's part alone", |s| s.gpu_ns),
-                line("both at once", |s| s.both_ns),
-            ],
-            ..Plot::default()
-        })),
+        chart: Some(Chart::bars(
+            format!("share of the GPU in the {} arcs, %", grouped(sweep.arcs)),
+            "median time, ms",
+            found.shares.iter().map(|share| general(f64::from(share.gpu_permille) / 10.0, 4)),
+            vec![line("CPU's part alone", |s| s.cpu_ns), line("GPU's part alone", |s| s.gpu_ns), line("both at once", |s| s.both_ns)],
+        )),
         table: Table {
             columns: columns(&["share of the GPU", "CPU alone", "GPU alone", "both at once", "whole level", "contention"]),
             rows: found

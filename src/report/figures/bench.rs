@@ -235,18 +235,17 @@ fn timeline(root: &Root) -> Option<Figure> {
             100.0 * longest.elapsed_ns as f64 / all.max(1) as f64,
             counted(records.len() as u64, "level", "levels")
         ),
-        chart: Some(Chart::Bars(Plot {
-            x: "level (the root is 0)".into(),
-            y: "us".into(),
-            categories: records.iter().map(name).collect(),
-            series: vec![
+        chart: Some(Chart::bars(
+            "level (the root is 0)",
+            "us",
+            records.iter().map(name),
+            vec![
                 line("search", &rest),
                 line("handover", &|record| record.handover_ns),
                 line("conversion", &|record| record.conversion_ns),
                 line("deciding", &|record| record.decision_ns),
             ],
-            ..Plot::default()
-        })),
+        )),
         table: Table {
             columns: columns(&["level", "direction", "on", "found", "time", "handover", "conversion", "deciding"]),
             rows: records

@@ -126,6 +126,13 @@ pub enum Chart {
     Heat(Heat),
 }
 
+impl Chart {
+    /// Bars over `categories`.
+    pub fn bars(x: impl Into<String>, y: impl Into<String>, categories: impl IntoIterator<Item = String>, series: Vec<Series>) -> Self {
+        Self::Bars(Plot { x: x.into(), y: y.into(), categories: categories.into_iter().collect(), series, ..Plot::default() })
+    }
+}
+
 /// Lines or bars.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plot {
@@ -160,6 +167,13 @@ impl Series {
     /// A series without spread.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { name: name.into(), points: points.into_iter().collect(), spread: Vec::new() }
+    }
+
+    /// Bars of one category after the other, each with the ends of its spread.
+    pub fn spread(name: impl Into<String>, bars: impl IntoIterator<Item = (f64, (f64, f64))>) -> Self {
+        let bars = bars.into_iter().enumerate();
+        let (points, spread) = bars.map(|(at, (height, ends))| ((at as f64, height), ends)).unzip();
+        Self { name: name.into(), points, spread }
     }
 }
 

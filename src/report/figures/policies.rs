@@ -314,13 +314,7 @@ pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
         title: "Speed of the policies".into(),
         source: "Zhang 2018, figures 4 and 5; Remis 2016, figures 5.9 to 5.12",
         sentence: format!("The fastest is {} with {} MTEPS{against}.{efficiency}", fastest.0, general(fastest.1.mteps, 4)),
-        chart: Some(Chart::Bars(Plot {
-            x: "policy".into(),
-            y: "million edges/s".into(),
-            categories: all.iter().map(|(name, _)| name.clone()).collect(),
-            series,
-            ..Plot::default()
-        })),
+        chart: Some(Chart::bars("policy", "million edges/s", all.iter().map(|(name, _)| name.clone()), series)),
         table: Table {
             columns: ["policy", "MTEPS", "whole-graph million edges/s", "mean time", "over the best single strategy", "MTEPS/W, modelled"]
                 .map(str::to_owned)
@@ -378,17 +372,13 @@ fn energy(graph: &Graph) -> Option<Figure> {
         let by = spread.stddev.unwrap_or(0.0);
         (spread.mean - by, spread.mean + by)
     };
-    figure.chart = Some(Chart::Bars(Plot {
-        x: "policy".into(),
-        y: "MTEPS/W, mean and standard deviation over windows".into(),
-        categories: known.iter().map(|(policy, _)| policy.policy.clone()).collect(),
-        series: vec![Series {
-            name: "MTEPS/W".into(),
-            points: known.iter().enumerate().map(|(at, (_, summary))| (at as f64, summary.mteps_per_watt.mean)).collect(),
-            spread: known.iter().map(|(_, summary)| ends(&summary.mteps_per_watt)).collect(),
-        }],
-        ..Plot::default()
-    }));
+    let efficiencies = known.iter().map(|(_, summary)| (summary.mteps_per_watt.mean, ends(&summary.mteps_per_watt)));
+    figure.chart = Some(Chart::bars(
+        "policy",
+        "MTEPS/W, mean and standard deviation over windows",
+        known.iter().map(|(policy, _)| policy.policy.clone()),
+        vec![Series::spread("MTEPS/W", efficiencies)],
+    ));
     let deviation = |of: Option<&Spread>| Cell::of(of.and_then(|of| of.stddev), Cell::number);
     figure.table = Table {
         columns: ["policy", "MTEPS", "MTEPS/W", "+/-", "W", "J per search", "over the baseline", "+/-"].map(str::to_owned).into(),
@@ -427,17 +417,12 @@ fn regret(graph: &PolicyComparison) -> Option<Figure> {
         title: "Regret: time beyond the oracle's plan".into(),
         source: "socbfs policies",
         sentence: format!("{} comes closest to the oracle, with {} % in the mean over the roots.", least.0, general(least.1.mean, 3)),
-        chart: Some(Chart::Bars(Plot {
-            x: "policy".into(),
-            y: "% beyond the oracle".into(),
-            categories: all.iter().map(|(name, _)| (*name).clone()).collect(),
-            series: vec![Series {
-                name: "mean over the roots, with the range".into(),
-                points: all.iter().enumerate().map(|(at, (_, over))| (at as f64, over.mean)).collect(),
-                spread: all.iter().map(|(_, over)| (over.min, over.max)).collect(),
-            }],
-            ..Plot::default()
-        })),
+        chart: Some(Chart::bars(
+            "policy",
+            "% beyond the oracle",
+            all.iter().map(|(name, _)| (*name).clone()),
+            vec![Series::spread("mean over the roots, with the range", all.iter().map(|(_, over)| (over.mean, (over.min, over.max))))],
+        )),
         table: Table {
             columns: ["policy", "mean regret, %", "least", "most", "standard deviation"].map(str::to_owned).into(),
             rows: all
@@ -497,11 +482,7 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
         let by = summary.stddev.unwrap_or(0.0);
         (100.0 * (summary.mean - by), 100.0 * (summary.mean + by))
     };
-    let series = |name: &str, all: Vec<&Summary>| Series {
-        name: name.to_owned(),
-        points: all.iter().enumerate().map(|(at, summary)| (at as f64, 100.0 * summary.mean)).collect(),
-        spread: all.iter().map(|summary| ends(summary)).collect(),
-    };
+    let bar = |summary: &Summary| (100.0 * summary.mean, ends(summary));
     Some(Figure {
         id: "surf",
         title: "Right directions and time saved, by policy".into(),
@@ -511,16 +492,15 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
             best.0,
             100.0 * best.1.mean
         ),
-        chart: Some(Chart::Bars(Plot {
-            x: "policy".into(),
-            y: "%, mean and standard deviation over graphs".into(),
-            categories: accuracy.iter().map(|(name, _)| name.clone()).collect(),
-            series: vec![
-                series("accuracy", accuracy.iter().map(|(_, summary)| summary).collect()),
-                series("reduced time", reduced.iter().collect()),
+        chart: Some(Chart::bars(
+            "policy",
+            "%, mean and standard deviation over graphs",
+            accuracy.iter().map(|(name, _)| name.clone()),
+            vec![
+                Series::spread("accuracy", accuracy.iter().map(|(_, summary)| bar(summary))),
+                Series::spread("reduced time", reduced.iter().map(bar)),
             ],
-            ..Plot::default()
-        })),
+        )),
         table: Table {
             columns: ["policy", "graph", "accuracy", "+/-", "reduced time", "+/-", "run time", "deciding"].map(str::to_owned).into(),
             rows,
@@ -551,13 +531,12 @@ fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: &[DroppedInput]) -> O
         title: "SURF's network with one input dropped".into(),
         source: "SURF 2022, section 7 (future work); dropped: held at its mean over all levels, the network as shipped",
         sentence,
-        chart: Some(Chart::Bars(Plot {
-            x: "input dropped".into(),
-            y: "accuracy, %".into(),
-            categories: means.iter().map(|(input, _)| input.clone()).collect(),
-            series: vec![Series::new("mean over graphs", means.iter().enumerate().map(|(at, (_, mean))| (at as f64, 100.0 * mean.mean)))],
-            ..Plot::default()
-        })),
+        chart: Some(Chart::bars(
+            "input dropped",
+            "accuracy, %",
+            means.iter().map(|(input, _)| input.clone()),
+            vec![Series::new("mean over graphs", means.iter().enumerate().map(|(at, (_, mean))| (at as f64, 100.0 * mean.mean)))],
+        )),
         table: Table {
             columns,
             rows: dropped
