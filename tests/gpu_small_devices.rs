@@ -96,8 +96,8 @@ fn a_driver_that_builds_no_large_work_groups_gets_smaller_ones() {
     let Some(library) = refusing_library(folder.path()) else {
         return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
     };
-    if implementations::device(POCL).is_none() {
-        return skipped(TEST, "PoCL is not installed, or not found without tests/opencl_env");
+    if implementations::device_of(TEST, POCL).is_none() {
+        return;
     }
     // Without the cache, which has programs that were built before.
     let fixed = [("OPENCL_DYLIB_PATH", library.to_str().unwrap()), ("SOCBFS_TEST_DEVICE", POCL), ("SOCBFS_CACHE_DIR", "")];
@@ -197,19 +197,12 @@ fn what_is_too_large_is_refused_with_its_size() {
     }
 }
 
-/// Whether PoCL is there; says SKIPPED where it is not.
-fn has_pocl(test: &str) -> bool {
-    let found = implementations::device(POCL).is_some();
-    if !found {
-        skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
-    }
-    found
-}
-
 #[test]
 fn pocl_with_buffers_of_256_mib() {
     const TEST: &str = "pocl_with_buffers_of_256_mib";
-    if has_pocl(TEST) && inside(module_path!(), TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)]) {
+    if implementations::device_of(TEST, POCL).is_some()
+        && inside(module_path!(), TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)])
+    {
         let devices = devices(TEST, Limits::default());
         let device = &devices.all[0];
         assert_eq!(device.max_alloc_bytes(), 256 << 20);
@@ -225,7 +218,9 @@ fn pocl_with_buffers_of_256_mib() {
 #[ignore = "builds a graph of 72 million arcs"]
 fn pocl_splits_a_large_graph_because_it_must() {
     const TEST: &str = "pocl_splits_a_large_graph_because_it_must";
-    if has_pocl(TEST) && inside(module_path!(), TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)]) {
+    if implementations::device_of(TEST, POCL).is_some()
+        && inside(module_path!(), TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)])
+    {
         let devices = devices(TEST, Limits::default());
         let device = &devices.all[0];
         let n = 1 << 18;
@@ -246,7 +241,9 @@ fn pocl_splits_a_large_graph_because_it_must() {
 fn pocl_as_two_devices_that_work_together() {
     const TEST: &str = "pocl_as_two_devices_that_work_together";
     // As a Mali-T628 shows itself as one device of 4 cores and one of 2.
-    if has_pocl(TEST) && inside(module_path!(), TEST, &[("POCL_DEVICES", "basic pthread"), ("SOCBFS_TEST_DEVICE", POCL)]) {
+    if implementations::device_of(TEST, POCL).is_some()
+        && inside(module_path!(), TEST, &[("POCL_DEVICES", "basic pthread"), ("SOCBFS_TEST_DEVICE", POCL)])
+    {
         let devices = devices(TEST, Limits::default());
         let names: Vec<_> = devices.all.iter().map(|device| device.info().name.as_str()).collect();
         assert!(names.len() == 2 && names[0].contains("basic") && names[1].contains("pthread"), "{names:?}");
@@ -281,8 +278,8 @@ fn pocl_as_two_devices_that_work_together() {
 #[test]
 fn oclgrind_with_less_of_everything() {
     const TEST: &str = "oclgrind_with_less_of_everything";
-    if implementations::device("Oclgrind").is_none() {
-        return skipped(TEST, "Oclgrind is not installed, or not found without tests/opencl_env");
+    if implementations::device_of(TEST, "Oclgrind").is_none() {
+        return;
     }
     let variables = [
         ("OCLGRIND_LOCAL_MEM_SIZE", "4096"),

@@ -41,7 +41,7 @@ pub(crate) struct SearchState {
     /// Parents (original numbers) by internal vertex; after the padding one entry for "no neighbour" and one for
     /// dropped vertices.
     pub(crate) parent: SharedSlice<Vertex>,
-    /// Parents by original vertex; empty where the order is the original one.
+    /// Parents by original vertex; empty where the order is the original one, and in states of which nothing is mapped back.
     pub(crate) mapped: SharedSlice<Vertex>,
     /// Two visited bitmaps, each with a zero word at its end.
     pub(crate) visited: [SharedSlice<u64>; 2],
@@ -93,13 +93,14 @@ pub(crate) struct SearchState {
 
 impl SearchState {
     /// State for `layout`; `allocate` makes the arrays. Queues hold every vertex once, with some room for what is written and not kept.
+    /// `maps_back`: a search ends here, and its parents become those of original vertices.
     ///
     /// # Errors
     /// Those of `allocate`.
-    pub(crate) fn new<E>(layout: &Layout, allocate: &impl Allocate<E>) -> Result<Self, E> {
+    pub(crate) fn new<E>(layout: &Layout, allocate: &impl Allocate<E>, maps_back: bool) -> Result<Self, E> {
         let (padded, words) = (layout.padded(), layout.padded() / 64);
         let capacity = layout.csr().vertices() + 4;
-        let mapped = if layout.internal_places().is_empty() { 0 } else { layout.vertices() };
+        let mapped = if !maps_back || layout.internal_places().is_empty() { 0 } else { layout.vertices() };
         let Hubs { arcs: hub_arcs, count: hubs, share: hub_share } = layout.hubs();
         let mut state = Self {
             parent: allocate.numbers(padded + 2, "parents")?,

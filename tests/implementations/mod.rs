@@ -29,6 +29,20 @@ pub fn device(wanted: &str) -> Option<DeviceInfo> {
     choose(&devices, &wanted.parse().unwrap()).ok().map(|mut chosen| chosen.remove(0))
 }
 
+/// The device of an implementation that `test` is about; says SKIPPED where it is not installed, or `SOCBFS_TEST_DEVICE` asks for another.
+pub fn device_of(test: &str, wanted: &str) -> Option<DeviceInfo> {
+    let Some(info) = device(wanted) else {
+        skipped(test, &format!("{wanted} is not installed, or not found without tests/opencl_env"));
+        return None;
+    };
+    let word = std::env::var("SOCBFS_TEST_DEVICE").unwrap_or_default().to_lowercase();
+    if [&info.name, &info.platform].iter().any(|name| name.to_lowercase().contains(&word)) {
+        return Some(info);
+    }
+    skipped(test, &format!("it is about {wanted}, and SOCBFS_TEST_DEVICE asks for {word}"));
+    None
+}
+
 /// Every implementation that is installed; of the others it says SKIPPED.
 pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
     let mut found = Vec::new();
@@ -181,9 +195,7 @@ pub fn counting_with(module: &str, test: &str, more: &[(&str, &str)], body: impl
     let Some(library) = library(folder.path(), "counts") else {
         return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
     };
-    let Some(info) = device(POCL) else {
-        return skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
-    };
+    let Some(info) = device_of(test, POCL) else { return };
     let file = folder.path().join("counts");
     let variables = [("OPENCL_DYLIB_PATH", library.to_str().unwrap()), (COUNTS, file.to_str().unwrap()), ("SOCBFS_TEST_DEVICE", POCL)];
     if inside(module, test, &[&variables, more].concat()) {

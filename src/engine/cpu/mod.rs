@@ -69,7 +69,7 @@ impl<'g> CpuEngine<'g> {
     /// # Errors
     /// [`OutOfMemory`], or [`SimdError`] where `simd` is not to be had here.
     pub fn new(layout: &'g Layout, team: Team, simd: Simd) -> Result<Self, CpuEngineError> {
-        let state = SearchState::new(layout, &OnHost)?;
+        let state = SearchState::new(layout, &OnHost, true)?;
         Self::with_state(layout, team, simd, state)
     }
 

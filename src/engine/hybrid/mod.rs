@@ -138,8 +138,8 @@ impl<'g> HybridEngine<'g> {
         let cpu = match setups.first() {
             Some(setup) if uses.alone => {
                 let allocate = OnDevice { device: &setup.device, way: setup.way };
-                let state =
-                    SearchState::new(layout, &allocate).map_err(|error| HybridError::Gpu { device: of(setup), source: error.into() })?;
+                let state = SearchState::new(layout, &allocate, true)
+                    .map_err(|error| HybridError::Gpu { device: of(setup), source: error.into() })?;
                 CpuEngine::with_state(layout, team, simd, state)?
             }
             _ => CpuEngine::new(layout, team, simd)?,
@@ -153,7 +153,7 @@ impl<'g> HybridEngine<'g> {
             let own = if uses.together {
                 gpu.remember_levels().map_err(|error| failed(error.into()))?;
                 let allocate = OnDevice { device: &setup.device, way: setup.way };
-                Some(SearchState::new(layout, &allocate).map_err(|error| failed(error.into()))?)
+                Some(SearchState::new(layout, &allocate, false).map_err(|error| failed(error.into()))?)
             } else {
                 None
             };
