@@ -136,6 +136,10 @@ fn intel_rapl_ina_chips_and_battery() {
     assert_eq!(guest.code("bench-of-a-user"), 0);
     let cured = guest.good("cure");
     assert_watts(&cured, "powercap:intel-rapl:0", 20.0, 0.02);
+    let modes: Vec<&str> = guest.text("cure").lines().filter(|line| line.starts_with("@mode ")).collect();
+    assert!(modes.len() >= 4 && modes.iter().all(|&mode| mode == "@mode 440 990"), "{modes:?}");
+    let others = guest.good("still-closed");
+    assert!(unusable(&others, "powercap:intel-rapl:0").contains("may not be read"), "{others}");
 
     // Counters within 2 %, across their wrap.
     let record = guest.good("bench-rapl");

@@ -24,8 +24,17 @@ section bus; echo "$B"
 section sensors; say ./socbfs sensors --json
 section sensors-of-a-user; say su -s /bin/sh -c "./socbfs sensors --json" nobody
 section bench-of-a-user; say su -s /bin/sh -c "./socbfs bench --kronecker 6 --roots 1 --simd scalar --quiet" nobody
+# What udev does at a counter by the rule of the package: then members of the group read it, and nobody else.
 section cure
-chmod a+r /sys/class/powercap/intel-rapl*/energy_uj
+echo 'socbfs-power:x:990:member' >/etc/group
+echo 'member:x:1000:1000::/:/bin/sh' >>/etc/passwd
+for counter in /sys/class/powercap/intel-rapl*/energy_uj; do
+    path=$(readlink -f "${counter%/*}")
+    grep '^SUBSYSTEM=="powercap"' 99-socbfs-power.rules | grep -o 'RUN+="[^"]*"' | cut -d'"' -f2 | sed "s|%p|${path#/sys}|" | sh
+    stat -c "@mode %a %g" "$counter"
+done
+say su -s /bin/sh -c "./socbfs sensors --json" member
+section still-closed
 say su -s /bin/sh -c "./socbfs sensors --json" nobody
 
 # QEMU 7.2 emulates AVX2 not as processors do it (a search with it fails validation there, and on none of them), so without.
