@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::{
     built::socbfs,
-    implementations::{device, skipped, turn},
+    implementations::{device, skipped},
 };
 
 const PLATFORM: &str = "Portable Computing Language";
@@ -152,7 +152,6 @@ fn hold(bands: &Bands, record: &Value) -> BTreeSet<&'static str> {
 #[test]
 fn one_trace_has_three_placements_and_each_threshold_flips_its_cells() {
     let Some(user) = User::with_device("one_trace_has_three_placements_and_each_threshold_flips_its_cells") else { return };
-    let _turn = turn();
     let root = user.bench(&TRACED)["roots"][0]["root"].to_string();
     let before = user.trace(&TRACED, &root);
     let places: BTreeSet<&str> = before.iter().map(|row| row.place).collect();
@@ -188,7 +187,6 @@ fn one_trace_has_three_placements_and_each_threshold_flips_its_cells() {
 #[test]
 fn three_bands_are_three_placements_and_each_threshold_moves_its_own() {
     let Some(user) = User::with_device("three_bands_are_three_placements_and_each_threshold_moves_its_own") else { return };
-    let _turn = turn();
     let record = user.bench(&THREE);
     assert_eq!(hold(&THREE, &record), BTreeSet::from(["cpu", "gpu", "both"]), "{:?}", record["roots"][0]["level_records"]);
     assert!(record["search"]["thresholds"].is_null(), "nothing is measured where the board says it");
@@ -224,7 +222,6 @@ fn three_bands_are_three_placements_and_each_threshold_moves_its_own() {
 #[test]
 fn every_command_plans_the_same() {
     let Some(user) = User::with_device("every_command_plans_the_same") else { return };
-    let _turn = turn();
     let board = user.file("three.toml", &THREE.board());
     let record = user.bench(&THREE);
     for root in record["roots"].as_array().unwrap() {
@@ -265,7 +262,6 @@ fn every_command_plans_the_same() {
 #[test]
 fn what_is_tuned_is_written_once_and_measured_no_more() {
     let Some(user) = User::with_device("what_is_tuned_is_written_once_and_measured_no_more") else { return };
-    let _turn = turn();
     let before = "# Mine.\nschema = 1\nestimates = ['adaptive', 'cpu.threads']\n\n[board]\nname = 'mine' # I say\n\n[cpu]\nthreads = 2\n\n\
                   # Not measured.\n[adaptive.top_down]\ngpu_from = 90_000\nup_to = 95_000\n";
     let board = user.file("mine.toml", before);
@@ -302,7 +298,6 @@ fn what_is_tuned_is_written_once_and_measured_no_more() {
 #[test]
 fn a_quirk_takes_a_way_of_sharing_memory_away() {
     let Some(user) = User::with_device("a_quirk_takes_a_way_of_sharing_memory_away") else { return };
-    let _turn = turn();
     let board =
         |quirks: &str| format!("schema = 1\n[board]\nname = 'q'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\nquirks = [{quirks}]\n");
     let without = user.file("without.toml", &board(""));

@@ -15,7 +15,7 @@ use nix::{
 
 use crate::{
     built::{self, text},
-    implementations::{device, losing_library, skipped, turn},
+    implementations::{device, losing_library, skipped},
 };
 
 const POCL: &str = "Portable Computing Language";
@@ -74,7 +74,6 @@ fn names_a_device(error: &str) -> bool {
 fn every_command_says_that_its_device_is_lost() {
     const TEST: &str = "every_command_says_that_its_device_is_lost";
     let Some(user) = User::new(TEST) else { return };
-    let _turn = turn();
     let board = user.path("board.toml");
     let before = "schema = 1\n[board]\nname = 'mine'\n";
     let (record, calibration) = (user.path("record.json"), user.path("calibration.toml"));
@@ -116,7 +115,6 @@ fn every_command_says_that_its_device_is_lost() {
 #[test]
 fn the_doctor_tells_a_device_that_is_lost() {
     let Some(user) = User::new("the_doctor_tells_a_device_that_is_lost") else { return };
-    let _turn = turn();
     for after in [0, 300] {
         let output = user.lost_after(after, &["doctor"]);
         let said = text(&output.stdout);
@@ -129,7 +127,6 @@ fn the_doctor_tells_a_device_that_is_lost() {
 #[test]
 fn a_gpu_lost_while_thresholds_are_measured_is_named() {
     let Some(user) = User::new("a_gpu_lost_while_thresholds_are_measured_is_named") else { return };
-    let _turn = turn();
     let (mut refused, mut fell_back) = (0, 0);
     for &after in points() {
         let arguments = ["run", "kronecker:9", "--root", "1", "--policy", "adaptive", "--device", "auto"];
@@ -168,7 +165,6 @@ fn interrupted(mut child: Child) -> Option<i32> {
 #[test]
 fn a_device_that_hangs_while_it_is_opened_is_told() {
     let Some(user) = User::new("a_device_that_hangs_while_it_is_opened_is_told") else { return };
-    let _turn = turn();
     let begin = Instant::now();
     let children = [&["run", "grid:8x8", "--root", "0", "--device", POCL][..], &["devices"]].map(|arguments| {
         let said = user.path(arguments[0]);
@@ -191,7 +187,6 @@ fn a_device_that_hangs_while_it_is_opened_is_told() {
 #[test]
 fn a_driver_that_crashes_while_a_device_is_opened_is_explained() {
     let Some(user) = User::new("a_driver_that_crashes_while_a_device_is_opened_is_explained") else { return };
-    let _turn = turn();
     let (record, calibration) = (user.path("record.json"), user.path("calibration.toml"));
     for how in ["aborts", "crashes"] {
         for arguments in [
@@ -224,7 +219,6 @@ fn a_driver_that_crashes_while_a_device_is_opened_is_explained() {
 #[test]
 fn a_device_that_hangs_is_left_by_ctrl_c() {
     let Some(user) = User::new("a_device_that_hangs_is_left_by_ctrl_c") else { return };
-    let _turn = turn();
     let record = user.path("record.json");
     let bench = ["bench", "kronecker:8", "--roots", "8", "--device", POCL, "--json", &record];
     for (policy, after) in [("tg", 60), ("concurrent:0,0,500", 400), ("asynchronous:20,500", 400), ("tg", 0)] {

@@ -58,7 +58,7 @@ pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// One test of a process has the devices at a time: Oclgrind mixes up the work-groups of contexts that run at the same time, and
-/// PoCL 3.1 has been seen to crash.
+/// PoCL 3.1 has been seen to crash. Commands that a test starts are processes of their own.
 pub fn turn() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }

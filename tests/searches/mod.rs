@@ -231,7 +231,7 @@ fn all_combinations() -> bool {
 
 /// Of combinations of choices in as many dimensions as `lengths` has, whether that with these indices is tried. Each choice of each
 /// dimension is tried: along another dimension that is at least as long as the divisor the sum of the indices takes every remainder.
-fn is_tried(indices: &[usize], lengths: &[usize]) -> bool {
+pub fn is_tried(indices: &[usize], lengths: &[usize]) -> bool {
     let mut lengths = lengths.to_vec();
     lengths.sort_unstable();
     let second = lengths.iter().rev().nth(1).copied().unwrap_or(1).max(1);
