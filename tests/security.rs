@@ -581,7 +581,7 @@ fn swept(limits: &[String]) {
 #[test]
 fn no_limit_of_memory_kills() {
     if !memory_is_emulated("no_limit_of_memory_kills") {
-        // Below some 20 MB the dynamic linker itself fails.
+        // Below some 30 MB the dynamic linker itself fails to map a program of tests.
         swept(&[40_000, 120_000].map(|kilobytes| format!("ulimit -v {kilobytes}")));
     }
 }
@@ -590,7 +590,7 @@ fn no_limit_of_memory_kills() {
 #[ignore = "takes minutes"]
 fn no_limit_of_memory_kills_at_any_size() {
     let sizes: Vec<String> =
-        (24..=160).step_by(4).chain((180..=600).step_by(20)).map(|mega| format!("ulimit -v {}", mega * 1000)).collect();
+        (32..=160).step_by(4).chain((180..=600).step_by(20)).map(|mega| format!("ulimit -v {}", mega * 1000)).collect();
     swept(&sizes);
     let sizes: Vec<String> = (1..=60).step_by(3).map(|mega| format!("ulimit -d {}", mega * 1000)).collect();
     swept(&sizes);
