@@ -16,6 +16,8 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 #[cfg(test)]
 mod tests;
 
@@ -119,8 +121,8 @@ pub(crate) struct SimdKernels {
     pub(crate) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> FoundCounts,
     /// Builds words of the visited bitmap; returns the number of bits set.
     pub(super) visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64,
-    /// Maps parents back; returns the number of vertices reached in the range of original vertices.
-    pub(super) map_back: unsafe fn(&MapBack<'_>, Range<usize>) -> u64,
+    /// Maps parents back, for a range of original vertices.
+    pub(super) map_back: unsafe fn(&MapBack<'_>, Range<usize>),
 }
 
 /// Visited bitmap from parents.

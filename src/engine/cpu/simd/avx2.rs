@@ -4,11 +4,11 @@ use std::{arch::x86_64::*, ops::Range};
 
 use super::{
     super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    MapBack, SimdKernels, Visited, scalar,
+    SimdKernels, Visited, sse2,
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back: sse2::map_back };
 
 struct Avx2;
 
@@ -114,10 +114,4 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
         }
     }
     count
-}
-
-#[target_feature(enable = "avx2,popcnt,bmi1")]
-unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) -> u64 {
-    // SAFETY: the caller's promise, passed on.
-    unsafe { scalar::map_back(work, vertices) }
 }

@@ -5,11 +5,11 @@ use std::{arch::x86_64::*, ops::Range};
 
 use super::{
     super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    MapBack, SimdKernels, Visited, scalar,
+    SimdKernels, Visited, sse2,
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back: sse2::map_back };
 
 struct Avx512;
 
@@ -94,27 +94,4 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
         count += u64::from(bits.count_ones());
     }
     count
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
-unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) -> u64 {
-    // A gather takes its indices as signed.
-    if work.parent.len() > i32::MAX as usize {
-        // SAFETY: the caller's promise, passed on.
-        return unsafe { scalar::map_back(work, vertices) };
-    }
-    let places = &work.place[vertices.clone()];
-    let mut reached = 0;
-    let (vectors, rest) = places.as_chunks::<16>();
-    // SAFETY: places are in range, and this thread owns the output (caller).
-    unsafe {
-        let none = _mm512_set1_epi32(-1);
-        for (i, places) in vectors.iter().enumerate() {
-            let places = _mm512_loadu_epi32(places.as_ptr().cast());
-            let parents = _mm512_i32gather_epi32::<4>(places, work.parent.as_ptr().cast());
-            _mm512_storeu_epi32(work.out.get().add(vertices.start + 16 * i).cast(), parents);
-            reached += u64::from(_mm512_cmpneq_epi32_mask(parents, none).count_ones());
-        }
-        reached + scalar::map_back(work, vertices.end - rest.len()..vertices.end)
-    }
 }

@@ -5,12 +5,12 @@ use std::{arch::aarch64::*, ops::Range};
 
 use super::{
     super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    MapBack, SimdKernels, Visited,
+    SimdKernels, Visited,
     scalar::{self, Scalar},
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back: scalar::map_back };
 
 struct Neon;
 
@@ -145,9 +145,4 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
         }
     }
     count
-}
-
-unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) -> u64 {
-    // SAFETY: the caller's promise, passed on. (Without gathers there is nothing to gain from vectors.)
-    unsafe { scalar::map_back(work, vertices) }
 }

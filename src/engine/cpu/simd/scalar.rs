@@ -61,15 +61,9 @@ pub(super) unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
     count
 }
 
-pub(super) unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) -> u64 {
-    let mut reached = 0;
+pub(super) unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) {
     for (v, &place) in vertices.clone().zip(&work.place[vertices]) {
         // SAFETY: places are in range, and this thread owns the output (caller).
-        unsafe {
-            let parent = *work.parent.get_unchecked(place as usize);
-            *work.out.get().add(v) = parent;
-            reached += u64::from(parent != NONE);
-        }
+        unsafe { *work.out.get().add(v) = *work.parent.get_unchecked(place as usize) };
     }
-    reached
 }
