@@ -11,6 +11,7 @@ pub(super) const MAPPED: Range<usize> = 16 << 10..64 << 10;
 /// Fewer original vertices than this are mapped back into a cache near by, where their reader finds them; more are written past the caches,
 /// where the processor can (x86-64; measured on Zen 4 with AVX-512 against a gather and plain stores, one thread on Kronecker 20: 0.36 ms
 /// instead of 0.82 at best, 0.79 instead of 1.29 in the median; Kronecker 22: 2.9 instead of 4.9, 4.0 instead of 6.1).
+#[cfg(any(target_arch = "x86_64", test))]
 pub(super) const PAST_CACHES: usize = 256 << 10;
 /// Parents that a thread resets at a time.
 pub(super) const RESET: usize = 256 << 10;
