@@ -26,6 +26,40 @@ impl Linear {
         Self { constant: 1.0, frontier_vertices: 0.0, frontier_edges: 0.0, unvisited_vertices: 0.0, unvisited_edges: 0.0 };
     /// Never above 0.
     pub const NEVER: Self = Self { constant: -1.0, ..Self::ALWAYS };
+
+    fn with(self, other: Self, combine: impl Fn(f32, f32) -> f32) -> Self {
+        Self {
+            constant: combine(self.constant, other.constant),
+            frontier_vertices: combine(self.frontier_vertices, other.frontier_vertices),
+            frontier_edges: combine(self.frontier_edges, other.frontier_edges),
+            unvisited_vertices: combine(self.unvisited_vertices, other.unvisited_vertices),
+            unvisited_edges: combine(self.unvisited_edges, other.unvisited_edges),
+        }
+    }
+}
+
+impl std::ops::Add for Linear {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        self.with(other, |a, b| a + b)
+    }
+}
+
+impl std::ops::Sub for Linear {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+}
+
+impl std::ops::Mul<f32> for Linear {
+    type Output = Self;
+
+    fn mul(self, factor: f32) -> Self {
+        self.with(self, |a, _| factor * a)
+    }
 }
 
 /// A plan, and where the planner would surely decide for it without a sample: where all forms are above 0. (They are evaluated with 24
@@ -42,6 +76,15 @@ impl Surely {
     /// `plan`, whatever is counted.
     pub const fn always(plan: LevelPlan) -> Self {
         Self { plan, above_zero: [Linear::ALWAYS; Ahead::FORMS] }
+    }
+
+    /// `plan` where these are above 0 (`None`: they are too many).
+    pub fn when(plan: LevelPlan, forms: impl IntoIterator<Item = Linear>) -> Option<Self> {
+        let mut surely = Self::always(plan);
+        for (at, form) in forms.into_iter().enumerate() {
+            *surely.above_zero.get_mut(at)? = form;
+        }
+        Some(surely)
     }
 }
 
@@ -64,5 +107,5 @@ impl Ahead {
     /// Plans in it, at most.
     pub const PLANS: usize = 2;
     /// Forms of each plan.
-    pub const FORMS: usize = 3;
+    pub const FORMS: usize = 8;
 }

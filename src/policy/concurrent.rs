@@ -5,7 +5,7 @@ use super::{
     Adaptive, Band, Bands, NEVER, Policy,
     rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
-use crate::bfs::{LevelPlan, LevelStats};
+use crate::bfs::{Ahead, LevelPlan, LevelStats, Surely};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "concurrent",
@@ -81,6 +81,10 @@ impl Rule for Concurrent {
 
     fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
         self.adaptive.wants_sample(stats, runs, memory)
+    }
+
+    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
+        self.adaptive.surely(stats, runs)
     }
 
     fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {

@@ -12,7 +12,7 @@ use super::{
     Policy, PolicyError, SampledCosts,
     rule::{History, Known, LevelDevice, Parameter, Rule, Special, Uses, Value},
 };
-use crate::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy};
+use crate::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Linear, Placement, Strategy};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "cost-model",
@@ -130,6 +130,18 @@ impl StrategyCost {
             + self.word_ns * (stats.vertices as f64 / 64.0)
             + (self.unvisited_vertex_ns + self.probe_ns * probes) * stats.unvisited_vertices as f64
             + self.unvisited_edge_ns * stats.unvisited_edges as f64
+    }
+
+    /// [`level_ns`](Self::level_ns) of levels in a graph of so many vertices, where unvisited vertices look at one neighbour, or at all.
+    pub(super) fn linear(&self, vertices: u64, all: bool) -> Linear {
+        let (one_ns, all_ns) = if all { (0.0, self.probe_ns) } else { (self.probe_ns, 0.0) };
+        Linear {
+            constant: (self.fixed_ns + self.word_ns * (vertices as f64 / 64.0)) as f32,
+            frontier_vertices: self.frontier_vertex_ns as f32,
+            frontier_edges: self.frontier_edge_ns as f32,
+            unvisited_vertices: (self.unvisited_vertex_ns + one_ns) as f32,
+            unvisited_edges: (self.unvisited_edge_ns + all_ns) as f32,
+        }
     }
 
     /// A share of a level. What a level costs whatever its size a device pays whatever its share.
@@ -548,8 +560,11 @@ impl Bounds {
     pub(super) fn of<C: PartialEq + Copy>(stats: &LevelStats, best: impl Fn(f64) -> C, ns: impl Fn(C, f64) -> f64) -> Self {
         let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
         let (few, many) = (best(1.0), best(most));
+        if few == many {
+            return Self { most, is_open: false, many_for_few_ns: 0.0, few_for_many_ns: 0.0 };
+        }
         let beyond = |right, wrong, probes| ns(wrong, probes) - ns(right, probes);
-        Self { most, is_open: few != many, many_for_few_ns: beyond(few, many, 1.0), few_for_many_ns: beyond(many, few, most) }
+        Self { most, is_open: true, many_for_few_ns: beyond(few, many, 1.0), few_for_many_ns: beyond(many, few, most) }
     }
 
     /// Whether the number decides, and either mistake costs more than a sample.

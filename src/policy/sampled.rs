@@ -67,14 +67,11 @@ impl SampledCosts {
         let below_best = Linear { constant: words, frontier_edges: -1.0, unvisited_vertices: each, ..Linear::default() };
         let above_best = Linear { constant: -words, frontier_edges: 1.0, unvisited_vertices: -each, ..Linear::default() };
         let above_worst = Linear { unvisited_vertices: -vertex, unvisited_edges: -probe, ..above_best };
-        let on_gpu = |direction, above_zero| {
+        let on_gpu = |direction, above_zero: &[Linear]| {
             let placement = runs.placement(direction);
-            Some(Surely { plan: LevelPlan { direction, placement }, above_zero })
+            Surely::when(LevelPlan { direction, placement }, above_zero.iter().copied())
         };
-        [
-            on_gpu(Direction::TopDown, [below_best, Linear::ALWAYS, Linear::ALWAYS]),
-            on_gpu(Direction::BottomUp, [above_best, above_worst, Linear::ALWAYS]),
-        ]
+        [on_gpu(Direction::TopDown, &[below_best]), on_gpu(Direction::BottomUp, &[above_best, above_worst])]
     }
 
     /// Decides. Without a sample either it is clear, or no unvisited vertex was met: then what is left is little, and the

@@ -43,7 +43,7 @@ impl Rule for Xbfs {
         let above = Linear { constant: -arcs, frontier_edges: 1.0, ..Linear::default() };
         [(Direction::TopDown, below), (Direction::BottomUp, above)].map(|(direction, form)| {
             let plan = LevelPlan { direction, placement: runs.placement(direction) };
-            Some(Surely { plan, above_zero: [form, Linear::ALWAYS, Linear::ALWAYS] })
+            Surely::when(plan, [form])
         })
     }
 

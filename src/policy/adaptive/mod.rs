@@ -14,6 +14,8 @@
 //! The direction is that of the cheaper of the two candidates, a top-down and a bottom-up level each at its placement, by the model: the
 //! measured costs of this machine, or where a device was not measured, those that follow from the band.
 
+mod ahead;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -22,7 +24,7 @@ use super::{
     rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
 use crate::{
-    bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy},
+    bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy, Surely},
     board::{Band, NEVER},
 };
 
@@ -468,12 +470,45 @@ impl Adaptive {
 
     /// Whether a sample would change the plan.
     pub(super) fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
+        if self.is_on_cpu(stats) {
+            return self.bounds_on_cpu(stats).wants_sample();
+        }
         self.bounds(&self.level(stats, runs, memory)).wants_sample()
+    }
+
+    /// Whether the CPU has the state and no band calls for the GPU, whatever the direction: what the rest of the search costs is the same
+    /// then for every plan. Most levels of most searches are so, and some take less time than a look at everything else.
+    fn is_on_cpu(&self, stats: &LevelStats) -> bool {
+        let stays = |direction| {
+            let (band, work) = (self.bands.of(direction), work(stats, direction));
+            let around = |factor: f64| band.zone((work as f64 * factor) as u64) == Side::Cpu;
+            band.zone(work) == Side::Cpu && (self.near <= 1.0 || (around(1.0 / self.near) && around(self.near)))
+        };
+        stays(Direction::TopDown) && stays(Direction::BottomUp) && self.holder(stats) == CPU
+    }
+
+    /// A level of this direction where [`is_on_cpu`](Self::is_on_cpu).
+    fn here_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> f64 {
+        self.cpu_ns(direction, stats, probes) + self.model.turn_ns(direction, stats)
+    }
+
+    fn direction_on_cpu(&self, stats: &LevelStats, probes: f64) -> Direction {
+        let is_less = self.here_ns(Direction::BottomUp, stats, probes) < self.here_ns(Direction::TopDown, stats, probes);
+        if is_less { Direction::BottomUp } else { Direction::TopDown }
+    }
+
+    fn bounds_on_cpu(&self, stats: &LevelStats) -> Bounds {
+        Bounds::of(stats, |probes| self.direction_on_cpu(stats, probes), |direction, probes| self.here_ns(direction, stats, probes))
     }
 
     /// Decides.
     pub(super) fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         self.adapt(stats, memory);
+        if self.is_on_cpu(stats) {
+            let probes = stats.sampled_probes.map_or_else(|| self.bounds_on_cpu(stats).without_sample(), f64::from);
+            memory.expected = None;
+            return LevelPlan { direction: self.direction_on_cpu(stats, probes), placement: Placement::Cpu };
+        }
         let level = self.level(stats, runs, memory);
         let probes = stats.sampled_probes.map_or_else(|| self.bounds(&level).without_sample(), f64::from);
         let (direction, candidate) = self.cheaper(&level, probes);
@@ -562,6 +597,10 @@ impl Rule for Adaptive {
         Adaptive::wants_sample(self, stats, runs, memory)
     }
 
+    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
+        Adaptive::surely(self, stats, runs)
+    }
+
     fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         Adaptive::plan(self, stats, runs, memory)
     }
@@ -640,6 +679,24 @@ mod tests {
                 assert_eq!(placement(Band { split_from: never, ..BAND }, 5000), gpu);
                 assert_eq!(placement(Band { up_to: never, ..BAND }, 90_000), both);
             }
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(4000))]
+
+        /// The short way to a decision on the CPU decides as the long one.
+        #[test]
+        fn on_the_cpu_the_short_way_decides_alike(adaptive in ahead::tests::adaptive(), stats in ahead::tests::stats()) {
+            let mut memory = History::default();
+            let level = adaptive.level(&stats, RUNS, &memory);
+            let bounds = adaptive.bounds(&level);
+            let probes = stats.sampled_probes.map_or_else(|| bounds.without_sample(), f64::from);
+            let (direction, candidate) = adaptive.cheaper(&level, probes);
+            let wants = bounds.wants_sample();
+            proptest::prop_assert_eq!(adaptive.wants_sample(&stats, RUNS, &memory), wants);
+            let plan = LevelPlan { direction, placement: candidate.placement };
+            proptest::prop_assert_eq!(adaptive.plan(&stats, RUNS, &mut memory), plan);
         }
     }
 

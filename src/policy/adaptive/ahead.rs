@@ -1,0 +1,261 @@
+//! What `adaptive` would surely decide at the levels after one on the GPU.
+//!
+//! As long as the band of its direction has a level on the GPU, and the level by it costs less than the other direction would anywhere, the
+//! plan is known from counts alone. Costs are linear in these, with two exceptions, for which bounds stand: how many neighbours an unvisited
+//! vertex looks at (one, or all), and a GPU that was not measured, whose costs follow from the band.
+
+use super::Adaptive;
+use crate::{
+    bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely},
+    board::NEVER,
+    policy::rule::LevelDevice,
+};
+
+/// Costs of a level, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    least: Linear,
+    most: Linear,
+}
+
+/// The opposite one.
+fn other(direction: Direction) -> Direction {
+    match direction {
+        Direction::TopDown => Direction::BottomUp,
+        Direction::BottomUp => Direction::TopDown,
+    }
+}
+
+/// A level's work, in the unit of its direction.
+fn work(direction: Direction) -> Linear {
+    let none = Linear::ALWAYS - Linear::ALWAYS;
+    match direction {
+        Direction::TopDown => Linear { frontier_edges: 1.0, ..none },
+        Direction::BottomUp => Linear { unvisited_vertices: 1.0, ..none },
+    }
+}
+
+fn constant(value: f64) -> Linear {
+    Linear::ALWAYS * value as f32
+}
+
+impl Adaptive {
+    /// Where levels of either direction surely run on the GPU, which has the state, in a search with a level of these `stats`.
+    pub(in crate::policy) fn surely(&self, stats: &LevelStats, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
+        [Direction::TopDown, Direction::BottomUp].map(|direction| self.surely_in(direction, stats, runs))
+    }
+
+    fn surely_in(&self, direction: Direction, stats: &LevelStats, runs: LevelDevice) -> Option<Surely> {
+        let measured = self.measured_gpu_ns(direction, stats, 1.0);
+        let kernel = measured.map_or_else(|| runs.kernel(direction), |(kernel, _)| kernel);
+        let own = self.range_by(kernel, stats)?.most + constant(self.longest_turn_ns(stats));
+        let (band, against) = (self.bands.of(direction), self.bands.of(other(direction)));
+        // The band has it on the GPU, and not only just.
+        let inside = [
+            Some((work(direction), band.gpu_from?)).map(|(work, from)| work - constant(from as f64 * self.near - 0.5)),
+            Self::below(direction, band.split_from, self.near),
+            Self::below(direction, band.up_to, self.near),
+            // What both would take for the other direction is not known.
+            Self::below(other(direction), against.split_from, self.near),
+        ];
+        let cheaper_than = |range: Option<Range>| Some(range?.least - own);
+        // The other direction on the CPU, whatever the way there, and on the GPU; and the other kernel of the same direction.
+        let others = [
+            cheaper_than(self.range_on_cpu(other(direction), stats)),
+            cheaper_than(self.range_if_known(GpuKernel::of(other(direction))[0], stats, runs)),
+            cheaper_than(self.range_if_known(GpuKernel::of(other(direction))[1], stats, runs)),
+            cheaper_than(
+                GpuKernel::of(direction).into_iter().find(|&of| of != kernel && measured.is_some()).and_then(|of| self.range_by(of, stats)),
+            ),
+        ];
+        let plan = LevelPlan { direction, placement: Placement::Gpu(kernel) };
+        Surely::when(plan, inside.into_iter().chain(others).flatten())
+    }
+
+    /// Below a bound of a band, if it has this one.
+    fn below(direction: Direction, bound: Option<u64>, near: f64) -> Option<Linear> {
+        bound.filter(|&bound| bound < NEVER).map(|bound| constant(bound as f64 / near - 0.5) - work(direction))
+    }
+
+    /// Before a level a conversion may be.
+    fn longest_turn_ns(&self, stats: &LevelStats) -> f64 {
+        self.model.to_bottom_up.ns(stats).max(self.model.to_top_down.ns(stats))
+    }
+
+    fn range_on_cpu(&self, direction: Direction, stats: &LevelStats) -> Option<Range> {
+        let cost = self.model.of(if direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc })?;
+        Some(Range { least: cost.linear(stats.vertices, false), most: cost.linear(stats.vertices, true) })
+    }
+
+    /// By a kernel that may be taken.
+    fn range_if_known(&self, kernel: GpuKernel, stats: &LevelStats, runs: LevelDevice) -> Option<Range> {
+        let is_known = self.model.of(kernel.into()).is_some() || runs.kernel(kernel.direction()) == kernel;
+        if is_known { self.range_by(kernel, stats) } else { None }
+    }
+
+    /// A level by this kernel: measured; or as long as on the CPU at the bound of the band, and half as long for each unit of work beyond.
+    fn range_by(&self, kernel: GpuKernel, stats: &LevelStats) -> Option<Range> {
+        if let Some(cost) = self.model.of(kernel.into()) {
+            return Some(Range { least: cost.linear(stats.vertices, false), most: cost.linear(stats.vertices, true) });
+        }
+        let (direction, cpu) = (kernel.direction(), self.range_on_cpu(kernel.direction(), stats)?);
+        let from = self.bands.of(direction).gpu_from.filter(|&from| from < NEVER)?;
+        // What a unit of work takes at least, in a level of any size.
+        let unit = |form: Linear| if direction == Direction::TopDown { form.frontier_edges } else { form.unvisited_vertices };
+        Some(Range {
+            least: cpu.least * 0.5 + constant(0.5 * f64::from(unit(cpu.least)) * from as f64),
+            most: cpu.most - (work(direction) - constant(from as f64)) * (0.5 * unit(cpu.most)),
+        })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::{
+        prelude::{Just, ProptestConfig, any, prop_assert, prop_assert_eq, prop_oneof, proptest},
+        strategy::Strategy as Any,
+    };
+
+    use super::*;
+    use crate::{
+        board::Band,
+        policy::{Bands, ChangeCost, CostModel, SampledCosts, StrategyCost, rule::History},
+    };
+
+    /// Amounts of all sizes.
+    fn amount() -> impl Any<Value = u64> {
+        (0_u32..24, 0.0..1.0).prop_map(|(bits, part)| ((1_u64 << bits) as f64 * part) as u64)
+    }
+
+    fn cost() -> impl Any<Value = StrategyCost> {
+        (0.0..50_000.0, 0.0..10.0, 0.1..3.0, 0.0..5.0, 0.1..3.0, 0.01..1.0).prop_map(
+            |(fixed_ns, frontier_vertex_ns, frontier_edge_ns, word_ns, unvisited_vertex_ns, probe_ns)| StrategyCost {
+                fixed_ns,
+                frontier_vertex_ns,
+                frontier_edge_ns,
+                word_ns,
+                unvisited_vertex_ns,
+                probe_ns,
+                ..StrategyCost::default()
+            },
+        )
+    }
+
+    /// Of a direction: what belongs to the other one costs nothing.
+    fn top_down(cost: StrategyCost) -> StrategyCost {
+        StrategyCost { word_ns: 0.0, unvisited_vertex_ns: 0.0, probe_ns: 0.0, ..cost }
+    }
+
+    fn bottom_up(cost: StrategyCost) -> StrategyCost {
+        StrategyCost { frontier_vertex_ns: 0.0, frontier_edge_ns: 0.0, ..cost }
+    }
+
+    fn band() -> impl Any<Value = Band> {
+        let bound = || prop_oneof![Just(None), Just(Some(NEVER)), amount().prop_map(Some)];
+        (prop_oneof![Just(Some(0)), bound()], bound(), bound()).prop_map(|(gpu_from, split_from, up_to)| Band {
+            gpu_from,
+            split_from,
+            up_to,
+            gpu_permille: None,
+        })
+    }
+
+    pub(in crate::policy::adaptive) fn adaptive() -> impl Any<Value = Adaptive> {
+        let gpu = proptest::collection::vec(proptest::option::of(cost()), 4);
+        (band(), band(), gpu, cost(), 0.0..100_000.0, 0.0..5.0, any::<bool>()).prop_map(
+            |(down, up, gpu, change, way_ns, word_ns, is_near)| {
+                let way = ChangeCost { fixed_ns: way_ns, word_ns, ..ChangeCost::default() };
+                let model = CostModel {
+                    tg: gpu[0].map(top_down),
+                    tgm: gpu[1].map(top_down),
+                    bg: gpu[2].map(bottom_up),
+                    bgc: gpu[3].map(bottom_up),
+                    to_bottom_up: ChangeCost { fixed_ns: change.fixed_ns / 50.0, ..ChangeCost::default() },
+                    to_gpu: way,
+                    to_cpu: way,
+                    ..SampledCosts::default().into()
+                };
+                Adaptive { bands: Bands { top_down: down, bottom_up: up }, model, near: if is_near { 4.0 } else { 1.0 } }
+            },
+        )
+    }
+
+    pub(in crate::policy::adaptive) fn stats() -> impl Any<Value = LevelStats> {
+        let sampled = proptest::option::of(1.0_f32..20.0);
+        (amount(), amount(), 1.0..30.0, amount(), 1.0..30.0, 0_u32..3, sampled).prop_map(
+            |(frontier_vertices, unvisited_vertices, degree, visited, left, before, sampled)| {
+                let (frontier_vertices, edges) = (frontier_vertices + 1, |of: u64, degree: f64| (of as f64 * degree) as u64);
+                LevelStats {
+                    level: 5,
+                    vertices: frontier_vertices + unvisited_vertices + visited,
+                    arcs: edges(frontier_vertices + unvisited_vertices + visited, 30.0),
+                    frontier_vertices,
+                    frontier_edges: edges(frontier_vertices, degree),
+                    unvisited_vertices,
+                    unvisited_edges: edges(unvisited_vertices, left),
+                    previous_frontier_vertices: 1 + visited / 7,
+                    previous_direction: Some(if before == 0 { Direction::TopDown } else { Direction::BottomUp }),
+                    previous_placement: Some(if before == 1 { Placement::Cpu } else { Placement::Gpu(GpuKernel::Bg) }),
+                    sampled_probes: sampled.map(|probes| probes.min(left as f32)),
+                    ..LevelStats::default()
+                }
+            },
+        )
+    }
+
+    fn value(form: &Linear, stats: &LevelStats) -> f64 {
+        f64::from(form.constant)
+            + f64::from(form.frontier_vertices) * stats.frontier_vertices as f64
+            + f64::from(form.frontier_edges) * stats.frontier_edges as f64
+            + f64::from(form.unvisited_vertices) * stats.unvisited_vertices as f64
+            + f64::from(form.unvisited_edges) * stats.unvisited_edges as f64
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        /// What was said to be sure is what is decided.
+        #[test]
+        fn sure_plans_are_those_that_are_made(adaptive in adaptive(), stats in stats(), runs in 0..3) {
+            let runs = [LevelDevice::Cpu, LevelDevice::Gpu(GpuKernel::Bg), LevelDevice::Gpu(GpuKernel::Bgc)][runs as usize];
+            let stats = LevelStats { previous_placement: Some(Placement::Gpu(GpuKernel::Bg)), ..stats };
+            for surely in adaptive.surely(&stats, runs).into_iter().flatten() {
+                if surely.above_zero.iter().all(|form| value(form, &stats) > 1e-3) {
+                    let mut memory = History::default();
+                    prop_assert!(!adaptive.wants_sample(&stats, runs, &memory));
+                    prop_assert_eq!(adaptive.plan(&stats, runs, &mut memory), surely.plan);
+                }
+            }
+        }
+    }
+
+    /// The forms say something: a search on a GPU that is twice as fast goes down, up and down without being asked.
+    #[test]
+    fn clear_levels_are_sure() {
+        let whole = Band::gpu_from(0);
+        let adaptive = Adaptive::of(Bands { top_down: whole, bottom_up: whole });
+        let runs = LevelDevice::Gpu(GpuKernel::Bg);
+        let at = |frontier_edges, unvisited_vertices| LevelStats {
+            vertices: 1 << 18,
+            arcs: 8 << 20,
+            frontier_vertices: frontier_edges / 10 + 1,
+            frontier_edges,
+            unvisited_vertices,
+            unvisited_edges: 4 * unvisited_vertices,
+            previous_placement: Some(Placement::Gpu(GpuKernel::Tg)),
+            ..LevelStats::default()
+        };
+        let sure = |stats: LevelStats| {
+            let plans = adaptive.surely(&stats, runs).into_iter().flatten();
+            let mut holding = plans.filter(|surely| surely.above_zero.iter().all(|form| value(form, &stats) > 0.0));
+            (holding.next().map(|surely| surely.plan.direction), holding.next().is_some())
+        };
+        assert_eq!(sure(at(300, 1 << 18)), (Some(Direction::TopDown), false));
+        assert_eq!(sure(at(6 << 20, 1 << 17)), (Some(Direction::BottomUp), false));
+        assert_eq!(sure(at(100, 1000)), (Some(Direction::TopDown), false));
+        // Nothing is sure where the band has the level on the CPU.
+        let adaptive = Adaptive::of(Bands { top_down: Band::gpu_from(1000), bottom_up: Band::CPU });
+        let [top_down, _] = adaptive.surely(&at(300, 1 << 18), runs);
+        assert!(top_down.is_some_and(|surely| surely.above_zero.iter().any(|form| value(form, &at(300, 1 << 18)) <= 0.0)));
+    }
+}
