@@ -17,7 +17,7 @@ use std::{
 use crate::{
     engine::{HybridError, Team, prefetch, share},
     graph::{Layout, NONE, Vertex},
-    memory::{Plain, Shared, Slab},
+    memory::{Plain, Shared, Slab, as_wide_atomics},
     search::{SearchError, Stopper, threads_of},
 };
 
@@ -621,13 +621,6 @@ fn bottom_up<V: Visitor>(
         }
         part.add_to(joint);
     });
-}
-
-/// The same memory as atomics.
-fn as_wide_atomics(words: &mut [u64]) -> &[AtomicU64] {
-    // SAFETY: an AtomicU64 has the size of a u64, its alignment is at most a page's, where slabs begin, and the exclusive borrow ends all
-    // plain access for its length.
-    unsafe { &*(std::ptr::from_mut(words) as *const [AtomicU64]) }
 }
 
 /// Where in the caller's arrays the entries of a pass lie.

@@ -21,14 +21,14 @@ use bfs::{
     many::LevelNumber,
     memory::OutOfMemory,
     power::{Meter, Selection, Tree, Window},
-    runtime::{Given, Profile, Setting, Step},
+    runtime::{Given, Profile, Setting, Step, with_causes},
     search::{End, OwnedSearch, SearchError, Stopper},
 };
 
 use self::{
     handle::{array, array_mut, free, give, lock, out, pointer, text},
     log_to::Logger,
-    message::{Failure, chain, entry},
+    message::{Failure, entry},
 };
 
 /// What a call came to.
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn socbfs_graph_from_file(
         // SAFETY: the caller's promise.
         let path = unsafe { CStr::from_ptr(path) };
         let path: &Path = Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path.to_bytes()));
-        let read = || bfs::read(path, &Default::default()).map_err(|error| Failure::input(chain(&error)));
+        let read = || bfs::read(path, &Default::default()).map_err(|error| Failure::input(with_causes("", &error)));
         // SAFETY: the caller's promise.
         unsafe { build(flags, threads, graph, |options| Ok(Layout::build(&read()?, options)?)) }
     })
@@ -335,15 +335,16 @@ pub unsafe extern "C" fn socbfs_runtime_new(
             Some(board) => Profile::named(Path::new(board)),
             None => Profile::detected(),
         };
-        let device: DeviceChoice = device.unwrap_or("cpu").parse().map_err(|error| Failure::argument(chain(&error)))?;
-        let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| Failure::argument(chain(&error)))?;
+        let device: DeviceChoice = device.unwrap_or("cpu").parse().map_err(|error| Failure::argument(with_causes("", &error)))?;
+        let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| Failure::argument(with_causes("", &error)))?;
         let given = Given {
             device: Some(Setting::flag(device)),
             policy: policy.map(Setting::flag),
             threads: (threads > 0).then(|| Setting::flag(threads as usize)),
             ..Given::default()
         };
-        let settings = profile.and_then(|profile| Runtime::new(profile, given)).map_err(|error| Failure::device(chain(&error)))?;
+        let settings =
+            profile.and_then(|profile| Runtime::new(profile, given)).map_err(|error| Failure::device(with_causes("", &error)))?;
         give(runtime, socbfs_runtime { runtime: settings });
         Ok(())
     })
@@ -392,12 +393,12 @@ pub unsafe extern "C" fn socbfs_search_new(
             None => {
                 let given = Given { device: Some(Setting::flag(DeviceChoice::Cpu)), ..Given::default() };
                 let new = Profile::detected().and_then(|profile| Runtime::new(profile, given));
-                detected = new.map_err(|error| Failure::device(chain(&error)))?;
+                detected = new.map_err(|error| Failure::device(with_causes("", &error)))?;
                 &detected
             }
         };
         let owned = OwnedSearch::new(Arc::clone(&graph.layout), |layout| Ok(settings.search_telling(layout, &tell)?.search))
-            .map_err(|error: bfs::runtime::RuntimeError| Failure::device(chain(&error)))?;
+            .map_err(|error: bfs::runtime::RuntimeError| Failure::device(with_causes("", &error)))?;
         let stopper = owned.get().stopper();
         give(search, socbfs_search { search: Mutex::new(owned), stopper });
         Ok(())
@@ -677,11 +678,11 @@ pub unsafe extern "C" fn socbfs_meter_new(meter: *mut *mut socbfs_meter) -> socb
     entry(|| {
         // SAFETY: the caller's promise.
         let meter = unsafe { out(meter, "meter") }?;
-        let profile = Profile::detected().map_err(|error| Failure::device(chain(&error)))?.power();
+        let profile = Profile::detected().map_err(|error| Failure::device(with_causes("", &error)))?.power();
         let started = Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start);
         let started = started.map_err(|error| {
             let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
-            Failure::no_sensor(format!("{}{cure}", chain(&error)))
+            Failure::no_sensor(format!("{}{cure}", with_causes("", &error)))
         })?;
         let scope = message::without_zeros(started.scope());
         give(meter, socbfs_meter { meter: Mutex::new((started, None)), scope });
@@ -766,21 +767,21 @@ impl From<SearchError> for Failure {
             SearchError::Threads(_) | SearchError::Engine(_) => socbfs_code::SOCBFS_MEMORY,
             _ => socbfs_code::SOCBFS_DEVICE,
         };
-        Self { code, message: chain(&error) }
+        Self { code, message: with_causes("", &error) }
     }
 }
 
 impl From<bfs::graph::GraphError> for Failure {
     fn from(error: bfs::graph::GraphError) -> Self {
         match &error {
-            bfs::graph::GraphError::OutOfMemory(OutOfMemory { .. }) => Self::memory(chain(&error)),
-            _ => Self::input(chain(&error)),
+            bfs::graph::GraphError::OutOfMemory(OutOfMemory { .. }) => Self::memory(with_causes("", &error)),
+            _ => Self::input(with_causes("", &error)),
         }
     }
 }
 
 impl From<bfs::graph::RowsError> for Failure {
     fn from(error: bfs::graph::RowsError) -> Self {
-        Self::input(chain(&error))
+        Self::input(with_causes("", &error))
     }
 }

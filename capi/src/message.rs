@@ -2,7 +2,6 @@
 
 use std::{
     cell::RefCell,
-    error::Error,
     ffi::{CString, c_char},
     panic::{AssertUnwindSafe, catch_unwind},
 };
@@ -69,18 +68,4 @@ pub(crate) fn entry(work: impl FnOnce() -> Result<(), Failure>) -> socbfs_code {
     };
     let _ = MESSAGE.try_with(|message| *message.borrow_mut() = without_zeros(&failure.message));
     failure.code
-}
-
-/// An error and what caused it.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }

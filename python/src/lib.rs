@@ -15,7 +15,7 @@ use bfs::{
     input::InputError,
     many::LevelNumber,
     power::{Meter, Selection, Tree, Window},
-    runtime::{Given, Profile, RuntimeError, Setting},
+    runtime::{Given, Profile, RuntimeError, Setting, with_causes},
     search::{End, OwnedSearch, SearchError},
 };
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
@@ -27,20 +27,6 @@ use pyo3::{
 
 /// Vertices that fit NumPy's int32, in which -1 stands for "not reached".
 const MOST_VERTICES: usize = i32::MAX as usize;
-
-/// An error and what caused it.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
-}
 
 /// What went wrong, as an exception.
 struct Failure(PyErr);
@@ -59,32 +45,32 @@ impl From<PyErr> for Failure {
 
 impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Self {
-        let text = chain(&error);
+        let text = with_causes("", &error);
         Self(if matches!(error, GraphError::OutOfMemory(_)) { PyMemoryError::new_err(text) } else { PyValueError::new_err(text) })
     }
 }
 
 impl From<RowsError> for Failure {
     fn from(error: RowsError) -> Self {
-        Self(PyValueError::new_err(chain(&error)))
+        Self(PyValueError::new_err(with_causes("", &error)))
     }
 }
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
-        Self(PyOSError::new_err(chain(&error)))
+        Self(PyOSError::new_err(with_causes("", &error)))
     }
 }
 
 impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
-        Self(PyRuntimeError::new_err(chain(&error)))
+        Self(PyRuntimeError::new_err(with_causes("", &error)))
     }
 }
 
 impl From<SearchError> for Failure {
     fn from(error: SearchError) -> Self {
-        let text = chain(&error);
+        let text = with_causes("", &error);
         Self(match error {
             SearchError::RootOutOfRange { .. } | SearchError::TargetOutOfRange { .. } => PyIndexError::new_err(text),
             SearchError::Stopped(_) => PyTimeoutError::new_err(text),
@@ -156,7 +142,7 @@ struct Core {
 
 /// Settings, by name, as on the command line.
 fn runtime(device: &str, policy: Option<&str>, board: Option<PathBuf>, threads: usize) -> Result<Runtime, Failure> {
-    let refused = |error: &dyn Error| Failure(PyValueError::new_err(chain(error)));
+    let refused = |error: &dyn Error| Failure(PyValueError::new_err(with_causes("", error)));
     let device: DeviceChoice = device.parse().map_err(|error| refused(&error))?;
     let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| refused(&error))?;
     let given = Given {
@@ -414,7 +400,7 @@ fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let found = match py.detach(bfs::devices) {
         Ok(found) => found,
         Err(bfs::OpenClError::NoLibrary | bfs::OpenClError::NoPlatform) => Vec::new(),
-        Err(error) => return Err(PyRuntimeError::new_err(chain(&error))),
+        Err(error) => return Err(PyRuntimeError::new_err(with_causes("", &error))),
     };
     let told = |info: &bfs::DeviceInfo| {
         let device = PyDict::new(py);
@@ -443,7 +429,7 @@ impl Sensors {
         let started = py.detach(|| Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start));
         let meter = started.map_err(|error| {
             let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
-            PyOSError::new_err(format!("{}{cure}", chain(&error)))
+            PyOSError::new_err(format!("{}{cure}", with_causes("", &error)))
         })?;
         Ok(Self { scope: meter.scope().to_owned(), meter: Mutex::new((meter, None)) })
     }

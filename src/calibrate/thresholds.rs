@@ -1,16 +1,20 @@
 //! From how much work on the GPU is the faster device, measured on the graph at hand.
 
+use std::time::Duration;
+
 use crate::{
-    bfs::{Direction, LevelRecord, Placement},
+    bfs::{Direction, LevelRecord, Placement, Strategy},
     graph::{NONE, Vertex},
-    policy::{Adaptive, Band, Bands, ChangeCost, Concurrent, CostModel, LevelDevice, NEVER, Policy, SampledCosts, Selective},
+    policy::{
+        Adaptive, Band, Bands, ChangeCost, Concurrent, CostModel, Form, LevelDevice, NEVER, Policy, SampledCosts, Selective, StrategyCost,
+    },
     search::{Search, SearchError},
 };
 
 /// Roots searched from, spread over the vertices, beside the one with most edges.
 const ROOTS: usize = 3;
-/// Searches from each root by each device; the fastest counts.
-const TURNS: usize = 2;
+/// Searches from each root by each policy, which take turns, so that what else the machine does meets all of them; the fastest counts.
+const TURNS: usize = 3;
 
 /// Thresholds that change device within a search must gain this much over the better device alone to be taken.
 const GAIN: f64 = 0.97;
@@ -20,6 +24,10 @@ const GAIN: f64 = 0.97;
 pub struct Measured {
     /// From how much work on the GPU, and both, run levels of either direction.
     pub bands: Bands,
+    /// How much longer top-down levels on the CPU took than [`CostModel::shipped`] says, as a factor.
+    pub top_down_factor: f64,
+    /// The same of bottom-up levels.
+    pub bottom_up_factor: f64,
     /// TC: nanoseconds over arcs of the frontier (`None`: no such level occurred).
     pub tc: Option<Line>,
     /// TG.
@@ -41,11 +49,19 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// The costs of the CPU on the graph at hand. A machine's own costs hang on how much of a graph its caches hold, so that they differ
+    /// between graphs by more than the two directions do.
+    fn cpu_model(&self) -> CostModel {
+        let shipped = CostModel::shipped(Form::Full);
+        let times = |cost: Option<StrategyCost>, factor| cost.map(|cost| cost.times(factor));
+        CostModel { tc: times(shipped.tc, self.top_down_factor), bc: times(shipped.bc, self.bottom_up_factor), ..shipped }
+    }
+
     /// The policy that knows all of it.
     pub fn adaptive(&self) -> Adaptive {
         // One handover is measured, whatever its direction.
         let handover = ChangeCost { fixed_ns: self.handover_ns, ..ChangeCost::default() };
-        let model = CostModel { to_gpu: handover, to_cpu: handover, ..SampledCosts::default().into() };
+        let model = CostModel { to_gpu: handover, to_cpu: handover, ..self.cpu_model() };
         Adaptive { model, ..Adaptive::of(self.bands) }
     }
 }
@@ -81,11 +97,12 @@ impl Line {
 pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> Result<Measured, SearchError> {
     let roots = roots(search);
     let sampled = Policy::Sampled(SampledCosts::default());
-    // The first search of each kind warms up: pages, caches, kernels that a driver finishes at their first launch.
-    let cpu = records(search, sampled.clone(), LevelDevice::Cpu, &roots)?;
-    let gpu = records(search, sampled, runs, &roots)?;
-    let in_turn = selective(Adaptive::of(Bands { top_down: Band::gpu_from(0), bottom_up: Band::CPU }));
-    let both = records(search, in_turn, runs, &roots)?;
+    let changing = selective(Adaptive::of(Bands { top_down: Band::gpu_from(0), bottom_up: Band::CPU }));
+    let mut kinds = vec![(sampled.clone(), LevelDevice::Cpu), (sampled, runs), (changing, runs)];
+    kinds.extend(splits.then(|| (together(), runs)));
+    let mut searches = in_turn(search, &kinds, &roots, false)?.into_iter();
+    let mut next = || searches.next().unwrap_or_default();
+    let (cpu, gpu, both, split) = (next(), next(), next(), next().levels);
     let mut moved: Vec<u64> = both
         .levels
         .iter()
@@ -99,9 +116,11 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
     let handover_ns = moved.get(moved.len() / 2).copied().unwrap_or(0) as f64;
     let (cpu_ns, gpu_ns) = (cpu.elapsed_ns, gpu.elapsed_ns);
     let (cpu, gpu) = (cpu.levels, gpu.levels);
+    let (top_down, bottom_up) = (factor(&cpu, Direction::TopDown), factor(&cpu, Direction::BottomUp));
+    // What no search did is as far off as the rest.
+    let (top_down_factor, bottom_up_factor) = (top_down.or(bottom_up).unwrap_or(1.0), bottom_up.or(top_down).unwrap_or(1.0));
     let (tc, tg) = (line(&cpu, Direction::TopDown), line(&gpu, Direction::TopDown));
     let (bc, bg) = (line(&cpu, Direction::BottomUp), line(&gpu, Direction::BottomUp));
-    let split = if splits { records(search, together(), runs, &roots)?.levels } else { Vec::new() };
     let (split_top_down, split_bottom_up) = (line(&split, Direction::TopDown), line(&split, Direction::BottomUp));
     let band = |cpu: Option<Line>, gpu: Option<Line>, both: Option<Line>, direction| match (cpu, gpu) {
         (Some(cpu), Some(gpu)) => Band {
@@ -114,20 +133,39 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
     };
     let lines =
         Bands { top_down: band(tc, tg, split_top_down, Direction::TopDown), bottom_up: band(bc, bg, split_bottom_up, Direction::BottomUp) };
-    // Lines are a simple model. Whole searches have the last word, and the simplest of equals.
+    // Lines are a simple model. Whole searches have the last word, with levels that run ahead, and the simplest of equals.
     let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
-    let (simplest, mut least) = if cpu_ns <= gpu_ns { (Bands::CPU, cpu_ns) } else { (always, gpu_ns) };
-    let mut measured = Measured { bands: simplest, tc, tg, bc, bg, split_top_down, split_bottom_up, handover_ns, cpu_ns, gpu_ns };
     let never_split = |band: Band| Band { split_from: Some(NEVER), ..band };
     let alone = Bands { top_down: never_split(lines.top_down), bottom_up: never_split(lines.bottom_up) };
-    for bands in [alone, lines] {
-        if bands == measured.bands || (bands == lines && !splits) {
-            continue;
+    let mut measured = Measured {
+        bands: Bands::CPU,
+        top_down_factor,
+        bottom_up_factor,
+        tc,
+        tg,
+        bc,
+        bg,
+        split_top_down,
+        split_bottom_up,
+        handover_ns,
+        cpu_ns,
+        gpu_ns,
+    };
+    let mut candidates = vec![(Bands::CPU, 1.0), (always, 1.0)];
+    for (bands, is_possible) in [(alone, true), (lines, splits)] {
+        if is_possible && candidates.iter().all(|(others, _)| *others != bands) {
+            candidates.push((bands, GAIN));
         }
-        let adaptive = Policy::Adaptive(Box::new(Measured { bands, ..measured }.adaptive()));
-        let by_lines = records(search, if splits { adaptive } else { selective(Measured { bands, ..measured }.adaptive()) }, runs, &roots)?;
-        if (by_lines.elapsed_ns as f64) < GAIN * least as f64 {
-            (measured.bands, least) = (bands, by_lines.elapsed_ns);
+    }
+    let policy = |&(bands, _): &(Bands, f64)| {
+        let adaptive = Measured { bands, ..measured }.adaptive();
+        (if splits { Policy::Adaptive(Box::new(adaptive)) } else { selective(adaptive) }, runs)
+    };
+    let searches = in_turn(search, &candidates.iter().map(policy).collect::<Vec<_>>(), &roots, true)?;
+    let mut least = f64::INFINITY;
+    for ((bands, gain), searches) in candidates.into_iter().zip(searches) {
+        if (searches.elapsed_ns as f64) < gain * least {
+            (measured.bands, least) = (bands, searches.elapsed_ns as f64);
         }
     }
     // The share is worth knowing even where splitting does not pay here.
@@ -171,38 +209,66 @@ fn roots(search: &Search<'_>) -> Vec<Vertex> {
 }
 
 /// The fastest search from each root.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Searches {
     levels: Vec<LevelRecord>,
     elapsed_ns: u64,
 }
 
-fn records(search: &mut Search<'_>, policy: Policy, runs: LevelDevice, roots: &[Vertex]) -> Result<Searches, SearchError> {
-    search.set_policy(policy, runs)?;
-    // A level that is run ahead has no time of its own.
-    search.set_looks_ahead(false);
-    let result = roots_records(search, roots);
+/// Searches from the same roots by each of these policies, one after the other from every root. A level that is run ahead has no time of
+/// its own.
+fn in_turn(
+    search: &mut Search<'_>,
+    kinds: &[(Policy, LevelDevice)],
+    roots: &[Vertex],
+    looks_ahead: bool,
+) -> Result<Vec<Searches>, SearchError> {
+    search.set_looks_ahead(looks_ahead);
+    let result = roots.iter().try_fold(vec![Searches::default(); kinds.len()], |mut all, &root| {
+        for (sum, (elapsed, levels)) in all.iter_mut().zip(fastest(search, kinds, root)?) {
+            sum.elapsed_ns += elapsed.as_nanos() as u64;
+            sum.levels.extend(levels);
+        }
+        Ok(all)
+    });
     search.set_looks_ahead(true);
     result
 }
 
-fn roots_records(search: &mut Search<'_>, roots: &[Vertex]) -> Result<Searches, SearchError> {
-    let mut all = Searches::default();
-    for &root in roots {
-        search.run(root)?;
-        let mut best: Option<(std::time::Duration, Vec<LevelRecord>)> = None;
-        for _ in 0..TURNS {
+/// The fastest search from this root by each policy.
+fn fastest(
+    search: &mut Search<'_>,
+    kinds: &[(Policy, LevelDevice)],
+    root: Vertex,
+) -> Result<Vec<(Duration, Vec<LevelRecord>)>, SearchError> {
+    let mut best = vec![(Duration::MAX, Vec::new()); kinds.len()];
+    // The first search of each kind warms up: pages, caches, kernels that a driver finishes at their first launch.
+    for turn in 0..=TURNS {
+        for ((policy, runs), best) in kinds.iter().zip(&mut best) {
+            search.set_policy(policy.clone(), *runs)?;
             let elapsed = search.run(root)?.elapsed;
-            if best.as_ref().is_none_or(|(least, _)| elapsed < *least) {
-                best = Some((elapsed, search.records().to_vec()));
+            if turn > 0 && elapsed < best.0 {
+                *best = (elapsed, search.records().to_vec());
             }
         }
-        if let Some((elapsed, levels)) = best {
-            all.elapsed_ns += elapsed.as_nanos() as u64;
-            all.levels.extend(levels);
-        }
     }
-    Ok(all)
+    Ok(best)
+}
+
+/// What levels of one direction on the CPU took over what [`CostModel::shipped`] says of them (`None`: there were none).
+fn factor(records: &[LevelRecord], direction: Direction) -> Option<f64> {
+    let model = CostModel::shipped(Form::Full);
+    let cost = model.of(if direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc })?;
+    let (mut took_ns, mut should_ns) = (0.0, 0.0);
+    for record in records.iter().filter(|record| record.plan.direction == direction && record.levels <= 1) {
+        let stats = &record.stats;
+        // Of random arcs every so many leads to the frontier, and no list is longer than it is.
+        let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
+        let expected = (stats.arcs as f64 / stats.frontier_edges.max(1) as f64).min(list).max(1.0);
+        should_ns += cost.level_ns(stats, stats.sampled_probes.map_or(expected, f64::from));
+        took_ns += record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns) as f64;
+    }
+    (should_ns > 0.0 && took_ns > 0.0).then(|| took_ns / should_ns)
 }
 
 /// The straight line through the levels of one direction: the cheapest level is the fixed part, and the rest is in
@@ -271,6 +337,18 @@ mod tests {
         // A GPU that is slower at everything, and one that is faster at everything.
         assert_eq!(gpu.crossing(Line { fixed_ns: 30_000.0, ns_per_unit: 1.5 }), NEVER);
         assert_eq!(gpu.crossing(Line { fixed_ns: 0.0, ns_per_unit: 0.5 }), 0);
+    }
+
+    #[test]
+    fn a_graph_whose_levels_take_longer_has_a_factor_for_each_direction() {
+        // Three vertices and 1000 arcs top-down: 170 + 3 * 6.7 + 1000 * 1.5 ns.
+        let top_down = record(Direction::TopDown, 1000, 2 * 1690, 1);
+        // Two words' worth of 1000 unvisited vertices that look at one neighbour each.
+        let bottom_up = record(Direction::BottomUp, 1000, 5 * 2646, 1);
+        let levels = [top_down, bottom_up, record(Direction::TopDown, 7, 5000, 50)];
+        let found = [Direction::TopDown, Direction::BottomUp].map(|direction| factor(&levels, direction).unwrap());
+        assert!((found[0] - 2.0).abs() < 0.01 && (found[1] - 5.0).abs() < 0.01, "{found:?}");
+        assert_eq!(factor(&levels[..1], Direction::BottomUp), None);
     }
 
     #[test]

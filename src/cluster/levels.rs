@@ -23,7 +23,7 @@ use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     engine::{BottomUp, SharedBuffers, SimdKernels, Team, share},
     graph::{NONE, Vertex},
-    memory::{Shared, Slab},
+    memory::{Shared, Slab, as_wide_atomics},
 };
 
 /// Own words that a thread takes at a time bottom-up: 4096 vertices.
@@ -196,8 +196,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let threads = self.team.size();
         let alone = threads == 1 || self.frontier_edges / (self.part.deal.ranks as u64) < SHARED_ARCS;
         let count = AtomicUsize::new(0);
-        // SAFETY: an AtomicU64 has the layout of a u64, and all access goes through it for the length of the level.
-        let next = unsafe { &*(std::ptr::from_mut(&mut self.next[..]) as *const [AtomicU64]) };
+        let next = as_wide_atomics(&mut self.next);
         let step =
             TopDown { part: self.part, next, parent: Shared::new(&mut self.parent), found: Shared::new(&mut self.found), count: &count };
         let buffers = SharedBuffers(&self.left);

@@ -4,7 +4,7 @@ mod available;
 mod shared_slice;
 mod slab;
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 #[cfg(feature = "cli")]
 pub(crate) use available::available_of;
@@ -63,6 +63,14 @@ impl<T: Plain> Shared<T> {
 pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
     // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
     unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
+}
+
+/// The same of wider words.
+pub(crate) fn as_wide_atomics(words: &mut [u64]) -> &[AtomicU64] {
+    // The exclusive borrow ends all plain access for its length. (Words of armv7 are aligned to 8 bytes too.)
+    const { assert!(align_of::<AtomicU64>() == align_of::<u64>()) };
+    // SAFETY: an AtomicU64 has the layout of a u64, as is asserted, and nothing else is read or written through the words meanwhile.
+    unsafe { &*(std::ptr::from_mut(words) as *const [AtomicU64]) }
 }
 
 /// Resident memory of this process at its highest point, in bytes (`None` where the system does not say).

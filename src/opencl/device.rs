@@ -24,7 +24,7 @@ use super::{
     cache::Cache,
     error::{Called, DeviceError, OpenClError},
     held::Held,
-    info::{DeviceInfo, KnownFaults},
+    info::{DeviceInfo, KnownDriver},
     kept,
     kernel::Kernel,
     program::Program,
@@ -63,7 +63,7 @@ impl Limits {
 pub struct Device {
     info: DeviceInfo,
     limits: Limits,
-    faults: KnownFaults,
+    driver: KnownDriver,
     /// The limit on all buffers together, where one was set.
     budget: Option<u64>,
     used: AtomicU64,
@@ -128,7 +128,7 @@ impl Device {
         // SAFETY: context and device are valid and belong together.
         let queue = unsafe { CommandQueue::create(&context, id, properties) }.called("clCreateCommandQueue").map(Held::new).map_err(say)?;
         Ok(Arc::new(Self {
-            faults: info.known_faults(),
+            driver: info.known_driver(),
             info: info.clone(),
             limits: limits.within(info),
             budget: limits.global_bytes,
@@ -143,8 +143,8 @@ impl Device {
     }
 
     /// What is known to be wrong with its driver.
-    pub(crate) fn faults(&self) -> KnownFaults {
-        self.faults
+    pub(crate) fn driver(&self) -> KnownDriver {
+        self.driver
     }
 
     /// What the device says of itself.
@@ -234,9 +234,7 @@ impl Device {
         if let Some(old) = built.iter().find(|old| old.source == source && old.options == options) {
             return Ok(Program::again(self, &old.program));
         }
-        // PoCL keeps kernels itself, as they are launched. For a binary it compiles all of them once more, for work-groups of any size,
-        // and for each launch it still compiles them apart: that takes twice as long, and nothing is gained.
-        let cache = if self.info.platform == "Portable Computing Language" { None } else { Cache::of_user() };
+        let cache = if self.driver.keeps_kernels { None } else { Cache::of_user() };
         let program = Program::new(self, cache, source, options)?;
         built.push(Built { source: source.to_owned(), options: options.to_owned(), program: program.shared() });
         Ok(program)

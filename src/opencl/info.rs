@@ -97,26 +97,30 @@ pub struct DeviceInfo {
     pub(super) device_id: usize,
 }
 
-/// Faults of a driver that are known, and that no check finds every time.
+/// What is known of a driver, and no check finds every time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct KnownFaults {
+pub(crate) struct KnownDriver {
     /// Kernels of one item in a work-group are computed wrong now and then.
     pub(crate) groups_of_one: bool,
     /// Maps, reads and writes that no call waits for fail, carry wrong values, or crash: all of them wait.
     pub(crate) unwaited_transfers: bool,
+    /// It keeps kernels itself, as they are launched. For a binary it compiles all of them once more, for work-groups of any size, and for
+    /// each launch it still compiles them apart: a cache of ours takes twice as long, and gains nothing.
+    pub(crate) keeps_kernels: bool,
 }
 
 /// By words of the platform's name, and how the driver's version begins.
-const KNOWN_FAULTS: &[(&str, &str, KnownFaults)] = &[
+const KNOWN_DRIVERS: &[(&str, &str, KnownDriver)] = &[
     // Mesa 22.3 confuses the masks of loops, and forgets pointers of transfers that are under way.
-    ("rusticl", "22.3", KnownFaults { groups_of_one: true, unwaited_transfers: true }),
+    ("rusticl", "22.3", KnownDriver { groups_of_one: true, unwaited_transfers: true, keeps_kernels: false }),
+    ("portable computing language", "", KnownDriver { groups_of_one: false, unwaited_transfers: false, keeps_kernels: true }),
 ];
 
 impl DeviceInfo {
-    pub(crate) fn known_faults(&self) -> KnownFaults {
+    pub(crate) fn known_driver(&self) -> KnownDriver {
         let platform = self.platform.to_lowercase();
-        let found = KNOWN_FAULTS.iter().find(|(word, version, _)| platform.contains(word) && self.driver.starts_with(version));
-        found.map_or_else(KnownFaults::default, |&(_, _, faults)| faults)
+        let found = KNOWN_DRIVERS.iter().find(|(word, version, _)| platform.contains(word) && self.driver.starts_with(version));
+        found.map_or_else(KnownDriver::default, |&(_, _, known)| known)
     }
 }
 

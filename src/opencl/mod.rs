@@ -42,7 +42,7 @@ pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
 pub use program::Program;
 
-pub(crate) use info::KnownFaults;
+pub(crate) use info::KnownDriver;
 pub(crate) use kept::is_kept;
 pub(crate) use object::{Access, Hold, Mapped, Memory, MemoryKind, PAGE, Pages};
 pub(crate) use plain::Plain;

@@ -231,7 +231,7 @@ impl Memory {
     /// [`OUT_OF_RANGE`]; what the driver says.
     #[inline]
     pub(crate) fn map(&self, range: Range<usize>, access: Access, waits: bool) -> Result<Mapped, DeviceError> {
-        let waits = waits || self.device.faults().unwaited_transfers;
+        let waits = waits || self.device.driver().unwaited_transfers;
         let (blocking, offset, bytes) = (if waits { CL_TRUE } else { CL_FALSE }, range.start, range.len());
         let flags = match access {
             Access::Read => CL_MAP_READ,
@@ -308,7 +308,7 @@ impl Memory {
         let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
         // SAFETY: the caller's promise.
         let target = unsafe { std::slice::from_raw_parts_mut(into.cast::<u8>(), bytes) };
-        let blocking = if waits || self.device.faults().unwaited_transfers { CL_TRUE } else { CL_FALSE };
+        let blocking = if waits || self.device.driver().unwaited_transfers { CL_TRUE } else { CL_FALSE };
         // SAFETY: the range lies inside the buffer, and the caller leaves `into` alone until it is written.
         let event = unsafe { self.device.queue().enqueue_read_buffer(buffer, blocking, offset, target, &[]) };
         self.transferred(event.called(CALL), into as usize, bytes)
@@ -322,7 +322,7 @@ impl Memory {
         const CALL: &str = "clEnqueueWriteBuffer";
         let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
         let queue = self.device.queue().get();
-        let blocking = if waits || self.device.faults().unwaited_transfers { CL_TRUE } else { CL_FALSE };
+        let blocking = if waits || self.device.driver().unwaited_transfers { CL_TRUE } else { CL_FALSE };
         // SAFETY: the range lies inside the buffer, and the caller leaves `from` as it is until it is read. (opencl3's own method wants the
         // buffer for itself, which several may hold.)
         let event = unsafe { enqueue_write_buffer(queue, buffer.get(), blocking, offset, bytes, from, 0, std::ptr::null()) };

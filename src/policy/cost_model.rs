@@ -144,6 +144,20 @@ impl StrategyCost {
         }
     }
 
+    /// Every term this many times.
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            fixed_ns: factor * self.fixed_ns,
+            frontier_vertex_ns: factor * self.frontier_vertex_ns,
+            frontier_edge_ns: factor * self.frontier_edge_ns,
+            word_ns: factor * self.word_ns,
+            unvisited_vertex_ns: factor * self.unvisited_vertex_ns,
+            probe_ns: factor * self.probe_ns,
+            unvisited_edge_ns: factor * self.unvisited_edge_ns,
+            watts: self.watts,
+        }
+    }
+
     /// A share of a level. What a level costs whatever its size a device pays whatever its share.
     fn part_ns(&self, stats: &LevelStats, probes: f64, share: f64) -> f64 {
         self.fixed_ns + share * (self.level_ns(stats, probes) - self.fixed_ns)

@@ -360,6 +360,8 @@ mod tests {
     fn measured(bands: Bands) -> Measured {
         Measured {
             bands,
+            top_down_factor: 1.0,
+            bottom_up_factor: 1.0,
             tc: None,
             tg: None,
             bc: None,

@@ -147,13 +147,13 @@ impl RuntimeError {
 }
 
 /// `context`, the error and what led to it, in one line. The text of the error stands first where `context` is empty.
-pub(crate) fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
+pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
     let mut message = context.to_owned();
     let mut cause = Some(error);
     while let Some(error) = cause {
         let text = error.to_string();
         // Some errors repeat their cause in their own text.
-        if !message.ends_with(&text) {
+        if !message.contains(&text) {
             let separator = if message.is_empty() { "" } else { ": " };
             // Writing to a String can't fail.
             let _ = write!(message, "{separator}{text}");

@@ -27,9 +27,8 @@ mod tune;
 
 pub use calibration::{CalibrationChoice, FoundCalibration, folder, text};
 pub use choice::{Choice, Costs};
-pub use error::RuntimeError;
+pub use error::{RuntimeError, with_causes};
 #[cfg(feature = "cli")]
-pub(crate) use error::with_causes;
 pub use prepare::{Machine, Prepared, Progress, Step};
 pub use profile::Profile;
 pub use settings::{Given, Origin, Runtime, Setting, start_threads};

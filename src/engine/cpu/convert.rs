@@ -1,6 +1,6 @@
 //! One form of the state into another: parents to bitmap, bitmap to queue, and parents into the order of the original vertices.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::{
     CpuEngine,
@@ -11,7 +11,7 @@ use super::{
 use crate::{
     engine::state::Frontier,
     graph::{NONE, Vertex},
-    memory::Shared,
+    memory::{Shared, as_atomics},
 };
 
 impl CpuEngine<'_> {
@@ -53,8 +53,7 @@ impl CpuEngine<'_> {
     pub(in crate::engine) fn levels_into(&self, levels: &mut [u32]) -> bool {
         let vertices = levels.len();
         let parents = &self.parents()[..vertices];
-        // SAFETY: it is borrowed exclusively, and an atomic number has the layout of a number.
-        let levels: &[AtomicU32] = unsafe { std::slice::from_raw_parts(levels.as_mut_ptr().cast(), vertices) };
+        let levels = as_atomics(levels);
         let alone = vertices < SHARED_WORDS * 64;
         let is_tree = AtomicBool::new(true);
         share(&self.team, vertices, MAPPED.end, alone, &|_, range| {

@@ -8,7 +8,7 @@ use crate::{
         gpu::{GpuEngine, GpuEngineError},
     },
     graph::Vertex,
-    opencl::{DeviceError, KnownFaults},
+    opencl::{DeviceError, KnownDriver},
 };
 
 /// Levels of a search by which devices are checked.
@@ -27,7 +27,7 @@ impl HybridEngine<'_> {
         let wanted = self.first_levels(root);
         for (index, setup) in setups.iter().enumerate() {
             let failed = |source| HybridError::Gpu { device: setup.device.info().name.clone(), source };
-            let wrong = self.known_or_wrong(index, setup.device.faults(), root, &wanted).map_err(|error| failed(error.into()))?;
+            let wrong = self.known_or_wrong(index, setup.device.driver(), root, &wanted).map_err(|error| failed(error.into()))?;
             let Some(kernel) = wrong else { continue };
             let helper = &mut self.helpers[index];
             let before = helper.gpu.group();
@@ -41,7 +41,7 @@ impl HybridEngine<'_> {
             if self.uses.together {
                 helper.gpu.remember_levels().map_err(|error| failed(error.into()))?;
             }
-            if let Some(kernel) = self.known_or_wrong(index, setup.device.faults(), root, &wanted).map_err(|error| failed(error.into()))? {
+            if let Some(kernel) = self.known_or_wrong(index, setup.device.driver(), root, &wanted).map_err(|error| failed(error.into()))? {
                 return Err(failed(GpuEngineError::Wrong { kernel, driver: setup.device.info().driver.clone() }));
             }
         }
@@ -70,11 +70,11 @@ impl HybridEngine<'_> {
     fn known_or_wrong(
         &mut self,
         index: usize,
-        faults: KnownFaults,
+        driver: KnownDriver,
         root: Vertex,
         wanted: &[u64; LEVELS_CHECKED],
     ) -> Result<Option<GpuKernel>, DeviceError> {
-        if faults.groups_of_one && self.helpers[index].gpu.group() == 1 {
+        if driver.groups_of_one && self.helpers[index].gpu.group() == 1 {
             return Ok(Some(GpuKernel::Tg));
         }
         self.wrong_kernel(index, root, wanted)
