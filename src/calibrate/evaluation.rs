@@ -143,8 +143,10 @@ pub fn evaluate(
         let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(Replay::new(&plans)), runs: LevelDevice::Cpu };
         let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
         let mut samples = vec![Samples::default(); everyone.len()];
+        let mut order: Vec<usize> = (0..everyone.len()).collect();
         for _ in 0..how.turns.max(1) {
-            for (contestant, samples) in everyone.iter().zip(&mut samples) {
+            for &at in &order {
+                let (contestant, samples) = (everyone[at], &mut samples[at]);
                 search.set_policy(contestant.policy.clone(), contestant.runs)?;
                 // Not counted: it forgets what the policy before has left in the caches.
                 search.run_uncounted(root)?;
@@ -154,6 +156,8 @@ pub fn evaluate(
                 samples.decision.push(search.records().iter().map(|record| record.decision_ns).sum::<u64>() as f64);
                 samples.plans = Replay::of(search.records()).plans().to_vec();
             }
+            // A driver's threads may still be busy with what the policy before has left them: each has either neighbour before it.
+            order.reverse();
         }
         let against = samples[0].elapsed.clone();
         let mut judged = samples.into_iter().map(|samples| samples.judge(&table, &plans, &against));

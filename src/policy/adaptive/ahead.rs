@@ -28,7 +28,7 @@ fn other(direction: Direction) -> Direction {
 
 /// A level's work, in the unit of its direction.
 fn work(direction: Direction) -> Linear {
-    let none = Linear::ALWAYS - Linear::ALWAYS;
+    let none = Linear::ALWAYS * 0.0;
     match direction {
         Direction::TopDown => Linear { frontier_edges: 1.0, ..none },
         Direction::BottomUp => Linear { unvisited_vertices: 1.0, ..none },
