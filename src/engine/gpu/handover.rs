@@ -107,6 +107,7 @@ impl GpuEngine<'_> {
     /// Forgets where the search stands on the device: somebody else brings it on from here.
     pub(super) fn forget(&mut self) {
         self.seeded = false;
+        self.steps = self.most_steps;
         self.sampled = None;
         self.run_ahead.clear();
     }

@@ -164,6 +164,8 @@ pub(crate) struct GpuEngine<'g> {
     /// So they were in the search at hand.
     long_runs: bool,
     most_steps: usize,
+    /// Steps of the next chain: half as many as in the last one if only the first of that applied, since each of the others cost a launch.
+    steps: usize,
     places: usize,
     probes: u32,
     cached_words: usize,

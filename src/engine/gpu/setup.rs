@@ -179,6 +179,7 @@ impl<'g> GpuEngine<'g> {
             roads,
             long_runs: roads,
             most_steps: options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS),
+            steps: options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS),
             places: options.places.map_or(PLACES, |places| places as usize).max(1),
             probes: options.probes.unwrap_or(MOST_PROBES).max(1),
             cached_words: options.cached_words.unwrap_or(CACHED_WORDS).min(padded / 32).min(free_local).max(1),
