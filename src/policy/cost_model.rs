@@ -132,14 +132,15 @@ impl StrategyCost {
             + self.unvisited_edge_ns * stats.unvisited_edges as f64
     }
 
-    /// [`level_ns`](Self::level_ns) of levels in a graph of so many vertices, where unvisited vertices look at one neighbour, or at all.
+    /// [`level_ns`](Self::level_ns) of levels in a graph of so many vertices at least, where unvisited vertices look at one neighbour, or at
+    /// most, where they look at all. (Arcs left may be an estimate, which may be less than one for each vertex: that one is added.)
     pub(super) fn linear(&self, vertices: u64, all: bool) -> Linear {
-        let (one_ns, all_ns) = if all { (0.0, self.probe_ns) } else { (self.probe_ns, 0.0) };
+        let all_ns = if all { self.probe_ns } else { 0.0 };
         Linear {
             constant: (self.fixed_ns + self.word_ns * (vertices as f64 / 64.0)) as f32,
             frontier_vertices: self.frontier_vertex_ns as f32,
             frontier_edges: self.frontier_edge_ns as f32,
-            unvisited_vertices: (self.unvisited_vertex_ns + one_ns) as f32,
+            unvisited_vertices: (self.unvisited_vertex_ns + self.probe_ns) as f32,
             unvisited_edges: (self.unvisited_edge_ns + all_ns) as f32,
         }
     }

@@ -60,13 +60,14 @@ impl Reference {
     fn compare_roots(&self, layout: &Layout, options: &SearchOptions, search: &mut Search<'_>, roots: Range<usize>) {
         for wanted in &self.wanted[roots] {
             let root = wanted.root;
-            let outcome = search.run(root).unwrap();
-            let result = search.result(root);
+            let simd = search.simd();
             let what = || {
                 let SearchOptions { policy, threads, runs, devices, .. } = options;
                 let setups: Vec<_> = devices.iter().map(|setup| (&setup.device.info().name, setup.way, setup.options)).collect();
-                format!("{:?} {threads} threads {} {policy} runs {runs:?} {setups:?} root {root}", layout.order(), search.simd())
+                format!("{:?} {threads} threads {simd} {policy} runs {runs:?} {setups:?} root {root}", layout.order())
             };
+            let outcome = search.run(root).unwrap_or_else(|error| panic!("{}: {error:?}", what()));
+            let result = search.result(root);
             if let Some(v) = (0..wanted.level.len()).find(|&v| result.level[v] != wanted.level[v]) {
                 let plans: Vec<_> = search.records().iter().map(|record| (record.plan, record.levels, record.found)).collect();
                 panic!("{}: vertex {v} is at level {}, not {}; {plans:?}", what(), result.level[v], wanted.level[v]);

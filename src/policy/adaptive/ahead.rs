@@ -182,7 +182,7 @@ pub(super) mod tests {
 
     pub(in crate::policy::adaptive) fn stats() -> impl Any<Value = LevelStats> {
         let sampled = proptest::option::of(1.0_f32..20.0);
-        (amount(), amount(), 1.0..30.0, amount(), 1.0..30.0, 0_u32..3, sampled).prop_map(
+        (amount(), amount(), 1.0..30.0, amount(), 0.0..30.0, 0_u32..3, sampled).prop_map(
             |(frontier_vertices, unvisited_vertices, degree, visited, left, before, sampled)| {
                 let (frontier_vertices, edges) = (frontier_vertices + 1, |of: u64, degree: f64| (of as f64 * degree) as u64);
                 LevelStats {
@@ -196,7 +196,7 @@ pub(super) mod tests {
                     previous_frontier_vertices: 1 + visited / 7,
                     previous_direction: Some(if before == 0 { Direction::TopDown } else { Direction::BottomUp }),
                     previous_placement: Some(if before == 1 { Placement::Cpu } else { Placement::Gpu(GpuKernel::Bg) }),
-                    sampled_probes: sampled.map(|probes| probes.min(left as f32)),
+                    sampled_probes: sampled.map(|probes| probes.min(left.max(1.0) as f32)),
                     ..LevelStats::default()
                 }
             },
