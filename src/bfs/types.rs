@@ -86,6 +86,14 @@ impl Strategy {
     /// Those of the CPU.
     pub const CPU: [Self; 2] = [Self::Tc, Self::Bc];
 
+    /// That of the CPU in this direction.
+    pub const fn on_cpu(direction: Direction) -> Self {
+        match direction {
+            Direction::TopDown => Self::Tc,
+            Direction::BottomUp => Self::Bc,
+        }
+    }
+
     /// The name, as on the command line.
     pub fn name(self) -> &'static str {
         match self {

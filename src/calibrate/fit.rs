@@ -140,7 +140,7 @@ fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost>
     for table in tables {
         let step = table.levels.len().div_ceil(LEVELS).max(1);
         for level in table.levels.iter().skip(1).step_by(step) {
-            let on_cpu = level.own_ns(if direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc });
+            let on_cpu = level.own_ns(Strategy::on_cpu(direction));
             for (kernel, share) in GpuKernel::of(direction).into_iter().flat_map(|kernel| SHARES.map(|share| (kernel, share))) {
                 let (Some(both), Some(cpu), Some(gpu)) = (level.split_ns(kernel, share), on_cpu, level.own_ns(kernel.into())) else {
                     continue;

@@ -7,6 +7,7 @@ use crate::{
     graph::{NONE, Vertex},
     policy::{
         Adaptive, Band, Bands, ChangeCost, Concurrent, CostModel, Form, LevelDevice, NEVER, Policy, SampledCosts, Selective, StrategyCost,
+        expected_probes,
     },
     search::{Search, SearchError},
 };
@@ -266,13 +267,12 @@ fn fastest(
 /// What levels of one direction on the CPU took over what [`CostModel::shipped`] says of them (`None`: there were none).
 fn factor(records: &[LevelRecord], direction: Direction) -> Option<f64> {
     let model = CostModel::shipped(Form::Full);
-    let cost = model.of(if direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc })?;
+    let cost = model.of(Strategy::on_cpu(direction))?;
     let (mut took_ns, mut should_ns) = (0.0, 0.0);
     for record in records.iter().filter(|record| record.plan.direction == direction && record.levels <= 1) {
         let stats = &record.stats;
-        // Of random arcs every so many leads to the frontier, and no list is longer than it is.
         let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
-        let expected = (stats.arcs as f64 / stats.frontier_edges.max(1) as f64).min(list).max(1.0);
+        let expected = expected_probes(stats.arcs, stats.frontier_edges, list);
         should_ns += cost.level_ns(stats, stats.sampled_probes.map_or(expected, f64::from));
         took_ns += record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns) as f64;
     }

@@ -165,6 +165,11 @@ impl StrategyCost {
     }
 }
 
+/// Neighbours that an unvisited vertex should look at, whose list is so long on average: of random arcs every so many leads to the frontier.
+pub(crate) fn expected_probes(arcs: u64, frontier_edges: u64, list: f64) -> f64 {
+    (arcs as f64 / frontier_edges.max(1) as f64).min(list).max(1.0)
+}
+
 /// Nanoseconds that a change takes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -377,7 +382,7 @@ impl CostModel {
 
     /// The CPU's strategy of this direction.
     fn on_cpu(&self, direction: Direction) -> Option<StrategyCost> {
-        if direction == Direction::TopDown { self.tc } else { self.bc }
+        self.of(Strategy::on_cpu(direction)).copied()
     }
 
     /// The GPU's share, in thousandths, with which both devices end a level of this direction together, by the fastest kernel (`None`: not
@@ -431,8 +436,8 @@ impl CostModel {
         match (Strategy::of(plan), plan.placement) {
             (Some(strategy), _) => self.level_ns(strategy, stats, probes),
             (None, Placement::Split { gpu_permille, kernel }) => {
-                let host = if plan.direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc };
-                Some(self.split_by_ns(kernel, stats, probes, gpu_permille)? + self.change_ns(host, stats))
+                let host = self.change_ns(Strategy::on_cpu(plan.direction), stats);
+                Some(self.split_by_ns(kernel, stats, probes, gpu_permille)? + host)
             }
             _ => None,
         }

@@ -266,8 +266,8 @@ impl GpuEngine<'_> {
         let old = self.device_state;
         let now = last.get(STATE);
         let mut before = self.read_slot(begin);
-        let (mut done, mut useful) = (0, 1);
-        for (step, &(slot, kernel)) in (1..).zip(&chain.steps[..chain.len]) {
+        let mut done = 0;
+        for &(slot, kernel) in &chain.steps[..chain.len] {
             let after = self.read_slot(slot);
             self.check_step(&before, &after)?;
             if let (Some(kernel), levels @ 1..) = (kernel, after.get(LEVELS)) {
@@ -280,12 +280,12 @@ impl GpuEngine<'_> {
                     between: expanded(&after).saturating_sub(expanded(&before) + u64::from(before.get(EDGES))),
                     before: u64::from(after.get(BEFORE)),
                 });
-                (done, useful) = (done + 1, step);
+                done += 1;
             }
             before = after;
         }
         if chain.len > 1 {
-            self.steps = if useful == 1 { (chain.len / 2).max(2) } else { self.most_steps };
+            self.steps = if done <= 1 { (chain.len / 2).max(2) } else { self.most_steps };
         }
         // What comes after the last level may have converted its frontier.
         if let Some(Some(done)) = done.checked_sub(1).map(|last| &mut self.run_ahead.done[last]) {

@@ -154,6 +154,7 @@ impl<'g> GpuEngine<'g> {
         let roads = layout.csr().arcs() <= 5 * with_arcs && longest <= 64;
         let padded = layout.padded();
         let free_local = (device.local_bytes().saturating_sub(kernels.bgc.local_bytes()) / 4) as usize;
+        let most_steps = options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS);
         let engine = Self {
             seen: Slab::zeroed(padded / 64, "bitmaps")?,
             host_closed: Slab::copy_of(excluded, "bitmaps")?,
@@ -178,8 +179,8 @@ impl<'g> GpuEngine<'g> {
             has_long_lists: longest > group,
             roads,
             long_runs: roads,
-            most_steps: options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS),
-            steps: options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS),
+            most_steps,
+            steps: most_steps,
             places: options.places.map_or(PLACES, |places| places as usize).max(1),
             probes: options.probes.unwrap_or(MOST_PROBES).max(1),
             cached_words: options.cached_words.unwrap_or(CACHED_WORDS).min(padded / 32).min(free_local).max(1),

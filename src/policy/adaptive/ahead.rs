@@ -8,7 +8,7 @@ use super::Adaptive;
 use crate::{
     bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely},
     board::NEVER,
-    policy::rule::LevelDevice,
+    policy::{StrategyCost, rule::LevelDevice},
 };
 
 /// Costs of a level, in nanoseconds.
@@ -26,17 +26,23 @@ fn other(direction: Direction) -> Direction {
     }
 }
 
+impl Range {
+    /// By what was measured, in a graph of so many vertices.
+    fn of(cost: &StrategyCost, vertices: u64) -> Self {
+        Self { least: cost.linear(vertices, false), most: cost.linear(vertices, true) }
+    }
+}
+
 /// A level's work, in the unit of its direction.
 fn work(direction: Direction) -> Linear {
-    let none = Linear::ALWAYS * 0.0;
     match direction {
-        Direction::TopDown => Linear { frontier_edges: 1.0, ..none },
-        Direction::BottomUp => Linear { unvisited_vertices: 1.0, ..none },
+        Direction::TopDown => Linear { frontier_edges: 1.0, ..Linear::default() },
+        Direction::BottomUp => Linear { unvisited_vertices: 1.0, ..Linear::default() },
     }
 }
 
 fn constant(value: f64) -> Linear {
-    Linear::ALWAYS * value as f32
+    Linear { constant: value as f32, ..Linear::default() }
 }
 
 impl Adaptive {
@@ -52,7 +58,7 @@ impl Adaptive {
         let (band, against) = (self.bands.of(direction), self.bands.of(other(direction)));
         // The band has it on the GPU, and not only just.
         let inside = [
-            Some((work(direction), band.gpu_from?)).map(|(work, from)| work - constant(from as f64 * self.near - 0.5)),
+            Some(work(direction) - constant(band.gpu_from? as f64 * self.near - 0.5)),
             Self::below(direction, band.split_from, self.near),
             Self::below(direction, band.up_to, self.near),
             // What both would take for the other direction is not known.
@@ -83,8 +89,7 @@ impl Adaptive {
     }
 
     fn range_on_cpu(&self, direction: Direction, stats: &LevelStats) -> Option<Range> {
-        let cost = self.model.of(if direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc })?;
-        Some(Range { least: cost.linear(stats.vertices, false), most: cost.linear(stats.vertices, true) })
+        Some(Range::of(self.model.of(Strategy::on_cpu(direction))?, stats.vertices))
     }
 
     /// By a kernel that may be taken.
@@ -96,7 +101,7 @@ impl Adaptive {
     /// A level by this kernel: measured; or as long as on the CPU at the bound of the band, and half as long for each unit of work beyond.
     fn range_by(&self, kernel: GpuKernel, stats: &LevelStats) -> Option<Range> {
         if let Some(cost) = self.model.of(kernel.into()) {
-            return Some(Range { least: cost.linear(stats.vertices, false), most: cost.linear(stats.vertices, true) });
+            return Some(Range::of(cost, stats.vertices));
         }
         let (direction, cpu) = (kernel.direction(), self.range_on_cpu(kernel.direction(), stats)?);
         let from = self.bands.of(direction).gpu_from.filter(|&from| from < NEVER)?;

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CostModel, Policy, SampledCosts,
-    cost_model::Bounds,
+    cost_model::{Bounds, expected_probes},
     rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
 use crate::{
@@ -239,8 +239,7 @@ impl Adaptive {
 
     /// The level on the CPU.
     fn cpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> f64 {
-        let strategy = if direction == Direction::TopDown { Strategy::Tc } else { Strategy::Bc };
-        self.model.of(strategy).map_or(0.0, |cost| cost.level_ns(stats, probes))
+        self.model.of(Strategy::on_cpu(direction)).map_or(0.0, |cost| cost.level_ns(stats, probes))
     }
 
     /// The cheapest kernel of the direction that was measured, and the level by it.
@@ -275,6 +274,11 @@ impl Adaptive {
         (kernel, beyond(alone, work(stats, direction), band.split_from))
     }
 
+    /// Where levels of a little less and a little more work belong.
+    fn zones_around(&self, band: &Band, work: u64) -> [Side; 2] {
+        [1.0 / self.near, self.near].map(|factor| band.zone((work as f64 * factor) as u64))
+    }
+
     /// Where a level belongs.
     fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice) -> Side {
         let (band, work) = (self.bands.of(direction), work(stats, direction));
@@ -282,7 +286,7 @@ impl Adaptive {
         if self.near <= 1.0 {
             return zone;
         }
-        let others = [1.0 / self.near, self.near].map(|factor| band.zone((work as f64 * factor) as u64));
+        let others = self.zones_around(band, work);
         if others == [zone; 2] {
             return zone;
         }
@@ -408,8 +412,7 @@ impl Adaptive {
             if found == 0 {
                 break;
             }
-            // Of random arcs every so many leads to the frontier.
-            let probes = degree(next.arcs, edges).min(mean).max(1.0);
+            let probes = expected_probes(next.arcs, edges, mean);
             let least = |ns: &dyn Fn(Direction) -> f64| ns(Direction::TopDown).min(ns(Direction::BottomUp));
             let cpu_ns = least(&|direction| self.cpu_ns(direction, &next, probes));
             let gpu_ns = least(&|direction| self.gpu_ns(direction, &next, probes, runs).1);
@@ -481,8 +484,7 @@ impl Adaptive {
     fn is_on_cpu(&self, stats: &LevelStats) -> bool {
         let stays = |direction| {
             let (band, work) = (self.bands.of(direction), work(stats, direction));
-            let around = |factor: f64| band.zone((work as f64 * factor) as u64) == Side::Cpu;
-            band.zone(work) == Side::Cpu && (self.near <= 1.0 || (around(1.0 / self.near) && around(self.near)))
+            band.zone(work) == Side::Cpu && (self.near <= 1.0 || self.zones_around(band, work) == [Side::Cpu; 2])
         };
         stays(Direction::TopDown) && stays(Direction::BottomUp) && self.holder(stats) == CPU
     }
