@@ -81,6 +81,16 @@ pub enum GpuEngineError {
     /// A call failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// Counters of the kernels would wrap around.
+    #[error(
+        "{vertices} vertices are more than the {most} that kernels can count on this device: search this graph on the CPU (--device cpu)"
+    )]
+    TooManyVertices {
+        /// Vertices, padding included.
+        vertices: usize,
+        /// The most that this device's kernels count.
+        most: usize,
+    },
     /// The device computes something else than the kernels say.
     #[error("kernel {kernel:?} finds wrong levels: driver {driver} has a bug that neither kind of kernels avoids; choose another device")]
     Wrong {

@@ -29,6 +29,8 @@ pub(super) const SOURCES: [&str; 7] = [
 
 /// Items in a work-group of a GPU, where the device allows that many.
 const GROUP: usize = 256;
+/// Vertices that a work-item on its own takes at a time, at most (`tgm` in `kernels/top_down.cl`).
+const AT_A_TIME: usize = 1024;
 /// Work-groups per compute unit of a GPU: they loop, there is none per vertex (Remis 2016, section 4.3).
 const GROUPS_PER_UNIT: usize = 8;
 /// Vertices that a group collects before it appends them to the queue.
@@ -147,6 +149,10 @@ impl<'g> GpuEngine<'g> {
         };
         let units = device.info().compute_units.max(1) as usize;
         let groups = if group == 1 { units } else { units * GROUPS_PER_UNIT };
+        let most = Self::most_vertices(groups, group);
+        if layout.padded() > most {
+            return Err(GpuEngineError::TooManyVertices { vertices: layout.padded(), most });
+        }
         let degrees = || (0..layout.csr().vertices()).map(|v| layout.csr().degree(v as Vertex) as usize);
         let (longest, with_arcs) = (degrees().max().unwrap_or(0), degrees().filter(|&degree| degree > 0).count());
         let run_arcs = options.run_arcs.map_or(if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 }, u64::from);
@@ -196,9 +202,39 @@ impl<'g> GpuEngine<'g> {
         Ok(engine)
     }
 
+    /// The most vertices that kernels count: a loop over vertices or entries of a queue ends up to one round of all work-items behind the
+    /// last one, in a 32-bit number. An item takes up to [`AT_A_TIME`] vertices in a round.
+    const fn most_vertices(groups: usize, group: usize) -> usize {
+        let round = groups.saturating_mul(if group == 1 { AT_A_TIME } else { group });
+        (u32::MAX as usize).saturating_sub(round)
+    }
+
     /// The largest work-group of our kernels that is not above either number: 1 or a multiple of 32.
     fn fitting(wanted: usize, most: usize) -> usize {
         let group = wanted.min(most) / 32 * 32;
         if group == 0 { 1 } else { group }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernels' loops: `for (uint v = id; v < vertices; v += round)`, and `begin = atomic_add(&head, AT_A_TIME)` of each item.
+    #[test]
+    fn loops_over_vertices_end_before_32_bits_do() {
+        // An H200 has 132 compute units, PoCL on a large server 256 threads; the largest number is no real device's.
+        for (groups, group) in [(1, 1), (256, 1), (132 * GROUPS_PER_UNIT, 256), (1, 32), (1 << 21, 1024)] {
+            let most = GpuEngine::most_vertices(groups, group);
+            let round = groups * if group == 1 { AT_A_TIME } else { group };
+            assert!(round <= u32::MAX as usize, "{groups} {group}");
+            for vertices in [most, most.saturating_sub(1), most / 2] {
+                // The item that comes farthest was just before the last vertex.
+                let last = vertices.saturating_sub(1) as u64 + round as u64;
+                assert!(vertices == 0 || u32::try_from(last).is_ok(), "{groups} x {group}, {vertices} vertices: {last}");
+            }
+        }
+        assert!(GpuEngine::most_vertices(132 * GROUPS_PER_UNIT, 256) > 4_294_000_000);
+        assert_eq!(GpuEngine::most_vertices(usize::MAX, 256), 0);
     }
 }
