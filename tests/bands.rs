@@ -276,6 +276,10 @@ fn what_is_tuned_is_written_once_and_measured_no_more() {
     assert!(!after.contains("Nobody measured it") && !after.contains("90_000") && !after.contains("up_to"), "{after}");
     let estimates = after.lines().find(|line| line.starts_with("estimates")).unwrap();
     assert!(estimates.contains("cpu.threads") && !estimates.contains("adaptive"), "{estimates}");
+    let table: toml::Table = after.parse().unwrap();
+    let work_group = table["opencl"]["devices"][0]["work_group"].as_integer().unwrap();
+    let on_device = user.json(&["bench", "kronecker:9", "--roots", "1", "--policy", "tg", "--board", &board, "--json", "-"]);
+    assert_eq!(on_device["search"]["devices"][0]["group"], work_group, "{on_device}");
     let records =
         [(); 2].map(|()| user.json(&["bench", "kronecker:9", "--roots", "2", "--policy", "adaptive", "--board", &board, "--json", "-"]));
     for record in &records {

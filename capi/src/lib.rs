@@ -382,6 +382,7 @@ pub unsafe extern "C" fn socbfs_search_new(
             let text = match step {
                 None => std::ptr::null(),
                 Some(Step::Kernels) => c"compiling the kernels for the device".as_ptr(),
+                Some(Step::WorkGroups) => c"comparing sizes of work-groups".as_ptr(),
                 Some(Step::Thresholds) => c"measuring where CPU and device are faster".as_ptr(),
             };
             // SAFETY: the caller's promise.

@@ -203,6 +203,7 @@ impl OpenClDevice {
             ("compute_units", self.compute_units.map(u64::from)),
             ("max_alloc_bytes", self.max_alloc_bytes),
             ("max_work_group", self.max_work_group.map(u64::from)),
+            ("work_group", self.work_group.map(u64::from)),
             ("local_bytes", self.local_bytes),
             ("global_bytes", self.global_bytes),
         ] {
@@ -211,6 +212,14 @@ impl OpenClDevice {
         if let (Some(largest), Some(all)) = (self.max_alloc_bytes, self.global_bytes) {
             if largest > all {
                 return refuse(format!("{place}.max_alloc_bytes"), format!("is {largest}, more than global_bytes = {all}"));
+            }
+        }
+        if let Some(items) = self.work_group.filter(|&items| items != 1 && items % 32 != 0) {
+            return refuse(format!("{place}.work_group"), format!("is {items}; it must be 1 or a multiple of 32"));
+        }
+        if let (Some(items), Some(most)) = (self.work_group, self.max_work_group) {
+            if items > most {
+                return refuse(format!("{place}.work_group"), format!("is {items}, more than max_work_group = {most}"));
             }
         }
         if let Some((way, quirk)) = self.memory_way.and_then(|way| Some((way, self.against(way)?))) {
@@ -256,6 +265,8 @@ mod tests {
             (format!("{device}max_alloc_bytes = 3\nglobal_bytes = 2"), 6, "opencl.devices[0].max_alloc_bytes"),
             (format!("{device}bgc = true\nquirks = ['local-is-global']"), 6, "opencl.devices[0].bgc"),
             (format!("{device}{device}"), 7, "opencl.devices[1].name"),
+            (format!("{device}work_group = 48"), 6, "opencl.devices[0].work_group"),
+            (format!("{device}work_group = 64\nmax_work_group = 32"), 6, "opencl.devices[0].work_group"),
             (format!("{device}memory_way = 'svm-fine'\nquirks = ['not-coherent']"), 6, "opencl.devices[0].memory_way"),
             (format!("{device}memory_way = 'alloc-host-ptr'\nquirks = ['map-copies']"), 6, "opencl.devices[0].memory_way"),
             ("[adaptive.top_down]\nsplit_from = 9\nup_to = 9".to_owned(), 6, "adaptive.top_down.up_to"),

@@ -20,6 +20,7 @@ const EMPTY: &str = r#"
 # [[opencl.devices]]                         # `clinfo` shows the names and limits of the drivers
 # name = "Mali-*"                            # * is any text
 # memory_way = "alloc-host-ptr"              # alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy
+# work_group = 64                            # 1, or a multiple of 32; `socbfs board tune` measures it
 # bgc = false                                # whether local memory is real
 #
 # [policy]

@@ -37,6 +37,7 @@ pub const KEYS: &[Key] = &[
     informs("opencl.devices[].compute_units", "informs"),
     acts("opencl.devices[].max_alloc_bytes", "limit of a buffer"),
     acts("opencl.devices[].max_work_group", "limit of a work-group"),
+    acts("opencl.devices[].work_group", "size of a work-group"),
     acts("opencl.devices[].local_bytes", "limit of local memory"),
     acts("opencl.devices[].global_bytes", "limit of all buffers"),
     acts("opencl.devices[].memory_way", "how memory is shared"),

@@ -238,6 +238,7 @@ via = 'rusticl'
 compute_units = 4
 max_alloc_bytes = 1
 max_work_group = 256
+work_group = 64
 local_bytes = 32_768
 global_bytes = 2
 memory_way = 'alloc-host-ptr'

@@ -140,6 +140,8 @@ pub struct OpenClDevice {
     pub max_alloc_bytes: Option<u64>,
     /// Most work-items in a work-group.
     pub max_work_group: Option<u32>,
+    /// Work-items in a work-group: 1, or a multiple of 32.
+    pub work_group: Option<u32>,
     /// Local memory of a work-group in bytes.
     pub local_bytes: Option<u64>,
     /// Memory the device may use in bytes.

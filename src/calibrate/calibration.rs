@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Contest, Decider, HandoverTable, Trained};
+use super::{Contest, Decider, GroupTimes, HandoverTable, Trained};
 use crate::{
     bfs::Strategy,
     board::{DocumentError, Entry, Kind, Violation, entries},
@@ -115,7 +115,7 @@ pub struct OpenClIdentity {
     pub driver: String,
     /// How memory is shared with it.
     pub memory_way: SharingMode,
-    /// Items in a work-group, where asked for (`None`: by the kind of device).
+    /// Items in a work-group: as asked for, or those with which searches were fastest (`None`: by the kind of device).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_group: Option<usize>,
 }
@@ -172,6 +172,9 @@ pub struct MeasuredDevice {
     /// The quickest launch of a kernel that fills the smallest array of the table below, until it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_ns: Option<u64>,
+    /// Sizes of work-groups, where they were compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub work_groups: Vec<GroupTimes>,
     /// What handing memory over costs, by way and size.
     pub handover: HandoverTable,
 }
@@ -531,7 +534,11 @@ pub(crate) mod tests {
                 window_seconds: 2.0,
                 graph: "kronecker scale=17".into(),
             }),
-            device: Some(MeasuredDevice { launch_ns: Some(7), handover: HandoverTable { ways: vec![way] } }),
+            device: Some(MeasuredDevice {
+                launch_ns: Some(7),
+                work_groups: vec![GroupTimes { items: 64, relative: 1.0 }],
+                handover: HandoverTable { ways: vec![way] },
+            }),
             graphs: vec![GraphNumbers { graph: "grid".into(), vertices: 9, edges: 12, roots: 1, levels: 5 }],
             auto: Some(contest(Decider::Mlp)),
             surf: Some(trained(Form::Surf)),

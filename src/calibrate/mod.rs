@@ -15,6 +15,7 @@ mod thresholds;
 mod trained;
 mod training;
 mod watts;
+mod work_group;
 
 pub use bands::bands;
 #[cfg(test)]
@@ -35,3 +36,4 @@ pub use thresholds::{Measured, thresholds};
 pub use trained::Trained;
 pub use training::{TRAINING_GRAPHS, training_graph};
 pub use watts::{PowerWindows, StrategyPowers, measure_power, strategy_watts, watts_of};
+pub use work_group::{GroupTimes, WorkGroupError, best_work_group, measure_work_groups};

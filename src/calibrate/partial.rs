@@ -5,13 +5,13 @@ use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Identity, JsonLines, LevelTable, complete_lines};
+use super::{GroupTimes, Identity, JsonLines, LevelTable, complete_lines};
 
 /// Name of the format, in every header.
 const FORMAT: &str = "socbfs-calibration-partial-1";
 
 /// What has to be the same for measurements to be gone on with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartialHeader {
     format: String,
     /// Version and commit of socbfs: another one may be faster.
@@ -22,12 +22,33 @@ pub struct PartialHeader {
     pub seed: u64,
     /// Whether with less care.
     pub quick: bool,
+    /// Sizes of work-groups, where they were compared to choose that of the identity.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub work_groups: Vec<GroupTimes>,
 }
 
 impl PartialHeader {
     /// The header of measurements of this kind.
     pub fn new(build: String, identity: Identity, seed: u64, quick: bool) -> Self {
-        Self { format: FORMAT.to_owned(), build, identity, seed, quick }
+        Self { format: FORMAT.to_owned(), build, identity, seed, quick, work_groups: Vec::new() }
+    }
+
+    /// Takes the size of work-group over that was chosen for the measurements in `path`, if nothing else differs from them: compared anew,
+    /// another size might be chosen, and they would be lost. Whether it did.
+    pub fn take_group_of(&mut self, path: &Path) -> bool {
+        let text = std::fs::read(path).unwrap_or_default();
+        let before = complete_lines(&text).next().and_then(|first| serde_json::from_slice::<Self>(first).ok());
+        let Some(before) = before else { return false };
+        let mut alike = Self { work_groups: before.work_groups.clone(), ..self.clone() };
+        match (&mut alike.identity.device, &before.identity.device) {
+            (Some(here), Some(before)) => here.work_group = before.work_group,
+            _ => return false,
+        }
+        let is_alike = alike == before;
+        if is_alike {
+            *self = alike;
+        }
+        is_alike
     }
 }
 
@@ -140,6 +161,7 @@ fn find(text: &[u8], header: &PartialHeader) -> Found {
         _ => return Found::NotOurs,
     }
     let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Found::Other("they are of another format") };
+    let found = PartialHeader { work_groups: header.work_groups.clone(), ..found };
     if found != *header {
         return Found::Other(if found.build != header.build {
             "another build of socbfs made them"
@@ -164,12 +186,39 @@ mod tests {
     use std::{fs::OpenOptions, io::Write};
 
     use super::*;
-    use crate::engine::Simd;
+    use crate::{calibrate::OpenClIdentity, engine::Simd};
+
+    fn identity() -> Identity {
+        Identity { board: "b".into(), cpu_model: None, kernel: None, threads: 2, cpus: Vec::new(), simd: Simd::Scalar, device: None }
+    }
 
     fn header(seed: u64) -> PartialHeader {
-        let identity =
-            Identity { board: "b".into(), cpu_model: None, kernel: None, threads: 2, cpus: Vec::new(), simd: Simd::Scalar, device: None };
-        PartialHeader::new("1 abc".into(), identity, seed, true)
+        PartialHeader::new("1 abc".into(), identity(), seed, true)
+    }
+
+    #[test]
+    fn an_interrupted_calibration_keeps_its_work_group() {
+        let with = |work_group| {
+            let device = crate::calibrate::example().identity.device.map(|device| OpenClIdentity { work_group, ..device });
+            PartialHeader::new("1 abc".into(), Identity { device, ..identity() }, 1, true)
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml.partial");
+        let mut chosen = with(Some(64));
+        chosen.work_groups = vec![GroupTimes { items: 64, relative: 1.0 }];
+        let (mut partial, ..) = Partial::open(&path, &chosen).unwrap();
+        partial.add(&graph(0)).unwrap();
+        drop(partial);
+        let mut again = with(None);
+        assert!(again.take_group_of(&path));
+        assert_eq!(again, chosen);
+        let (_, graphs, reason) = Partial::open(&path, &again).unwrap();
+        assert_eq!((graphs.len(), reason), (1, None));
+        // Measurements of another kind have no say, nor has a file that is absent.
+        let mut other = PartialHeader { seed: 2, ..with(None) };
+        assert!(!other.take_group_of(&path) && other == PartialHeader { seed: 2, ..with(None) });
+        assert!(!with(None).take_group_of(&folder.path().join("absent")));
+        assert!(!header(1).take_group_of(&path));
     }
 
     fn graph(place: usize) -> MeasuredGraph {

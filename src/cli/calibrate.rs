@@ -14,7 +14,7 @@ use super::{
     error::Failure,
     interrupt,
     output::{Output, publish},
-    progress::Progress,
+    progress::{Progress, steps},
     say,
 };
 use crate::{
@@ -23,14 +23,14 @@ use crate::{
     board::DocumentError,
     calibrate::{
         self, Calibration, Decider, GraphNumbers, Identity, LevelTable, Made, MeasuredDevice, MeasuredGraph, Partial, PartialHeader, Power,
-        PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, bands, fit, fit_zhang, held_out, measure_levels,
-        measure_power, numbers, training_graph,
+        PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, bands, best_work_group, fit, fit_zhang, held_out,
+        measure_levels, measure_power, measure_work_groups, numbers, training_graph,
     },
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
     policy::{LevelDevice, Objective, Policy, mlp::Form},
     report::{self, CalibrationReport},
-    runtime::{self, CalibrationChoice, Machine},
+    runtime::{self, CalibrationChoice, Machine, RuntimeError, Step},
     search::Search,
     stats::Summary,
 };
@@ -135,15 +135,27 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let meter = arguments.sensors.meter(config.profile.power().as_ref())?;
     config.apply()?;
-    let machine = config.machine()?;
-    let identity = config.identity(machine.device.as_ref().map(|(device, way)| (device.info(), *way)));
+    let mut machine = config.machine()?;
+    let mut identity = config.identity(machine.device.as_ref().map(|(device, way)| (device.info(), *way)));
     let file = arguments.file(&identity.file_name())?;
     let output = Output::open(&file)?;
 
     let mut partial_name = file.clone().into_os_string();
     partial_name.push(".partial");
     let build = format!("{} {}", Build::THIS.version, Build::THIS.commit);
-    let header = PartialHeader::new(build, identity.clone(), arguments.seed, arguments.quick);
+    let mut header = PartialHeader::new(build, identity.clone(), arguments.seed, arguments.quick);
+    if let (Some(device), None) = (&mut identity.device, header.identity.device.as_ref().and_then(|device| device.work_group)) {
+        if !header.take_group_of(Path::new(&partial_name)) {
+            let progress = steps();
+            progress(Some(Step::WorkGroups));
+            let measured = measure_work_groups(&machine.options);
+            progress(None);
+            header.work_groups = measured.map_err(RuntimeError::from)?;
+        }
+        device.work_group = best_work_group(&header.work_groups);
+        machine.options.devices[0].options.group = device.work_group;
+        header.identity = identity.clone();
+    }
     let (mut partial, mut graphs, reason) = Partial::open(Path::new(&partial_name), &header)?;
     if let Some(reason) = reason {
         say(&format!("begun anew: {} holds measurements, but {reason}", Path::new(&partial_name).display()));
@@ -204,7 +216,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     let device = machine.device.as_ref().map(|(device, _)| {
         let handover = if arguments.quick { calibrate::measure_quickly(device) } else { calibrate::measure(device) };
         let launch_ns = handover.ways.iter().filter_map(|way| way.sizes.first()).map(|times| times.device_fill_ns).min();
-        MeasuredDevice { launch_ns, handover }
+        MeasuredDevice { launch_ns, work_groups: header.work_groups.clone(), handover }
     });
     let environment = Environment::read(Path::new("/"));
     let by_graph: Vec<&[LevelTable]> = graphs.iter().map(|graph| &graph.tables[..]).collect();

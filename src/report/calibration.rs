@@ -54,7 +54,7 @@ pub fn calibration(report: &CalibrationReport) -> String {
 }
 
 fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
-    let Calibration { identity, made, graphs, strategies, power, .. } = &report.calibration;
+    let Calibration { identity, made, graphs, strategies, power, device: device_numbers, .. } = &report.calibration;
     let device = identity.device.as_ref().map_or_else(String::new, |device| format!(", {} by {}", device.name, device.memory_way));
     writeln!(out, "{}, {}, {}{device}", identity.board, counted(identity.threads as u64, "thread", "threads"), identity.simd)?;
     let (roots, levels) = (graphs.iter().map(|graph| graph.roots).sum::<usize>(), graphs.iter().map(|graph| graph.levels).sum::<usize>());
@@ -68,6 +68,10 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
     )?;
     aligned(out, &COLUMNS, &strategies.iter().map(|numbers| cells(numbers, levels)).collect::<Vec<_>>())?;
     writeln!(out)?;
+    if let Some(numbers) = device_numbers.as_ref().filter(|numbers| !numbers.work_groups.is_empty()) {
+        let all: Vec<String> = numbers.work_groups.iter().map(|group| format!("{} {:.2}x", group.items, group.relative)).collect();
+        writeln!(out, "time by size of work-group, over that of the first: {}", all.join(", "))?;
+    }
     if let Some(power) = power {
         let idle = power.idle_watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W"));
         writeln!(out, "power: {} by {}; idle {idle}", power.scope, power.sensors.join(" + "))?;

@@ -100,7 +100,7 @@ impl Runtime {
                 platform: info.platform.clone(),
                 driver: info.driver.clone(),
                 memory_way,
-                work_group: self.work_group.value,
+                work_group: self.group_asked(info),
             }),
         }
     }
@@ -133,6 +133,12 @@ impl Runtime {
         if let (Some((info, None)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
             if calibrated.memory_way.offered(info) {
                 here.memory_way = calibrated.memory_way;
+            }
+        }
+        // Nor without one for the size of a work-group.
+        if let (Some((info, _)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
+            if self.group_asked(info).is_none() {
+                here.work_group = calibrated.work_group;
             }
         }
         if let Some(difference) = calibration.identity.difference(&here) {

@@ -503,6 +503,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_size_of_a_work_group_comes_from_flag_then_board_then_calibration() {
+        let info = invented("p", "Mali-G610", DeviceKind::Gpu, 4);
+        let board = format!("{NAME}[[opencl.devices]]\nname = 'Mali*'\nwork_group = 128\n");
+        // That of the calibration is 64.
+        let found = calibrated();
+        let group = |text: &str, asked: Option<Setting<usize>>, found: Option<&FoundCalibration>| {
+            let profile = runtime(text, None).profile;
+            Runtime::new(profile, Given { work_group: asked, ..Given::default() }).unwrap().group(&info, found)
+        };
+        assert_eq!(group(NAME, None, None), None, "by the kind of device");
+        assert_eq!(group(NAME, None, Some(&found)), Some(64));
+        assert_eq!(group(&board, None, Some(&found)), Some(128));
+        for origin in [Origin::Flag, Origin::Environment] {
+            assert_eq!(group(&board, Some(Setting { value: 32, origin }), Some(&found)), Some(32));
+        }
+    }
+
     /// Everything that a profile may change of a search.
     fn observed(text: &str) -> String {
         let mut info = invented("Portable Computing Language", "Mali-G610 r0p0", DeviceKind::Gpu, 4);
@@ -531,7 +549,7 @@ mod tests {
             "{:?}",
             (
                 (runtime.profile.name(), &runtime.threads, &runtime.cpus, &runtime.policy, runtime.profile.power()),
-                (runtime.limits(&info), runtime.way_asked(&info), permitted, runtime.runs(&info)),
+                (runtime.limits(&info), runtime.way_asked(&info), runtime.group_asked(&info), permitted, runtime.runs(&info)),
                 (choose(Some("adaptive"), Objective::Time), choose(Some("cost-model:zhang"), Objective::Time)),
                 (choose(Some("cost-model"), Objective::Energy), choose(Some("cost-model:zhang"), Objective::Energy)),
                 evidence.fits(&runtime.profile.board.detect),
@@ -561,6 +579,7 @@ mod tests {
             ("opencl.devices[0].via", &format!("{device}bgc = false\n"), "'pocl'", "'rusticl'"),
             ("opencl.devices[0].max_alloc_bytes", device, "1024", "2048"),
             ("opencl.devices[0].max_work_group", device, "64", "128"),
+            ("opencl.devices[0].work_group", device, "64", "128"),
             ("opencl.devices[0].local_bytes", device, "64", "128"),
             ("opencl.devices[0].global_bytes", device, "4096", "8192"),
             ("opencl.devices[0].memory_way", device, "'copy'", "'svm-fine'"),

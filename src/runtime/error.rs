@@ -5,6 +5,7 @@ use std::{error::Error, fmt::Write as _, io};
 use crate::{
     bench::ReplayError,
     board::{self, DocumentError, MOST_THREADS, Quirk},
+    calibrate::WorkGroupError,
     memory::SharingMode,
     opencl::OpenClError,
     policy::{Objective, PolicyError},
@@ -99,9 +100,18 @@ pub enum RuntimeError {
     /// The policy can't be one.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// Sizes of work-groups can't be compared.
+    #[error("sizes of work-groups can't be compared")]
+    WorkGroups(#[source] Box<WorkGroupError>),
     /// The search can't be set up, or failed.
     #[error(transparent)]
     Search(#[from] SearchError),
+}
+
+impl From<WorkGroupError> for RuntimeError {
+    fn from(error: WorkGroupError) -> Self {
+        Self::WorkGroups(Box::new(error))
+    }
 }
 
 impl RuntimeError {
@@ -141,7 +151,9 @@ impl RuntimeError {
                 "search from its roots (`bench` draws the same ones from the same --roots and --seed)".to_owned()
             }
             Self::Replay(_) => "write a record with `socbfs bench GRAPH --json FILE`".to_owned(),
-            Self::Unwritable(_) | Self::NoDevice(_) | Self::Open(_) | Self::Policy(_) | Self::Search(_) => return None,
+            Self::Unwritable(_) | Self::NoDevice(_) | Self::Open(_) | Self::Policy(_) | Self::WorkGroups(_) | Self::Search(_) => {
+                return None;
+            }
         })
     }
 }

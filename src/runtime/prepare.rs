@@ -24,6 +24,8 @@ const TYPICAL_BYTES: u64 = 4 << 20;
 pub enum Step {
     /// The driver compiles kernels.
     Kernels,
+    /// Sizes of work-groups are compared.
+    WorkGroups,
     /// Thresholds between CPU and GPU are measured.
     Thresholds,
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Kernels => "Building kernels",
+            Self::WorkGroups => "Comparing work-groups",
             Self::Thresholds => "Measuring thresholds",
         })
     }
@@ -40,7 +43,7 @@ impl fmt::Display for Step {
 /// Called with the step that begins, and `None` when it ends.
 pub type Progress<'a> = &'a dyn Fn(Option<Step>);
 
-fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -> T {
+pub(super) fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -> T {
     progress(Some(step));
     let result = work();
     progress(None);
@@ -280,6 +283,16 @@ impl Runtime {
         way.offered(info) && self.device_profile(info).is_none_or(|device| device.permits(way))
     }
 
+    /// Items in a work-group of this device, where the flag or the board says it.
+    pub fn group_asked(&self, info: &DeviceInfo) -> Option<usize> {
+        self.work_group.value.or_else(|| self.device_profile(info)?.work_group.map(|items| items as usize))
+    }
+
+    /// The same, else as the calibration found it (`None`: by the kind of device).
+    pub(super) fn group(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<usize> {
+        self.group_asked(info).or_else(|| calibration?.calibration.identity.device.as_ref()?.work_group)
+    }
+
     fn device_profile(&self, info: &DeviceInfo) -> Option<&OpenClDevice> {
         self.profile.board.opencl.devices.iter().find(|device| device.describes(&info.name, &info.platform))
     }
@@ -319,26 +332,27 @@ impl Runtime {
         let way = way.unwrap_or_else(|| handover.best(TYPICAL_BYTES));
         // What a driver would copy behind the scenes is copied once, to where kernels read it best.
         let graph = (!self.permits(info, SharingMode::UseHostPtr)).then_some(GraphMemory::Device);
-        let options = GpuOptions { group: self.work_group.value, parts: self.parts.value, graph, ..GpuOptions::default() };
+        let options = GpuOptions { group: self.group(info, calibration), parts: self.parts.value, graph, ..GpuOptions::default() };
         Ok(Opened { setup: GpuSetup { device, way, options }, runs: self.runs(info), handover })
     }
 
     /// What concerns devices and the cost model, for the list of settings.
     pub fn device_settings(&self, found: Option<&FoundCalibration>) -> [(&'static str, Origin, String); 5] {
-        let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref()).map(|device| device.memory_way);
-        let (way, origin) = match (self.memory_way.value, calibrated) {
+        let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref());
+        let (way, origin) = match (self.memory_way.value, calibrated.map(|device| device.memory_way)) {
             (Some(way), _) => (way.to_string(), self.memory_way.origin),
             (None, Some(way)) => (way.to_string(), Origin::Calibration),
             (None, None) => ("measured".to_owned(), self.memory_way.origin),
         };
+        let (group, of_group) = match (self.work_group.value, calibrated.and_then(|device| device.work_group)) {
+            (Some(items), _) => (items.to_string(), self.work_group.origin),
+            (None, Some(items)) => (items.to_string(), Origin::Calibration),
+            (None, None) => ("by the device".to_owned(), self.work_group.origin),
+        };
         [
             ("device", self.device.origin, self.device.value.to_string()),
             ("memory-way", origin, way),
-            (
-                "work-group",
-                self.work_group.origin,
-                self.work_group.value.map_or_else(|| "by the device".to_owned(), |items| items.to_string()),
-            ),
+            ("work-group", of_group, group),
             ("parts", self.parts.origin, self.parts.value.to_string()),
             ("objective", self.objective.origin, self.objective.value.to_string()),
         ]

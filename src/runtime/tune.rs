@@ -1,9 +1,11 @@
 //! The bands of a board, measured on this machine and written into its profile.
 
-use super::{Prepared, Profile, Progress, Runtime, RuntimeError, Setting};
+use super::{Prepared, Profile, Progress, Runtime, RuntimeError, Setting, Step, prepare::during};
 use crate::{
     bench::{BandRecord, Environment},
     board::{self, Change},
+    calibrate::{best_work_group, measure_work_groups},
+    engine::DeviceUse,
     graph::Layout,
     memory::SharingMode,
     opencl::OpenClError,
@@ -29,6 +31,17 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
     measuring.policy = Setting::flag(Policy::Adaptive(Box::default()));
     // What is measured anew has no say in it.
     measuring.profile.board.adaptive = board::Adaptive::default();
+    let machine = measuring.machine()?;
+    let group = match &machine.device {
+        Some((device, _)) if measuring.group_asked(device.info()).is_none() => {
+            during(Step::WorkGroups, progress, || measure_work_groups(&machine.options)).map(|measured| best_work_group(&measured))?
+        }
+        _ => None,
+    };
+    drop(machine);
+    if group.is_some() {
+        measuring.work_group = Setting::flag(group);
+    }
     let prepared = measuring.search_for_all(layout, progress)?;
     let (Some(device), Some(measured)) = (prepared.devices.first(), &prepared.measured) else {
         return Err(RuntimeError::NoDevice(OpenClError::NoPlatform));
@@ -52,8 +65,8 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
     let (fixed_us, mega_vertex_us) = handover(&prepared, device.memory_way);
     set("adaptive.handover.fixed_us".to_owned(), fixed_us.map(Into::into));
     set("adaptive.handover.mega_vertex_us".to_owned(), mega_vertex_us.map(Into::into));
-    for (key, value) in way(runtime, used, device.memory_way) {
-        set(key, Some(value.into()));
+    for (key, value) in described(runtime, used, device.memory_way, group) {
+        set(key, Some(value));
     }
     let text = board::edit(&runtime.profile.text, &runtime.profile.place, &changes).map_err(RuntimeError::Profile)?;
     let board = board::Board::parse(&text, &runtime.profile.place).map_err(RuntimeError::Profile)?;
@@ -73,18 +86,23 @@ fn handover(prepared: &Prepared<'_>, way: SharingMode) -> (Option<f64>, Option<f
     (Some(round(fixed)), Some(round((million - fixed).max(0.0))))
 }
 
-/// How memory is shared, where the profile does not say it: otherwise the next start would measure it again.
-fn way(runtime: &Runtime, used: &crate::engine::DeviceUse, way: SharingMode) -> Vec<(String, String)> {
+/// How the device is used, where the profile does not say it: otherwise the next start would measure it again.
+fn described(runtime: &Runtime, used: &DeviceUse, way: SharingMode, group: Option<usize>) -> Vec<(String, toml_edit::Value)> {
     let devices = &runtime.profile.board.opencl.devices;
     let described = devices.iter().position(|device| device.describes(&used.name, &used.platform));
-    match described {
-        Some(place) if devices[place].memory_way.is_some() => Vec::new(),
-        Some(place) => vec![(format!("opencl.devices[{place}].memory_way"), way.to_string())],
-        None => {
-            let key = |key: &str| format!("opencl.devices[{}].{key}", devices.len());
-            vec![(key("name"), used.name.clone()), (key("memory_way"), way.to_string())]
-        }
+    let key = |key: &str| format!("opencl.devices[{}].{key}", described.unwrap_or(devices.len()));
+    let mut all = Vec::new();
+    if described.is_none() {
+        all.push((key("name"), used.name.clone().into()));
     }
+    if described.is_none_or(|place| devices[place].memory_way.is_none()) {
+        all.push((key("memory_way"), way.to_string().into()));
+    }
+    // It was compared only where neither board nor flag says it.
+    if let Some(items) = group.and_then(|items| i64::try_from(items).ok()) {
+        all.push((key("work_group"), items.into()));
+    }
+    all
 }
 
 /// Without line breaks: a comment ends with its line.

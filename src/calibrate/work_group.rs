@@ -1,0 +1,155 @@
+//! With which size of work-group a device searches fastest.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bfs::GpuKernel,
+    graph::{BuildOptions, GraphError, Layout, Vertex},
+    input::generate::{GenerateError, Generator},
+    policy::{LevelDevice, Policy},
+    search::{Search, SearchError, SearchOptions},
+};
+
+/// Sizes that are compared on a device whose groups are of several work-items, the largest first.
+const SEVERAL: [usize; 3] = [256, 128, 64];
+/// The same where the usual size is a work-item that works through vertices by itself, as processors like it. (On a GPU that is not tried: it
+/// would leave all but one lane of each compute unit idle, for minutes.)
+const ALONE: [usize; 3] = [64, 128, 256];
+
+/// Rounds in which both sizes have their turn; the fastest search of each counts.
+const ROUNDS: usize = 3;
+
+/// Another size than the usual one has to take at most this part of its time: less may be noise.
+const GAIN: f64 = 0.95;
+
+/// A size that takes this many times as long as the usual one says that those beyond it need not be tried.
+const HOPELESS: f64 = 1.25;
+
+/// One size of work-group, measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupTimes {
+    /// Items in a work-group.
+    pub items: usize,
+    /// Time of searches over that by the usual size, in turn: geometric mean over graphs and kernels.
+    pub relative: f64,
+}
+
+/// Why sizes of work-groups can't be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkGroupError {
+    /// A graph to measure on can't be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// It can't be built.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A search on it fails.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+}
+
+/// Measures searches on the first device of `options` by several sizes of work-group, each in turn with the usual one, on a skewed graph, a random
+/// one and a grid. The usual size comes first.
+///
+/// # Errors
+/// [`WorkGroupError`].
+pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, WorkGroupError> {
+    let graphs: [(Generator, &[GpuKernel]); 3] = [
+        (Generator::Kronecker { scale: 14, edge_factor: 16, seed1: 1, seed2: 2 }, &GpuKernel::ALL),
+        (Generator::Uniform { vertices: 1 << 14, edges: 1 << 16, seed: 1 }, &[GpuKernel::Tg, GpuKernel::Bg]),
+        (Generator::Grid { width: 96, height: 96, deletion: 0.0, seed: 1 }, &[GpuKernel::Tg]),
+    ];
+    let mut cases = Vec::with_capacity(graphs.len());
+    for (generator, kernels) in graphs {
+        cases.push((Layout::build(&generator.generate(&|_| ())?, &BuildOptions::default())?, kernels));
+    }
+    let searches = |size: Option<usize>| {
+        let mut options = SearchOptions { every_policy: true, fall_back: false, ..options.clone() };
+        options.devices.truncate(1);
+        if let Some(device) = options.devices.first_mut() {
+            device.options.group = size;
+        }
+        cases.iter().map(|(layout, _)| Search::new(layout, &options)).collect::<Result<Vec<_>, _>>()
+    };
+    let mut usual = searches(None)?;
+    let usual_items = usual.first().map_or(0, items);
+    let mut all = vec![GroupTimes { items: usual_items, relative: 1.0 }];
+    for size in if usual_items == 1 { ALONE } else { SEVERAL } {
+        let mut others = searches(Some(size))?;
+        // What the device can't have is another size.
+        if size == usual_items || others.iter().any(|search| items(search) != size) {
+            continue;
+        }
+        let mut ratios = Vec::new();
+        for ((layout, kernels), (usual, other)) in cases.iter().zip(usual.iter_mut().zip(&mut others)) {
+            for &kernel in *kernels {
+                let [usual, other] = fastest_ns([usual, other], kernel, layout.to_original(0))?;
+                ratios.push(other / usual.max(1.0));
+            }
+        }
+        let relative = geometric_mean(&ratios);
+        all.push(GroupTimes { items: size, relative });
+        if relative > HOPELESS {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+fn items(search: &Search<'_>) -> usize {
+    search.devices().first().map_or(0, |device| device.group)
+}
+
+/// Nanoseconds of the fastest search from `root` by each, in turn.
+fn fastest_ns(mut searches: [&mut Search<'_>; 2], kernel: GpuKernel, root: Vertex) -> Result<[f64; 2], SearchError> {
+    let mut fastest = [f64::INFINITY; 2];
+    for search in &mut searches {
+        search.set_policy(Policy::Fixed(kernel.into()), LevelDevice::Gpu(kernel))?;
+        // A driver builds kernels at their first use.
+        search.run(root)?;
+    }
+    for _ in 0..ROUNDS {
+        for (search, fastest) in searches.iter_mut().zip(&mut fastest) {
+            let begin = Instant::now();
+            search.run(root)?;
+            *fastest = fastest.min(begin.elapsed().as_nanos() as f64);
+        }
+    }
+    Ok(fastest)
+}
+
+fn geometric_mean(ratios: &[f64]) -> f64 {
+    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
+}
+
+/// The size to take: the usual one (the first), unless another is faster by more than noise. `None`: nothing was measured.
+pub fn best_work_group(measured: &[GroupTimes]) -> Option<usize> {
+    let usual = measured.first()?;
+    let best = measured.iter().min_by(|a, b| a.relative.total_cmp(&b.relative))?;
+    Some(if best.relative <= GAIN * usual.relative { best.items } else { usual.items })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_size_has_to_be_faster_by_more_than_noise() {
+        let with = |relative| [GroupTimes { items: 256, relative: 1.0 }, GroupTimes { items: 64, relative }];
+        assert_eq!(best_work_group(&with(0.5)), Some(64));
+        assert_eq!(best_work_group(&with(0.97)), Some(256));
+        assert_eq!(best_work_group(&with(1.5)), Some(256));
+        assert_eq!(best_work_group(&[]), None);
+    }
+
+    #[test]
+    fn every_case_counts_the_same() {
+        // Twice as fast in one case, half as fast in another, however long they take.
+        assert!((geometric_mean(&[2.0, 0.5]) - 1.0).abs() < 1e-12);
+        assert!((geometric_mean(&[4.0, 1.0]) - 2.0).abs() < 1e-12);
+    }
+}
