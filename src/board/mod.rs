@@ -12,6 +12,8 @@ mod edit;
 mod error;
 mod init;
 mod keys;
+#[cfg(feature = "cli")]
+mod manifest;
 mod pattern;
 mod schema;
 mod topology;
@@ -33,6 +35,8 @@ pub use edit::{Change, edit};
 pub use error::DocumentError;
 pub use init::init;
 pub use keys::{KEYS, Key, key};
+#[cfg(feature = "cli")]
+pub use manifest::manifest;
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
     Adaptive, Band, Board, Cluster, Cpu, Detect, Handover, Identity, NEVER, OpenCl, OpenClDevice, Power, Quirk, Rail, Speeds,

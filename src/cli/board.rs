@@ -29,6 +29,7 @@ Examples:
   socbfs board detect                     which board this is, and why
   socbfs board show odroid-xu4            every value, its origin, estimates
   socbfs board init my-board.toml         a profile for this machine
+  socbfs board manifest my-board.files    what Linux shows of it, for tests elsewhere
   socbfs board tune my-board.toml         measure its bands on this machine
   socbfs board validate my-board.toml
   socbfs bench --board my-board.toml";
@@ -66,6 +67,16 @@ enum BoardCommand {
     },
     /// Write a profile for this machine, filled in from what Linux says of it
     Init {
+        /// Where to write it ("-": standard output)
+        #[arg(value_name = "FILE", default_value = "-")]
+        file: PathBuf,
+        #[command(flatten)]
+        root: RootArgs,
+    },
+    /// Write down what Linux shows of this machine, so that a test elsewhere sees the same machine
+    ///
+    /// The files by which boards are detected and profiles are written, as one TOML file. No serial number or address is in them.
+    Manifest {
         /// Where to write it ("-": standard output)
         #[arg(value_name = "FILE", default_value = "-")]
         file: PathBuf,
@@ -136,6 +147,12 @@ pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches) -> Result<(), Fai
             print(&if *json { line(&json!(detection)) } else { detected(&detection) })
         }
         BoardCommand::Init { file, root } => init(file, &root.sysfs_root),
+        BoardCommand::Manifest { file, root } => {
+            let output = Output::open(file)?;
+            let text =
+                board::manifest(&root.sysfs_root).map_err(|error| Failure::because("what Linux shows can't be written as TOML", &error))?;
+            output.finish(|out| out.write_all(text.as_bytes()))
+        }
         BoardCommand::Tune(tune) => {
             let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
             tune.run(matches)

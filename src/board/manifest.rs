@@ -1,0 +1,70 @@
+//! What Linux shows of a machine in one file, so that tests elsewhere see the same machine.
+
+use std::path::Path;
+
+use crate::machine;
+
+/// Files that say which machine it is.
+const FILES: [&str; 12] = [
+    "proc/cpuinfo",
+    "proc/meminfo",
+    "proc/device-tree/compatible",
+    "proc/device-tree/model",
+    "sys/firmware/devicetree/base/compatible",
+    "sys/firmware/devicetree/base/model",
+    "sys/class/dmi/id/board_name",
+    "sys/class/dmi/id/product_name",
+    "sys/class/dmi/id/sys_vendor",
+    "sys/devices/cpu_atom/cpus",
+    "sys/devices/cpu_core/cpus",
+    "sys/devices/system/cpu/online",
+];
+
+/// Files of each CPU.
+const FILES_OF_A_CPU: [&str; 4] = ["cpu_capacity", "cpufreq/cpuinfo_max_freq", "topology/core_cpus_list", "topology/thread_siblings_list"];
+
+/// The files below `root` by which boards are detected and profiles are written, as TOML: each file's content by its path. None of them
+/// holds a serial number or an address.
+///
+/// # Errors
+/// Where a text has no TOML.
+pub fn manifest(root: &Path) -> Result<String, toml::ser::Error> {
+    const HEAD: &str = "# What Linux shows on this machine: each file by its path, and what is in it.\n\n";
+    let mut files = toml::Table::new();
+    let mut add = |path: String| {
+        if let Some(text) = machine::text(&root.join(&path)) {
+            files.insert(path, text.into());
+        }
+    };
+    // Most systems show the device tree at both places.
+    let is_twin = |path: &str| path.starts_with("sys/firmware/") && root.join("proc/device-tree/compatible").exists();
+    FILES.into_iter().filter(|path| !is_twin(path)).for_each(|path| add(path.to_owned()));
+    for cpu in machine::list_numbered(&root.join("sys/devices/system/cpu"), "cpu") {
+        let cpu = machine::name(&cpu);
+        FILES_OF_A_CPU.into_iter().for_each(|file| add(format!("sys/devices/system/cpu/{cpu}/{file}")));
+    }
+    Ok(format!("{HEAD}{}", toml::to_string_pretty(&files)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Every file that a manifest of the tests has is one that `manifest` finds.
+    #[test]
+    fn the_manifest_of_a_machine_is_the_machine() {
+        let mut machines = 0;
+        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let written: toml::Table = manifest(machine::fixtures::machine(&format!("board/{name}")).path()).unwrap().parse().unwrap();
+            let kept: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+            assert_eq!(written, kept, "{name}");
+            machines += 1;
+        }
+        assert!(machines > 10);
+        assert!(manifest(Path::new("/nonexistent")).unwrap().parse::<toml::Table>().unwrap().is_empty());
+    }
+}
