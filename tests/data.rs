@@ -25,37 +25,23 @@ struct Known {
     components: u64,
 }
 
-#[allow(clippy::too_many_arguments)] // a row of the table
-const fn known(
-    file: &'static str,
-    format: Format,
-    listing: Listing,
-    vertices: usize,
-    entries: usize,
-    edges: usize,
-    degree: usize,
-    components: u64,
-) -> Known {
-    Known { file, format, listing, vertices, entries, edges, degree, components }
-}
-
 #[rustfmt::skip]
 const GRAPHS: [Known; 15] = [
-    known("dimacs-NE.gr.xz", Format::Dimacs, Listing::Once, 1_524_453, 1_934_010, 1_934_010, 9, 1),
-    known("dimacs-NY.gr.xz", Format::Dimacs, Listing::Once, 264_346, 365_050, 365_050, 8, 1),
-    known("luxembourg_osm.mtx.xz", Format::MatrixMarket, Listing::Once, 114_599, 119_666, 119_666, 6, 1),
-    known("cnr-2000.txt.xz", Format::EdgeListText, Listing::Unknown, 325_557, 3_216_152, 2_738_969, 18_236, 1),
-    known("dblp-2010.txt.xz", Format::EdgeListText, Listing::Unknown, 326_186, 1_615_400, 807_700, 238, 48_493),
-    known("ego-Twitter.txt.xz", Format::EdgeListText, Listing::Unknown, 81_306, 1_342_310, 1_342_296, 3_383, 1),
-    known("soc-Slashdot0902.txt.gz", Format::EdgeListText, Listing::Unknown, 82_168, 948_464, 504_230, 2_552, 1),
-    known("email-Enron.txt.gz", Format::EdgeListText, Listing::Unknown, 36_692, 367_662, 183_831, 1_383, 1_065),
-    known("metis-mdual.graph.xz", Format::Metis, Listing::BothDirections, 258_569, 2 * 513_132, 513_132, 4, 1),
-    known("p2p-Gnutella31.txt.xz", Format::EdgeListText, Listing::Unknown, 62_586, 147_892, 147_892, 95, 12),
-    known("facebook_combined.txt.xz", Format::EdgeListText, Listing::Unknown, 4_039, 88_234, 88_234, 1_045, 1),
-    known("wiki-Vote.txt.xz", Format::EdgeListText, Listing::Unknown, 8_298, 103_689, 100_762, 1_065, 1_207),
-    known("bips98_606.mtx.xz", Format::MatrixMarket, Listing::Unknown, 7_135, 34_738, 15_190, 111, 542),
-    known("chesapeake.mtx.xz", Format::MatrixMarket, Listing::Once, 39, 170, 170, 33, 1),
-    known("rodinia-graph4096.txt.xz", Format::Rodinia, Listing::Unknown, 4_096, 24_576, 12_288, 19, 1),
+    Known { file: "dimacs-NE.gr.xz", format: Format::Dimacs, listing: Listing::Once, vertices: 1_524_453, entries: 1_934_010, edges: 1_934_010, degree: 9, components: 1 },
+    Known { file: "dimacs-NY.gr.xz", format: Format::Dimacs, listing: Listing::Once, vertices: 264_346, entries: 365_050, edges: 365_050, degree: 8, components: 1 },
+    Known { file: "luxembourg_osm.mtx.xz", format: Format::MatrixMarket, listing: Listing::Once, vertices: 114_599, entries: 119_666, edges: 119_666, degree: 6, components: 1 },
+    Known { file: "cnr-2000.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 325_557, entries: 3_216_152, edges: 2_738_969, degree: 18_236, components: 1 },
+    Known { file: "dblp-2010.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 326_186, entries: 1_615_400, edges: 807_700, degree: 238, components: 48_493 },
+    Known { file: "ego-Twitter.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 81_306, entries: 1_342_310, edges: 1_342_296, degree: 3_383, components: 1 },
+    Known { file: "soc-Slashdot0902.txt.gz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 82_168, entries: 948_464, edges: 504_230, degree: 2_552, components: 1 },
+    Known { file: "email-Enron.txt.gz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 36_692, entries: 367_662, edges: 183_831, degree: 1_383, components: 1_065 },
+    Known { file: "metis-mdual.graph.xz", format: Format::Metis, listing: Listing::BothDirections, vertices: 258_569, entries: 2 * 513_132, edges: 513_132, degree: 4, components: 1 },
+    Known { file: "p2p-Gnutella31.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 62_586, entries: 147_892, edges: 147_892, degree: 95, components: 12 },
+    Known { file: "facebook_combined.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 4_039, entries: 88_234, edges: 88_234, degree: 1_045, components: 1 },
+    Known { file: "wiki-Vote.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 8_298, entries: 103_689, edges: 100_762, degree: 1_065, components: 1_207 },
+    Known { file: "bips98_606.mtx.xz", format: Format::MatrixMarket, listing: Listing::Unknown, vertices: 7_135, entries: 34_738, edges: 15_190, degree: 111, components: 542 },
+    Known { file: "chesapeake.mtx.xz", format: Format::MatrixMarket, listing: Listing::Once, vertices: 39, entries: 170, edges: 170, degree: 33, components: 1 },
+    Known { file: "rodinia-graph4096.txt.xz", format: Format::Rodinia, listing: Listing::Unknown, vertices: 4_096, entries: 24_576, edges: 12_288, degree: 19, components: 1 },
 ];
 
 fn folder() -> PathBuf {

@@ -3,35 +3,19 @@
 
 use std::time::Duration;
 
-use super::hwmon::{Chip, chips};
+use super::{
+    hwmon::{Chip, chips},
+    power_file::PowerFile,
+};
 use crate::{
-    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Domain, Family, Scope, Signal},
     part::Part,
-    problem::Unusable,
     source::Source,
-    tree::{Held, Tree, line},
-    units::Watts,
+    tree::{Tree, line},
 };
 
 /// The firmware averages over about a millisecond to a second, by generation; the driver asks it at every read.
 const INTERVAL: Duration = Duration::from_millis(50);
-
-/// The power of one chip.
-#[derive(Debug)]
-struct Chipset {
-    microwatts: Held,
-}
-
-impl Sensor for Chipset {
-    fn pace(&self) -> Pace {
-        Pace::Every(INTERVAL)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.microwatts.number().map_or_else(Reading::Unavailable, |microwatts| Reading::Power(Watts(microwatts * 1e-6)));
-        sink.put(0, monotonic(), reading);
-    }
-}
 
 /// The chips of `tree`.
 pub fn discover(tree: &Tree) -> Vec<Source> {
@@ -41,10 +25,7 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 fn source(chip: &Chip) -> Option<Source> {
     let path = ["power1_average", "power1_input"].map(|name| chip.path.join(name)).into_iter().find(|path| path.exists())?;
     let place = path.display().to_string();
-    let sensor = Held::open(&path).and_then(|microwatts| match microwatts.number() {
-        Ok(_) => Ok(Box::new(Chipset { microwatts }) as Box<dyn Sensor>),
-        Err(reason) => Err(Unusable::Dead { place: place.clone(), reason }),
-    });
+    let sensor = PowerFile::open(&path, 1e-6, INTERVAL);
     let channel = Channel {
         family: Family::Amdgpu,
         id: chip.device.clone(),

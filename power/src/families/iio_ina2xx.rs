@@ -3,37 +3,17 @@
 
 use std::{path::Path, time::Duration};
 
-use super::hwmon::device_of;
+use super::{hwmon::device_of, power_file::PowerFile};
 use crate::{
-    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Domain, Family, Scope, Signal},
     part::Part,
     problem::Unusable,
     source::Source,
     tree::{Held, Tree, line, name_of},
-    units::Watts,
 };
 
 /// Where the driver does not say how often it converts.
 const USUAL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// The power channel of one chip.
-#[derive(Debug)]
-struct Rail {
-    raw: Held,
-    watts_per_count: f64,
-    interval: Duration,
-}
-
-impl Sensor for Rail {
-    fn pace(&self) -> Pace {
-        Pace::Every(self.interval)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.raw.number().map_or_else(Reading::Unavailable, |raw| Reading::Power(Watts(raw * self.watts_per_count)));
-        sink.put(0, monotonic(), reading);
-    }
-}
 
 /// The chips of `tree`.
 pub fn discover(tree: &Tree) -> Vec<Source> {
@@ -51,13 +31,11 @@ fn source(device: &Path) -> Option<Source> {
     let hertz = line(device.join("in_sampling_frequency")).and_then(|text| text.parse::<f64>().ok()).filter(|&hertz| hertz > 0.0);
     let interval =
         hertz.map_or(USUAL_INTERVAL, |hertz| Duration::from_secs_f64(1.0 / hertz)).clamp(Duration::from_millis(5), Duration::from_secs(5));
-    let sensor = Held::open(&path).and_then(|raw| {
-        let scale = Held::open(&device.join("in_power2_scale"))?;
-        match (raw.number(), scale.number()) {
-            (Ok(_), Ok(milliwatts)) => Ok(Box::new(Rail { raw, watts_per_count: milliwatts * 1e-3, interval }) as Box<dyn Sensor>),
-            (Err(reason), _) | (_, Err(reason)) => Err(Unusable::Dead { place: place.clone(), reason }),
-        }
+    let scale = Held::open(&device.join("in_power2_scale")).and_then(|scale| {
+        // Milliwatts for each count.
+        scale.number().map_err(|reason| Unusable::Dead { place: place.clone(), reason })
     });
+    let sensor = scale.and_then(|milliwatts| PowerFile::open(&path, milliwatts * 1e-3, interval));
     // The parent of an IIO device is its I2C device; the link is in the device's own path.
     let id = device.canonicalize().ok().and_then(|path| path.parent().map(name_of)).filter(|name| name.contains('-'));
     let id = id.unwrap_or_else(|| device_of(device));

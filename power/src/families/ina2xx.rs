@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use super::hwmon::{Chip, chips};
+use super::{
+    hwmon::{Chip, chips},
+    power_file::PowerFile,
+};
 use crate::{
-    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Domain, Family, Scope, Signal},
     part::Part,
-    problem::Unusable,
     source::Source,
-    tree::{Held, Tree, number},
-    units::Watts,
+    tree::{Tree, number},
 };
 
 /// `update_interval` of a freshly loaded driver (INA226, 230, 231).
@@ -17,24 +18,6 @@ const USUAL_INTERVAL: Duration = Duration::from_millis(35);
 
 /// INA219 and 220 convert all the time, in about 1 ms; there is no `update_interval`.
 const FAST_INTERVAL: Duration = Duration::from_millis(10);
-
-/// `power1_input` of one chip.
-#[derive(Debug)]
-struct Rail {
-    power: Held,
-    interval: Duration,
-}
-
-impl Sensor for Rail {
-    fn pace(&self) -> Pace {
-        Pace::Every(self.interval)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.power.number().map_or_else(Reading::Unavailable, |microwatts| Reading::Power(Watts(microwatts * 1e-6)));
-        sink.put(0, monotonic(), reading);
-    }
-}
 
 /// The chips of `tree`.
 pub fn discover(tree: &Tree) -> Vec<Source> {
@@ -50,10 +33,7 @@ fn source(chip: &Chip) -> Source {
         _ => USUAL_INTERVAL,
     };
     let place = path.display().to_string();
-    let sensor = Held::open(&path).and_then(|power| match power.number() {
-        Ok(_) => Ok(Box::new(Rail { power, interval }) as Box<dyn Sensor>),
-        Err(reason) => Err(Unusable::Dead { place: place.clone(), reason }),
-    });
+    let sensor = PowerFile::open(&path, 1e-6, interval);
     let channel = Channel {
         family: Family::Ina2xx,
         id: chip.device.clone(),
@@ -71,7 +51,10 @@ fn source(chip: &Chip) -> Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::fixture::{Fixture, watts};
+    use crate::{
+        families::fixture::{Fixture, watts},
+        problem::Unusable,
+    };
 
     #[test]
     fn rails_are_known_by_their_device_and_label() {

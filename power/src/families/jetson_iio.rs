@@ -3,34 +3,16 @@
 
 use std::{path::Path, time::Duration};
 
+use super::power_file::PowerFile;
 use crate::{
-    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, is_input, monotonic},
+    channel::{Channel, Domain, Family, Scope, Signal, is_input},
     part::Part,
-    problem::Unusable,
     source::Source,
-    tree::{Held, Tree, line, name_of},
-    units::Watts,
+    tree::{Tree, line, name_of},
 };
 
 /// The driver reads the chip at every read, and the chip averages: more often than this shows nothing new.
 const INTERVAL: Duration = Duration::from_millis(20);
-
-/// `in_powerN_input` of one rail.
-#[derive(Debug)]
-struct Rail {
-    milliwatts: Held,
-}
-
-impl Sensor for Rail {
-    fn pace(&self) -> Pace {
-        Pace::Every(INTERVAL)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.milliwatts.number().map_or_else(Reading::Unavailable, |milliwatts| Reading::Power(Watts(milliwatts * 1e-3)));
-        sink.put(0, monotonic(), reading);
-    }
-}
 
 /// The rails of `tree`.
 pub fn discover(tree: &Tree) -> Vec<Source> {
@@ -53,10 +35,7 @@ fn source(folder: &Path, chip: &str, rail: u32) -> Option<Source> {
         return None;
     }
     let place = path.display().to_string();
-    let sensor = Held::open(&path).and_then(|milliwatts| match milliwatts.number() {
-        Ok(_) => Ok(Box::new(Rail { milliwatts }) as Box<dyn Sensor>),
-        Err(reason) => Err(Unusable::Dead { place: place.clone(), reason }),
-    });
+    let sensor = PowerFile::open(&path, 1e-3, INTERVAL);
     let input = is_input(&label);
     // Numbered from 1, as the chip's inputs are.
     let id = format!("{chip}:{}", rail + 1);
@@ -77,7 +56,10 @@ fn source(folder: &Path, chip: &str, rail: u32) -> Option<Source> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::fixture::{Fixture, watts};
+    use crate::{
+        families::fixture::{Fixture, watts},
+        problem::Unusable,
+    };
 
     #[test]
     fn rails_of_jetpack_4_are_found() {

@@ -15,6 +15,7 @@ pub mod jetson_iio;
 pub mod nvml;
 pub mod odroid_ina231;
 pub mod perf;
+mod power_file;
 pub mod power_supply;
 pub mod powercap;
 pub mod smartpower2;
