@@ -1,5 +1,5 @@
 //! From the call of `Search::run` to its return, nothing calls the allocator: every policy, order, thread count and
-//! kind of vector instructions (design rule 1).
+//! kind of vector instructions (design rule 1). The same on every rank of a search over several.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -9,6 +9,7 @@ use std::{
 
 use socbfs::{
     bfs::{LevelRecord, Strategy},
+    cluster::{ClusterOptions, ClusterSearch, Exchange, Part, Ranks, ThreadRanks},
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     policy::{Policy, Replay},
@@ -65,12 +66,41 @@ fn graph(kind: &str) -> EdgeList {
     EdgeList::new(n as usize, edges, Listing::Once).unwrap()
 }
 
+/// Ranks that are threads, so that one counter sees what any of them does.
+fn over_ranks(list: &EdgeList, kind: &str, order: Order) -> usize {
+    let mut combinations = 0;
+    for size in [1, 2, 3] {
+        for (exchange, threads, sorted) in [(Exchange::Found, 1, true), (Exchange::Found, 2, false), (Exchange::Pairs, 1, true)] {
+            ThreadRanks::run(size, |ranks| {
+                let part = Part::build(list, order, ranks).unwrap();
+                let options = ClusterOptions { exchange, threads, sorted, ..ClusterOptions::default() };
+                let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
+                for root in [0, 17, 19_999] {
+                    // No rank begins before the count was read, and none goes on before it is read again.
+                    ranks.barrier();
+                    let before = CALLS.load(SeqCst);
+                    ranks.barrier();
+                    let outcome = search.run_uncounted(root);
+                    ranks.barrier();
+                    let after = CALLS.load(SeqCst);
+                    ranks.barrier();
+                    assert!(outcome.is_ok());
+                    assert_eq!(after - before, 0, "{kind} {order:?} {size} ranks {exchange:?} {threads} threads root {root}");
+                }
+            });
+            combinations += 1;
+        }
+    }
+    combinations
+}
+
 // Without the test harness, whose own allocations would be counted.
 fn main() {
     let mut combinations = 0;
     for kind in ["uniform", "skewed", "path"] {
         let list = graph(kind);
         for order in [Order::Original, Order::Degree] {
+            combinations += over_ranks(&list, kind, order);
             for directed in [false, true] {
                 let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
                 // Every level of every search of a replay is sampled here, and each root has its own plans.

@@ -15,7 +15,7 @@ use std::{
 use super::{
     ClusterError, ClusterOptions, LevelTraffic,
     deal::Deal,
-    message::{self, Form, Message},
+    message::{self, Form, HEADER, Message},
     part::Part,
     ranks::Ranks,
 };
@@ -32,12 +32,14 @@ const WORDS: usize = 64;
 const SHARED_ARCS: u64 = 16 << 10;
 const SHARED_UNVISITED: u64 = 8 << 10;
 const SHARED_WORDS: usize = 256;
-/// Parents that a thread resets at a time.
+/// Rows that a thread finishes at a time.
 const RESET: usize = 256 << 10;
 /// Rows that a thread collects before it appends them to what was found.
 const COLLECTED: usize = 256;
-/// Bytes of a message that travel in the first exchange, at least and at most. The rest, if any rank has one, follows in a second.
+/// Bytes of a message that travel in the first exchange, at least and at most, in steps of `BLOCK_STEP`. The rest, if any rank has one,
+/// follows in a second. Where few vertices are left to be found, fewer bytes than the least can say it.
 const BLOCK: [usize; 2] = [64, 1024];
+const BLOCK_STEP: usize = 16;
 
 /// The frontier, the same on every rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,10 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     sorted: bool,
     /// Parents by row, in original numbers.
     pub(super) parent: Slab<Vertex>,
+    /// `parent` may hold one for a row that is not searched and no leaf: [`finish`](Self::finish) would leave it there.
+    strange_parent: bool,
+    /// Row and original number of the root, where it is a leaf of this rank.
+    root_leaf: Option<(usize, Vertex)>,
     /// All visited bits, and a word of 0.
     pub(super) visited: Slab<u64>,
     /// Those of the rank's own words, now and after the level.
@@ -122,6 +128,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             batch,
             sorted: options.sorted,
             parent: Slab::zeroed(64 * own, "parents")?,
+            strange_parent: true,
+            root_leaf: None,
             visited: Slab::zeroed(words + 1, "bitmaps")?,
             own: Slab::zeroed(own, "bitmaps")?,
             next: Slab::zeroed(own, "bitmaps")?,
@@ -157,21 +165,30 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     /// Begins the search from a vertex without an edge: it is alone.
     pub(super) fn begin_isolated(&mut self) {
         self.parent.fill(NONE);
+        self.strange_parent = true;
         self.visited.copy_from_slice(&self.part.closed);
         self.traffic.clear();
     }
 
-    /// Gives leaves their parents, where those were reached.
+    /// Gives leaves their parents, where those were reached, and takes parents of the last search away from what this one has not reached.
     pub(super) fn finish(&mut self) {
-        let (leaves, parent, visited, part) = (&self.part.leaves[..], Shared::new(&mut self.parent), &self.visited[..], self.part);
+        let (leaves, parent, visited) = (&self.part.leaves[..], Shared::new(&mut self.parent), &self.visited[..]);
         share(&self.team, leaves.len(), RESET / 16, leaves.len() < RESET / 16, &|_, range| {
-            for &[row, neighbour] in &leaves[range] {
+            for &[row, neighbour, original] in &leaves[range] {
+                let reached = visited[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1;
                 // SAFETY: each leaf has one row, in range, and each range of leaves is handed out once.
-                unsafe {
-                    let parent = parent.get().add(row as usize);
-                    if visited[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1 && *parent == NONE {
-                        *parent = part.original(neighbour);
-                    }
+                unsafe { *parent.get().add(row as usize) = if reached { original } else { NONE } };
+            }
+        });
+        if let Some((row, root)) = self.root_leaf {
+            self.parent[row] = root;
+        }
+        let (own, parent) = (&self.own[..], Shared::new(&mut self.parent));
+        share(&self.team, own.len(), RESET / 64, own.len() < RESET / 64, &|_, range| {
+            for word in range {
+                for bit in Bits(!own[word]) {
+                    // SAFETY: a word has 64 rows, and each word is handed out once.
+                    unsafe { *parent.get().add(word * 64 + bit as usize) = NONE };
                 }
             }
         });
@@ -184,7 +201,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             Frontier::Bitmap => self.bitmap[(v >> 6) as usize] >> (v & 63) & 1 == 1,
             Frontier::Leaf { .. } => false,
         };
-        self.part.leaves.iter().any(|&[row, neighbour]| self.part.original(self.part.deal.vertex(row)) != root && deepest(neighbour))
+        self.part.leaves.iter().any(|&[row, neighbour, _]| self.part.original(self.part.deal.vertex(row)) != root && deepest(neighbour))
     }
 
     fn degree_like(&self, v: Vertex) -> u64 {
@@ -263,7 +280,9 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     fn exchange(&mut self, length: usize, work: &mut LevelWork) -> u64 {
         let ranks = self.part.deal.ranks;
         let begin = Instant::now();
-        let block = self.block;
+        // No message is longer than a bit for each vertex of a rank that was unvisited before the level; ranks have nearly equally many.
+        let open = (self.unvisited as usize).div_ceil(8 * ranks);
+        let block = self.block.min((HEADER + open + open / 4).next_multiple_of(BLOCK_STEP));
         self.ranks.all_gather(&self.outgoing[..block], &mut self.first[..ranks * block]);
         let mut longest = 0;
         let mut rest = 0;
@@ -284,7 +303,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         }
         let arrived = Instant::now();
         work.wait_ns = nanoseconds(begin, arrived);
-        self.block = longest.next_multiple_of(64).clamp(BLOCK[0], BLOCK[1]);
+        self.block = longest.next_multiple_of(BLOCK_STEP).clamp(BLOCK[0], BLOCK[1]);
         let traffic = LevelTraffic {
             received: ((ranks - 1) * block + rest) as u64,
             sent: ((ranks - 1) * (block + length.saturating_sub(block))) as u64,
@@ -334,16 +353,26 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             return len as u64;
         }
         let mut found = 0;
-        let bitmap = &mut self.bitmap;
+        let (bitmap, own) = (&mut self.bitmap, &self.own);
+        let mut new = |word: usize, bits: u64, visited: &mut u64| {
+            *visited |= bits;
+            bitmap[word] = bits;
+            let new = u64::from(bits.count_ones());
+            found += new;
+            edges += new * u64::from(part.word_degrees[word]);
+        };
         for rank in 0..ranks {
-            let message = Message::read(&self.incoming[rank * self.stride..]);
-            message::read(message, Deal { rank, ..part.deal }, &mut self.visited[..part.words], |word, bits, visited| {
-                *visited |= bits;
-                bitmap[word] = bits;
-                let new = u64::from(bits.count_ones());
-                found += new;
-                edges += new * u64::from(part.word_degrees[word]);
-            });
+            let deal = Deal { rank, ..part.deal };
+            if rank == part.deal.rank {
+                // What it told the others it knows.
+                for (own, word) in own.iter().zip((rank..part.words).step_by(ranks)) {
+                    let visited = &mut self.visited[word];
+                    new(word, own & !*visited, visited);
+                }
+            } else {
+                let message = Message::read(&self.incoming[rank * self.stride..]);
+                message::read(message, deal, &mut self.visited[..part.words], &mut new);
+            }
         }
         if let Some(&first) = bitmap.first() {
             let exact: u64 = Bits(first).map(|bit| u64::from(part.first_degrees[bit as usize])).sum();
@@ -430,12 +459,10 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
 
     fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
         let part = self.part;
-        let parents = Shared::new(&mut self.parent);
-        let len = 64 * self.own.len();
-        share(&self.team, len, RESET, len < RESET, &|_, range| {
-            // SAFETY: the range is in the slab and handed out once.
-            unsafe { std::slice::from_raw_parts_mut(parents.get().add(range.start), range.len()) }.fill(NONE);
-        });
+        if mem::take(&mut self.strange_parent) {
+            self.parent.fill(NONE);
+        }
+        self.root_leaf = None;
         self.visited.copy_from_slice(&part.closed);
         for (own, word) in self.own.iter_mut().enumerate() {
             *word = part.closed[part.deal.word(own)];
@@ -465,8 +492,8 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             // Its owner knows the neighbour of a leaf.
             let mut neighbour = [0; 4];
             if owns {
-                let at = part.leaves.partition_point(|&[leaf, _]| (leaf as usize) < row);
-                neighbour = part.leaves.get(at).map_or(NONE, |&[_, neighbour]| neighbour).to_le_bytes();
+                neighbour = part.neighbour_of_leaf(row as Vertex).unwrap_or(NONE).to_le_bytes();
+                self.root_leaf = Some((row, part.original(root)));
             }
             self.ranks.broadcast(part.deal.owner(root), &mut neighbour);
             self.frontier = Frontier::Leaf { neighbour: Vertex::from_le_bytes(neighbour), root: part.original(root) };
@@ -524,7 +551,8 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
                 Direction::TopDown => {
                     let count = self.top_down();
                     let rows = &mut self.found[..count];
-                    if count <= message::few(self.own.len()) {
+                    let bits = self.unvisited / (8 * self.part.deal.ranks as u64);
+                    if count <= message::few(self.own.len()) && count as u64 <= bits {
                         rows.sort_unstable();
                         message::write_rows(rows, &mut self.outgoing)
                     } else {

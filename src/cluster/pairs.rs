@@ -111,11 +111,11 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
             self.bits[row / 8] |= u8::from(parent != NONE) << (row % 8);
         }
         self.ranks.all_gather(&self.bits, &mut self.all_bits);
-        for &[row, neighbour] in part.leaves.iter() {
+        for &[row, neighbour, original] in part.leaves.iter() {
             let at = part.deal.owner(neighbour) * self.bits.len() + (part.deal.row(neighbour) / 8) as usize;
             let parent = &mut self.parent[row as usize];
             if *parent == NONE && self.all_bits[at] >> (neighbour % 8) & 1 == 1 {
-                *parent = part.original(neighbour);
+                *parent = original;
             }
         }
     }
@@ -204,10 +204,7 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         let is_leaf = |row: Vertex| part.lists.degree(row) == 0;
         // A leaf has no list here: where it is the root, its neighbour is sent as every pair is.
         let leaf = (self.level == 0 && self.len == 1 && is_leaf(self.frontier[0])).then(|| self.frontier[0]);
-        let neighbour = leaf.and_then(|row| {
-            let at = part.leaves.partition_point(|&[leaf, _]| leaf < row);
-            part.leaves.get(at).filter(|&&[leaf, _]| leaf == row).map(|&[_, neighbour]| neighbour)
-        });
+        let neighbour = leaf.and_then(|row| part.neighbour_of_leaf(row));
         self.place();
         if let (Some(row), Some(neighbour)) = (leaf, neighbour) {
             let to = part.deal.owner(neighbour);

@@ -49,8 +49,8 @@ pub struct Part {
     pub(super) closed: Slab<u64>,
     /// Bits of vertices without an edge; all 0 where those are not numbered.
     isolated: Slab<u64>,
-    /// Row of each leaf of the rank, and its neighbour.
-    pub(super) leaves: Slab<[Vertex; 2]>,
+    /// Row of each leaf of the rank in ascending order, its neighbour, and the original number of that.
+    pub(super) leaves: Slab<[Vertex; 3]>,
     /// Listed edges that touch each row, for TEPS.
     input_degree: Slab<u32>,
     /// Mean number of neighbours of the vertices of each word.
@@ -253,7 +253,7 @@ impl Part {
         for row in 0..rows as Vertex {
             let neighbours = self.lists.neighbours(row);
             if is_set(&own_leaves, row) {
-                leaves.push([row, neighbours[0]]);
+                leaves.push([row, neighbours[0], self.original(neighbours[0])]);
             } else {
                 for &target in neighbours.iter().filter(|&&target| !is_set(&leaf, target)) {
                     lists.targets[at] = target;
@@ -410,6 +410,12 @@ impl Part {
     /// Whether a vertex has no edge to another.
     pub(super) fn is_isolated(&self, internal: Vertex) -> bool {
         self.isolated[(internal >> 6) as usize] >> (internal & 63) & 1 == 1
+    }
+
+    /// The neighbour of a leaf of this rank.
+    pub(super) fn neighbour_of_leaf(&self, row: Vertex) -> Option<Vertex> {
+        let at = self.leaves.partition_point(|&[leaf, _, _]| leaf < row);
+        self.leaves.get(at).filter(|&&[leaf, _, _]| leaf == row).map(|&[_, neighbour, _]| neighbour)
     }
 
     /// Listed edges that touch each row of this rank.

@@ -95,19 +95,34 @@ pub struct ThreadRanks<'b> {
 pub struct Board {
     all_here: Barrier,
     /// What each rank has put up for the others.
-    pieces: Vec<Mutex<Vec<u8>>>,
-    /// Per rank, where its pieces for the ranks begin and how long they are.
-    tables: Vec<Mutex<Vec<(i32, i32)>>>,
+    pieces: Vec<Mutex<Piece>>,
+}
+
+/// What one rank has put up: slices that are its own, and stay where they are until all ranks have looked.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    bytes: *const [u8],
+    lengths: *const [i32],
+    offsets: *const [i32],
+}
+
+// SAFETY: a piece points to shared slices of plain numbers, which may be read from any thread.
+unsafe impl Send for Piece {}
+
+/// Waits for all ranks when it goes, also where a rank unwinds: what it has put up must outlast the others' look at it.
+struct UntilAllHaveLooked<'b>(&'b Barrier);
+
+impl Drop for UntilAllHaveLooked<'_> {
+    fn drop(&mut self) {
+        self.0.wait();
+    }
 }
 
 impl Board {
     /// A board for `size` ranks.
     pub fn new(size: usize) -> Self {
-        Self {
-            all_here: Barrier::new(size),
-            pieces: (0..size).map(|_| Mutex::default()).collect(),
-            tables: (0..size).map(|_| Mutex::default()).collect(),
-        }
+        let nothing = Piece { bytes: &[], lengths: &[], offsets: &[] };
+        Self { all_here: Barrier::new(size), pieces: (0..size).map(|_| Mutex::new(nothing)).collect() }
     }
 }
 
@@ -125,23 +140,23 @@ impl<'b> ThreadRanks<'b> {
         })
     }
 
-    /// Puts `bytes` up, lets all ranks look at what the others put up, and takes it down.
-    fn exchange(&self, bytes: &[u8], table: impl Iterator<Item = (i32, i32)>, mut look: impl FnMut(usize, &[u8], &[(i32, i32)])) {
-        {
-            let mut piece = self.board.pieces[self.rank].lock().unwrap_or_else(PoisonError::into_inner);
-            piece.clear();
-            piece.extend_from_slice(bytes);
-            let mut own = self.board.tables[self.rank].lock().unwrap_or_else(PoisonError::into_inner);
-            own.clear();
-            own.extend(table);
-        }
+    /// Puts `own` up and looks at what each rank put up.
+    fn exchange(&self, own: Messages<'_>, mut look: impl FnMut(usize, Messages<'_>)) {
+        let piece = |rank: usize| self.board.pieces[rank].lock().unwrap_or_else(PoisonError::into_inner);
+        *piece(self.rank) = Piece { bytes: own.bytes, lengths: own.lengths, offsets: own.offsets };
         self.board.all_here.wait();
+        let _all = UntilAllHaveLooked(&self.board.all_here);
         for from in 0..self.size() {
-            let piece = self.board.pieces[from].lock().unwrap_or_else(PoisonError::into_inner);
-            let table = self.board.tables[from].lock().unwrap_or_else(PoisonError::into_inner);
-            look(from, &piece, &table);
+            let Piece { bytes, lengths, offsets } = *piece(from);
+            // SAFETY: rank `from` borrows the slices until it has passed the second barrier, which it can't before this rank does.
+            let put_up = unsafe { Messages { bytes: &*bytes, lengths: &*lengths, offsets: &*offsets } };
+            look(from, put_up);
         }
-        self.board.all_here.wait();
+    }
+
+    /// As [`exchange`](Self::exchange), where every rank gets the same bytes.
+    fn exchange_bytes(&self, bytes: &[u8], mut look: impl FnMut(usize, &[u8])) {
+        self.exchange(Messages { bytes, lengths: &[], offsets: &[] }, |from, piece| look(from, piece.bytes));
     }
 }
 
@@ -159,30 +174,33 @@ impl Ranks for ThreadRanks<'_> {
     }
 
     fn all_gather(&self, own: &[u8], all: &mut [u8]) {
-        self.exchange(own, std::iter::empty(), |from, piece, _| all[from * own.len()..][..own.len()].copy_from_slice(piece));
+        self.exchange_bytes(own, |from, piece| all[from * own.len()..][..own.len()].copy_from_slice(piece));
     }
 
     fn all_gather_varying(&self, own: &[u8], all: &mut [u8], lengths: &[i32], offsets: &[i32]) {
-        self.exchange(own, std::iter::empty(), |from, piece, _| {
+        self.exchange_bytes(own, |from, piece| {
             all[offsets[from] as usize..][..lengths[from] as usize].copy_from_slice(piece);
         });
     }
 
     fn all_to_all(&self, own: Messages<'_>, all: &mut [u8], expected: &[i32], places: &[i32]) {
-        let table = own.offsets.iter().copied().zip(own.lengths.iter().copied());
-        self.exchange(own.bytes, table, |from, pieces, table| {
-            let (offset, length) = table[self.rank];
+        self.exchange(own, |from, pieces| {
+            let (offset, length) = (pieces.offsets[self.rank], pieces.lengths[self.rank]);
             assert_eq!(length, expected[from], "a rank sends another number of bytes than it announced");
-            all[places[from] as usize..][..length as usize].copy_from_slice(&pieces[offset as usize..][..length as usize]);
+            all[places[from] as usize..][..length as usize].copy_from_slice(&pieces.bytes[offset as usize..][..length as usize]);
         });
     }
 
     fn broadcast(&self, from: usize, bytes: &mut [u8]) {
-        let own = if self.rank == from { bytes.to_vec() } else { Vec::new() };
-        self.exchange(&own, std::iter::empty(), |rank, piece, _| {
-            if rank == from {
-                bytes.copy_from_slice(piece);
-            }
-        });
+        // The others put nothing up: they write where the bytes arrive.
+        if self.rank == from {
+            self.exchange_bytes(bytes, |_, _| ());
+        } else {
+            self.exchange_bytes(&[], |rank, piece| {
+                if rank == from {
+                    bytes.copy_from_slice(piece);
+                }
+            });
+        }
     }
 }

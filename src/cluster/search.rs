@@ -90,7 +90,8 @@ pub struct LevelTraffic {
 }
 
 impl LevelTraffic {
-    pub(super) fn add(&mut self, other: Self) {
+    /// Adds another level's.
+    pub fn add(&mut self, other: Self) {
         self.received += other.received;
         self.sent += other.sent;
         self.messages += other.messages;
@@ -175,7 +176,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         let mut all = vec![0; bits.len() * part.deal.ranks];
         self.ranks.all_gather(&bits, &mut all);
         let is_deepest = |v: Vertex| all[part.deal.owner(v) * bits.len() + part.deal.row(v) as usize / 8] >> (v % 8) & 1 == 1;
-        part.leaves.iter().any(|&[row, neighbour]| part.original(part.deal.vertex(row)) != root && is_deepest(neighbour))
+        part.leaves.iter().any(|&[row, neighbour, _]| part.original(part.deal.vertex(row)) != root && is_deepest(neighbour))
     }
 
     /// As [`run`](Self::run), without counting: `reached` and `edges` are 0, levels are those that were searched, and the time is this

@@ -8,6 +8,7 @@ impl Plain for u32 {}
 impl Plain for u64 {}
 impl Plain for i32 {}
 impl Plain for [u32; 2] {}
+impl Plain for [u32; 3] {}
 impl Plain for [u32; 4] {}
 
 /// Types that go to a kernel by value.
