@@ -89,9 +89,9 @@ fn odd_graphs() {
     // A star, from its middle and from a leaf; its leaves are all there is.
     let star: Vec<[u32; 2]> = (1..300).map(|v| [0, v]).collect();
     check(300, &star, &[0, 7, 299], &SIZES);
-    // A path: each end is a leaf.
-    let path: Vec<[u32; 2]> = (1..200).map(|v| [v - 1, v]).collect();
-    check(200, &path, &[0, 1, 100, 198, 199], &[1, 2, 3]);
+    // A path: each end is a leaf. From an end it is deeper than levels of one byte reach.
+    let path: Vec<[u32; 2]> = (1..300).map(|v| [v - 1, v]).collect();
+    check(300, &path, &[0, 1, 150, 298, 299], &[1, 2, 3]);
     // Two components, a self-loop, repeats, and a vertex apart.
     check(9, &[[0, 1], [1, 2], [2, 0], [0, 1], [4, 5], [5, 6], [6, 6], [6, 7]], &[0, 3, 4, 7, 8], &SIZES);
     // A grid.

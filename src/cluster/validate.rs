@@ -40,13 +40,45 @@ pub struct ClusterValidator<'p, R: Ranks> {
     ranks: &'p R,
 }
 
-/// A tree and its levels.
-struct Levelled<'t> {
-    tree: &'t Tree,
-    /// Level of every vertex, by original number; [`NONE`] where not reached.
-    level: Vec<u32>,
+/// Levels of a tree that was read off its parents.
+struct Levels {
+    /// Of every vertex, by original number; [`NONE`] where not reached.
+    of: Vec<u32>,
     depth: u32,
-    /// By row: the parent is joined to the vertex by a listed edge.
+}
+
+/// A level as the pass over the edges reads it. `ABSENT` is more than one from every level that is stored.
+trait Stored: Copy + Eq + Send + Sync {
+    const ABSENT: Self;
+    const DEEPEST: u32;
+    fn from(level: u32) -> Self;
+    fn apart(self, other: Self) -> bool;
+}
+
+macro_rules! stored {
+    ($kind:ty) => {
+        impl Stored for $kind {
+            const ABSENT: Self = <$kind>::MAX;
+            const DEEPEST: u32 = <$kind>::MAX as u32 - 2;
+            fn from(level: u32) -> Self {
+                if level == NONE { Self::ABSENT } else { level as Self }
+            }
+            fn apart(self, other: Self) -> bool {
+                self.abs_diff(other) > 1
+            }
+        }
+    };
+}
+stored!(u8);
+stored!(u32);
+
+/// What a pass over the edges has found in the trees.
+struct Passed {
+    /// Edges and self-loops in each tree that this rank counts.
+    counts: Vec<[AtomicU64; 2]>,
+    /// A fault of each tree.
+    faults: Vec<Mutex<Option<String>>>,
+    /// By row and tree: the parent is joined to the vertex by a listed edge.
     confirmed: Vec<AtomicBool>,
 }
 
@@ -58,7 +90,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
 
     /// Trees that fit a quarter of the memory of every rank at a time, at least one.
     pub fn batch(&self, trees: usize) -> usize {
-        let one = 4 * self.part.vertices() as u64 + 5 * self.part.input_degrees().len() as u64;
+        let one = 8 * self.part.vertices() as u64 + 9 * self.part.input_degrees().len() as u64;
         let fit = memory::available_bytes().unwrap_or(256 << 20) / 4 / one.max(1);
         let smallest = values(self.ranks, fit).into_iter().min().unwrap_or(1);
         usize::try_from(smallest).unwrap_or(usize::MAX).clamp(1, trees.max(1))
@@ -69,74 +101,101 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// # Errors
     /// [`ClusterError`] where the memory is not there.
     pub fn validate(&self, edges: &impl EdgeStream, trees: &[Tree]) -> Result<Vec<Verdict>, ClusterError> {
-        let bytes = trees.len() as u64 * 4 * self.part.vertices() as u64;
+        let bytes = trees.len() as u64 * 8 * self.part.vertices() as u64;
         memory::check_available(bytes, "levels of the trees").map_err(GraphError::from)?;
-        let mut levelled = Vec::with_capacity(trees.len());
+        let mut levels = Vec::with_capacity(trees.len());
         let mut faults: Vec<Option<String>> = Vec::with_capacity(trees.len());
+        let mut children = Children::default();
         for tree in trees {
-            let (found, fault) = self.find_levels(tree);
-            levelled.push(found);
+            let (found, fault) = self.find_levels(tree, &mut children);
+            levels.push(found);
             faults.push(fault);
         }
-        let counts: Vec<[AtomicU64; 2]> = trees.iter().map(|_| Default::default()).collect();
-        let first_fault: Vec<Mutex<Option<String>>> = trees.iter().map(|_| Mutex::default()).collect();
-        let rows = self.rows_of_originals();
-        (0..edges.parts()).into_par_iter().with_max_len(1).for_each(|part| {
-            let mut own = vec![[0u64; 2]; trees.len()];
-            edges.for_each_of(part, |u, v| {
-                // An edge is counted by the owner of its first end, and each end is looked at by its owner.
-                let (row_u, row_v) = (rows[u as usize], rows[v as usize]);
-                if row_u == NONE && row_v == NONE {
-                    return;
-                }
-                for (k, tree) in levelled.iter().enumerate() {
-                    let (level_u, level_v) = (tree.level[u as usize], tree.level[v as usize]);
-                    if row_u != NONE {
-                        let reached = level_u != NONE;
-                        own[k][usize::from(u == v)] += u64::from(reached);
-                        if (level_u == NONE) != (level_v == NONE) {
-                            note(&first_fault[k], || {
-                                format!("the edge {u} - {v} leads from a vertex that was reached to one that was not: the tree does not span the component")
-                            });
-                        } else if reached && level_u.abs_diff(level_v) > 1 {
-                            note(&first_fault[k], || format!("the ends of the edge {u} - {v} are on levels {level_u} and {level_v}: more than one apart"));
-                        }
-                        if tree.tree.parents[row_u as usize] == v {
-                            tree.confirmed[row_u as usize].store(true, Relaxed);
-                        }
-                    }
-                    if row_v != NONE && tree.tree.parents[row_v as usize] == u {
-                        tree.confirmed[row_v as usize].store(true, Relaxed);
-                    }
-                }
-            });
-            for (sums, own) in counts.iter().zip(own) {
-                for (sum, own) in sums.iter().zip(own) {
-                    sum.fetch_add(own, Relaxed);
-                }
-            }
-        });
+        drop(children);
+        let deepest = levels.iter().map(|levels| levels.depth).max().unwrap_or(0);
+        let passed = if deepest <= u8::DEEPEST { self.pass::<u8>(edges, trees, &levels) } else { self.pass::<u32>(edges, trees, &levels) };
         let mut verdicts = Vec::with_capacity(trees.len());
-        for (k, tree) in levelled.iter().enumerate() {
+        for (k, (tree, levels)) in trees.iter().zip(&levels).enumerate() {
             let mut fault = faults[k].take();
-            let noted = first_fault[k].lock().unwrap_or_else(PoisonError::into_inner).take();
-            fault = fault.or(noted).or_else(|| self.stranger(tree));
+            let noted = passed.faults[k].lock().unwrap_or_else(PoisonError::into_inner).take();
+            fault = fault.or(noted).or_else(|| self.stranger(tree, |row| passed.confirmed[row * trees.len() + k].load(Relaxed)));
             // All ranks report the fault of the lowest rank that has one.
             let all = texts(self.ranks, fault.as_deref().unwrap_or(""));
-            let [edges, self_loops] = &counts[k];
+            let [edges, self_loops] = &passed.counts[k];
             let (edges, self_loops) = (sum(self.ranks, edges.load(Relaxed)), sum(self.ranks, self_loops.load(Relaxed)));
             verdicts.push(match all.into_iter().find(|fault| !fault.is_empty()) {
                 Some(fault) => Err(fault),
                 None => Ok(crate::validate::Validated {
-                    root: tree.tree.root,
-                    reached: tree.level.iter().filter(|&&level| level != NONE).count() as u64,
-                    levels: tree.depth + 1,
+                    root: tree.root,
+                    reached: levels.of.iter().filter(|&&level| level != NONE).count() as u64,
+                    levels: levels.depth + 1,
                     edges: if self.part.counts().both_directions { edges / 2 } else { edges },
                     self_loops,
                 }),
             });
         }
         Ok(verdicts)
+    }
+
+    /// Goes through all edges once for all trees. What is known of a vertex lies side by side for all of them, so that an edge reads
+    /// memory at few places, however many trees there are.
+    fn pass<L: Stored>(&self, edges: &impl EdgeStream, trees: &[Tree], levels: &[Levels]) -> Passed {
+        let (size, n) = (trees.len(), self.part.vertices());
+        let mut level = vec![L::ABSENT; n * size];
+        level.par_chunks_mut(size.max(1)).enumerate().for_each(|(v, of_vertex)| {
+            of_vertex.iter_mut().zip(levels).for_each(|(level, levels)| *level = L::from(levels.of[v]));
+        });
+        let owned = trees.first().map_or(0, |tree| tree.parents.len());
+        let mut parents = vec![NONE; owned * size];
+        parents.par_chunks_mut(size.max(1)).enumerate().for_each(|(row, of_row)| {
+            of_row.iter_mut().zip(trees).for_each(|(parent, tree)| *parent = tree.parents[row]);
+        });
+        let passed = Passed {
+            counts: trees.iter().map(|_| Default::default()).collect(),
+            faults: trees.iter().map(|_| Mutex::default()).collect(),
+            confirmed: parents.iter().map(|_| AtomicBool::new(false)).collect(),
+        };
+        let rows = self.rows_of_originals();
+        let confirm = |row: Vertex, other: Vertex| {
+            let places = row as usize * size..(row as usize + 1) * size;
+            let of_row = &parents[places.clone()];
+            // Without a branch an entry, so that it is one comparison of many.
+            if of_row.iter().fold(false, |any, &parent| any | (parent == other)) {
+                for (&parent, confirmed) in of_row.iter().zip(&passed.confirmed[places]) {
+                    if parent == other {
+                        confirmed.store(true, Relaxed);
+                    }
+                }
+            }
+        };
+        (0..edges.parts()).into_par_iter().with_max_len(1).for_each(|part| {
+            let mut own = vec![[0u64; 2]; size];
+            edges.for_each_of(part, |u, v| {
+                // An edge is counted by the owner of its first end, and each end is looked at by its owner.
+                let (row_u, row_v) = (rows[u as usize], rows[v as usize]);
+                if row_u != NONE {
+                    let (of_u, of_v) = (&level[u as usize * size..][..size], &level[v as usize * size..][..size]);
+                    for (own, &level) in own.iter_mut().zip(of_u) {
+                        own[usize::from(u == v)] += u64::from(level != L::ABSENT);
+                    }
+                    if of_u.iter().zip(of_v).fold(false, |any, (&u, &v)| any | u.apart(v)) {
+                        for (k, levels) in levels.iter().enumerate().filter(|&(k, _)| of_u[k].apart(of_v[k])) {
+                            note(&passed.faults[k], || fault_of_edge(u, v, levels.of[u as usize], levels.of[v as usize]));
+                        }
+                    }
+                    confirm(row_u, v);
+                }
+                if row_v != NONE {
+                    confirm(row_v, u);
+                }
+            });
+            for (sums, own) in passed.counts.iter().zip(own) {
+                for (sum, own) in sums.iter().zip(own) {
+                    sum.fetch_add(own, Relaxed);
+                }
+            }
+        });
+        passed
     }
 
     /// Rows of this rank by original vertex; [`NONE`] where another rank's.
@@ -149,21 +208,18 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     }
 
     /// A vertex of this rank whose parent is not joined to it.
-    fn stranger(&self, tree: &Levelled<'_>) -> Option<String> {
-        let vertex = self
-            .part
-            .own_vertices()
-            .find(|&(row, vertex)| vertex != tree.tree.root && tree.tree.parents[row] != NONE && !tree.confirmed[row].load(Relaxed));
-        vertex.map(|(row, vertex)| format!("vertex {vertex} has parent {}, but no edge joins them", tree.tree.parents[row]))
+    fn stranger(&self, tree: &Tree, confirmed: impl Fn(usize) -> bool) -> Option<String> {
+        let is_stranger = |&(row, vertex): &(usize, Vertex)| vertex != tree.root && tree.parents[row] != NONE && !confirmed(row);
+        let (row, vertex) = self.part.own_vertices().find(is_stranger)?;
+        Some(format!("vertex {vertex} has parent {}, but no edge joins them", tree.parents[row]))
     }
 
     /// Levels from parents; and what is wrong where some vertex has a parent but no level: a cycle, or a way that does not lead to the root.
-    fn find_levels<'t>(&self, tree: &'t Tree) -> (Levelled<'t>, Option<String>) {
+    fn find_levels(&self, tree: &Tree, children: &mut Children) -> (Levels, Option<String>) {
         let (part, n) = (self.part, self.part.vertices());
         let mut fault = None;
-        // Own children by parent: sorted, so that those of a vertex lie together.
-        let mut children: Vec<(Vertex, Vertex)> = Vec::new();
         let mut rooted = false;
+        children.pairs.clear();
         for (row, vertex) in part.own_vertices() {
             match tree.parents[row] {
                 NONE => {}
@@ -174,13 +230,13 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                     }
                 }
                 parent if parent as usize >= n => fault = Some(format!("vertex {vertex} has parent {parent}, which is no vertex")),
-                parent => children.push((parent, vertex)),
+                parent => children.pairs.push([parent, vertex]),
             }
         }
         if part.own_row(tree.root).is_some() && !rooted {
             fault = Some(format!("the root {} has no parent; its parent is itself", tree.root));
         }
-        children.par_sort_unstable();
+        children.sort(n);
         let mut level = vec![NONE; n];
         level[tree.root as usize] = 0;
         let mut frontier = vec![tree.root];
@@ -188,8 +244,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         loop {
             let mut own = Vec::new();
             for &v in &frontier {
-                let begin = children.partition_point(|&(parent, _)| parent < v);
-                own.extend(children[begin..].iter().take_while(|&&(parent, _)| parent == v).map(|&(_, child)| child));
+                own.extend_from_slice(children.of(v));
             }
             found += own.len();
             let bytes: Vec<u8> = own.iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -209,14 +264,59 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 frontier.push(v);
             }
         }
-        if found < children.len() && fault.is_none() {
-            let astray = children.iter().find(|&&(_, child)| level[child as usize] == NONE);
-            fault = astray.map(|(parent, child)| {
+        if found < children.pairs.len() && fault.is_none() {
+            let astray = children.pairs.iter().find(|[_, child]| level[*child as usize] == NONE);
+            fault = astray.map(|[parent, child]| {
                 format!("from vertex {child} its parent {parent} does not lead to the root: a cycle, or a vertex that was not reached")
             });
         }
-        let confirmed = tree.parents.iter().map(|_| AtomicBool::new(false)).collect();
-        (Levelled { tree, level, depth, confirmed }, fault)
+        (Levels { of: level, depth }, fault)
+    }
+}
+
+/// A rank's vertices by their parents.
+#[derive(Default)]
+struct Children {
+    /// Parent and child, in the order of rows.
+    pairs: Vec<[Vertex; 2]>,
+    /// Where the children of each vertex begin.
+    offsets: Vec<u32>,
+    children: Vec<Vertex>,
+}
+
+impl Children {
+    /// Makes the lists from `pairs`, of `vertices` vertices.
+    fn sort(&mut self, vertices: usize) {
+        self.offsets.clear();
+        self.offsets.resize(vertices + 2, 0);
+        self.children.resize(self.pairs.len(), 0);
+        // Counted two places on, so that what is moved while children are dealt ends up at the beginning of the next list.
+        for &[parent, _] in &self.pairs {
+            self.offsets[parent as usize + 2] += 1;
+        }
+        let mut sum = 0;
+        for offset in &mut self.offsets {
+            sum += *offset;
+            *offset = sum;
+        }
+        for &[parent, child] in &self.pairs {
+            let at = &mut self.offsets[parent as usize + 1];
+            self.children[*at as usize] = child;
+            *at += 1;
+        }
+    }
+
+    fn of(&self, parent: Vertex) -> &[Vertex] {
+        &self.children[self.offsets[parent as usize] as usize..self.offsets[parent as usize + 1] as usize]
+    }
+}
+
+/// What is wrong with an edge whose ends are not on levels beside each other.
+fn fault_of_edge(u: Vertex, v: Vertex, level_u: u32, level_v: u32) -> String {
+    if (level_u == NONE) != (level_v == NONE) {
+        format!("the edge {u} - {v} leads from a vertex that was reached to one that was not: the tree does not span the component")
+    } else {
+        format!("the ends of the edge {u} - {v} are on levels {level_u} and {level_v}: more than one apart")
     }
 }
 
