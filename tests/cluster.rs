@@ -6,8 +6,7 @@ use socbfs::{
     bench::{RootSource, roots},
     bfs::Strategy,
     cluster::{
-        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, Ranks, ThreadRanks, Tree, levels_of,
-        whole_tree,
+        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, Ranks, ThreadRanks, Tree, in_slices,
     },
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     input::generate::Generator,
@@ -29,6 +28,19 @@ fn ways() -> Vec<ClusterOptions> {
         ClusterOptions { exchange: Exchange::Pairs, ..ClusterOptions::default() },
         ClusterOptions { exchange: Exchange::Pairs, batch: 2, sorted: false, ..ClusterOptions::default() },
     ]
+}
+
+/// A value for every vertex, on rank 0.
+fn whole(ranks: &impl Ranks, part: &Part, by_row: &[u32], root: (u32, u32), slice: usize) -> Vec<u32> {
+    let mut all = Vec::new();
+    in_slices(ranks, part, by_row, root, slice, &mut |values| {
+        assert!(values.len() <= slice);
+        all.extend_from_slice(values);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(all.len(), if ranks.rank() == 0 { part.vertices() } else { 0 });
+    all
 }
 
 fn check(n: usize, edges: &[[u32; 2]], roots: &[u32], sizes: &[usize]) {
@@ -55,21 +67,24 @@ fn check(n: usize, edges: &[[u32; 2]], roots: &[u32], sizes: &[usize]) {
                             what()
                         );
                         own.push(Tree { root, parents: search.parents_by_row().to_vec() });
-                        trees.push(whole_tree(ranks, &part, &search, root));
+                        // Slices of any length; a graph is shorter or longer than one.
+                        trees.push(whole(ranks, &part, search.parents_by_row(), (root, root), 64));
                     }
-                    let verdicts = ClusterValidator::new(&part, ranks).validate(&list, &own).unwrap();
+                    let validator = ClusterValidator::new(&part, ranks);
+                    let levels = own.iter().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree), (tree.root, 0), 1000));
+                    let levels: Vec<_> = levels.collect();
+                    let verdicts = validator.validate(&list, &own).unwrap();
                     for (verdict, expected) in verdicts.iter().zip(&expected) {
                         let found = verdict.as_ref().unwrap();
                         assert_eq!((found.reached, found.levels, found.edges), (expected.reached, expected.levels, expected.edges));
                     }
-                    trees
+                    (trees, levels)
                 });
+                let (trees, levels) = &trees[0];
                 for (k, &root) in roots.iter().enumerate() {
-                    assert!(trees.iter().all(|of_rank| of_rank[k] == trees[0][k]), "every rank has seen the same tree");
-                    reference.compare_tree(root, &trees[0][k]);
-                    validate(&list, false, root, &trees[0][k]).unwrap();
-                    let levels = levels_of(&trees[0][k]);
-                    assert!(reference.levels(root).iter().eq(&levels), "levels are read off the parents");
+                    reference.compare_tree(root, &trees[k]);
+                    validate(&list, false, root, &trees[k]).unwrap();
+                    assert!(reference.levels(root).iter().eq(&levels[k]), "levels are read off the parents");
                 }
             }
         }
@@ -209,6 +224,36 @@ fn wrong_trees_fail_on_every_rank() {
         assert!(verdicts.iter().all(|verdict| verdict == &verdicts[0]), "{verdicts:?}");
         let fault = verdicts[0].as_ref().unwrap_err();
         assert!(fault.contains(message), "{fault:?} instead of {message:?}");
+    }
+}
+
+/// A tree that comes whole, as from a file, also tells of vertices that no rank owns.
+#[test]
+fn whole_trees_are_checked_by_all_ranks() {
+    // Vertices 5 and 6 have no edge.
+    let list = EdgeList::new(7, vec![[0, 1], [1, 2], [2, 3], [3, 0], [3, 4]], Listing::Once).unwrap();
+    let verdict = |root: u32, parents: [u32; 7], order: Order| {
+        let of_ranks = ThreadRanks::run(3, |ranks| {
+            let part = Part::build(&list, order, ranks).unwrap();
+            let validator = ClusterValidator::new(&part, ranks);
+            let tree = validator.tree_of(root, &parents)?;
+            validator.validate(&list, &[tree]).unwrap().remove(0).map(|found| (found.reached, found.levels))
+        });
+        assert!(of_ranks.iter().all(|verdict| verdict == &of_ranks[0]), "{of_ranks:?}");
+        of_ranks[0].clone()
+    };
+    for order in [Order::Original, Order::Degree] {
+        assert_eq!(verdict(0, [0, 0, 1, 0, 3, NONE, NONE], order), Ok((5, 3)));
+        assert_eq!(verdict(5, [NONE, NONE, NONE, NONE, NONE, 5, NONE], order), Ok((1, 1)));
+        for (root, parents, fault) in [
+            (0, [0, 0, 1, 0, 3, NONE, 0], "vertex 6 has parent 0, but no edge joins them"),
+            (5, [NONE, NONE, NONE, NONE, NONE, 6, NONE], "the root 5 has parent 6"),
+            (5, [NONE; 7], "the root 5 has no parent"),
+            (0, [0, 0, 1, 0, 2, NONE, NONE], "more than one apart"),
+        ] {
+            let found = verdict(root, parents, order).unwrap_err();
+            assert!(found.contains(fault), "{found:?} instead of {fault:?}");
+        }
     }
 }
 

@@ -9,8 +9,9 @@ use super::{
     error::Failure,
     output::{Output, both, print},
     progress::Progress,
-    run::RunArgs,
+    run::{Array, RunArgs},
     source::{Source, start_pool},
+    validate::ValidateArgs,
 };
 use crate::{
     bench::{
@@ -18,13 +19,14 @@ use crate::{
         Summary, measure_cluster, roots, temperatures,
     },
     cluster::{
-        ClusterOptions, ClusterSearch, ClusterValidator, Exchange, MpiRanks, Part, Ranks, Tree, gather, levels_of, max, texts, whole_tree,
+        ClusterOptions, ClusterSearch, ClusterValidator, Exchange, MpiRanks, Part, Ranks, SLICE, Tree, gather, in_slices, max, texts,
     },
     engine::Simd,
-    graph::{EdgeStream, LayoutStats},
+    graph::{EdgeStream, LayoutStats, Order, Vertex},
     policy::{AlphaBeta, LevelDevice, Policy, Uses},
-    report::{self, Column, numbers, write_array},
+    report::{self, ArrayWriter, Column, numbers, numbers::counted, read_array},
     runtime::{Origin, Runtime},
+    search::SearchError,
 };
 
 /// How ranks work together.
@@ -295,15 +297,24 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     let mut search = ClusterSearch::new(&part, ranks, &options)?;
     let outcome = search.run(arguments.root)?;
     let tree = Tree { root: arguments.root, parents: search.parents_by_row().to_vec() };
-    let verdict = ClusterValidator::new(&part, ranks).validate(&edges, &[tree])?.remove(0);
-    if let Err(violation) = verdict {
+    let validator = ClusterValidator::new(&part, ranks);
+    let trees = [tree];
+    if let Err(violation) = validator.validate(&edges, &trees)?.remove(0) {
         if ranks.rank() == 0 {
             super::say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
         }
         return Err(Failure::Invalid);
     }
-    // Only where a file is asked for does a rank hold the whole tree.
-    let whole = (arguments.writes()).then(|| whole_tree(ranks, &part, &search, arguments.root));
+    let written = if arguments.parents.is_some() {
+        write_by_row(ranks, &part, &trees[0].parents, (arguments.root, arguments.root), Column::Parent, parents)
+    } else {
+        Ok(())
+    };
+    let written = if arguments.levels.is_some() {
+        both(written, write_by_row(ranks, &part, &validator.levels_by_row(&trees[0]), (arguments.root, 0), Column::Level, levels))
+    } else {
+        written
+    };
     let traffic = gather(ranks, search.traffic());
     if ranks.rank() != 0 {
         return Ok(());
@@ -328,11 +339,50 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         text.push('\n');
         text.push_str(&report::traffic(&traffic));
     }
-    let Some(whole) = whole else { return print(&text) };
-    let written = parents.map_or(Ok(()), |(format, output)| output.finish(|out| write_array(out, format, Column::Parent, &whole)));
-    let levels = levels.map_or(Ok(()), |(format, output)| {
-        let levels = levels_of(&whole);
-        output.finish(|out| write_array(out, format, Column::Level, &levels))
-    });
-    both(both(written, levels), print(&text))
+    both(written, print(&text))
+}
+
+/// Writes values of all ranks to the file of rank 0, which has opened it.
+fn write_by_row(ranks: &MpiRanks, part: &Part, by_row: &[u32], root: (Vertex, u32), column: Column, file: Array) -> Result<(), Failure> {
+    let Some((format, output)) = file else {
+        // Only rank 0 is given values.
+        return in_slices(ranks, part, by_row, root, SLICE, &mut |_| Ok(())).map_err(|error| Failure::because("", &error));
+    };
+    output.finish(|out| {
+        let mut array = ArrayWriter::begin(out, format, column, part.vertices())?;
+        in_slices(ranks, part, by_row, root, SLICE, &mut |values| array.write(values))
+    })
+}
+
+/// `socbfs validate` over ranks.
+pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(), Failure> {
+    same_program(ranks)?;
+    not_directed(arguments.directed)?;
+    let source = Source::parse(&arguments.graph, arguments.format)?;
+    let (edges, _) = source.load()?;
+    let (root, vertices) = (arguments.root, edges.vertices());
+    if root as usize >= vertices {
+        return Err(SearchError::RootOutOfRange { root, vertices }.into());
+    }
+    let parents = read_array(&arguments.parents, vertices)?;
+    let part = Part::build(&edges, Order::Auto, ranks).map_err(|error| Failure::because(&source.name(), &error))?;
+    let validator = ClusterValidator::new(&part, ranks);
+    let verdict = match validator.tree_of(root, &parents) {
+        Err(fault) => Err(fault),
+        Ok(tree) => {
+            drop(parents);
+            validator.validate(&edges, &[tree])?.remove(0)
+        }
+    };
+    let text = match &verdict {
+        Ok(found) => {
+            let reached = counted(found.reached, "vertex", "vertices");
+            format!("valid: {reached} on {}\n", counted(found.levels.into(), "level", "levels"))
+        }
+        Err(fault) => format!("INVALID: {fault}\n"),
+    };
+    if ranks.rank() == 0 {
+        print(&text)?;
+    }
+    verdict.map(|_| ()).map_err(|_| Failure::Invalid)
 }

@@ -45,11 +45,11 @@ pub(super) struct RunArgs {
 
     /// Write the parent of every vertex (.npy, .csv or .txt)
     #[arg(long, value_name = "FILE")]
-    parents: Option<PathBuf>,
+    pub(super) parents: Option<PathBuf>,
 
     /// Write the level of every vertex (.npy, .csv or .txt)
     #[arg(long, value_name = "FILE")]
-    levels: Option<PathBuf>,
+    pub(super) levels: Option<PathBuf>,
 
     /// Print a table of what happened at each level, and by which policy and bounds; ~ marks estimates by which the policy decided
     #[arg(long)]
@@ -75,7 +75,7 @@ pub(super) struct RunArgs {
 }
 
 /// An array that is to be written.
-type Array = Option<(ArrayFormat, Output)>;
+pub(super) type Array = Option<(ArrayFormat, Output)>;
 
 impl RunArgs {
     /// Opens what is to be written, parents and levels, where `writes` says that this process writes it.
@@ -83,12 +83,6 @@ impl RunArgs {
         let open = |path: &PathBuf| Ok::<_, Failure>((ArrayFormat::of_path(path)?, Output::open(path)?));
         let open = |path: &Option<PathBuf>| path.as_ref().filter(|_| writes).map(open).transpose();
         Ok((open(&self.parents)?, open(&self.levels)?))
-    }
-
-    /// Whether an array is to be written.
-    #[cfg(feature = "mpi")]
-    pub(super) fn writes(&self) -> bool {
-        self.parents.is_some() || self.levels.is_some()
     }
 }
 

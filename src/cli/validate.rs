@@ -36,26 +36,30 @@ Examples:
 pub(super) struct ValidateArgs {
     /// File or generator
     #[arg(value_name = "GRAPH")]
-    graph: PathBuf,
+    pub(super) graph: PathBuf,
 
     /// Parent of every vertex (.npy, .csv or .txt)
     #[arg(value_name = "PARENTS")]
-    parents: PathBuf,
+    pub(super) parents: PathBuf,
 
     /// Root of the tree
     #[arg(long, value_name = "R")]
-    root: Vertex,
+    pub(super) root: Vertex,
 
     /// Arcs lead from source to target only
     #[arg(long)]
-    directed: bool,
+    pub(super) directed: bool,
 
     /// Format of the graph file, where name and content do not say it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
-    format: Option<Format>,
+    pub(super) format: Option<Format>,
 }
 
 pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(ranks) = crate::cluster::MpiRanks::join() {
+        return super::cluster::as_rank(&ranks, || super::cluster::validate(arguments, &ranks));
+    }
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (edges, _) = source.load()?;
     let vertices = edges.vertices();

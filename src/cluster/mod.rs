@@ -29,7 +29,7 @@ pub use self::{
     deal::Deal,
     part::{Part, PartCounts},
     ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},
-    search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, gather, levels_of, whole_tree},
+    search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, SLICE, gather, in_slices},
     validate::{ClusterValidator, Tree},
 };
 #[cfg(feature = "mpi")]

@@ -432,6 +432,11 @@ impl Part {
         })
     }
 
+    /// Whether a rank owns an original vertex: one without an edge may have no number.
+    pub(super) fn has_owner(&self, original: Vertex) -> bool {
+        self.internal(original) != NONE
+    }
+
     /// The row of an original vertex where this rank owns it. A vertex without an edge that is not numbered has no owner.
     pub(super) fn own_row(&self, original: Vertex) -> Option<usize> {
         let internal = self.internal(original);

@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    io,
     time::{Duration, Instant},
 };
 
@@ -10,14 +11,14 @@ use super::{
     levels::RankEngine,
     pairs::PairsEngine,
     part::Part,
-    ranks::{Ranks, max, sum, values},
+    ranks::{Messages, Ranks, max, sum, values},
 };
 use crate::{
     bfs::{LevelRecord, Records, level_loop},
     engine::Simd,
     graph::{NONE, Vertex},
     policy::{LevelDevice, Policy, PolicyPlanner},
-    search::{self, Outcome},
+    search::Outcome,
 };
 
 /// What ranks send each other after a level.
@@ -272,27 +273,54 @@ pub fn gather(ranks: &impl Ranks, own: &[LevelTraffic]) -> Vec<Vec<LevelTraffic>
     all.chunks_exact(bytes.len().max(1)).map(|rank| rank.chunks_exact(40).map(level).collect()).collect()
 }
 
-/// The parents of all vertices, by original number, on every rank: only for a caller that wants the whole tree.
-pub fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R>, root: Vertex) -> Vec<Vertex> {
-    let parents = search.parents_by_row();
-    let bytes: Vec<u8> = part.own_vertices().flat_map(|(row, vertex)| [vertex, parents[row]]).flat_map(u32::to_le_bytes).collect();
-    let lengths: Vec<i32> = values(ranks, bytes.len() as u64).into_iter().map(|length| length as i32).collect();
-    let offsets: Vec<i32> = (0..lengths.len()).map(|rank| lengths[..rank].iter().sum()).collect();
-    let mut all = vec![0; lengths.iter().map(|&length| length as usize).sum()];
-    ranks.all_gather_varying(&bytes, &mut all, &lengths, &offsets);
-    let mut tree = vec![NONE; part.vertices()];
-    for pair in all.chunks_exact(8) {
-        let [vertex, parent] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
-        tree[vertex as usize] = parent;
-    }
-    // Without an edge it may have no owner.
-    tree[root as usize] = root;
-    tree
-}
+/// Vertices of a slice by default: 4 MiB on rank 0.
+pub const SLICE: usize = 1 << 20;
 
-/// Levels of a tree that was validated, from its parents: 0 for the root, [`NONE`] where not reached.
-pub fn levels_of(parents: &[Vertex]) -> Vec<u32> {
-    let mut levels = vec![NONE; parents.len()];
-    search::levels_of(parents, &mut levels);
-    levels
+/// Gives `to` a value for every vertex on rank 0, in the order of original numbers, `slice` vertices at a time: no rank holds them all.
+///
+/// Every rank calls it with the values of its rows. `root` is the root and its value, which no rank has where the root has no edge. A vertex
+/// that no rank has gets [`NONE`].
+///
+/// # Errors
+/// The first error of `to`, on rank 0, once all slices have arrived.
+pub fn in_slices(
+    ranks: &impl Ranks,
+    part: &Part,
+    by_row: &[u32],
+    root: (Vertex, u32),
+    slice: usize,
+    to: &mut dyn FnMut(&[u32]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut own: Vec<[u32; 2]> = part.own_vertices().map(|(row, vertex)| [vertex, by_row[row]]).collect();
+    own.sort_unstable();
+    let mut own = &own[..];
+    let size = ranks.size();
+    let first = ranks.rank() == 0;
+    let mut written = Ok(());
+    for begin in (0..part.vertices()).step_by(slice.max(1)) {
+        let end = (begin + slice.max(1)).min(part.vertices());
+        let (piece, rest) = own.split_at(own.partition_point(|&[vertex, _]| (vertex as usize) < end));
+        own = rest;
+        let bytes: Vec<u8> = piece.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
+        // All of it goes to rank 0.
+        let mut lengths = vec![0; size];
+        lengths[0] = bytes.len() as i32;
+        let expected: Vec<i32> =
+            values(ranks, bytes.len() as u64).into_iter().map(|length| if first { length as i32 } else { 0 }).collect();
+        let places: Vec<i32> = (0..size).map(|rank| expected[..rank].iter().sum()).collect();
+        let mut all = vec![0; expected.iter().sum::<i32>() as usize];
+        ranks.all_to_all(Messages { bytes: &bytes, lengths: &lengths, offsets: &vec![0; size] }, &mut all, &expected, &places);
+        if first && written.is_ok() {
+            let mut of_slice = vec![NONE; end - begin];
+            for pair in all.chunks_exact(8) {
+                let [vertex, value] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
+                of_slice[vertex as usize - begin] = value;
+            }
+            if (begin..end).contains(&(root.0 as usize)) {
+                of_slice[root.0 as usize - begin] = root.1;
+            }
+            written = to(&of_slice);
+        }
+    }
+    written
 }

@@ -96,6 +96,40 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         usize::try_from(smallest).unwrap_or(usize::MAX).clamp(1, trees.max(1))
     }
 
+    /// The part of a whole tree that is this rank's; all ranks give the same tree, as read from a file. The error, which all ranks get, says
+    /// what is wrong with a vertex that no rank owns, since it has no edge.
+    ///
+    /// # Panics
+    /// If `parents` has not one entry for every vertex, or `root` is no vertex.
+    pub fn tree_of(&self, root: Vertex, parents: &[Vertex]) -> Result<Tree, String> {
+        assert_eq!(parents.len(), self.part.vertices(), "a parent for every vertex");
+        let fault = parents.iter().zip(0..).find_map(|(&parent, vertex)| match parent {
+            _ if self.part.has_owner(vertex) => None,
+            NONE if vertex == root => Some(format!("the root {root} has no parent; its parent is itself")),
+            parent if vertex == root && parent != root => Some(format!("the root {root} has parent {parent} instead of itself")),
+            parent if vertex != root && parent != NONE => Some(format!("vertex {vertex} has parent {parent}, but no edge joins them")),
+            _ => None,
+        });
+        if let Some(fault) = texts(self.ranks, fault.as_deref().unwrap_or("")).into_iter().find(|fault| !fault.is_empty()) {
+            return Err(fault);
+        }
+        let mut own = vec![NONE; self.part.input_degrees().len()];
+        for (row, vertex) in self.part.own_vertices() {
+            own[row] = parents[vertex as usize];
+        }
+        Ok(Tree { root, parents: own })
+    }
+
+    /// Levels of this rank's vertices in a tree that has passed, by row: 0 for the root, [`NONE`] where not reached.
+    pub fn levels_by_row(&self, tree: &Tree) -> Vec<u32> {
+        let (levels, _) = self.find_levels(tree, &mut Children::default());
+        let mut own = vec![NONE; tree.parents.len()];
+        for (row, vertex) in self.part.own_vertices() {
+            own[row] = levels.of[vertex as usize];
+        }
+        own
+    }
+
     /// Checks `trees` against the edges that the part was built from.
     ///
     /// # Errors

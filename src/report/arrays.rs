@@ -97,21 +97,57 @@ impl ArrayFormat {
 /// # Errors
 /// What writing to `out` gives.
 pub fn write_array(out: &mut dyn Write, format: ArrayFormat, column: Column, values: &[u32]) -> io::Result<()> {
-    let signed = values.iter().map(|&value| if value == NONE { -1 } else { i64::from(value) });
-    match format {
-        ArrayFormat::Npy => {
-            out.write_all(&npy_head(values.len() as u64))?;
-            signed.into_iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
+    ArrayWriter::begin(out, format, column, values.len())?.write(values)
+}
+
+/// As [`write_array`], one piece of the values after the other.
+pub struct ArrayWriter<'o> {
+    out: &'o mut dyn Write,
+    format: ArrayFormat,
+    vertex: u64,
+}
+
+impl std::fmt::Debug for ArrayWriter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArrayWriter").field("format", &self.format).field("vertex", &self.vertex).finish_non_exhaustive()
+    }
+}
+
+impl<'o> ArrayWriter<'o> {
+    /// Writes what stands before `length` values.
+    ///
+    /// # Errors
+    /// What writing to `out` gives.
+    pub fn begin(out: &'o mut dyn Write, format: ArrayFormat, column: Column, length: usize) -> io::Result<Self> {
+        match format {
+            ArrayFormat::Npy => out.write_all(&npy_head(length as u64))?,
+            ArrayFormat::Csv => {
+                let name = match column {
+                    Column::Parent => "parent",
+                    Column::Level => "level",
+                };
+                writeln!(out, "vertex,{name}")?;
+            }
+            ArrayFormat::Text => {}
         }
-        ArrayFormat::Csv => {
-            let name = match column {
-                Column::Parent => "parent",
-                Column::Level => "level",
-            };
-            writeln!(out, "vertex,{name}")?;
-            signed.enumerate().try_for_each(|(vertex, value)| writeln!(out, "{vertex},{value}"))
+        Ok(Self { out, format, vertex: 0 })
+    }
+
+    /// Writes the values of the next vertices.
+    ///
+    /// # Errors
+    /// What writing to `out` gives.
+    pub fn write(&mut self, values: &[u32]) -> io::Result<()> {
+        for &value in values {
+            let value = if value == NONE { -1 } else { i64::from(value) };
+            match self.format {
+                ArrayFormat::Npy => self.out.write_all(&value.to_le_bytes())?,
+                ArrayFormat::Csv => writeln!(self.out, "{},{value}", self.vertex)?,
+                ArrayFormat::Text => writeln!(self.out, "{value}")?,
+            }
+            self.vertex += 1;
         }
-        ArrayFormat::Text => signed.into_iter().try_for_each(|value| writeln!(out, "{value}")),
+        Ok(())
     }
 }
 
