@@ -28,7 +28,6 @@ mod tune;
 pub use calibration::{CalibrationChoice, FoundCalibration, folder, text};
 pub use choice::{Choice, Costs};
 pub use error::{RuntimeError, with_causes};
-#[cfg(feature = "cli")]
 pub use prepare::{Machine, Prepared, Progress, Step};
 pub use profile::Profile;
 pub use settings::{Given, Origin, Runtime, Setting, start_threads};
