@@ -416,6 +416,11 @@ pub unsafe extern "C" fn socbfs_search_run(search: *const socbfs_search, root: u
         // SAFETY: the caller's promise.
         let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
         let mut search = lock(&search.search)?;
+        #[cfg(feature = "planted-panic")]
+        #[allow(clippy::panic, reason = "it is what this feature is for")]
+        if root == SOCBFS_NONE - 1 {
+            panic!("planted");
+        }
         match outcome {
             Some(outcome) => *outcome = told(search.with(|search| search.run(root))?, SOCBFS_COMPLETE),
             // Nobody asks what was reached: it is not counted.
