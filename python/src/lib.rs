@@ -142,7 +142,7 @@ struct Core {
 
 /// Settings, by name, as on the command line.
 fn runtime(device: &str, policy: Option<&str>, board: Option<PathBuf>, threads: usize) -> Result<Runtime, Failure> {
-    let refused = |error: &dyn Error| Failure(PyValueError::new_err(with_causes("", error)));
+    let refused = |error: &(dyn Error + 'static)| Failure(PyValueError::new_err(with_causes("", error)));
     let device: DeviceChoice = device.parse().map_err(|error| refused(&error))?;
     let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| refused(&error))?;
     let given = Given {

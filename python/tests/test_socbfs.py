@@ -4,6 +4,9 @@ import gzip
 import lzma
 import os
 import pathlib
+import re
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -26,6 +29,9 @@ def random_matrix(vertices, entries, seed, dtype=np.int32):
 
 
 def distances(matrix, root, directed):
+    # Older versions of SciPy search matrices of int32 only.
+    arrays = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+    matrix = scipy.sparse.csr_matrix(arrays, shape=matrix.shape)
     found = csgraph.shortest_path(matrix, method="D", directed=directed, unweighted=True, indices=root)
     return np.where(np.isinf(found), -1, found).astype(np.int32)
 
@@ -233,6 +239,20 @@ def test_networkx_graphs_and_its_dispatch():
         for call in (networkx.single_source_shortest_path_length, networkx.bfs_layers):
             with pytest.raises((networkx.NodeNotFound, networkx.NetworkXError)):
                 list(call(graph, "no such node", backend="socbfs"))
+
+
+def test_networkx_own_tests_of_its_searches_pass_with_the_backend():
+    pytest.importorskip("networkx", reason="SKIPPED: no NetworkX")
+    modules = ("traversal.tests.test_bfs", "shortest_paths.tests.test_unweighted")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "networkx_calls", "--pyargs"]
+    here = str(pathlib.Path(__file__).resolve().parent)
+    settings = {**os.environ, "PYTHONPATH": here, "NETWORKX_TEST_BACKEND": "socbfs", "NETWORKX_FALLBACK_TO_NX": "True"}
+    done = subprocess.run([*command, *(f"networkx.algorithms.{module}" for module in modules)], env=settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout).group(1)) >= 30 and "failed" not in done.stdout
+    # They were not NetworkX' own functions.
+    for name in ("single_source_shortest_path_length", "descendants_at_distance", "bfs_layers"):
+        assert re.search(rf"'{name}': \d+", done.stdout), done.stdout
 
 
 def edges_of(path):
