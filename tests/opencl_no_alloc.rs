@@ -2,18 +2,14 @@
 //! (design rule 1).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
+mod counting;
 mod implementations;
 mod reference;
 mod searches;
 
-use std::{
-    alloc::{GlobalAlloc, Layout as Block, System},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::SeqCst},
-    },
-};
+use std::sync::Arc;
 
+use counting::calls;
 use implementations::{on_each, run, skipped};
 use searches::{is_slow, is_tried};
 use socbfs::{
@@ -24,48 +20,12 @@ use socbfs::{
     search::{Search, SearchOptions},
 };
 
-/// Counts every call, on any thread. Drivers are not Rust and are not counted.
-struct Counting;
-
-static CALLS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: all calls are passed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, block: Block) -> *mut u8 {
-        CALLS.fetch_add(1, SeqCst);
-        // SAFETY: passed on.
-        unsafe { System.alloc(block) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, block: Block) {
-        CALLS.fetch_add(1, SeqCst);
-        // SAFETY: passed on.
-        unsafe { System.dealloc(pointer, block) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, block: Block, size: usize) -> *mut u8 {
-        CALLS.fetch_add(1, SeqCst);
-        // SAFETY: passed on.
-        unsafe { System.realloc(pointer, block, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 const SOURCE: &str = "
 kernel void add(global uint *values, uint count, local uint *room) {
     room[get_local_id(0)] = 1;
     for (uint i = get_global_id(0); i < count; i += get_global_size(0)) values[i] += room[get_local_id(0)];
 }
 ";
-
-/// Counts the calls that `body` makes.
-fn calls(body: impl FnOnce()) -> u64 {
-    let before = CALLS.load(SeqCst);
-    body();
-    CALLS.load(SeqCst) - before
-}
 
 /// Searches from each root and demands that nothing was allocated meanwhile.
 fn allocates_nothing(search: &mut Search<'_>, roots: &[u32], what: &dyn std::fmt::Display) {
