@@ -333,7 +333,7 @@ fn ranks_receive_few_bytes() {
 fn ranks_receive_few_bytes_at_scale_20() {
     println!("scale,ranks,exchange,roots,received_by_the_rank_that_received_most,sent_by_all,collective_operations");
     let count = |edges: &EdgeList, scale, size, exchange| {
-        let (roots, name) = if exchange == Exchange::Found { (64, "found") } else { (4, "pairs") };
+        let (roots, name) = if exchange == Exchange::Found { (16, "found") } else { (2, "pairs") };
         let Counted { received, sent, messages } = counted(edges, size, exchange, roots);
         println!("{scale},{size},{name},{roots},{received},{sent},{messages:.1}");
         received

@@ -37,7 +37,7 @@ const RESET: usize = 256 << 10;
 /// Rows that a thread collects before it appends them to what was found.
 const COLLECTED: usize = 256;
 /// Bytes of a message that travel in the first exchange, at least and at most, in steps of `BLOCK_STEP`. The rest, if any rank has one,
-/// follows in a second. Where few vertices are left to be found, fewer bytes than the least can say it.
+/// follows in a second. Where few vertices are left to be found, fewer bytes than the least say it.
 const BLOCK: [usize; 2] = [64, 1024];
 const BLOCK_STEP: usize = 16;
 
@@ -280,9 +280,11 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     fn exchange(&mut self, length: usize, work: &mut LevelWork) -> u64 {
         let ranks = self.part.deal.ranks;
         let begin = Instant::now();
-        // No message is longer than a bit for each vertex of a rank that was unvisited before the level; ranks have nearly equally many.
-        let open = (self.unvisited as usize).div_ceil(8 * ranks);
-        let block = self.block.min((HEADER + open + open / 4).next_multiple_of(BLOCK_STEP));
+        // A message has a bit for each vertex of the rank that was unvisited before the level, or a few rows of mostly two bytes; ranks
+        // have nearly equally many. Every rank computes the same: `own` has not the same length on all.
+        let open = (self.unvisited as usize).div_ceil(ranks);
+        let rows = 2 * open.min(message::few(self.part.words.div_ceil(ranks)));
+        let block = self.block.min((HEADER + rows.max(open / 8 + open / 32)).next_multiple_of(BLOCK_STEP));
         self.ranks.all_gather(&self.outgoing[..block], &mut self.first[..ranks * block]);
         let mut longest = 0;
         let mut rest = 0;
@@ -551,8 +553,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
                 Direction::TopDown => {
                     let count = self.top_down();
                     let rows = &mut self.found[..count];
-                    let bits = self.unvisited / (8 * self.part.deal.ranks as u64);
-                    if count <= message::few(self.own.len()) && count as u64 <= bits {
+                    if count <= message::few(self.own.len()) {
                         rows.sort_unstable();
                         message::write_rows(rows, &mut self.outgoing)
                     } else {
