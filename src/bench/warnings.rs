@@ -1,6 +1,6 @@
 //! What may have disturbed a run, each with advice.
 
-use super::{Build, Record, Summary};
+use super::{Build, ClusterRoot, Record, Summary};
 
 /// A search this many times slower than the median of comparable searches was disturbed, not difficult.
 const OUTLIER_FACTOR: f64 = 2.0;
@@ -8,9 +8,20 @@ const OUTLIER_FACTOR: f64 = 2.0;
 /// Load above this share of the CPUs before the run says that something else is running.
 const BUSY_SHARE: f64 = 0.5;
 
+/// Waiting for more than this share of the time says that the ranks are too many for the graph.
+const WAITING_SHARE: f64 = 0.5;
+
 /// The warnings that `record` deserves, in order of importance.
 pub fn warnings(record: &Record) -> Vec<String> {
-    let found = [unoptimised(record), few_roots(record), too_many_threads(record), busy(record), governor(record), huge_pages(record)];
+    let found = [
+        unoptimised(record),
+        few_roots(record),
+        too_many_threads(record),
+        busy(record),
+        governor(record),
+        huge_pages(record),
+        waiting(record),
+    ];
     let mut all: Vec<String> = found.into_iter().flatten().collect();
     if let Some(summary) = &record.summary {
         all.extend(outliers(record, summary));
@@ -61,6 +72,23 @@ fn huge_pages(record: &Record) -> Option<String> {
     })
 }
 
+fn waiting(record: &Record) -> Option<String> {
+    let seconds = record.roots.iter().filter_map(|root| root.seconds).sum();
+    waits_too_long(&record.cluster.as_ref()?.roots, seconds)
+}
+
+/// `seconds`: what all searches took together.
+fn waits_too_long(roots: &[ClusterRoot], seconds: f64) -> Option<String> {
+    let waited = roots.iter().map(|root| root.wait_ns).sum::<u64>() as f64 * 1e-9;
+    let levels = roots.iter().map(|root| root.levels.len()).sum::<usize>() as f64 / roots.len() as f64;
+    (waited > WAITING_SHARE * seconds).then(|| {
+        format!(
+            "the ranks waited {:.0} % of the time for each other and the network: a search exchanges after each of its {levels:.0} levels; one board may be faster, so run it without mpirun and compare",
+            100.0 * waited / seconds
+        )
+    })
+}
+
 /// Only searches that traversed about as much as the median one can be compared: a root in a small component is quick.
 fn outliers(record: &Record, summary: &Summary) -> Option<String> {
     let comparable = |edges: u64| (edges as f64 - summary.edges.median).abs() <= 0.1 * summary.edges.median;
@@ -72,4 +100,18 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
             record.roots.len()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_wait_are_told() {
+        let root = |wait_ns| ClusterRoot { received_most: 0, sent: 0, wait_ns, levels: Vec::new() };
+        assert_eq!(waits_too_long(&[], 0.0), None);
+        assert_eq!(waits_too_long(&[root(400_000_000), root(500_000_000)], 2.0), None);
+        let text = waits_too_long(&[root(1_000_000_000), root(600_000_000)], 2.0).unwrap_or_default();
+        assert!(text.contains("waited 80 %"), "{text}");
+    }
 }
