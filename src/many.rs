@@ -2,14 +2,17 @@
 //!
 //! A vertex has one word for the searches that have seen it and one for those whose frontier it is in, a bit for each of up to 64 roots.
 //! A neighbour that many searches meet at the same level is looked at once for all of them, and in graphs of small diameter nearly all
-//! searches meet. Every level is split by search: those whose frontiers have few arcs go top-down, the others bottom-up, where a vertex
-//! stops looking when it has seen all of these. (One search that lags behind would have every vertex look at all of its neighbours.)
+//! searches meet. While the joint frontier is small all go top-down. After that every level is split by search: those whose frontiers have
+//! few arcs, and fewer than what they have not visited, go top-down, the others bottom-up, where a vertex stops looking when it has seen
+//! all of these. (One search that lags behind would have every vertex look at all of its neighbours.)
 //!
-//! Space: 32 bytes per vertex. What is found is told to a [`Visitor`], or written into levels and parents of the caller's.
+//! Space: 32 bytes per vertex, and 32 more where levels are written. What is found is told to a [`Visitor`], or written into levels and
+//! parents of the caller's (`rows`).
+
+mod rows;
 
 use std::{
     borrow::Borrow,
-    ops::Range,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     time::{Duration, Instant},
 };
@@ -21,9 +24,17 @@ use crate::{
     search::{SearchError, Stopper, threads_of},
 };
 
+pub use rows::LevelNumber;
+
+use rows::{PLANES, Rows, Written};
+
 /// Roots that one pass takes. More of them are searched in passes that follow one another.
 pub const ROOTS: usize = 64;
-/// Searches go top-down as long as their frontiers together have less than one in so many of all arcs.
+/// All searches go top-down as long as less than one in so many of all arcs leave the joint frontier (of 64 roots of Kronecker 20, level 2:
+/// 17 to 19 ms instead of 21 for one in seven).
+const FEW_JOINT: u64 = 6;
+/// After that, searches go top-down as long as their frontiers together have less than one in so many of all arcs, and each fewer than it
+/// has not looked at yet.
 const FEW_ARCS: u64 = 8;
 /// The arcs of each search are counted at the first vertices, which are hubs where vertices are ordered by degree, ...
 const COUNTED: usize = 4 << 10;
@@ -71,67 +82,66 @@ impl<F: Fn(Vertex, u32, u64) + Sync> Visitor for F {
     }
 }
 
-/// A type that levels are written as; its largest value stands for "not reached".
-pub trait LevelNumber: Plain {
-    /// Not reached.
-    const NONE: Self;
-    /// The deepest level it can hold.
-    const DEEPEST: u32;
+/// Hears what a pass finds, of internal vertices, under the rules of a [`Visitor`].
+trait Sink: Sync {
+    const PARENTS: bool;
 
-    /// Writes `level` into those of the `columns` entries at `row` whose bit is set in `searches`.
-    ///
-    /// # Safety
-    /// `row` points to `columns` entries, and no other thread uses them.
-    unsafe fn write(row: *mut Self, columns: usize, searches: u64, level: u32);
+    /// The search of this number begins at `root`, an original number.
+    fn begins(&self, root: Vertex, search: usize);
+
+    /// These searches have reached `v` at `level`.
+    fn reached(&self, v: Vertex, level: u32, searches: u64);
+
+    /// In these searches `parent` is a parent of `v`.
+    fn parent(&self, v: Vertex, parent: Vertex, searches: u64);
+
+    /// `v` may soon be reached.
+    fn soon(&self, v: Vertex);
+
+    /// As [`Visitor::deepest`].
+    fn deepest(&self) -> u32;
+
+    /// What is reached from now on is at `level`.
+    fn next_level(&mut self, team: &Team, level: u32);
 }
 
-impl LevelNumber for u32 {
-    const NONE: Self = NONE;
-    const DEEPEST: u32 = NONE - 1;
-
-    unsafe fn write(row: *mut Self, _: usize, searches: u64, level: u32) {
-        // SAFETY: a bit that is set is a column (see `write`).
-        each_bit(searches, |column| unsafe { *row.add(column) = level });
-    }
+/// Tells a visitor.
+struct Told<'a, V> {
+    layout: &'a Layout,
+    visitor: &'a V,
 }
 
-impl LevelNumber for u8 {
-    const NONE: Self = Self::MAX;
-    const DEEPEST: u32 = 254;
+impl<V: Visitor> Sink for Told<'_, V> {
+    const PARENTS: bool = V::PARENTS;
 
-    unsafe fn write(row: *mut Self, columns: usize, searches: u64, level: u32) {
-        let (whole, level) = (columns / 8, level as u8);
-        for eight in 0..whole {
-            let bits = (searches >> (8 * eight)) as u8;
-            if bits != 0 {
-                let mask = SPREAD[bits as usize];
-                // SAFETY: these are eight of the columns.
-                let entries = unsafe { &mut *row.add(8 * eight).cast::<[u8; 8]>() };
-                for (entry, mask) in entries.iter_mut().zip(mask) {
-                    *entry = *entry & !mask | level & mask;
-                }
-            }
+    fn begins(&self, root: Vertex, search: usize) {
+        self.visitor.reached(root, 0, 1 << search);
+        if V::PARENTS {
+            self.visitor.parent(root, root, 1 << search);
         }
-        let rest = searches.checked_shr(8 * whole as u32).unwrap_or(0);
-        // SAFETY: a bit that is set is a column.
-        each_bit(rest, |column| unsafe { *row.add(8 * whole + column) = level });
     }
-}
 
-/// For every byte, eight bytes: all ones where the bit is set.
-const SPREAD: [[u8; 8]; 256] = {
-    let mut table = [[0; 8]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut bit = 0;
-        while bit < 8 {
-            table[byte][bit] = if byte >> bit & 1 == 1 { 0xff } else { 0 };
-            bit += 1;
-        }
-        byte += 1;
+    #[inline]
+    fn reached(&self, v: Vertex, level: u32, searches: u64) {
+        self.visitor.reached(self.layout.to_original(v), level, searches);
     }
-    table
-};
+
+    #[inline]
+    fn parent(&self, v: Vertex, parent: Vertex, searches: u64) {
+        self.visitor.parent(self.layout.to_original(v), self.layout.to_original(parent), searches);
+    }
+
+    #[inline]
+    fn soon(&self, v: Vertex) {
+        self.visitor.soon(self.layout.to_original(v));
+    }
+
+    fn deepest(&self) -> u32 {
+        self.visitor.deepest()
+    }
+
+    fn next_level(&mut self, _: &Team, _: u32) {}
+}
 
 #[inline]
 fn each_bit(mut bits: u64, mut visit: impl FnMut(usize)) {
@@ -158,6 +168,16 @@ pub struct ManyOutcome {
 pub struct ManySearch<L> {
     layout: L,
     team: Team,
+    words: Words,
+    /// Levels as bits, [`PLANES`] words for each vertex (see `rows`).
+    planes: Slab<u64>,
+    stopper: Stopper,
+    deadline: Option<Instant>,
+}
+
+/// What a pass works in.
+#[derive(Debug)]
+struct Words {
     /// The searches that have seen a vertex.
     seen: Slab<u64>,
     /// Those in whose frontier it is.
@@ -167,7 +187,11 @@ pub struct ManySearch<L> {
     /// The vertices of the joint frontier, where a level has made a queue of them.
     queue: Slab<Vertex>,
     next_queue: Slab<Vertex>,
-    stopper: Stopper,
+}
+
+/// When a pass is to end before it is done.
+struct Limits<'a> {
+    stopper: &'a Stopper,
     deadline: Option<Instant>,
 }
 
@@ -195,15 +219,25 @@ impl Default for Joint {
 }
 
 impl Joint {
-    /// The searches with a frontier that are to go top-down, and the others.
-    fn split(&self, all_arcs: u64) -> (u64, u64) {
+    /// The searches that are to go top-down, and the others, which have a frontier. `explored`: the arcs of their frontiers before.
+    fn split(&self, all_arcs: u64, explored: &[u64; ROOTS]) -> (u64, u64) {
+        if self.arcs.load(Relaxed) < all_arcs / FEW_JOINT {
+            return (u64::MAX, 0);
+        }
         let of_search = |search: usize| self.of_search[search].load(Relaxed);
         let mut order: [usize; ROOTS] = std::array::from_fn(|search| search);
         order.sort_unstable_by_key(|&search| of_search(search));
         let (mut sum, mut light, mut heavy) = (0, 0, 0);
         for search in order {
-            sum += of_search(search);
-            *(if sum < all_arcs / FEW_ARCS { &mut light } else { &mut heavy }) |= 1 << search;
+            let arcs = of_search(search);
+            let unexplored = all_arcs.saturating_sub(explored[search] + arcs);
+            let is_light = arcs == 0 || (sum + arcs < all_arcs / FEW_ARCS && arcs < unexplored);
+            if is_light {
+                sum += arcs;
+                light |= 1 << search;
+            } else {
+                heavy |= 1 << search;
+            }
         }
         (light, heavy)
     }
@@ -295,7 +329,9 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         let (seen, frontier, next) = (words()?, words()?, words()?);
         let (queue, next_queue) = (queue()?, queue()?);
         let team = Team::new(threads_of(threads, cpus), cpus).map_err(SearchError::Threads)?;
-        Ok(Self { layout, team, seen, frontier, next, queue, next_queue, stopper: Stopper::default(), deadline: None })
+        let planes = Slab::zeroed(vertices.saturating_mul(PLANES), "levels of many searches").map_err(HybridError::from)?;
+        let words = Words { seen, frontier, next, queue, next_queue };
+        Ok(Self { layout, team, words, planes, stopper: Stopper::default(), deadline: None })
     }
 
     /// What stops searches, for other threads and for later.
@@ -327,7 +363,9 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         if roots.len() > ROOTS {
             return Err(SearchError::Length { what: "roots of one pass", given: roots.len(), wanted: ROOTS });
         }
-        self.pass(roots, visitor)
+        let Self { layout, team, words, stopper, deadline, .. } = self;
+        let layout: &Layout = (*layout).borrow();
+        words.pass(layout, team, roots, &mut Told { layout, visitor }, &Limits { stopper, deadline: *deadline })
     }
 
     /// Searches from any number of roots, and writes the level of every vertex: that of vertex `v` in the search from `roots[i]` into
@@ -359,28 +397,28 @@ impl<L: Borrow<Layout>> ManySearch<L> {
                 return Err(SearchError::Length { what, given, wanted });
             }
         }
-        let with_parents = !parents.is_empty();
-        {
-            let (to_levels, to_parents) = (Shared::new(levels), Shared::new(parents));
-            share(&self.team, wanted, 1 << 20, wanted < 1 << 20, &|_, range: Range<usize>| {
-                // SAFETY: ranges are handed out once, and lie inside the slices, whose lengths were checked.
-                unsafe {
-                    std::slice::from_raw_parts_mut(to_levels.get().add(range.start), range.len()).fill(N::NONE);
-                    if with_parents {
-                        std::slice::from_raw_parts_mut(to_parents.get().add(range.start), range.len()).fill(NONE);
-                    }
-                }
-            });
-        }
         let begin = Instant::now();
+        let Self { layout, team, words, planes, stopper, deadline } = self;
+        let (layout, limits): (&Layout, _) = ((*layout).borrow(), Limits { stopper, deadline: *deadline });
+        let (with_parents, in_planes) = (!parents.is_empty(), roots.len() >= rows::ENOUGH);
+        if with_parents {
+            fill(team, parents, NONE);
+        }
+        if !in_planes {
+            fill(team, levels, N::NONE);
+        }
         let mut all = ManyOutcome::default();
-        for (pass, part) in roots.chunks(ROOTS).enumerate() {
-            let rows = Rows { stride: roots.len(), first: pass * ROOTS, columns: part.len() };
-            let levels = Shared::new(levels);
+        for (pass, roots_of_pass) in roots.chunks(ROOTS).enumerate() {
+            let rows = Rows { stride: roots.len(), first: pass * ROOTS, columns: roots_of_pass.len() };
+            if in_planes {
+                fill(team, planes, 0);
+            }
+            let planes = in_planes.then(|| Shared::new(planes));
+            let (levels, parents) = (Shared::new(levels), Shared::new(parents));
             let one = if with_parents {
-                self.pass(part, &Trees { levels: Levels { rows, levels }, parents: Shared::new(parents) })?
+                Written::<N, true> { layout, roots: roots_of_pass, rows, levels, parents, planes }.pass(words, team, &limits)?
             } else {
-                self.pass(part, &Levels { rows, levels })?
+                Written::<N, false> { layout, roots: roots_of_pass, rows, levels, parents, planes }.pass(words, team, &limits)?
             };
             all.reached += one.reached;
             all.levels = all.levels.max(one.levels);
@@ -393,24 +431,29 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         let strange = roots.iter().find(|&&root| root as usize >= vertices);
         strange.map_or(Ok(()), |&root| Err(SearchError::RootOutOfRange { root, vertices }))
     }
+}
 
+impl Words {
     /// One pass over roots that are in range and not too many.
-    fn pass<V: Visitor>(&mut self, roots: &[Vertex], visitor: &V) -> Result<ManyOutcome, SearchError> {
+    fn pass<S: Sink>(
+        &mut self,
+        layout: &Layout,
+        team: &Team,
+        roots: &[Vertex],
+        sink: &mut S,
+        limits: &Limits<'_>,
+    ) -> Result<ManyOutcome, SearchError> {
         let begin = Instant::now();
-        let Self { layout, team, seen, frontier, next, queue, next_queue, stopper, deadline } = self;
-        let layout: &Layout = (*layout).borrow();
+        let Self { seen, frontier, next, queue, next_queue } = self;
         let csr = layout.csr();
         for words in [&mut *seen, frontier, next] {
-            clear(team, words);
+            fill(team, words, 0);
         }
         let mut joint = Joint::default();
         let mut queued = 0;
         for (search, &root) in roots.iter().enumerate() {
             let (internal, bit) = (layout.to_internal(root), 1 << search);
-            visitor.reached(root, 0, bit);
-            if V::PARENTS {
-                visitor.parent(root, root, bit);
-            }
+            sink.begins(root, search);
             *joint.found.get_mut() += 1;
             if internal != NONE {
                 let word = &mut frontier[internal as usize];
@@ -428,36 +471,41 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         *joint.vertices.get_mut() = queued;
         let mut reached = std::mem::take(joint.found.get_mut());
         let (mut level, mut is_queue, mut next_is_clear) = (0, true, true);
+        let mut explored = [0; ROOTS];
         loop {
             let (vertices, arcs) = (*joint.vertices.get_mut(), *joint.arcs.get_mut());
             if vertices == 0 {
                 break;
             }
-            if stopper.is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if limits.stopper.is_stopped() || limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(SearchError::Stopped(roots[0]));
             }
             level += 1;
-            let (light, heavy) = joint.split(csr.arcs() as u64);
+            sink.next_level(team, level);
+            let (light, heavy) = joint.split(csr.arcs() as u64, &explored);
+            for (explored, arcs) in explored.iter_mut().zip(&mut joint.of_search) {
+                *explored += *arcs.get_mut();
+            }
             joint = Joint::default();
             let alone = arcs < SHARED_ARCS;
             if !next_is_clear {
-                clear(team, next);
+                fill(team, next, 0);
             }
             let queued = if is_queue { vertices } else { collect(team, (&*frontier, light), queue) };
-            let found = top_down(team, alone, layout, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), visitor);
+            let found = top_down(team, alone, layout, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), sink);
             (is_queue, next_is_clear) = (heavy == 0, heavy == 0);
             if heavy == 0 {
                 forget(team, alone, frontier, &queue[..queued]);
                 std::mem::swap(frontier, next);
                 std::mem::swap(queue, next_queue);
-                settle(team, alone, layout, seen, (frontier, &queue[..found]), (visitor, level), &joint);
+                settle(team, alone, layout, seen, (frontier, &queue[..found]), (sink, level), &joint);
             } else {
-                bottom_up(team, layout, seen, (&*frontier, heavy, &mut *next), (visitor, level), &joint);
+                bottom_up(team, layout, seen, (&*frontier, heavy, &mut *next), (sink, level), &joint);
                 std::mem::swap(frontier, next);
             }
             let found = *joint.found.get_mut();
-            if found > 0 && level > visitor.deepest() {
-                return Err(SearchError::TooDeep { deepest: visitor.deepest() });
+            if found > 0 && level > sink.deepest() {
+                return Err(SearchError::TooDeep { deepest: sink.deepest() });
             }
             reached += found;
         }
@@ -465,12 +513,13 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     }
 }
 
-/// Sets all words to 0.
-fn clear(team: &Team, words: &mut [u64]) {
-    let (len, words) = (words.len(), Shared::new(words));
-    share(team, len, 256 << 10, len < 64 << 10, &|_, range| {
-        // SAFETY: ranges are handed out once, and lie inside the words.
-        unsafe { std::slice::from_raw_parts_mut(words.get().add(range.start), range.len()) }.fill(0);
+/// Sets all entries to `value`.
+fn fill<T: Plain>(team: &Team, entries: &mut [T], value: T) {
+    let (len, grain) = (entries.len(), (2 << 20) / size_of::<T>());
+    let entries = Shared::new(entries);
+    share(team, len, grain, len < grain / 4, &|_, range| {
+        // SAFETY: ranges are handed out once, and lie inside the entries.
+        unsafe { std::slice::from_raw_parts_mut(entries.get().add(range.start), range.len()) }.fill(value);
     });
 }
 
@@ -493,14 +542,14 @@ fn collect(team: &Team, (frontier, searches): (&[u64], u64), queue: &mut [Vertex
 
 /// Tells the neighbours of the queue's vertices of the searches `light`. What is new of a vertex is then in `next`, and the vertices of
 /// which anything is new are in the next queue. Returns their number.
-fn top_down<V: Visitor>(
+fn top_down<S: Sink>(
     team: &Team,
     alone: bool,
     layout: &Layout,
     seen: &[u64],
     (frontier, light, next): (&[u64], u64, &mut [u64]),
     (queue, next_queue): (&[Vertex], &mut [Vertex]),
-    visitor: &V,
+    sink: &S,
 ) -> usize {
     let len = AtomicUsize::new(0);
     let filling = Filling { capacity: next_queue.len(), queue: Shared::new(next_queue), len: &len };
@@ -509,6 +558,9 @@ fn top_down<V: Visitor>(
         let mut buffer = Buffer::new(&filling);
         for &u in &queue[range] {
             let searches = frontier[u as usize] & light;
+            if searches == 0 {
+                continue;
+            }
             let list = layout.csr().neighbours(u);
             for (at, &v) in list.iter().enumerate() {
                 if let Some(&ahead) = list.get(at + AHEAD) {
@@ -525,8 +577,8 @@ fn top_down<V: Visitor>(
                 if before == 0 {
                     buffer.push(v);
                 }
-                if V::PARENTS && new & !before != 0 {
-                    visitor.parent(layout.to_original(v), layout.to_original(u), new & !before);
+                if S::PARENTS && new & !before != 0 {
+                    sink.parent(v, u, new & !before);
                 }
             }
         }
@@ -547,13 +599,13 @@ fn forget(team: &Team, alone: bool, frontier: &mut [u64], queue: &[Vertex]) {
 }
 
 /// After [`top_down`]: enters what is new into what was seen.
-fn settle<V: Visitor>(
+fn settle<S: Sink>(
     team: &Team,
     alone: bool,
     layout: &Layout,
     seen: &mut [u64],
     (frontier, queue): (&[u64], &[Vertex]),
-    (visitor, level): (&V, u32),
+    (sink, level): (&S, u32),
     joint: &Joint,
 ) {
     let seen = Shared::new(seen);
@@ -563,7 +615,7 @@ fn settle<V: Visitor>(
             let searches = frontier[v as usize];
             // SAFETY: queues hold vertices, each once.
             unsafe { *seen.get().add(v as usize) |= searches };
-            visitor.reached(layout.to_original(v), level, searches);
+            sink.reached(v, level, searches);
             part.add(v as usize, layout.csr().degree(v), searches);
         }
         part.add_to(joint);
@@ -572,12 +624,12 @@ fn settle<V: Visitor>(
 
 /// Every vertex that has not seen all of the searches `heavy` asks its neighbours for them. Enters what is new, with what [`top_down`]
 /// has left in `next`, into `next` and into what was seen.
-fn bottom_up<V: Visitor>(
+fn bottom_up<S: Sink>(
     team: &Team,
     layout: &Layout,
     seen: &mut [u64],
     (frontier, heavy, next): (&[u64], u64, &mut [u64]),
-    (visitor, level): (&V, u32),
+    (sink, level): (&S, u32),
     joint: &Joint,
 ) {
     let (vertices, lists) = (next.len(), layout.incoming());
@@ -594,7 +646,7 @@ fn bottom_up<V: Visitor>(
             // Rows of the caller's lie in another order.
             if let Some(seen) = seen.get(at + AHEAD) {
                 if heavy & !seen != 0 {
-                    visitor.soon(layout.to_original(v + AHEAD as Vertex));
+                    sink.soon(v + AHEAD as Vertex);
                 }
             }
             let wanted = heavy & !seen[at];
@@ -602,8 +654,8 @@ fn bottom_up<V: Visitor>(
             if wanted != 0 {
                 for &u in lists.neighbours(v) {
                     let searches = frontier[u as usize] & wanted;
-                    if V::PARENTS && searches & !new != 0 {
-                        visitor.parent(layout.to_original(v), layout.to_original(u), searches & !new);
+                    if S::PARENTS && searches & !new != 0 {
+                        sink.parent(v, u, searches & !new);
                     }
                     new |= searches;
                     if new == wanted {
@@ -615,81 +667,10 @@ fn bottom_up<V: Visitor>(
             if new != 0 {
                 next[at] = new;
                 seen[at] |= new;
-                visitor.reached(layout.to_original(v), level, new);
+                sink.reached(v, level, new);
                 part.add(v as usize, layout.csr().degree(v), new);
             }
         }
         part.add_to(joint);
     });
-}
-
-/// Where in the caller's arrays the entries of a pass lie.
-#[derive(Clone, Copy)]
-struct Rows {
-    /// Entries of a vertex.
-    stride: usize,
-    /// The first of this pass.
-    first: usize,
-    /// Their number.
-    columns: usize,
-}
-
-impl Rows {
-    fn of(self, vertex: Vertex) -> usize {
-        vertex as usize * self.stride + self.first
-    }
-}
-
-struct Levels<N: LevelNumber> {
-    rows: Rows,
-    levels: Shared<N>,
-}
-
-impl<N: LevelNumber> Visitor for Levels<N> {
-    #[inline]
-    fn reached(&self, vertex: Vertex, level: u32, searches: u64) {
-        if level <= N::DEEPEST {
-            // SAFETY: the array has a row for every vertex (`trees_into`), and no two threads are told of one at once.
-            unsafe { N::write(self.levels.get().add(self.rows.of(vertex)), self.rows.columns, searches, level) };
-        }
-    }
-
-    #[inline]
-    fn soon(&self, vertex: Vertex) {
-        prefetch(self.levels.get().wrapping_add(self.rows.of(vertex)));
-    }
-
-    fn deepest(&self) -> u32 {
-        N::DEEPEST
-    }
-}
-
-struct Trees<N: LevelNumber> {
-    levels: Levels<N>,
-    parents: Shared<Vertex>,
-}
-
-impl<N: LevelNumber> Visitor for Trees<N> {
-    const PARENTS: bool = true;
-
-    #[inline]
-    fn reached(&self, vertex: Vertex, level: u32, searches: u64) {
-        self.levels.reached(vertex, level, searches);
-    }
-
-    #[inline]
-    fn soon(&self, vertex: Vertex) {
-        self.levels.soon(vertex);
-    }
-
-    #[inline]
-    fn parent(&self, vertex: Vertex, parent: Vertex, searches: u64) {
-        let row = self.levels.rows.of(vertex);
-        // SAFETY: the array has a row for every vertex, a bit that is set is one of the columns, and a search has one parent of a vertex.
-        each_bit(searches, |column| unsafe { *self.parents.get().add(row + column) = parent });
-    }
-
-    fn deepest(&self) -> u32 {
-        N::DEEPEST
-    }
 }

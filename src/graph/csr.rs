@@ -27,6 +27,7 @@ impl Csr {
     ///
     /// # Panics
     /// If `v` is not a vertex.
+    #[inline]
     pub fn neighbours(&self, v: Vertex) -> &[Vertex] {
         &self.targets[self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize]
     }
