@@ -43,6 +43,7 @@ mod info;
 mod lost_device;
 mod many;
 mod markdown;
+mod marks;
 mod opencl;
 #[cfg(feature = "cli")]
 mod pages;

@@ -216,6 +216,9 @@ pub struct LevelStats {
     /// Vertices in the frontier (after a top-down level of several threads a few may be counted twice; the level's record
     /// has the exact number).
     pub frontier_vertices: u64,
+    /// Whether a few of the frontier may be counted twice, and `unvisited_vertices` be too small by as many.
+    #[serde(default)]
+    pub vertices_are_estimated: bool,
     /// Arcs that leave the frontier: exact for small ones and on devices, else estimated (after bottom-up levels by the mean degrees of
     /// words of the bitmap, after top-down levels hubs so and the others from a sample).
     pub frontier_edges: u64,

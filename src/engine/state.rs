@@ -62,8 +62,11 @@ pub(crate) struct SearchState {
     /// The same, where the maker of the frontier has counted them: a device, exactly; a bottom-up level of the CPU, by degrees of
     /// neighbours in the order.
     pub(crate) counted_edges: Option<u64>,
-    /// The same of the frontier that a level has just made.
+    /// Whether that count goes by mean degrees that not all of its vertices have.
+    pub(crate) counted_are_estimated: bool,
+    /// The same two of the frontier that a level has just made.
     pub(crate) next_edges: Option<u64>,
+    pub(crate) next_are_estimated: bool,
     /// Arcs of all frontiers before.
     pub(crate) expanded_edges: u64,
     /// Whether `frontier_edges` is estimated, and whether anything in `expanded_edges` was.
@@ -114,7 +117,9 @@ impl SearchState {
             level: 0,
             frontier_edges: 0,
             counted_edges: None,
+            counted_are_estimated: false,
             next_edges: None,
+            next_are_estimated: false,
             expanded_edges: 0,
             edges_are_estimated: false,
             expanded_are_estimated: false,
@@ -142,6 +147,7 @@ impl SearchState {
             vertices: searched,
             arcs,
             frontier_vertices: self.frontier.len(),
+            vertices_are_estimated: matches!(self.frontier, Frontier::Queue { claims: true, .. }),
             frontier_edges: edges,
             frontier_is_estimated: self.edges_are_estimated,
             unvisited_vertices: searched.saturating_sub(self.visited_count),
@@ -164,6 +170,7 @@ impl SearchState {
         self.expanded_are_estimated |= std::mem::take(&mut self.edges_are_estimated);
         self.previous_edges = self.frontier_edges;
         self.counted_edges = self.next_edges.take();
+        self.counted_are_estimated = std::mem::take(&mut self.next_are_estimated);
         self.previous_direction = Some(plan.direction);
         self.previous_placement = Some(plan.placement);
         (self.previous_cpu_ns, self.previous_gpu_ns) = (work.cpu_ns, work.gpu_ns);
@@ -208,6 +215,7 @@ impl SearchState {
         self.frontier_edges = 0;
         (self.counted_edges, self.next_edges) = (None, None);
         self.expanded_edges = 0;
+        (self.counted_are_estimated, self.next_are_estimated) = (false, false);
         (self.edges_are_estimated, self.expanded_are_estimated) = (false, false);
         self.visited_count = 1;
         self.previous_frontier = 0;

@@ -28,11 +28,7 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
         "decide",
         "probes",
     ];
-    let rows: Vec<[String; COLUMNS]> = records
-        .iter()
-        .enumerate()
-        .map(|(place, record)| cells(record, place.checked_sub(1).map(|before| &records[before]), exact))
-        .collect();
+    let rows: Vec<[String; COLUMNS]> = records.iter().map(|record| cells(record, exact)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([HEAD[column].len()]).max().unwrap_or(0);
     let widths: [usize; COLUMNS] = std::array::from_fn(width);
     let mut text = String::new();
@@ -85,16 +81,14 @@ fn about(value: u64, estimated: bool) -> String {
     format!("{}{}", if estimated { "~" } else { "" }, grouped(value))
 }
 
-fn cells(record: &LevelRecord, before: Option<&LevelRecord>, exact: &[ExactLevel]) -> [String; COLUMNS] {
+fn cells(record: &LevelRecord, exact: &[ExactLevel]) -> [String; COLUMNS] {
     let stats = &record.stats;
-    // Threads that find a vertex at once both count it, which is put right at the level after.
-    let repeats = before.is_some_and(|before| before.plan == LevelPlan::default() && before.threads > 1);
     let [vertices, arcs, unvisited, their_arcs] = match exact.get(stats.level as usize) {
         Some(exact) => [exact.vertices, exact.arcs, exact.unvisited_vertices, exact.unvisited_arcs].map(grouped),
         None => [
-            about(stats.frontier_vertices, repeats),
+            about(stats.frontier_vertices, stats.vertices_are_estimated),
             about(stats.frontier_edges, stats.frontier_is_estimated),
-            about(stats.unvisited_vertices, repeats),
+            about(stats.unvisited_vertices, stats.vertices_are_estimated),
             about(stats.unvisited_edges, stats.unvisited_is_estimated),
         ],
     };
@@ -144,10 +138,10 @@ mod tests {
         let mut records = [level(0), level(1)];
         records[1].stats.frontier_is_estimated = true;
         records[1].stats.unvisited_is_estimated = true;
+        records[1].stats.vertices_are_estimated = true;
         let text = trace(&records, &[]);
         let lines: Vec<&str> = text.lines().collect();
         assert!(!lines[1].contains('~'), "{text}");
-        // The level before ran top-down on two threads.
         for count in ["~501", "~40", "~900", "~12,345"] {
             assert!(lines[2].contains(&format!(" {count} ")), "{count} in\n{text}");
         }

@@ -21,13 +21,13 @@ pub(crate) use self::{
 };
 pub use simd::{Simd, SimdError};
 
-use self::tuning::{HUB_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, WORDS};
+use self::tuning::{HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, WORDS};
 use super::{
     Team,
     state::{Frontier, OnHost, SearchState},
 };
 use crate::{
-    bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork, Placement},
+    bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     graph::{Layout, NONE, Order, Vertex},
     memory::{OutOfMemory, Shared, Slab},
 };
@@ -55,6 +55,8 @@ pub struct CpuEngine<'g> {
     /// Mean degree of the vertices of each word of the bitmap, where they are ordered by degree (else empty): neighbours in that order
     /// are alike.
     degrees: Slab<u32>,
+    /// The words but the first whose vertices differ in degree (`None`: too many to look at after a level).
+    mixed: Option<Vec<u32>>,
     /// The first words of the visited bitmap (at most [`HUB_WORDS`], none without `degrees`) when the frontier was last counted.
     hubs: Vec<u64>,
     /// Small levels run one at a time, so that each is recorded by itself.
@@ -111,6 +113,7 @@ impl<'g> CpuEngine<'g> {
             claims: claimed_queue()?,
             next_claims: claimed_queue()?,
             remaining,
+            mixed: mixed_words(layout, &degrees),
             degrees,
             hubs: vec![0; by_degree.min(HUB_WORDS)],
             single_levels: false,
@@ -203,12 +206,8 @@ impl Engine for CpuEngine<'_> {
             Some(edges) => edges,
             None => self.count_frontier_edges().min(self.layout.csr().arcs() as u64),
         };
-        // What a bottom-up level says of the frontier that it made goes by the mean degrees of words.
         self.state.edges_are_estimated = match self.state.counted_edges {
-            Some(_) => {
-                !matches!(self.state.previous_placement, Some(Placement::Gpu(_)))
-                    && self.state.previous_direction == Some(Direction::BottomUp)
-            }
+            Some(_) => self.state.counted_are_estimated,
             None => !self.counts_frontier(),
         };
         self.state.stats(edges, self.searched(), self.layout)
@@ -230,6 +229,14 @@ impl Engine for CpuEngine<'_> {
         self.state.done(plan, &work);
         Ok(work)
     }
+}
+
+/// The words but the first in which a vertex has another degree than the mean of `degrees`, if they are at most [`MIXED_WORDS`].
+fn mixed_words(layout: &Layout, degrees: &[u32]) -> Option<Vec<u32>> {
+    let csr = layout.csr();
+    let differs = |word: &usize| (64 * word..csr.vertices().min(64 * (word + 1))).any(|v| csr.degree(v as Vertex) != degrees[*word]);
+    let words: Vec<u32> = (1..degrees.len()).filter(differs).take(MIXED_WORDS + 1).map(|word| word as u32).collect();
+    (words.len() <= MIXED_WORDS).then_some(words)
 }
 
 /// Entries that `threads` threads need in a queue with claims: each may enter a vertex once, and no more can be found than there are

@@ -158,6 +158,11 @@ impl CpuEngine<'_> {
             let edges = edges + self.edges_of(0, new) - u64::from(new.count_ones()) * u64::from(self.degrees[0]);
             let hubs = self.hubs.len();
             self.hubs.copy_from_slice(&now[..hubs]);
+            let is_new = |&word: &u32| now[word as usize] & !before[word as usize] != 0;
+            self.state.next_are_estimated = match &self.mixed {
+                Some(words) => words.iter().any(is_new),
+                None => found > u64::from(new.count_ones()),
+            };
             self.state.next_edges = Some(edges.min(self.layout.csr().arcs() as u64));
         }
         self.state.bitmap_is_current = true;

@@ -23,6 +23,8 @@ pub(super) const SHARED_ROW_RESET: usize = 256 << 10;
 pub(super) const COUNTED: usize = 96;
 /// Words of the bitmap that hold the vertices of highest degree, whose arcs are never left to a sample.
 pub(super) const HUB_WORDS: usize = 16;
+/// Words of the bitmap that are looked at after a bottom-up level to find out whether mean degrees were right for what it found.
+pub(super) const MIXED_WORDS: usize = 32;
 /// Vertices whose degrees are looked at where a frontier's edges are estimated.
 pub(super) const DEGREES_SAMPLED: usize = 64;
 /// Unvisited vertices looked at to estimate a bottom-up level.

@@ -59,7 +59,7 @@ impl HybridEngine<'_> {
         state.frontier = Frontier::Queue { len: cut, claims: false };
         state.bitmap_is_current = false;
         state.visited_count = visited_before - (len - cut) as u64;
-        state.counted_edges = Some(edges);
+        (state.counted_edges, state.counted_are_estimated) = (Some(edges), false);
         self.cpu.recount_hubs();
         let [mine, theirs] = &mut self.levels;
         mine.fill(0);
