@@ -1,6 +1,7 @@
 //! One search after another over one layout: policy and engine put together.
 
 mod owned;
+mod traced;
 
 use std::{
     sync::{
@@ -11,6 +12,7 @@ use std::{
 };
 
 pub use owned::OwnedSearch;
+pub use traced::{Stretch, Traced, TracedDevice};
 
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop_until},

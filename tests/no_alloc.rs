@@ -100,6 +100,13 @@ fn main() {
                                 assert!(good);
                                 assert_eq!(calls, 0, "{kind} {order:?} directed {directed} {policy} {threads} threads {simd} root {root}");
                             }
+                            // Nor where threads note when they work, be there room for all of it or not.
+                            for room in [1000, 1] {
+                                search.set_traced(room);
+                                let mut good = false;
+                                let calls = calls(|| good = search.run(17).is_ok());
+                                assert!(good && calls == 0, "{kind} {policy} {threads} threads {simd}, traced");
+                            }
                             combinations += 1;
                         }
                     }

@@ -34,6 +34,14 @@ fn allocates_nothing(search: &mut Search<'_>, roots: &[u32], what: &dyn std::fmt
         let calls = calls(|| good = search.run(root).is_ok());
         assert_eq!((good, calls), (true, 0), "{what} root {root}");
     }
+    // Nor where threads note when they work, and the device's launches are kept, be there room for all of it or not.
+    for room in [1000, 1] {
+        search.set_traced(room);
+        let mut good = false;
+        let calls = calls(|| good = search.run(roots[0]).is_ok());
+        assert_eq!((good, calls), (true, 0), "{what}, traced");
+    }
+    search.set_traced(0);
 }
 
 /// Every policy, each way of sharing memory, both kinds of work-groups, neighbours in one part and in three, one device and two.

@@ -23,6 +23,7 @@ use crate::{
     input::{Format, generate::Generator},
     report,
     runtime::{FoundCalibration, Prepared, Runtime},
+    search::Traced,
 };
 
 const EXAMPLES: &str = "\
@@ -105,7 +106,9 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) html: Option<PathBuf>,
 
-    /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, handovers, decisions, CPU and device
+    /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, decisions, handovers, each thread, the device's kernels
+    ///
+    /// The roots are searched again for it after they have been measured. The device keeps the times of its kernels, as with --device-times.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) trace: Option<PathBuf>,
 
@@ -129,6 +132,9 @@ fn parse_roots(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Stretches that each thread and device notes of a search, at most: 1.5 MiB of each thread.
+const MOST_TRACED: usize = 1 << 16;
+
 /// The live system.
 pub(super) const ROOT: &str = "/";
 
@@ -146,7 +152,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     if matches.value_source("scales") == Some(ValueSource::CommandLine) {
         return Err(Failure::new("--scales is for --report board").cure("one scale is --kronecker SCALE"));
     }
-    let config = arguments.search.resolve(matches)?;
+    let mut config = arguments.search.resolve(matches)?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let html = arguments.html.as_deref().map(Output::open).transpose()?;
     let trace = arguments.trace.as_deref().map(Output::open).transpose()?;
@@ -154,18 +160,34 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let source = arguments.source()?;
-    let record = arguments.measure(&config, environment, &source)?;
+    if arguments.trace.is_some() {
+        // The timeline has the times of the device's own events.
+        config.device_times = true;
+    }
+    let mut traced = Vec::new();
+    let record = arguments.measure_and_trace(&config, environment, &source, &mut traced)?;
     if let Some(root) = arguments.trace_roots.iter().find(|&&root| record.roots.iter().all(|searched| searched.root != root)) {
         log::warn!("root {root} is not among those searched: the timeline is without it");
     }
     let drawn = html.map_or(Ok(()), |html| write_page(html, &record));
-    let timed = trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record, &arguments.trace_roots), out)));
+    let timed = trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)));
     both(both(drawn, timed), publish(&record, json, quiet))
 }
 
 impl BenchArgs {
     /// Loads the graph, searches it from every root, validates every tree, measures the energy. The process is set up already.
     pub(super) fn measure(&self, config: &Runtime, environment: Environment, source: &Source) -> Result<Record, Failure> {
+        self.measure_and_trace(config, environment, source, &mut Vec::new())
+    }
+
+    /// The same; with --trace, the roots that it wants are then searched again, and what threads and devices do goes into `traced`.
+    fn measure_and_trace(
+        &self,
+        config: &Runtime,
+        environment: Environment,
+        source: &Source,
+        traced: &mut Vec<Traced>,
+    ) -> Result<Record, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
@@ -177,6 +199,14 @@ impl BenchArgs {
         let progress = Progress::still("Searching", drawn.len() as u64);
         let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
         drop(progress);
+
+        if self.trace.is_some() {
+            search.set_traced(MOST_TRACED);
+            for &root in drawn.iter().filter(|root| self.trace_roots.is_empty() || self.trace_roots.contains(root)) {
+                traced.push(search.run_traced(root)?);
+            }
+            search.set_traced(0);
+        }
 
         let valid = records.iter().all(|root| root.validation.passed);
         let fallen_back = search.fallen_back().map(str::to_owned);

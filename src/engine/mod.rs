@@ -10,4 +10,4 @@ pub(crate) use cpu::{BottomUp, SharedBuffers, SimdKernels, prefetch, share};
 pub use cpu::{CpuEngine, CpuEngineError, Simd, SimdError};
 pub use gpu::{GpuEngineError, GpuOptions, GraphMemory};
 pub use hybrid::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse};
-pub use team::Team;
+pub use team::{Span, Team};

@@ -14,7 +14,7 @@ use std::{
         Arc,
         atomic::{
             AtomicBool, AtomicU32, AtomicUsize,
-            Ordering::{AcqRel, Acquire, Release, SeqCst},
+            Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
         },
     },
     thread::{self, JoinHandle, Thread},
@@ -46,10 +46,42 @@ struct Gate {
     leave: AtomicBool,
     /// A helper's share of the work panicked.
     panicked: AtomicBool,
+    /// Whether threads note when they work.
+    traced: AtomicBool,
+    /// When each thread has worked.
+    tracks: Box<[Track]>,
+}
+
+/// A stretch of time in which a thread worked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// When it began.
+    pub begin: Instant,
+    /// When it ended.
+    pub end: Instant,
+}
+
+/// What one thread has noted, never more than there is room for.
+#[derive(Default)]
+struct Track(UnsafeCell<Vec<Span>>);
+
+impl Track {
+    /// Notes that the work that began at `begin` has ended.
+    ///
+    /// # Safety
+    /// No other thread may use the track at the same time.
+    unsafe fn note(&self, begin: Instant) {
+        // SAFETY: the caller's promise.
+        let spans = unsafe { &mut *self.0.get() };
+        if spans.len() < spans.capacity() {
+            spans.push(Span { begin, end: Instant::now() });
+        }
+    }
 }
 
 // SAFETY: `job` is written only by the one caller while the gate is closed and empty, and read only by helpers that have
-// entered an open gate; entering (acquire) follows opening (release).
+// entered an open gate; entering (acquire) follows opening (release). A track is written by its thread only while that is inside
+// the gate, or is the caller, and otherwise used only by `Team::trace` and `Team::spans`, while the gate is closed and empty.
 unsafe impl Sync for Gate {}
 // SAFETY: the job pointer is only dereferenced between the opening and the end of `Team::run`, which borrows it.
 unsafe impl Send for Gate {}
@@ -100,6 +132,8 @@ impl Team {
             job: UnsafeCell::new(None),
             leave: AtomicBool::new(false),
             panicked: AtomicBool::new(false),
+            traced: AtomicBool::new(false),
+            tracks: (0..size.max(1)).map(|_| Track::default()).collect(),
         });
         let mut team = Self { gate, helpers: Vec::new(), threads: Vec::new(), cpus: cpus.to_vec(), one_caller: PhantomData };
         for index in 1..size.max(1) {
@@ -135,11 +169,13 @@ impl Team {
     /// # Panics
     /// If `work` panics on any thread, or calls `run` of the same team.
     pub fn run(&self, work: &(dyn Fn(usize) + Sync)) {
+        let gate = &*self.gate;
+        let begin = gate.traced.load(Relaxed).then(Instant::now);
         if self.helpers.is_empty() {
             work(0);
+            self.note(begin);
             return;
         }
-        let gate = &*self.gate;
         assert_eq!(gate.state.load(Acquire), 0, "a team runs one piece of work at a time");
         // SAFETY: the gate is closed and empty, and stays so: only `run` opens it, and only this thread can be in `run`
         // (a team is not `Sync`). So no thread reads `job`. The lifetime is erased; this call does not return before
@@ -156,8 +192,36 @@ impl Team {
         }
         let closing = CloseOnDrop(gate);
         work(0);
+        self.note(begin);
         drop(closing);
         assert!(!gate.panicked.load(Acquire), "a helper thread panicked in the middle of a level");
+    }
+}
+
+impl Team {
+    /// Has every thread note when it works, up to `spans` times each, from now on; what was noted is forgotten. With room for 0 nothing is
+    /// noted any more. Runs allocate nothing for it.
+    pub fn trace(&mut self, spans: usize) {
+        self.gate.traced.store(spans > 0, Relaxed);
+        for track in &*self.gate.tracks {
+            // SAFETY: this borrow is exclusive, so nothing runs: the gate is closed and empty, and no thread uses its track.
+            unsafe { *track.0.get() = Vec::with_capacity(spans) };
+        }
+    }
+
+    /// What each thread has noted since [`trace`](Self::trace) or this was called, the caller's first; it is forgotten.
+    pub fn spans(&mut self) -> Vec<Vec<Span>> {
+        // SAFETY: as in `trace`. What helpers wrote is seen here: they left the gate (release) before the caller's run ended (acquire).
+        let of = |track: &Track| unsafe { (*track.0.get()).drain(..).collect() };
+        self.gate.tracks.iter().map(of).collect()
+    }
+
+    /// Notes the caller's share of a run that began at `begin`.
+    fn note(&self, begin: Option<Instant>) {
+        if let (Some(begin), Some(track)) = (begin, self.gate.tracks.first()) {
+            // SAFETY: the first track is the caller's, of which there is one: a team is not `Sync`.
+            unsafe { track.note(begin) };
+        }
     }
 }
 
@@ -204,10 +268,15 @@ fn help(gate: &Gate, index: usize) {
         if entered {
             // SAFETY: the gate was open when we entered and the caller waits for us, so the job is set and alive.
             let job = unsafe { (*gate.job.get()).map(|job| &*job) };
+            let begin = gate.traced.load(Relaxed).then(Instant::now);
             if let Some(job) = job {
                 if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
                     gate.panicked.store(true, Release);
                 }
+            }
+            if let (Some(begin), Some(track)) = (begin, gate.tracks.get(index)) {
+                // SAFETY: the track of this thread, which is inside the gate.
+                unsafe { track.note(begin) };
             }
             gate.state.fetch_sub(1, Release);
         }
@@ -263,8 +332,6 @@ fn bind(cpus: &[usize]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-
     use super::*;
 
     #[test]
@@ -289,6 +356,36 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn threads_note_when_they_work_as_far_as_there_is_room() {
+        let mut team = Team::new(2, &[]).unwrap();
+        let run = |team: &Team| {
+            let helped = AtomicBool::new(false);
+            team.run(&|index| {
+                helped.fetch_or(index == 1, SeqCst);
+                while !helped.load(SeqCst) {
+                    thread::yield_now();
+                }
+            });
+        };
+        run(&team);
+        assert_eq!(team.spans(), [[], []], "nothing was asked for");
+        team.trace(3);
+        let begin = Instant::now();
+        (0..5).for_each(|_| run(&team));
+        let end = Instant::now();
+        let spans = team.spans();
+        for of_thread in &spans {
+            assert_eq!(of_thread.len(), 3);
+            assert!(of_thread.iter().all(|span| begin <= span.begin && span.begin <= span.end && span.end <= end));
+            assert!(of_thread.windows(2).all(|pair| pair[0].end <= pair[1].begin));
+        }
+        assert_eq!(team.spans(), [[], []], "they are forgotten");
+        team.trace(0);
+        run(&team);
+        assert_eq!(team.spans(), [[], []]);
     }
 
     #[test]

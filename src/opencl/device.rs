@@ -10,6 +10,7 @@ use std::{
             Ordering::{Relaxed, SeqCst},
         },
     },
+    time::Instant,
 };
 
 use opencl3::{
@@ -74,8 +75,24 @@ pub struct Device {
     built: Mutex<Vec<Built>>,
     queue: Held<CommandQueue>,
     context: Held<Context>,
-    /// Events of launches whose times were not asked for yet, never more than it has room for; `None` where no times are kept.
-    launches: Option<Mutex<Vec<Held<Event>>>>,
+    /// Launches whose times were not asked for yet, never more than it has room for; `None` where no times are kept.
+    launches: Option<Mutex<Vec<Launched>>>,
+    /// Launches whose times were asked for, never more than there is room for.
+    kept: Mutex<Vec<Launch>>,
+}
+
+/// A kernel that was launched: its event, and its name.
+type Launched = (Held<Event>, Arc<str>);
+
+/// A kernel that has run.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The kernel's name.
+    pub kernel: Arc<str>,
+    /// When the device ran it.
+    pub time: LaunchTime,
+    /// When the host asked for its time: it had ended by then.
+    pub asked: Instant,
 }
 
 /// When the device ran a kernel, by its own clock.
@@ -139,6 +156,7 @@ impl Device {
             context,
             built: Mutex::default(),
             launches: timed.then(|| Mutex::new(Vec::with_capacity(LAUNCHES_TIMED))),
+            kept: Mutex::default(),
         }))
     }
 
@@ -269,12 +287,12 @@ impl Device {
 
     /// As [`enqueued`](Self::enqueued), of a kernel, whose event has its times.
     #[inline]
-    pub(super) fn launched(&self, event: Result<Event, DeviceError>) -> Result<(), DeviceError> {
+    pub(super) fn launched(&self, event: Result<Event, DeviceError>, kernel: &Arc<str>) -> Result<(), DeviceError> {
         let event = Held::new(self.noted(event)?);
         if let Some(launches) = &self.launches {
             let mut launches = launches.lock().unwrap_or_else(PoisonError::into_inner);
             if launches.len() < launches.capacity() {
-                launches.push(event);
+                launches.push((event, Arc::clone(kernel)));
             }
         }
         Ok(())
@@ -293,12 +311,29 @@ impl Device {
     pub fn times(&self, mut each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
         const CALL: &str = "clGetEventProfilingInfo";
         let Some(launches) = &self.launches else { return Ok(()) };
-        for event in launches.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = Instant::now();
+        for (event, kernel) in launches.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let start_ns = event.profiling_command_start().called(CALL)?;
             let end_ns = event.profiling_command_end().called(CALL)?;
-            each(LaunchTime { start_ns, end_ns });
+            let time = LaunchTime { start_ns, end_ns };
+            if kept.len() < kept.capacity() {
+                kept.push(Launch { kernel, time, asked });
+            }
+            each(time);
         }
         Ok(())
+    }
+
+    /// Keeps what [`times`](Self::times) gives, up to so many launches, from now on; what was kept is forgotten. Of a device that
+    /// [keeps no times](Self::is_timed) there is nothing to keep.
+    pub fn keep_launches(&self, launches: usize) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Vec::with_capacity(launches);
+    }
+
+    /// The launches kept since this or [`keep_launches`](Self::keep_launches) was called; they are forgotten.
+    pub fn kept_launches(&self) -> Vec<Launch> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
     /// Takes `bytes` of the device's memory for a buffer, or refuses them.

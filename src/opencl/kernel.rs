@@ -38,7 +38,7 @@ enum Slot {
 
 /// A kernel and its arguments. OpenCL lets one thread at a time set them, so a kernel may be sent to another thread but not shared.
 pub struct Kernel {
-    name: String,
+    name: Arc<str>,
     object: Held<Object>,
     slots: RefCell<Box<[Slot]>>,
     device: Arc<Device>,
@@ -69,7 +69,7 @@ impl Kernel {
             return Err(OpenClError::LocalMemory { kernel: name.to_owned(), bytes, limit, device: says.clone() });
         }
         let slots = RefCell::new((0..arguments).map(|_| Slot::Value).collect());
-        Ok(Self { name: name.to_owned(), object, slots, max_group, preferred_multiple, declared_local: bytes, device })
+        Ok(Self { name: name.into(), object, slots, max_group, preferred_multiple, declared_local: bytes, device })
     }
 
     /// The kernel's name.
@@ -193,7 +193,7 @@ impl Kernel {
         let event = unsafe {
             self.device.queue().enqueue_nd_range_kernel(self.object.get(), 1, std::ptr::null(), global.as_ptr(), local.as_ptr(), &[])
         };
-        self.device.launched(event.called(CALL))
+        self.device.launched(event.called(CALL), &self.name)
     }
 
     fn known(&self, index: u32) -> Result<(), DeviceError> {

@@ -30,7 +30,7 @@ mod program;
 pub use asking::{asking, is_asking, opening};
 pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose, exact_choices};
-pub use device::{Device, LaunchTime, Limits};
+pub use device::{Device, Launch, LaunchTime, Limits};
 pub use error::{
     ARGUMENT_FREED, DeviceError, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE, OUT_OF_RANGE, OpenClError,
     SEARCH_FAILED, WRONG_NUMBERS,

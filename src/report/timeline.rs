@@ -1,114 +1,224 @@
-//! A benchmark run as a timeline in Chrome's trace format, which Perfetto and chrome://tracing open.
+//! Searches as a timeline in Chrome's trace format, which Perfetto and chrome://tracing open.
 
 use serde_json::{Value, json};
 
 use crate::{
-    bench::Record,
     bfs::{Direction, LevelRecord, Placement},
-    graph::Vertex,
+    search::{Stretch, Traced},
 };
 
-/// Tracks of a timeline.
-const TRACKS: [&str; 4] = ["levels", "handover, conversion, deciding", "CPU", "device"];
+/// Tracks that every timeline has; those of threads and devices follow.
 const LEVELS: usize = 0;
 const OVERHEAD: usize = 1;
-const CPU: usize = 2;
-const DEVICE: usize = 3;
+const FIRST_THREAD: usize = 2;
 
-/// The searches of `record` from `roots` (all of them if there is none), one after the other. It is made of what the record holds, so that
-/// nothing is kept during a search for it: lengths are as measured; the parts of a level stand in their usual order, handover,
-/// deciding, conversion, search.
-pub fn timeline(record: &Record, roots: &[Vertex]) -> Value {
-    let mut events = vec![json!({ "name": "process_name", "ph": "M", "pid": 1, "args": { "name": record.search.board } })];
-    for (track, name) in TRACKS.iter().enumerate() {
-        let name = if track == CPU { format!("{name} ({} threads)", record.search.threads) } else { (*name).to_owned() };
-        events.push(json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": track, "args": { "name": name } }));
+/// `searches` of a machine called `board`, one after the other: levels, what is spent beside them, each thread, each device.
+///
+/// Levels and deciding stand where they were; so do the stretches of threads and kernels, which noted them themselves. Handover and
+/// conversion are as long as measured, and stand in their order behind the decision. A level that the calling thread ran alone stands on
+/// its track from the end of those on.
+pub fn timeline(board: &str, searches: &[Traced]) -> Value {
+    let mut tracks = Tracks::default();
+    tracks.named(LEVELS, "levels");
+    tracks.named(OVERHEAD, "deciding, handover, conversion");
+    let threads = searches.iter().map(|search| search.threads.len()).max().unwrap_or(0);
+    for thread in 0..threads {
+        tracks.named(FIRST_THREAD + thread, &if thread == 0 { "CPU, calling thread".to_owned() } else { format!("CPU, thread {thread}") });
+    }
+    let first_device = FIRST_THREAD + threads;
+    if let Some(search) = searches.first() {
+        for (place, device) in search.devices.iter().enumerate() {
+            tracks.named(first_device + place, &format!("queue of {}", device.name));
+        }
     }
     let mut now = 0.0;
-    for root in record.roots.iter().filter(|root| roots.is_empty() || roots.contains(&root.root)) {
-        let Some(seconds) = root.seconds else { continue };
-        let all = 1e9 * seconds;
-        let arguments = json!({ "reached": root.reached, "levels": root.levels, "edges": root.edges });
-        events.push(event(&format!("root {}", root.root), LEVELS, now, all, arguments));
-        let mut at = now;
-        for level in &root.level_records {
-            levels(&mut events, level, at);
-            at += level.elapsed_ns as f64;
-        }
-        let mapping = 1e9 * root.mapping_seconds.unwrap_or(0.0);
-        events.push(event("map back", CPU, now + all - mapping, mapping, json!({})));
-        now += all;
+    for search in searches {
+        let end = search.outcome.elapsed.as_nanos() as f64;
+        let about = json!({ "levels": search.outcome.levels });
+        tracks.add(LEVELS, &format!("root {}", search.outcome.root), now, end, about);
+        one(&mut tracks, search, now, first_device);
+        now += end;
     }
-    json!({ "traceEvents": events, "displayTimeUnit": "ns" })
+    json!({
+        "traceEvents": named(board).into_iter().chain(tracks.0).collect::<Vec<_>>(),
+        "displayTimeUnit": "ns",
+        "otherData": { "about": "searches after the measured ones, in which threads and devices note what they do" },
+    })
 }
 
-/// A stretch of a track; times in nanoseconds, which the format has as microseconds.
-fn event(name: &str, track: usize, at: f64, length: f64, arguments: Value) -> Value {
-    json!({ "name": name, "ph": "X", "pid": 1, "tid": track, "ts": at / 1e3, "dur": length / 1e3, "args": arguments })
+fn named(board: &str) -> Option<Value> {
+    Some(json!({ "name": "process_name", "ph": "M", "pid": 1, "tid": 0, "args": { "name": format!("socbfs on {board}") } }))
 }
 
-fn levels(events: &mut Vec<Value>, level: &LevelRecord, begin: f64) {
-    let stats = &level.stats;
+/// Events so far. The format has times in microseconds.
+#[derive(Default)]
+struct Tracks(Vec<Value>);
+
+impl Tracks {
+    fn named(&mut self, track: usize, name: &str) {
+        self.0.push(json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": track, "args": { "name": name } }));
+        self.0.push(json!({ "name": "thread_sort_index", "ph": "M", "pid": 1, "tid": track, "args": { "sort_index": track } }));
+    }
+
+    /// A stretch of a track; nanoseconds.
+    fn add(&mut self, track: usize, name: &str, begin: f64, length: f64, arguments: Value) {
+        self.0.push(
+            json!({ "name": name, "cat": "socbfs", "ph": "X", "pid": 1, "tid": track, "ts": begin / 1e3, "dur": length / 1e3, "args": arguments }),
+        );
+    }
+
+    /// The value of a counter.
+    fn counter(&mut self, name: &str, at: f64, value: u64) {
+        self.0.push(json!({ "name": name, "ph": "C", "pid": 1, "tid": 0, "ts": at / 1e3, "args": { "vertices": value } }));
+    }
+}
+
+/// One search, which begins at `begin`.
+fn one(tracks: &mut Tracks, search: &Traced, begin: f64, first_device: usize) {
+    let mut at = 0;
+    // By end of the level: what ran then.
+    let mut levels: Vec<(u64, String)> = Vec::with_capacity(search.records.len());
+    for level in &search.records {
+        let name = level_name(level);
+        let alone = overhead(tracks, level, begin, at);
+        let end = at + level.elapsed_ns;
+        let stats = &level.stats;
+        let seen = json!({
+            "frontier": stats.frontier_vertices, "arcs": stats.frontier_edges, "found": level.found, "levels": level.levels, "plan": level.plan,
+        });
+        tracks.add(LEVELS, &name, begin + at as f64, level.elapsed_ns as f64, seen);
+        tracks.counter("frontier", begin + at as f64, stats.frontier_vertices);
+        let noted = |of: &[Stretch]| of.iter().any(|stretch| stretch.end_ns > alone && stretch.begin_ns < end);
+        let on_cpu = !matches!(level.plan.placement, Placement::Gpu(_));
+        if on_cpu && !search.threads.first().is_some_and(|of| noted(of)) {
+            tracks.add(FIRST_THREAD, &name, begin + alone as f64, end.saturating_sub(alone) as f64, json!({ "alone": true }));
+        }
+        // A device without times of its own has those of the host.
+        if let (false, Some(device)) = (level.plan.placement == Placement::Cpu, search.devices.first()) {
+            if device.kernels.is_empty() {
+                tracks.add(
+                    first_device,
+                    &name,
+                    begin + alone as f64,
+                    end.saturating_sub(alone) as f64,
+                    json!({ "by": "the host's clock" }),
+                );
+            }
+        }
+        levels.push((end, name));
+        at = end;
+    }
+    let within = |stretch: &Stretch| levels.iter().find(|(end, _)| stretch.begin_ns < *end).map_or("map back", |(_, name)| name.as_str());
+    for (thread, stretches) in search.threads.iter().enumerate() {
+        for stretch in stretches {
+            add(tracks, FIRST_THREAD + thread, within(stretch), begin, *stretch, json!({}));
+        }
+    }
+    for (place, device) in search.devices.iter().enumerate() {
+        for (kernel, stretch) in &device.kernels {
+            add(tracks, first_device + place, kernel, begin, *stretch, json!({ "during": within(stretch) }));
+        }
+    }
+}
+
+fn add(tracks: &mut Tracks, track: usize, name: &str, begin: f64, stretch: Stretch, arguments: Value) {
+    tracks.add(track, name, begin + stretch.begin_ns as f64, stretch.end_ns.saturating_sub(stretch.begin_ns) as f64, arguments);
+}
+
+fn level_name(level: &LevelRecord) -> String {
     let direction = match level.plan.direction {
         Direction::TopDown => "top-down",
         Direction::BottomUp => "bottom-up",
     };
-    let name = format!("level {} {direction}", stats.level);
-    let seen = json!({ "frontier": stats.frontier_vertices, "arcs": stats.frontier_edges, "found": level.found, "levels": level.levels, "plan": level.plan });
-    events.push(event(&name, LEVELS, begin, level.elapsed_ns as f64, seen));
-    let count = json!({ "vertices": stats.frontier_vertices });
-    events.push(json!({ "name": "frontier", "ph": "C", "pid": 1, "ts": begin / 1e3, "args": count }));
-    let mut at = begin;
-    for (part, ns) in [("hand over", level.handover_ns), ("decide", level.decision_ns), ("convert", level.conversion_ns)] {
+    match level.levels {
+        0 | 1 => format!("level {} {direction}", level.stats.level),
+        levels => format!("levels {}-{} {direction}", level.stats.level, level.stats.level + levels - 1),
+    }
+}
+
+/// Draws what the level at `at` spent beside its work; returns when its work began. Level 0 begins with resetting the state, whose handover
+/// comes before the decision.
+fn overhead(tracks: &mut Tracks, level: &LevelRecord, begin: f64, at: u64) -> u64 {
+    let mut parts = [("decide", level.decision_ns), ("hand over", level.handover_ns), ("convert", level.conversion_ns)];
+    if level.stats.level == 0 {
+        parts.swap(0, 1);
+    }
+    let (mut now, end) = (at, at + level.elapsed_ns);
+    for (name, ns) in parts {
+        let ns = ns.min(end - now);
         if ns > 0 {
-            events.push(event(part, OVERHEAD, at, ns as f64, json!({})));
+            tracks.add(OVERHEAD, name, begin + now as f64, ns as f64, json!({ "level": level.stats.level }));
         }
-        at += ns as f64;
+        now += ns;
     }
-    let rest = (level.elapsed_ns as f64 - (at - begin)).max(0.0);
-    let threads = json!({ "threads": level.threads });
-    match level.plan.placement {
-        Placement::Cpu => events.push(event(&name, CPU, at, rest, threads)),
-        Placement::Gpu(kernel) => events.push(event(kernel.name(), DEVICE, at, rest, json!({}))),
-        Placement::Split { gpu_permille, .. } | Placement::Apart { gpu_permille } => {
-            let share = json!({ "gpu_permille": gpu_permille });
-            events.push(event(&name, CPU, at, (level.cpu_ns as f64).min(rest), threads));
-            events.push(event(&name, DEVICE, at, (level.gpu_ns as f64).min(rest), share));
-        }
-    }
+    now
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::report::tests::{level, record};
+    use crate::{
+        report::tests::level,
+        search::{Outcome, TracedDevice},
+    };
 
     #[test]
-    fn a_timeline_has_every_level_and_events_of_a_track_nest() {
-        let mut run = record(&[0.004, 0.002]);
-        for root in &mut run.roots {
-            root.level_records = vec![level(0), level(1)];
-            root.mapping_seconds = Some(1e-6);
-        }
-        run.roots[0].seconds = Some(0.004);
-        run.roots[1].seconds = Some(0.0031);
-        let trace = timeline(&run, &[]);
+    fn levels_stand_one_after_the_other_and_threads_and_kernels_where_they_were() {
+        let stretch = |begin_ns, end_ns| Stretch { begin_ns, end_ns };
+        let records = vec![level(0), level(1)];
+        let first = records[0].elapsed_ns;
+        let whole: u64 = records.iter().map(|level| level.elapsed_ns).sum();
+        let search = |root| Traced {
+            outcome: Outcome {
+                root,
+                elapsed: Duration::from_nanos(whole + 500),
+                mapping: Duration::from_nanos(500),
+                reached: 0,
+                levels: 2,
+                edges: 0,
+            },
+            records: records.clone(),
+            // The second level by two threads, the first by the caller alone.
+            threads: vec![
+                vec![stretch(first + 1001, first + 1009), stretch(whole + 1, whole + 400)],
+                vec![stretch(first + 1002, first + 1007)],
+            ],
+            devices: vec![TracedDevice {
+                name: "a device".into(),
+                kernels: vec![("bottom_up".into(), stretch(first + 1003, first + 1005))],
+            }],
+        };
+        let trace = timeline("a board", &[search(4), search(9)]);
         let events = trace["traceEvents"].as_array().unwrap();
-        let named = |word: &str| events.iter().filter(|event| event["name"].as_str().unwrap().contains(word)).count();
-        assert_eq!((named("level 0 top-down"), named("level 1 bottom-up"), named("root "), named("frontier")), (4, 4, 2, 4));
-        for track in 0..TRACKS.len() {
-            let mut open: Vec<f64> = Vec::new();
-            let of = events.iter().filter(|event| event["ph"] == "X" && event["tid"] == track);
-            for event in of {
-                let (begin, length) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
-                while open.last().is_some_and(|&end| end <= begin + 1e-6) {
-                    open.pop();
-                }
-                assert!(open.last().is_none_or(|&end| begin + length <= end + 1e-6), "{event}");
-                open.push(begin + length);
+        let of = |track: u64| -> Vec<(String, f64)> {
+            let on = events.iter().filter(|event| event["ph"] == "X" && event["tid"] == track);
+            on.map(|event| (event["name"].as_str().unwrap().to_owned(), 1e3 * event["ts"].as_f64().unwrap())).collect()
+        };
+        let near = |found: Vec<(String, f64)>, wanted: &[(&str, u64)]| {
+            assert_eq!(found.len(), wanted.len(), "{found:?}");
+            for ((name, at), (wanted, begin)) in found.iter().zip(wanted) {
+                assert!(name == wanted && (at - *begin as f64).abs() < 1e-3, "{found:?}");
             }
-        }
-        assert_eq!(timeline(&run, &[1])["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == "root 1").count(), 1);
-        assert!(timeline(&run, &[77]).to_string().len() < 800);
+        };
+        let again = whole + 500;
+        near(
+            of(0),
+            &[
+                ("root 4", 0),
+                ("level 0 top-down", 0),
+                ("levels 1-10 bottom-up", first),
+                ("root 9", again),
+                ("level 0 top-down", again),
+                ("levels 1-10 bottom-up", again + first),
+            ],
+        );
+        let caller = of(2);
+        assert_eq!(caller[0].0, "level 0 top-down", "alone: {caller:?}");
+        near(caller[1..3].to_vec(), &[("levels 1-10 bottom-up", first + 1001), ("map back", whole + 1)]);
+        near(of(3), &[("levels 1-10 bottom-up", first + 1002), ("levels 1-10 bottom-up", again + first + 1002)]);
+        near(of(4), &[("bottom_up", first + 1003), ("bottom_up", again + first + 1003)]);
+        assert!(timeline("a board", &[]).to_string().len() < 800);
     }
 }

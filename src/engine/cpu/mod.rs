@@ -127,6 +127,11 @@ impl<'g> CpuEngine<'g> {
         self.team.size()
     }
 
+    /// The threads.
+    pub(in crate::engine) fn team(&mut self) -> &mut Team {
+        &mut self.team
+    }
+
     /// Vector instructions in use.
     pub fn simd(&self) -> Simd {
         self.simd

@@ -19,7 +19,7 @@ use std::{
 };
 
 use super::{
-    CpuEngine, CpuEngineError, GpuOptions, Simd, Team,
+    CpuEngine, CpuEngineError, GpuOptions, Simd, Span, Team,
     gpu::{GpuEngine, GpuEngineError, OnDevice, check_parents},
     state::SearchState,
 };
@@ -27,9 +27,12 @@ use crate::{
     bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
     graph::{Layout, NONE, Vertex},
     memory::{OutOfMemory, SharingMode, Slab},
-    opencl::{Device, DeviceError},
+    opencl::{Device, DeviceError, Launch},
     policy::SampledCosts,
 };
+
+/// A device by its name, and what it ran.
+pub type DeviceLaunches = (String, Vec<Launch>);
 
 /// What a search wants of its devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -293,6 +296,23 @@ impl<'g> HybridEngine<'g> {
             // A reader may follow them.
             if engine.helpers.is_empty() { Ok(()) } else { check_parents(engine.cpu.parents(), engine.layout.vertices()) }
         })
+    }
+
+    /// Has threads note when they work, and devices that keep times what they ran, up to `most` times each; 0 ends it.
+    pub fn trace(&mut self, most: usize) {
+        self.cpu.team().trace(most);
+        self.devices.iter().for_each(|device| device.keep_launches(most));
+    }
+
+    /// What threads have noted and devices have run since this was last asked, each by its name.
+    ///
+    /// # Errors
+    /// A device failed.
+    pub fn traced(&mut self) -> Result<(Vec<Vec<Span>>, Vec<DeviceLaunches>), DeviceError> {
+        // What the last levels have launched was not asked for yet.
+        self.device_ns()?;
+        let launches = self.devices.iter().map(|device| (device.info().name.clone(), device.kept_launches())).collect();
+        Ok((self.cpu.team().spans(), launches))
     }
 
     /// Nanoseconds for which kernels ran since the last call, by the clocks of those devices that keep times.

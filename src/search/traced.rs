@@ -1,0 +1,101 @@
+//! A search with what its threads and devices did, and when.
+
+use std::time::Instant;
+
+use super::{Outcome, Search, SearchError};
+use crate::{bfs::LevelRecord, engine::Span, graph::Vertex, opencl::Launch};
+
+/// A search with what its threads and devices did. Times are nanoseconds from its call on.
+#[derive(Debug, Clone)]
+pub struct Traced {
+    /// What it found, as of [`Search::run_uncounted`].
+    pub outcome: Outcome,
+    /// Its levels.
+    pub records: Vec<LevelRecord>,
+    /// When each thread worked, the calling one first. (Where a level is too small to share, the calling one notes nothing.)
+    pub threads: Vec<Vec<Stretch>>,
+    /// What each device ran.
+    pub devices: Vec<TracedDevice>,
+}
+
+/// From when to when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Begin.
+    pub begin_ns: u64,
+    /// End.
+    pub end_ns: u64,
+}
+
+/// What a device ran, by the times of its events.
+#[derive(Debug, Clone)]
+pub struct TracedDevice {
+    /// The device.
+    pub name: String,
+    /// Its kernels by name, in the order of their launches. (Empty: it keeps no times, see
+    /// [`Device::open_timed`](crate::opencl::Device::open_timed).)
+    pub kernels: Vec<(String, Stretch)>,
+}
+
+impl Search<'_> {
+    /// Makes room for what the threads and devices of [`run_traced`](Self::run_traced) note: up to `most` stretches each. 0 ends it.
+    /// Searches allocate nothing for it.
+    pub fn set_traced(&mut self, most: usize) {
+        self.engine.trace(most);
+    }
+
+    /// As [`Search::run_uncounted`], with what threads and devices noted.
+    ///
+    /// A device's clock is set by the host's so that no kernel ends after the host has seen its end, and the one that was seen soonest
+    /// ends when it was seen.
+    ///
+    /// # Errors
+    /// As [`Search::run_uncounted`].
+    pub fn run_traced(&mut self, root: Vertex) -> Result<Traced, SearchError> {
+        self.engine.traced().map_err(|error| self.failed(error))?;
+        let begin = Instant::now();
+        let outcome = self.run_uncounted(root)?;
+        let (threads, devices) = self.engine.traced().map_err(|error| self.failed(error))?;
+        let since = |at: Instant| at.saturating_duration_since(begin).as_nanos() as u64;
+        let stretch = |span: Span| Stretch { begin_ns: since(span.begin), end_ns: since(span.end) };
+        let device = |(name, launches): (String, Vec<Launch>)| TracedDevice { name, kernels: by_the_host(&launches, since) };
+        Ok(Traced {
+            outcome,
+            records: self.records().to_vec(),
+            threads: threads.into_iter().map(|spans| spans.into_iter().map(stretch).collect()).collect(),
+            devices: devices.into_iter().map(device).collect(),
+        })
+    }
+}
+
+/// The times of `launches` by the host's clock.
+fn by_the_host(launches: &[Launch], since: impl Fn(Instant) -> u64) -> Vec<(String, Stretch)> {
+    let ahead = launches.iter().map(|launch| i128::from(since(launch.asked)) - i128::from(launch.time.end_ns)).min().unwrap_or(0);
+    let host = |ns: u64| u64::try_from(i128::from(ns) + ahead).unwrap_or(0);
+    let stretch = |launch: &Launch| Stretch { begin_ns: host(launch.time.start_ns), end_ns: host(launch.time.end_ns) };
+    launches.iter().map(|launch| (launch.kernel.to_string(), stretch(launch))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::opencl::LaunchTime;
+
+    #[test]
+    fn no_kernel_ends_after_the_host_has_seen_it() {
+        let begin = Instant::now();
+        let launch = |start_ns, end_ns, asked| Launch {
+            kernel: "k".into(),
+            time: LaunchTime { start_ns, end_ns },
+            asked: begin + Duration::from_nanos(asked),
+        };
+        // The device's clock is 10,000 ahead; the second is seen at once, the first 40 late.
+        let launches = [launch(10_100, 10_200, 240), launch(10_300, 10_450, 450)];
+        let since = |at: Instant| at.duration_since(begin).as_nanos() as u64;
+        let found: Vec<_> = by_the_host(&launches, since).into_iter().map(|(_, stretch)| (stretch.begin_ns, stretch.end_ns)).collect();
+        assert_eq!(found, [(100, 200), (300, 450)]);
+        assert!(by_the_host(&[], since).is_empty());
+    }
+}
