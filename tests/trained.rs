@@ -62,7 +62,7 @@ fn our_network_decides_well_on_levels_measured_now() {
         least_vertices: 0.5,
         least_edges: 0.7,
         tries: 4,
-        turns: Turns { turns: 7, patience: Duration::from_secs(20), splits: false },
+        turns: Turns { turns: 7, patience: Duration::from_secs(20), splits: false, ..Turns::default() },
         top_down: vec![Strategy::Tc],
         bottom_up: vec![Strategy::Bc],
         seed: 1,

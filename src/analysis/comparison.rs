@@ -1,8 +1,11 @@
 //! Policies against the strategies of every level (Zhang 2018, tables 5 and 6; SURF 2022, tables 3 and 4).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::ExactLevel;
+#[cfg(feature = "train")]
+use crate::train::{LevelSample, SearchSample};
 use crate::{
     bfs::Direction,
     board::StrategyWatts,
@@ -30,12 +33,44 @@ pub struct PolicyComparison {
     pub exact: Vec<ExactLevel>,
     /// How the policies did.
     pub evaluation: Evaluation,
+    /// Their energy, measured in windows in turn: a [`bench::PoliciesEnergy`](crate::bench::PoliciesEnergy).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Value>,
+    /// Why there is none although it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_energy: Option<String>,
 }
 
 impl PolicyComparison {
-    /// Where `policy` stands among the policies; by its name without parameters.
+    /// Where `policy` stands among the policies: by its name, else by its name without parameters.
     pub fn place(&self, policy: &str) -> Option<usize> {
-        self.policies.iter().position(|name| name.split(':').next() == Some(policy))
+        let whole = self.policies.iter().position(|name| name == policy);
+        whole.or_else(|| self.policies.iter().position(|name| name.split(':').next() == Some(policy)))
+    }
+
+    /// The mean of `of` over the roots, in its unit.
+    pub fn mean_ns(&self, policy: &str, of: fn(&Judged) -> f64) -> Option<f64> {
+        let place = self.place(policy)?;
+        let roots = &self.evaluation.roots;
+        (!roots.is_empty()).then(|| roots.iter().map(|root| of(&root.policies[place])).sum::<f64>() / roots.len() as f64)
+    }
+
+    /// Millions of edges each second and watt: as measured, else by the powers of the strategies (`None`: neither is known).
+    pub fn mteps_per_watt(&self, policy: &str) -> Option<f64> {
+        let place = self.place(policy)?;
+        if let Some(energy) = &self.energy {
+            let of = energy["policies"].as_array()?.iter().find(|of| of["policy"] == self.policies[place].as_str())?;
+            return of["summary"]["mteps_per_watt"]["mean"].as_f64();
+        }
+        Some(self.mteps(policy)? / self.watts_of(|root| &root.policies[place])?)
+    }
+
+    /// Watts while the plans of `judged` run, by the powers of the strategies (`None`: not known).
+    pub fn watts_of(&self, judged: impl Fn(&RootEvaluation) -> &Judged) -> Option<f64> {
+        let (watts, roots) = (self.watts?, &self.evaluation.roots);
+        let joules: f64 = roots.iter().map(|root| root.table.joules(&judged(root).plans, &watts)).sum::<Option<f64>>()?;
+        let seconds: f64 = roots.iter().map(|root| judged(root).total_ns / 1e9).sum();
+        Some(joules / seconds).filter(|watts| *watts > 0.0)
     }
 
     /// Megateps of `policy` by Graph500's rule: harmonic mean over the roots.
@@ -90,36 +125,136 @@ pub fn remapped(layout: &Layout) -> Remapped {
     }
 }
 
-/// SURF's network with one input held at its mean.
+/// SURF's network without one of its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DroppedInput {
     /// The input, by the paper's name; "none" for the whole network.
     pub input: String,
-    /// Accuracy by graph (`None`: no level has both directions measured).
+    /// Accuracy by graph of the network as shipped, the input held at its mean (`None`: no level has both directions measured).
     pub accuracy: Vec<Option<f64>>,
+    /// Accuracy by graph of networks trained without the input on the other graphs (empty: [`Dropped::not_retrained`] says why).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retrained: Vec<Option<f64>>,
+}
+
+/// SURF's network without each of its inputs, over all graphs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Dropped {
+    /// First that with all inputs.
+    pub inputs: Vec<DroppedInput>,
+    /// Why no networks were trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_retrained: Option<String>,
 }
 
 /// Names of SURF's inputs, in its order.
 const INPUTS: [&str; SURF_INPUTS] = ["m_d", "p_h", "s_f", "c_f", "r_f", "r_u"];
 
-/// The accuracy of SURF's network as shipped on the levels of `graphs`, whole and with each input held at its mean over all of these levels:
-/// what it loses is what the input was worth to it. (A network that is trained anew without the input may find a way round.)
-pub fn dropped_inputs(graphs: &[&[LevelTable]]) -> Vec<DroppedInput> {
-    let Ok(whole) = Mlp::shipped(Form::Surf) else { return Vec::new() };
-    let levels = || graphs.iter().flat_map(|tables| tables.iter()).flat_map(decided);
+/// What each input is worth to SURF's network on the levels of `graphs`, each a name with its tables. Twice: the network as shipped with the
+/// input held at its mean over all of these levels; and networks trained anew without the input, each graph judged by networks that have not
+/// seen it. `progress` hears the trainings done and how many there are.
+pub fn dropped_inputs(graphs: &[(&str, &[LevelTable])], progress: &dyn Fn(usize, usize)) -> Dropped {
+    let Ok(whole) = Mlp::shipped(Form::Surf) else { return Dropped::default() };
+    let levels = || graphs.iter().flat_map(|(_, tables)| tables.iter()).flat_map(decided);
     let count = levels().count().max(1) as f64;
     let mean = |input: usize| levels().map(|(times, growth)| f64::from(surf_inputs(&times.stats, growth)[input])).sum::<f64>() / count;
-    let accuracy = |network: &Mlp| graphs.iter().map(|tables| accuracy(network, tables)).collect();
+    let accuracy = |network: &Mlp| graphs.iter().map(|(_, tables)| accuracy(network, tables)).collect();
     let held = |(input, name): (usize, &&str)| {
         let mut weights = whole.weights();
         for unit in &mut weights.hidden {
             unit.bias += std::mem::take(&mut unit.weights[input]) * mean(input) as f32;
         }
         let network = Mlp::new(&weights).ok()?;
-        Some(DroppedInput { input: (*name).to_owned(), accuracy: accuracy(&network) })
+        Some(DroppedInput { input: (*name).to_owned(), accuracy: accuracy(&network), retrained: Vec::new() })
     };
-    let first = DroppedInput { input: "none".to_owned(), accuracy: accuracy(&whole) };
-    std::iter::once(first).chain(INPUTS.iter().enumerate().filter_map(held)).collect()
+    let first = DroppedInput { input: "none".to_owned(), accuracy: accuracy(&whole), retrained: Vec::new() };
+    let mut inputs: Vec<DroppedInput> = std::iter::once(first).chain(INPUTS.iter().enumerate().filter_map(held)).collect();
+    let places = std::iter::once(None).chain((0..SURF_INPUTS).map(Some));
+    let mut not_retrained = None;
+    for (done, (input, without)) in inputs.iter_mut().zip(places).enumerate() {
+        progress(done, 1 + SURF_INPUTS);
+        match retrained(graphs, without) {
+            Ok(accuracies) => input.retrained = accuracies,
+            Err(reason) => {
+                not_retrained = Some(reason);
+                break;
+            }
+        }
+    }
+    Dropped { inputs, not_retrained }
+}
+
+/// The accuracy on each graph of networks trained without one input (`None`: with all), on the graphs of other parts. `Err` says why there
+/// are none.
+#[cfg(feature = "train")]
+fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result<Vec<Option<f64>>, String> {
+    use crate::train::{FitOptions, LEAST_GRAPHS, fit, fit_without};
+
+    let samples: Vec<Vec<SearchSample>> =
+        graphs.iter().map(|(name, tables)| tables.iter().filter_map(|table| sample(name, table)).collect()).collect();
+    let usable = samples.iter().filter(|searches| !searches.is_empty()).count();
+    if usable <= LEAST_GRAPHS {
+        return Err(format!("training without an input takes at least {} graphs, and here are {usable}", LEAST_GRAPHS + 1));
+    }
+    let options = FitOptions { steps: STEPS, ..FitOptions::default() };
+    let mut all = vec![None; graphs.len()];
+    for part in 0..PARTS {
+        let is_out = |place: usize| place % PARTS == part;
+        if part >= graphs.len() {
+            break;
+        }
+        let learn: Vec<&SearchSample> =
+            samples.iter().enumerate().filter(|(place, _)| !is_out(*place)).flat_map(|(_, searches)| searches).collect();
+        let network = match without {
+            Some(input) => fit_without(input, &learn, &options, &|_| ()),
+            None => fit(Form::Surf, &learn, &options, &|_| ()),
+        };
+        let network = network.map_err(|error| error.to_string())?;
+        for (place, (_, tables)) in graphs.iter().enumerate().filter(|(place, _)| is_out(*place)) {
+            all[place] = accuracy(&network, tables);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(not(feature = "train"))]
+fn retrained(_: &[(&str, &[LevelTable])], _: Option<usize>) -> Result<Vec<Option<f64>>, String> {
+    Err("this build has no training (feature train)".to_owned())
+}
+
+/// Steps of each training: there are dozens of them, and few levels to learn from.
+#[cfg(feature = "train")]
+const STEPS: usize = 500;
+/// Parts into which the graphs are divided: each is judged by networks that learned from the others.
+#[cfg(feature = "train")]
+const PARTS: usize = 8;
+
+/// What a network learns from a search (`None`: a level has one direction only).
+#[cfg(feature = "train")]
+fn sample(graph: &str, table: &LevelTable) -> Option<SearchSample> {
+    let level = |times: &LevelTimes| {
+        let [top_down, bottom_up] = times.directions_ns(false)?;
+        let stats = &times.stats;
+        Some(LevelSample {
+            frontier_vertices: stats.frontier_vertices,
+            frontier_edges: stats.frontier_edges,
+            unvisited_vertices: stats.unvisited_vertices,
+            unvisited_edges: stats.unvisited_edges,
+            sampled_probes: stats.sampled_probes,
+            sampled_hubs: stats.sampled_hubs,
+            top_down_ns: top_down as u64,
+            bottom_up_ns: bottom_up as u64,
+        })
+    };
+    let stats = table.levels.first()?.stats;
+    Some(SearchSample {
+        graph: graph.to_owned(),
+        root: table.root,
+        vertices: stats.vertices,
+        arcs: stats.arcs,
+        hub_share: stats.hub_share,
+        levels: table.levels.iter().map(level).collect::<Option<_>>()?,
+    })
 }
 
 /// Share of levels in the faster direction on the CPU.

@@ -1,4 +1,4 @@
-//! What the papers count and draw of searches, as data: Zhang 2018, Remis 2016, SURF 2022.
+//! What the papers count and draw of searches, as data: Zhang 2018, Remis 2016, SURF 2022, Sunway 2021.
 //!
 //! Everything here is exact or measured, never the estimates that policies read. [`Analysis`] is the record that `socbfs analyze --json`
 //! writes and `socbfs report` reads; [`mod@crate::report`] makes figures of it.
@@ -8,16 +8,18 @@ mod exact;
 mod handover;
 mod paper;
 mod profile;
+mod ranks;
 mod record;
 mod redundant;
 mod repeated;
 mod split;
 
-pub use comparison::{DroppedInput, PolicyComparison, Remapped, dropped_inputs, remapped};
+pub use comparison::{Dropped, DroppedInput, PolicyComparison, Remapped, dropped_inputs, remapped};
 pub use exact::{ExactLevel, Levels, count};
 pub use handover::{DeviceHandover, MappedLevel, MappedLevels, mapped_levels};
 pub use paper::{Claim, Paper, PaperComparison};
 pub use profile::{Profile, SearchedRoot, profile};
+pub use ranks::{RankScaling, RankTimes, rank_scaling};
 pub use record::{Analysis, GraphAnalysis, SCHEMA, SCHEMA_VERSION};
 pub use redundant::{Redundant, RedundantLevel, redundant};
 pub use repeated::{MOST_SPLITS, Repeated, SplitLevel, repeated};

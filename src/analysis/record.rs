@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    DeviceHandover, DroppedInput, MappedLevels, PaperComparison, PolicyComparison, Profile, Redundant, Remapped, Repeated, SplitSweep,
+    DeviceHandover, Dropped, MappedLevels, PaperComparison, PolicyComparison, Profile, RankScaling, Redundant, Remapped, Repeated,
+    SplitSweep,
 };
 use crate::graph::Vertex;
 
@@ -12,7 +13,7 @@ use crate::graph::Vertex;
 pub const SCHEMA: &str = "socbfs-analysis";
 
 /// Version of the record format: raised by every change that a reader of older records has to know.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The analyses of some graphs on one machine. Times are in nanoseconds unless a name says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,8 +33,8 @@ pub struct Analysis {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handover: Vec<DeviceHandover>,
     /// SURF's network with one input dropped, over all graphs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<DroppedInput>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<Dropped>,
     /// A paper's figures beside these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperComparison>,
@@ -71,6 +72,9 @@ pub struct GraphAnalysis {
     /// Strategies and policies, level by level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<PolicyComparison>,
+    /// One search over several ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<RankScaling>,
     /// What renumbering saves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remapped: Option<Remapped>,
@@ -86,7 +90,7 @@ impl Analysis {
             only,
             graphs: Vec::new(),
             handover: Vec::new(),
-            dropped: Vec::new(),
+            dropped: None,
             paper: None,
             warnings: Vec::new(),
         }

@@ -22,15 +22,17 @@ pub struct SplitSweep {
     pub arcs: u64,
     /// Searches of each share and way, of which the median counts.
     pub turns: usize,
-    /// Top-down and bottom-up.
+    /// By the GPU's kernel: TG, TGM, BG, BGC.
     pub directions: Vec<SplitDirection>,
 }
 
-/// The level in one direction.
+/// The level in one direction, by one kernel of the GPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SplitDirection {
     /// The direction.
     pub direction: Direction,
+    /// What the GPU runs.
+    pub kernel: GpuKernel,
     /// By rising share.
     pub shares: Vec<SplitShare>,
     /// The share with the shortest `both_ns`, in thousandths.
@@ -65,14 +67,14 @@ pub struct SplitShare {
 /// [`SearchError`] where the search was not set up for split levels, or a device fails.
 pub fn split_sweep(search: &mut Search<'_>, root: Vertex, level: u32, arcs: u64, turns: usize) -> Result<SplitSweep, SearchError> {
     search.set_single_levels(true);
-    let directions = [Direction::TopDown, Direction::BottomUp].into_iter().map(|direction| sweep(search, root, level, direction, turns));
+    let directions = GpuKernel::ALL.into_iter().map(|kernel| sweep(search, root, level, kernel, turns));
     let directions = directions.collect::<Result<_, _>>();
     search.set_split_in_turn(false);
     search.set_single_levels(false);
     Ok(SplitSweep { level, arcs, turns, directions: directions? })
 }
 
-fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, direction: Direction, turns: usize) -> Result<SplitDirection, SearchError> {
+fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, kernel: GpuKernel, turns: usize) -> Result<SplitDirection, SearchError> {
     let mut times = vec![[const { Vec::new() }; 4]; SHARES.len()];
     for turn in 0..turns.max(1) {
         for place in 0..SHARES.len() {
@@ -80,7 +82,7 @@ fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, direction: Direction
             let place = (place * 7 + turn * 3) % SHARES.len();
             for in_turn in if turn % 2 == 0 { [true, false] } else { [false, true] } {
                 search.set_split_in_turn(in_turn);
-                let split = LevelPlan::split(GpuKernel::of(direction)[0], SHARES[place]);
+                let split = LevelPlan::split(kernel, SHARES[place]);
                 let mut plans = vec![Strategy::Tc.plan(); level as usize];
                 plans.extend([split, Strategy::Bc.plan()]);
                 search.set_policy(Policy::Replay(Replay::new(&plans)), LevelDevice::Cpu)?;
@@ -108,7 +110,8 @@ fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, direction: Direction
     let best = shares.iter().min_by(|a, b| a.both_ns.total_cmp(&b.both_ns));
     let alone = shares[0].cpu_ns.min(shares[SHARES.len() - 1].gpu_ns);
     Ok(SplitDirection {
-        direction,
+        direction: kernel.direction(),
+        kernel,
         best_permille: best.map_or(0, |best| best.gpu_permille),
         crossing_permille: crossing(&shares),
         gain: best.map_or(1.0, |best| alone / best.both_ns.max(1.0)),

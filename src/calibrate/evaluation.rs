@@ -1,5 +1,7 @@
 //! Policies side by side: what they decide and what that costs, against the per-level oracle.
 
+use std::time::Instant;
+
 use serde::{Deserialize, Serialize};
 
 use super::levels::{self, LevelTable, Turns};
@@ -40,6 +42,9 @@ pub struct RootEvaluation {
     pub oracle: Judged,
     /// The policies, in the order given.
     pub policies: Vec<Judged>,
+    /// Searches of each (0: a record of before this was counted).
+    #[serde(default)]
+    pub turns: usize,
 }
 
 /// How a policy did from one root.
@@ -144,7 +149,9 @@ pub fn evaluate(
         let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
         let mut samples = vec![Samples::default(); everyone.len()];
         let mut order: Vec<usize> = (0..everyone.len()).collect();
-        for _ in 0..how.turns.max(1) {
+        let (begin, mut turns) = (Instant::now(), 0);
+        while turns < how.turns.max(1) && (turns == 0 || begin.elapsed() < how.contest) {
+            turns += 1;
             for &at in &order {
                 let (contestant, samples) = (everyone[at], &mut samples[at]);
                 search.set_policy(contestant.policy.clone(), contestant.runs)?;
@@ -163,7 +170,7 @@ pub fn evaluate(
         let mut judged = samples.into_iter().map(|samples| samples.judge(&table, &plans, &against));
         let Some(oracle) = judged.next() else { continue };
         let policies = judged.collect();
-        all.push(RootEvaluation { edges, table, oracle, policies });
+        all.push(RootEvaluation { edges, table, oracle, policies, turns });
         done(all.len());
     }
     Ok(Evaluation { roots: all })

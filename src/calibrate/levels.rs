@@ -35,13 +35,15 @@ pub struct Turns {
     pub turns: usize,
     /// After this long, what has been measured at least once is left at that.
     pub patience: Duration,
+    /// After this long, policies begin no further turn from a root.
+    pub contest: Duration,
     /// Levels that both devices run are measured as well, by [`SHARES`].
     pub splits: bool,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { turns: 5, patience: Duration::from_secs(20), splits: false }
+        Self { turns: 5, patience: Duration::from_secs(20), contest: Duration::MAX, splits: false }
     }
 }
 

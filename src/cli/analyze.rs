@@ -1,27 +1,31 @@
 //! `socbfs analyze`: the papers' counts and plots.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use clap::{ArgMatches, Args, ValueEnum};
+use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
 use super::{
     bench::{ROOT, graph_record},
     config::GraphsArgs,
+    energy::EnergyArgs,
     error::Failure,
     output::{Output, both, print_documents, value},
-    policies::{Compared, compare},
+    policies::{Among, Compared, compare, energies},
     progress::{self, Progress},
     source::{self, Source, with_graph_help},
 };
 use crate::{
     analysis::{
-        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, Levels, PolicyComparison, SearchedRoot, count, dropped_inputs, mapped_levels,
-        profile, redundant, remapped, repeated, split_sweep,
+        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, Levels, PolicyComparison, RankScaling, SearchedRoot, count, dropped_inputs,
+        mapped_levels, profile, rank_scaling, redundant, remapped, repeated, split_sweep,
     },
     bench::{Environment, LayoutRecord, RootSource},
     bfs::Strategy,
-    calibrate::{self, LevelTable},
-    graph::{Layout, Vertex},
+    calibrate::{self, LevelTable, Turns},
+    graph::{EdgeList, Layout, Vertex},
     policy::{LevelDevice, Policy},
     report::{figures, html},
     runtime::{Prepared, Runtime},
@@ -63,6 +67,17 @@ pub(super) struct AnalyzeArgs {
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
 
+    /// Of each root, begin no further searches of all policies after so many seconds
+    #[arg(long, value_name = "S", default_value_t = 120)]
+    patience: u32,
+
+    #[command(flatten)]
+    pub(super) energy: EnergyArgs,
+
+    /// The policies that are compared (empty: all that can run here); no flag, for `reproduce`.
+    #[arg(skip)]
+    pub(super) policies: &'static [&'static str],
+
     /// Where the frontier of an asynchronous search is cut: the first half's share of its arcs, in thousandths
     #[arg(long, value_name = "PERMILLE", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..1000))]
     share: u16,
@@ -99,6 +114,8 @@ enum Kind {
     Surf,
     /// Vertices without edges dropped (Zhang, table 6)
     Remapping,
+    /// One search over several ranks, threads of this process (Sunway, figure 6)
+    Ranks,
 }
 
 /// Those for which policies are compared.
@@ -119,20 +136,28 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<
     let config = arguments.graphs.search.resolve(matches)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
+    // Energy takes minutes: it is measured where a flag asks for it.
+    let energy = matches.value_source("energy") == Some(ValueSource::CommandLine);
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
     let mut analysis = Analysis::new(value(&environment)?, only);
     for source in arguments.graphs.sources() {
         let source = source?;
-        let graph = arguments.graph(&source, &config, &mut analysis)?;
+        let graph = arguments.graph(&source, &config, energy, &mut analysis)?;
         analysis.graphs.push(graph);
     }
     if arguments.wants(Kind::Surf) {
-        let tables: Vec<Vec<LevelTable>> = analysis
+        let tables: Vec<(&str, Vec<LevelTable>)> = analysis
             .graphs
             .iter()
-            .filter_map(|graph| Some(graph.policies.as_ref()?.evaluation.roots.iter().map(|root| root.table.clone()).collect()))
+            .filter_map(|graph| {
+                let roots = &graph.policies.as_ref()?.evaluation.roots;
+                Some((graph.name.as_str(), roots.iter().map(|root| root.table.clone()).collect()))
+            })
             .collect();
-        analysis.dropped = dropped_inputs(&tables.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let tables: Vec<(&str, &[LevelTable])> = tables.iter().map(|(name, tables)| (*name, tables.as_slice())).collect();
+        let progress = Progress::still("Training SURF's network without each input", 7);
+        let dropped = dropped_inputs(&tables, &|done, _| progress.between(done));
+        analysis.dropped = (!tables.is_empty()).then_some(dropped);
     }
     Ok(analysis)
 }
@@ -155,12 +180,14 @@ impl AnalyzeArgs {
     }
 
     /// The analyses of one graph. What is of the machine goes into `all`.
-    fn graph(&self, source: &Source, config: &Runtime, all: &mut Analysis) -> Result<GraphAnalysis, Failure> {
+    fn graph(&self, source: &Source, config: &Runtime, energy: bool, all: &mut Analysis) -> Result<GraphAnalysis, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.graphs.layout.options())?;
-        drop(edges);
         let roots = self.drawn(source, &layout)?;
         config.check_roots(&roots)?;
+        let ranks = if self.wants(Kind::Ranks) { self.ranks(source, &edges, &layout, &roots, &mut all.warnings)? } else { None };
+        // The edges as listed are large, and only validation before energy asks for them again.
+        let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
         let mut graph = GraphAnalysis {
             name: source.name(),
             graph: value(&graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds))?,
@@ -172,6 +199,7 @@ impl AnalyzeArgs {
             split: None,
             mapped: None,
             policies: None,
+            ranks,
             remapped: self.wants(Kind::Remapping).then(|| remapped(&layout)),
         };
         let measures = MEASURED.into_iter().any(|kind| self.wants(kind));
@@ -195,7 +223,7 @@ impl AnalyzeArgs {
         graph.repeated = self.wants(Kind::Repeated).then(|| repeated(&layout, &levels, self.share));
         drop(progress);
         if measures {
-            self.measured(&mut graph, config, &mut prepared, &counts, all)?;
+            self.measured(&mut graph, config, &mut prepared, &counts, edges.as_ref(), all)?;
         }
         Ok(graph)
     }
@@ -207,6 +235,7 @@ impl AnalyzeArgs {
         config: &Runtime,
         prepared: &mut Prepared<'_>,
         counts: &[ExactLevel],
+        edges: Option<&EdgeList>,
         all: &mut Analysis,
     ) -> Result<(), Failure> {
         let (turns, root) = (usize::from(self.turns), graph.roots[0]);
@@ -247,11 +276,49 @@ impl AnalyzeArgs {
         }
         if COMPARED.into_iter().any(|kind| self.wants(kind)) {
             let roots = &graph.roots[..graph.roots.len().min(MOST_COMPARED)];
-            let Compared { policies, watts, evaluation, .. } = compare(config, prepared, &graph.name, roots, &[], turns)?;
+            let how = Turns { turns, contest: Duration::from_secs(self.patience.into()), ..Turns::default() };
+            let Compared { policies, contestants, watts, evaluation } =
+                compare(config, prepared, &graph.name, roots, Among::Names(self.policies), &how)?;
+            if let Some(done) = evaluation.roots.iter().map(|root| root.turns).min().filter(|&done| done < turns) {
+                all.warnings.push(format!(
+                    "{}: policies were compared in {done} of {turns} turns: searches took longer than --patience {}",
+                    graph.name, self.patience
+                ));
+            }
+            let (energy, no_energy) = match edges {
+                Some(edges) => match energies(&self.energy, config, edges, prepared, roots, &contestants, 0)? {
+                    Ok(energy) => (Some(value(&energy)?), None),
+                    Err(reason) => (None, Some(reason)),
+                },
+                None => (None, None),
+            };
             let edges = prepared.search.layout().stats().edges;
-            graph.policies = Some(PolicyComparison { policies, turns, edges, watts, exact: counts.to_vec(), evaluation });
+            graph.policies =
+                Some(PolicyComparison { policies, turns, edges, watts, exact: counts.to_vec(), evaluation, energy, no_energy });
         }
         Ok(())
+    }
+
+    /// The search from the first root over ranks.
+    fn ranks(
+        &self,
+        source: &Source,
+        edges: &EdgeList,
+        layout: &Layout,
+        roots: &[Vertex],
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<RankScaling>, Failure> {
+        let Some(&root) = roots.first() else { return Ok(None) };
+        if layout.directed() {
+            warnings.push(format!("{}: a search over ranks takes undirected graphs only", source.name()));
+            return Ok(None);
+        }
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let sizes: Vec<usize> = std::iter::successors(Some(1), |ranks| Some(2 * ranks)).take_while(|&ranks| ranks <= cpus.max(2)).collect();
+        let progress = Progress::start(&format!("Searching {} over ranks", source.name()), 0);
+        let found = rank_scaling(edges, root, &sizes, usize::from(self.turns)).map_err(|error| Failure::because("", &error))?;
+        drop(progress);
+        Ok(Some(found))
     }
 
     /// The root asked for, or those drawn; of a graph without edges the first vertex.

@@ -315,7 +315,7 @@ impl CalibrateArgs {
         // Of little time no graph takes a large part.
         let patience = Duration::from_secs_f64(patience).min(budget / 16);
         let power = PowerWindows { seconds: f64::min(seconds, budget.as_secs_f64() / 8.0), refreshes };
-        Care { budget, roots, turns: Turns { turns, patience, splits: false }, power }
+        Care { budget, roots, turns: Turns { turns, patience, splits: false, ..Turns::default() }, power }
     }
 
     /// Measures graphs until the time is up.

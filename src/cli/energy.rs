@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Where sensors are looked for and which of them are used.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Energy")]
 pub(super) struct SensorArgs {
     /// auto: what `socbfs sensors` says; off; or sensors to be added up, with commas between: FAMILY, FAMILY:ID, FAMILY:LABEL, or a
@@ -39,7 +39,7 @@ pub(super) struct SensorArgs {
 }
 
 /// The energy flags of `bench`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Energy")]
 pub(super) struct EnergyArgs {
     #[command(flatten)]

@@ -19,7 +19,7 @@ use crate::{
     bfs::Strategy,
     board::StrategyWatts,
     calibrate::{Contestant, Evaluation, Turns, evaluate, strategy_watts},
-    graph::{EdgeList, Layout, Vertex},
+    graph::{EdgeList, Vertex},
     policy::{CostModel, Form, LevelDevice, Objective, Policy},
     report::{self, PoliciesReport, PolicyGraph},
     runtime::{Prepared, Runtime, RuntimeError, Setting},
@@ -122,13 +122,16 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
             (setup.policy, setup.objective.value) = (Setting::flag(policy.clone()), Objective::Time);
         }
         let mut prepared = setup.search_for_all(&layout, &progress::steps())?;
+        let how = Turns { turns: usize::from(arguments.turns), ..Turns::default() };
         let Compared { policies, contestants, watts, evaluation } =
-            compare(&config, &mut prepared, &source.name(), &drawn, &only, usize::from(arguments.turns))?;
+            compare(&config, &mut prepared, &source.name(), &drawn, Among::Policies(&only), &how)?;
         names = policies;
         // Energy takes minutes: it is measured where a flag asks for it.
         let asked = matches.value_source("energy") == Some(ValueSource::CommandLine);
-        let energy = if asked { Some(arguments.energies(&config, &edges, &layout, &mut prepared, &drawn, &contestants)?) } else { None };
-        let (energy, no_energy) = match energy {
+        let baseline = arguments.baseline(&contestants)?;
+        let measured =
+            if asked { Some(energies(&arguments.energy, &config, &edges, &mut prepared, &drawn, &contestants, baseline)?) } else { None };
+        let (energy, no_energy) = match measured {
             Some(Ok(energy)) => (Some(energy), None),
             Some(Err(reason)) => (None, Some(reason)),
             None => (None, None),
@@ -155,24 +158,42 @@ pub(super) struct Compared {
     pub(super) evaluation: Evaluation,
 }
 
-/// Compares `only` these policies, or all that can run here, by searches from `roots` of the graph `name`.
+/// Which policies are compared; of none given all that can run here.
+pub(super) enum Among<'a> {
+    /// These, on the device if there is one.
+    Policies(&'a [Policy]),
+    /// Those of these names that can run here, where they run unless told otherwise.
+    Names(&'a [&'a str]),
+}
+
+/// Compares policies by searches from `roots` of the graph `name`.
 pub(super) fn compare(
     config: &Runtime,
     prepared: &mut Prepared<'_>,
     name: &str,
     roots: &[Vertex],
-    only: &[Policy],
-    turns: usize,
+    among: Among<'_>,
+    how: &Turns,
 ) -> Result<Compared, Failure> {
     let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
-    let mut contestants = contestants(only, on_device)?;
+    let mut contestants = match among {
+        Among::Policies(only) => contestants(only, on_device)?,
+        Among::Names(names) => {
+            let mut all = contestants(&[], on_device)?;
+            // By the whole name, or by that without parameters; "... on the device" is another contestant.
+            let is_one =
+                |name: &str| names.contains(&name) || (!name.contains(' ') && names.contains(&name.split(':').next().unwrap_or(name)));
+            all.retain(|contestant| names.is_empty() || is_one(&contestant.name));
+            all
+        }
+    };
     for contestant in &mut contestants {
         contestant.policy = as_configured(config, contestant, prepared, config.objective.value)?;
     }
     let watts = add_objectives(config, prepared, on_device, &mut contestants);
     let policies = contestants.iter().map(|contestant| contestant.name.clone()).collect();
     let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
-    let how = Turns { turns, splits: on_device.is_some(), ..Turns::default() };
+    let how = Turns { splits: on_device.is_some(), ..*how };
     let progress = Progress::still(&format!("Comparing on {name}"), roots.len() as u64);
     let evaluation = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, |done| progress.between(done))?;
     Ok(Compared { policies, contestants, watts, evaluation })
@@ -213,38 +234,40 @@ fn add_objectives(
     watts
 }
 
+/// Measures the energy of `contestants` in turn, after one validated search from each root; `Err` tells why there is none.
+pub(super) fn energies(
+    asked: &EnergyArgs,
+    config: &Runtime,
+    edges: &EdgeList,
+    prepared: &mut Prepared<'_>,
+    roots: &[Vertex],
+    contestants: &[Contestant],
+    baseline: usize,
+) -> Result<Result<PoliciesEnergy, String>, Failure> {
+    let (meter, options) = asked.windows(&config.profile)?;
+    let meter = match meter {
+        Ok(meter) => meter,
+        Err(unavailable) => return Ok(Err(unavailable.reason().unwrap_or("no sensor").to_owned())),
+    };
+    let search = &mut prepared.search;
+    let records = measure(edges, search.layout(), search, roots, &mut |_| ())?;
+    if let Some(wrong) = records.iter().find(|record| !record.validation.passed) {
+        let violation = wrong.validation.violation.as_deref().unwrap_or("unknown");
+        say(&format!("error: the tree from root {} failed validation: {violation}", wrong.root));
+        return Err(Failure::Invalid);
+    }
+    let progress = Progress::still("Measuring energy", (options.repeats * contestants.len()) as u64 + 1);
+    Ok(Ok(measure_policies_energy(search, contestants, baseline, &records, &meter, &options, &mut |done| progress.between(done))?))
+}
+
 impl PoliciesArgs {
-    /// Measures the energy of `contestants` in turn, after one validated search from each root; `Err` tells why there is none.
-    fn energies(
-        &self,
-        config: &Runtime,
-        edges: &EdgeList,
-        layout: &Layout,
-        prepared: &mut Prepared<'_>,
-        roots: &[Vertex],
-        contestants: &[Contestant],
-    ) -> Result<Result<PoliciesEnergy, String>, Failure> {
-        let baseline = match &self.baseline {
-            None => 0,
-            Some(name) => contestants.iter().position(|contestant| contestant.name == *name).ok_or_else(|| {
-                let known = contestants.iter().map(|contestant| contestant.name.as_str()).collect::<Vec<_>>().join("; ");
-                Failure::new(format!("--baseline: {name} is not compared here; these are: {known}"))
-            })?,
-        };
-        let (meter, options) = self.energy.windows(&config.profile)?;
-        let meter = match meter {
-            Ok(meter) => meter,
-            Err(unavailable) => return Ok(Err(unavailable.reason().unwrap_or("no sensor").to_owned())),
-        };
-        let records = measure(edges, layout, &mut prepared.search, roots, &mut |_| ())?;
-        if let Some(wrong) = records.iter().find(|record| !record.validation.passed) {
-            let violation = wrong.validation.violation.as_deref().unwrap_or("unknown");
-            say(&format!("error: the tree from root {} failed validation: {violation}", wrong.root));
-            return Err(Failure::Invalid);
-        }
-        let progress = Progress::still("Measuring energy", (options.repeats * contestants.len()) as u64 + 1);
-        let search = &mut prepared.search;
-        Ok(Ok(measure_policies_energy(search, contestants, baseline, &records, &meter, &options, &mut |done| progress.between(done))?))
+    /// The place of the policy with which --energy compares.
+    fn baseline(&self, contestants: &[Contestant]) -> Result<usize, Failure> {
+        let Some(name) = &self.baseline else { return Ok(0) };
+        contestants.iter().position(|contestant| contestant.name == *name).ok_or_else(|| {
+            let known = contestants.iter().map(|contestant| contestant.name.as_str()).collect::<Vec<_>>().join("; ");
+            Failure::new(format!("--baseline: {name} is not compared here; these are: {known}"))
+        })
     }
 
     /// The policies asked for.

@@ -7,6 +7,7 @@ use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 use super::{
     analyze::{self, AnalyzeArgs},
     bench::ROOT,
+    energy::EnergyArgs,
     error::Failure,
     output::Output,
 };
@@ -51,6 +52,17 @@ pub(super) struct ReproduceArgs {
     #[arg(long, value_name = "N")]
     threads: Option<String>,
 
+    /// Leave out generated graphs of more than 2^SCALE vertices
+    #[arg(long, value_name = "SCALE", default_value_t = 32)]
+    largest: u32,
+
+    /// Of each graph and root, begin no further searches of all policies after so many seconds
+    #[arg(long, value_name = "S", default_value_t = 120)]
+    patience: u32,
+
+    #[command(flatten)]
+    energy: EnergyArgs,
+
     /// Write the page here [default: PAPER.html]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
@@ -82,11 +94,16 @@ struct Wanted {
 }
 
 enum From {
-    Generator(&'static str),
+    /// The kind, the scale (the logarithm of the vertices, rounded up) and edges for each vertex.
+    Generator(&'static str, u32, u64),
+    /// Beginnings of file names, and where to get them.
     File(&'static [&'static str], &'static str),
+    /// Why it is not to be had.
+    Nowhere(&'static str),
 }
 
 const SNAP: &str = "https://snap.stanford.edu/data/";
+const PARBOIL: &str = "http://impact.crhc.illinois.edu/parboil/parboil.aspx";
 const DIMACS: &str = "https://www.diag.uniroma1.it/challenge9/download.shtml";
 const REPOSITORY: &str = "https://networkrepository.com/";
 const SUITE_SPARSE: &str = "https://sparse.tamu.edu/";
@@ -95,29 +112,35 @@ const fn file(name: &'static str, files: &'static [&'static str], source: &'stat
     Wanted { name, from: From::File(files, source) }
 }
 
-const fn generated(name: &'static str, generator: &'static str) -> Wanted {
-    Wanted { name, from: From::Generator(generator) }
+const fn kronecker(name: &'static str, generator: &'static str, scale: u32) -> Wanted {
+    Wanted { name, from: From::Generator(generator, scale, 16) }
+}
+
+const fn rodinia(name: &'static str, generator: &'static str, scale: u32) -> Wanted {
+    Wanted { name, from: From::Generator(generator, scale, 3) }
 }
 
 const ZHANG: [Wanted; 5] = [
-    generated("scale 22", "kronecker:22"),
-    generated("scale 23", "kronecker:23"),
-    generated("scale 24", "kronecker:24"),
-    generated("scale 25", "kronecker:25"),
-    generated("scale 26", "kronecker:26"),
+    kronecker("scale 22", "kronecker:22", 22),
+    kronecker("scale 23", "kronecker:23", 23),
+    kronecker("scale 24", "kronecker:24", 24),
+    kronecker("scale 25", "kronecker:25", 25),
+    kronecker("scale 26", "kronecker:26", 26),
 ];
-const REMIS: [Wanted; 11] = [
-    generated("graph1M", "rodinia:1048576"),
-    generated("graph2M", "rodinia:2097152"),
-    generated("graph4M", "rodinia:4194304"),
-    generated("graph8M", "rodinia:8388608"),
-    generated("kron", "kronecker:21"),
+const REMIS: [Wanted; 13] = [
+    rodinia("graph1M", "rodinia:1048576", 20),
+    rodinia("graph2M", "rodinia:2097152", 21),
+    rodinia("graph4M", "rodinia:4194304", 22),
+    rodinia("graph8M", "rodinia:8388608", 23),
+    rodinia("graph16M", "rodinia:16777216", 24),
+    kronecker("kron", "kronecker:21", 21),
+    Wanted { name: "rmat", from: From::Nowhere("the thesis does not give its parameters") },
     file("google", &["web-Google"], SNAP),
     file("youtube", &["com-youtube", "com-Youtube"], SNAP),
     file("amazon", &["com-amazon", "com-Amazon"], SNAP),
     file("roadCA", &["roadNet-CA"], SNAP),
     file("NY", &["dimacs-NY", "USA-road-d.NY"], DIMACS),
-    file("SF", &["USA-road-d.BAY", "SF"], DIMACS),
+    file("SF", &["SF_1M", "SF."], PARBOIL),
 ];
 const SURF: [Wanted; 8] = [
     file("soc-livejournal (LJ)", &["soc-LiveJournal1", "soc-livejournal"], REPOSITORY),
@@ -155,7 +178,43 @@ impl PaperArg {
         }
     }
 
-    /// Graphs of the same kind, small, for --quick and where none of the paper's is there.
+    /// The policies that the paper's figures are of.
+    fn policies(self) -> &'static [&'static str] {
+        match self {
+            Self::Zhang => &["auto", "adaptive", "selective", "cost-model:zhang", "daga", "yasui", "tc", "bc", "tg", "tgm", "bg", "bgc"],
+            Self::Remis => &[
+                "auto",
+                "adaptive",
+                "selective",
+                "concurrent",
+                "asynchronous",
+                "remis-selective",
+                "remis-concurrent",
+                "tc",
+                "bc",
+                "tg",
+                "tgm",
+                "bg",
+                "bgc",
+            ],
+            Self::Surf => &["surf", "enterprise", "alpha-beta", "gunrock", "mlp", "auto", "tc", "bc"],
+            Self::Sunway => &["auto", "tc", "bc"],
+        }
+    }
+
+    /// Generated graphs of the same kinds, for where none of the paper's is there.
+    fn stand_ins(self) -> &'static [&'static str] {
+        match self {
+            Self::Zhang => &["kronecker:20"],
+            Self::Remis => &["rodinia:1048576", "kronecker:20"],
+            Self::Surf => {
+                &["kronecker:20", "rmat:20", "uniform:20", "kronecker:18,edgefactor=64", "uniform:18,edgefactor=4", "grid:1000x1000"]
+            }
+            Self::Sunway => &["grid:1000x1000", "uniform:20,edgefactor=4"],
+        }
+    }
+
+    /// Small ones, for --quick.
     fn small(self) -> &'static [&'static str] {
         match self {
             Self::Zhang => &["kronecker:10", "kronecker:11"],
@@ -170,7 +229,7 @@ impl PaperArg {
             Self::Zhang => "profile,levels,heat,performance,remapping",
             Self::Remis => "profile,redundant,repeated,split,levels,handover,performance",
             Self::Surf => "profile,surf,performance",
-            Self::Sunway => "profile,performance",
+            Self::Sunway => "profile,ranks,performance",
         }
     }
 }
@@ -179,18 +238,25 @@ pub(super) fn run(arguments: &ReproduceArgs) -> Result<(), Failure> {
     let name = arguments.paper.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
     let page = Output::open(&arguments.html.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.html"))))?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let (graphs, missing) = arguments.graphs();
+    let Graphs { searched, missing } = arguments.graphs();
     let (turns, roots) = if arguments.quick { ("2", "2") } else { ("9", "8") };
     let mut words: Vec<String> =
         ["analyze", "--only", arguments.paper.only(), "--turns", turns, "--roots", roots].map(str::to_owned).into();
+    words.extend(["--patience".to_owned(), arguments.patience.to_string()]);
+    if matches!(arguments.paper, PaperArg::Zhang | PaperArg::Remis) {
+        words.extend(["--energy".to_owned(), "auto".to_owned()]);
+    }
     for (flag, value) in [("--device", &arguments.device), ("--threads", &arguments.threads)] {
         words.extend(value.iter().flat_map(|value| [flag.to_owned(), value.clone()]));
     }
-    words.extend(graphs);
+    words.extend(searched.iter().map(|(_, graph)| graph.clone()));
     let matches = parsed(&words)?;
-    let analyze = AnalyzeArgs::from_arg_matches(&matches).map_err(|error| Failure::new(error.to_string()))?;
+    let mut analyze = AnalyzeArgs::from_arg_matches(&matches).map_err(|error| Failure::new(error.to_string()))?;
+    (analyze.policies, analyze.energy) = (arguments.paper.policies(), arguments.energy.clone());
     let mut analysis = analyze::analysis(&analyze, &matches)?;
-    analysis.paper = Some(PaperComparison::new(arguments.paper.paper(), arguments.quick, &analysis, missing));
+    let named = searched.iter().zip(&analysis.graphs).filter_map(|((name, _), graph)| Some(((*name)?.to_owned(), graph.name.clone())));
+    let named: Vec<(String, String)> = named.collect();
+    analysis.paper = Some(PaperComparison::new(arguments.paper.paper(), arguments.quick, &analysis, named, missing));
     analyze::publish(&analysis, json, Some(page))
 }
 
@@ -200,34 +266,47 @@ fn parsed(words: &[String]) -> Result<ArgMatches, Failure> {
     command.try_get_matches_from(words).map_err(|error| Failure::new(error.to_string()))
 }
 
+/// What is searched and what is not.
+struct Graphs {
+    /// The paper's name of a graph (`None`: it stands in for one), and the graph as `analyze` names it.
+    searched: Vec<(Option<&'static str>, String)>,
+    /// Graphs of the paper that are not searched, each with the reason.
+    missing: Vec<(String, String)>,
+}
+
 impl ReproduceArgs {
-    /// The graphs to be searched as `analyze` names them, and those of the paper that are not, with the reason.
-    fn graphs(&self) -> (Vec<String>, Vec<(String, String)>) {
-        let (mut found, mut missing) = (Vec::new(), Vec::new());
+    fn graphs(&self) -> Graphs {
+        let mut graphs = Graphs { searched: Vec::new(), missing: Vec::new() };
         let available = available_memory(Path::new(ROOT)).unwrap_or(u64::MAX);
         for wanted in self.paper.graphs() {
-            let absent = |why: String| (wanted.name.to_owned(), why);
-            match wanted.from {
-                From::Generator(generator) if self.quick => missing.push(absent(format!("--quick leaves it out: {generator} makes it"))),
-                From::Generator(generator) => {
-                    // Twice what the search takes: policies and devices have states of their own.
-                    let scale = generator.strip_prefix("kronecker:").and_then(|scale| scale.parse().ok());
-                    if scale.is_some_and(|scale| kronecker_bytes(scale, 16) > available / 2) {
-                        missing.push(absent(format!("{generator} does not fit the memory of this machine")));
-                    } else {
-                        found.push(generator.to_owned());
-                    }
+            let found = match wanted.from {
+                From::Generator(generator, ..) if self.quick => Err(format!("--quick leaves it out: {generator} makes it")),
+                From::Generator(generator, scale, _) if scale > self.largest => {
+                    Err(format!("--largest leaves it out: {generator} makes it"))
                 }
-                From::File(names, source) => match self.data.as_deref().and_then(|folder| in_folder(folder, names)) {
-                    Some(file) => found.push(file),
-                    None => missing.push(absent(format!("from {source}, into the folder of --data"))),
-                },
+                // Twice what the search takes: policies and devices have states of their own.
+                From::Generator(generator, scale, factor) if kronecker_bytes(scale, factor) > available / 2 => {
+                    Err(format!("{generator} does not fit the memory of this machine"))
+                }
+                From::Generator(generator, ..) => Ok(generator.to_owned()),
+                From::File(..) if self.quick => Err("--quick leaves out files".to_owned()),
+                From::File(names, source) => self
+                    .data
+                    .as_deref()
+                    .and_then(|folder| in_folder(folder, names))
+                    .ok_or(format!("from {source}, into the folder of --data")),
+                From::Nowhere(why) => Err(why.to_owned()),
+            };
+            match found {
+                Ok(graph) => graphs.searched.push((Some(wanted.name), graph)),
+                Err(why) => graphs.missing.push((wanted.name.to_owned(), why)),
             }
         }
-        if found.is_empty() || self.quick {
-            found.extend(self.paper.small().iter().map(|&graph| graph.to_owned()));
+        if graphs.searched.is_empty() {
+            let others = if self.quick { self.paper.small() } else { self.paper.stand_ins() };
+            graphs.searched.extend(others.iter().map(|&graph| (None, graph.to_owned())));
         }
-        (found, missing)
+        graphs
     }
 }
 

@@ -365,7 +365,7 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
         least_vertices: LEAST_VERTICES,
         least_edges: LEAST_EDGES,
         tries: TRIES,
-        turns: Turns { turns: usize::from(arguments.turns), patience: PATIENCE, splits: false },
+        turns: Turns { turns: usize::from(arguments.turns), patience: PATIENCE, splits: false, ..Turns::default() },
         top_down: if arguments.gpu { vec![Strategy::Tg] } else { vec![Strategy::Tc] },
         bottom_up: if arguments.gpu { vec![Strategy::Bg] } else { vec![Strategy::Bc] },
         seed: arguments.seed,

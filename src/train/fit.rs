@@ -46,6 +46,9 @@ pub enum FitError {
 /// are one network that is their mean, which depends less on chance.
 pub const NETWORKS: usize = 4;
 
+/// Graphs of which one chooses and the others are learned from.
+pub const LEAST_GRAPHS: usize = 5;
+
 /// The learning rate falls from this along a cosine.
 const RATE: f64 = 0.02;
 /// Pulls weights that decide nothing to zero.
@@ -60,24 +63,44 @@ const LOOK: usize = 50;
 /// # Errors
 /// [`FitError`].
 pub fn fit(form: Form, searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Mlp, FitError> {
-    let graphs = super::names(searches).len();
-    if graphs < 5 {
-        return Err(FitError::TooFewGraphs(graphs));
-    }
+    enough(searches)?;
     let weights = match form {
-        Form::Surf => best(searches, options, progress)?,
+        Form::Surf => best(searches, None, options, progress)?,
         Form::Mlp => mean(searches, options, progress)?,
     };
     Ok(Mlp::new(&weights)?)
 }
 
-/// SURF's network: the best of several.
-fn best(searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
+/// As [`fit`] for [`Form::Surf`], with a network that does not see `input` (by its place among the inputs): it learns without it, and its
+/// weights of it are 0.
+///
+/// # Errors
+/// [`FitError`].
+pub fn fit_without(input: usize, searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Mlp, FitError> {
+    enough(searches)?;
+    let mut weights = best(searches, Some(input), options, progress)?;
+    weights.hidden.iter_mut().filter_map(|unit| unit.weights.get_mut(input)).for_each(|weight| *weight = 0.0);
+    Ok(Mlp::new(&weights)?)
+}
+
+fn enough(searches: &[&SearchSample]) -> Result<(), FitError> {
+    let graphs = super::names(searches).len();
+    if graphs < LEAST_GRAPHS { Err(FitError::TooFewGraphs(graphs)) } else { Ok(()) }
+}
+
+/// SURF's network: the best of several. Without an input, that input is the same in all examples, so that nothing can be learned of it.
+fn best(searches: &[&SearchSample], without: Option<usize>, options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
     let form = Form::Surf;
     let (learn, choose) = split(searches, options.seed);
-    let learn = examples(form, &learn);
+    let [learn, choose] = [learn, choose].map(|searches| {
+        let mut examples = examples(form, &searches);
+        if let Some(input) = without {
+            examples.iter_mut().filter_map(|example| example.inputs.get_mut(input)).for_each(|value| *value = 0.0);
+        }
+        examples
+    });
     let scale = Scale::of(&learn);
-    let (learn, choose) = (Batch::new(&learn, &scale)?, Batch::new(&examples(form, &choose), &scale)?);
+    let (learn, choose) = (Batch::new(&learn, &scale)?, Batch::new(&choose, &scale)?);
     let mut best: Option<(f64, Weights)> = None;
     for attempt in 0..NETWORKS {
         let net = Net::new(form.sizes(), options.seed, attempt as u64)?;

@@ -12,7 +12,7 @@ mod score;
 pub use collect::{CollectError, Rules, collect, eligible};
 pub use examples::{Example, TIE, examples};
 #[cfg(feature = "train")]
-pub use fit::{FitError, FitOptions, NETWORKS, fit};
+pub use fit::{FitError, FitOptions, LEAST_GRAPHS, NETWORKS, fit, fit_without};
 pub use graphs::{every_fifth, generated};
 pub use records::{LevelSample, Machine, RecordsError, RecordsFile, SearchSample, names};
 pub use score::{GraphScore, Mean, mean, score};

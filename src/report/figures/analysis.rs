@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, policies, read};
 use crate::{
     analysis::{
-        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison, PolicyComparison, Profile,
-        Redundant, Remapped, Repeated, SplitDirection, SplitShare, SplitSweep,
+        Analysis, Claim, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison, PolicyComparison,
+        Profile, RankScaling, Redundant, Remapped, Repeated, SplitDirection, SplitShare, SplitSweep,
     },
-    bfs::Direction,
+    bfs::GpuKernel,
     calibrate::{HandoverTimes, WayTimes},
     report::numbers::{bytes, counted, general, grouped, seconds},
 };
@@ -20,19 +20,25 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     let analysis = Analysis::deserialize(record)?;
     let mut document = read::begin("Analyses of breadth-first searches", record);
     let wants = |id: &str| analysis.only.is_empty() || analysis.only.iter().any(|only| only == id);
-    document.sections.extend(analysis.paper.as_ref().map(paper));
-    document.sections.extend(analysis.graphs.iter().map(|graph| section(graph, &wants)));
+    if let Some(found) = &analysis.paper {
+        let (short, _) = names(found.paper);
+        document.title = format!("{short}, repeated on this machine");
+        document.sections.push(paper(found));
+    }
+    for graph in &analysis.graphs {
+        document.sections.push(section(graph, &wants)?);
+    }
     let arrays = analysis.graphs.iter().find_map(|graph| graph.mapped.as_ref()).map_or(&[][..], |mapped| &mapped.arrays);
     document.sections.extend(analysis.handover.iter().map(|found| device(found, arrays)));
     if wants("surf") {
         let compared: Vec<(&str, &PolicyComparison)> =
             analysis.graphs.iter().filter_map(|graph| Some((graph.name.as_str(), graph.policies.as_ref()?))).collect();
-        document.sections.extend(policies::over_graphs(&compared, &analysis.dropped));
+        document.sections.extend(policies::over_graphs(&compared, analysis.dropped.as_ref()));
     }
     Ok(document)
 }
 
-fn section(graph: &GraphAnalysis, wants: &dyn Fn(&str) -> bool) -> Section {
+fn section(graph: &GraphAnalysis, wants: &dyn Fn(&str) -> bool) -> Result<Section, serde_json::Error> {
     let mut section = Section { title: graph.name.clone(), ..Section::default() };
     if let Some(&root) = graph.roots.first() {
         section.facts.push(("root".into(), Cell::count(u64::from(root))));
@@ -49,10 +55,12 @@ fn section(graph: &GraphAnalysis, wants: &dyn Fn(&str) -> bool) -> Section {
     if let Some(compared) = &graph.policies {
         let figures = [policies::histogram(compared), policies::heat(compared), policies::performance(compared)];
         section.figures.extend(figures.into_iter().flatten().filter(|figure| wants(figure.id)));
+        section.figures.extend(policies::energy(compared)?);
     }
+    section.figures.extend(graph.ranks.as_ref().map(ranks));
     section.figures.extend(graph.mapped.as_ref().map(mapped));
     section.figures.extend(graph.remapped.as_ref().map(remapped));
-    section
+    Ok(section)
 }
 
 fn facts(profile: &Profile) -> Vec<(String, Cell)> {
@@ -262,9 +270,11 @@ fn split(sweep: &SplitSweep) -> Vec<Figure> {
 
 /// Remis 2016, figure 5.13.
 fn split_direction(sweep: &SplitSweep, found: &SplitDirection) -> Figure {
-    let (id, name) = match found.direction {
-        Direction::TopDown => ("split", "top-down"),
-        Direction::BottomUp => ("split-bottom-up", "bottom-up"),
+    let (id, name) = match found.kernel {
+        GpuKernel::Tg => ("split", "top-down by TG"),
+        GpuKernel::Tgm => ("split-tgm", "top-down by TGM"),
+        GpuKernel::Bg => ("split-bottom-up", "bottom-up by BG"),
+        GpuKernel::Bgc => ("split-bgc", "bottom-up by BGC"),
     };
     let line = |name: &str, of: fn(&SplitShare) -> f64| {
         Series::new(name, found.shares.iter().enumerate().map(|(at, share)| (at as f64, of(share) / MS)))
@@ -441,54 +451,132 @@ fn remapped(found: &Remapped) -> Figure {
     }
 }
 
-/// A paper's figures beside ours, and the graphs that are not there.
-fn paper(found: &PaperComparison) -> Section {
-    let (title, source) = match found.paper {
+/// Zhou et al. 2021, figure 6.
+fn ranks(found: &RankScaling) -> Figure {
+    let of = |exchange: &str| {
+        let times = found.times.iter().filter(|times| times.exchange == exchange);
+        times.map(|times| (times.ranks as f64, times.speedup)).collect::<Vec<_>>()
+    };
+    let most = found.times.iter().map(|times| times.ranks).max().unwrap_or(1);
+    let last = |exchange: &str| found.times.iter().find(|times| times.exchange == exchange && times.ranks == most);
+    let said = |exchange: &str, words: &str| {
+        last(exchange).map_or_else(String::new, |times| {
+            format!(
+                "{words} {} ({} times one rank), with {} received",
+                seconds(times.seconds),
+                general(times.speedup, 3),
+                bytes(times.received)
+            )
+        })
+    };
+    Figure {
+        id: "ranks",
+        title: "One search over several ranks".into(),
+        source: "Zhou et al. 2021, figure 6 (which has no numbers); ranks are threads of one process here",
+        sentence: format!(
+            "On {most} ranks {}; {}.",
+            said("pairs", "the paper's exchange of queues takes"),
+            said("found", "our exchange of what was found takes")
+        ),
+        chart: Some(Chart::Lines(Plot {
+            x: "ranks".into(),
+            y: "one rank's time / time".into(),
+            series: vec![Series::new("queues for each owner (the paper)", of("pairs")), Series::new("what was found (ours)", of("found"))],
+            ..Plot::default()
+        })),
+        table: Table {
+            columns: columns(&[
+                "exchange",
+                "ranks",
+                "time",
+                "one rank's time / time",
+                "received by all ranks",
+                "levels",
+                "vertices reached",
+            ]),
+            rows: found
+                .times
+                .iter()
+                .map(|times| {
+                    vec![
+                        Cell::word(&times.exchange),
+                        Cell::count(times.ranks as u64),
+                        Cell::seconds(times.seconds),
+                        Cell::number(times.speedup),
+                        Cell { text: bytes(times.received), value: Some(times.received as f64) },
+                        Cell::count(times.levels.into()),
+                        Cell::count(times.reached),
+                    ]
+                })
+                .collect(),
+        },
+    }
+}
+
+/// How a paper is called, short and long.
+fn names(paper: Paper) -> (&'static str, &'static str) {
+    match paper {
         Paper::Zhang => ("Zhang et al. 2018", "Zhang et al. 2018, integrated CPU-GPU architectures"),
         Paper::Remis => ("Remis 2016", "Remis 2016, heterogeneous platforms (thesis)"),
         Paper::Surf => ("SURF 2022", "Yoon and Oh 2022, SURF"),
         Paper::Sunway => ("Sunway 2021", "Zhou et al. 2021, Sunway TaihuLight"),
-    };
-    let compared = found.claims.iter().filter(|claim| claim.ours.is_some()).count();
-    let mut sentence = format!("{compared} of {} of the paper's figures can be set beside ours.", found.claims.len());
+    }
+}
+
+/// A paper's figures beside ours, and the graphs that are there and that are not.
+fn paper(found: &PaperComparison) -> Section {
+    let (title, source) = names(found.paper);
+    let compared = |claims: &[Claim]| claims.iter().filter(|claim| claim.ours.is_some()).count();
+    let mut sentence = format!(
+        "{} of {} figures of the paper can be set beside ours; the last column says why the others can't.",
+        compared(&found.claims),
+        found.claims.len()
+    );
     if found.paper == Paper::Sunway {
-        sentence = "The paper gives its speeds in a picture without numbers, of processes on a supercomputer: none can be compared. Its graphs can be searched.".to_owned();
+        sentence =
+            "The paper gives its speeds in a picture without numbers, of processes on a supercomputer: none can be compared. Its graphs \
+                    can be searched, and its exchange of queues can be set beside ours, over ranks of this machine."
+                .to_owned();
     }
     if found.quick {
-        sentence.push_str(" These are small graphs (--quick): take the figures as a try of the method, not as a result.");
+        sentence.push_str(" These are small graphs (--quick): they show that the method runs, and are no result.");
+    } else if found.searched.is_empty() {
+        sentence.push_str(" None of the paper's graphs is here: generated graphs of the same kinds stand in for them.");
     }
-    let rows = found
-        .claims
-        .iter()
-        .map(|claim| {
+    let rows = |claims: &[Claim]| {
+        let row = |claim: &Claim| {
             vec![
                 Cell::word(&claim.what),
                 Cell::word(&claim.place),
                 Cell::number(claim.paper),
                 Cell::of(claim.ours, Cell::number),
-                Cell::of(claim.ours, |ours| Cell::number(ours / claim.paper)),
+                Cell::of(claim.ours.filter(|_| claim.paper != 0.0), |ours| Cell::number(ours / claim.paper)),
                 Cell::word(&claim.note),
             ]
-        })
-        .collect();
+        };
+        claims.iter().map(row).collect()
+    };
     let figure = |id, title: &str, sentence, table| Figure { id, title: title.to_owned(), source, sentence, chart: None, table };
-    let missing = found.missing.iter().map(|(name, why)| vec![Cell::word(name), Cell::word(why)]).collect();
-    Section {
-        title: format!("{title} and this machine"),
-        figures: vec![
-            figure(
-                "paper",
-                "The paper's figures and ours",
-                sentence,
-                Table { columns: columns(&["what", "in the paper", "paper", "ours", "ours / paper", "how far they compare"]), rows },
-            ),
-            figure(
-                "missing",
-                "Graphs of the paper that were not searched",
-                format!("{} of its graphs are left out.", found.missing.len()),
-                Table { columns: columns(&["graph", "why, or where to get it"]), rows: missing },
-            ),
-        ],
-        ..Section::default()
+    let heads = || columns(&["what", "in the paper", "paper", "ours", "ours / paper", "how far they compare"]);
+    let pairs = |pairs: &[(String, String)]| pairs.iter().map(|(name, other)| vec![Cell::word(name), Cell::word(other)]).collect();
+    let mut figures =
+        vec![figure("paper", "The paper's figures and ours", sentence, Table { columns: heads(), rows: rows(&found.claims) })];
+    if !found.cells.is_empty() {
+        let sentence = format!("{} of {} cells of its tables have a counterpart here.", compared(&found.cells), found.cells.len());
+        figures.push(figure(
+            "paper-cells",
+            "The paper's tables, cell by cell",
+            sentence,
+            Table { columns: heads(), rows: rows(&found.cells) },
+        ));
     }
+    if !found.searched.is_empty() {
+        let sentence = format!("{} of its graphs were searched.", found.searched.len());
+        let table = Table { columns: columns(&["in the paper", "here"]), rows: pairs(&found.searched) };
+        figures.push(figure("searched", "Graphs of the paper that were searched", sentence, table));
+    }
+    let sentence = format!("{} of its graphs are left out.", found.missing.len());
+    let table = Table { columns: columns(&["graph", "why, or where to get it"]), rows: pairs(&found.missing) };
+    figures.push(figure("missing", "Graphs of the paper that were not searched", sentence, table));
+    Section { title: format!("{title} and this machine"), figures, ..Section::default() }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Cell, Chart, Document, Figure, Heat, Plot, Section, Series, Table, read};
 use crate::{
-    analysis::{DroppedInput, PolicyComparison},
+    analysis::{Dropped, DroppedInput, PolicyComparison},
     bfs::{Direction, GpuKernel, LevelPlan, Placement, Strategy},
     calibrate::{Directions, Evaluation, Judged, LevelTable, RootEvaluation},
     report::numbers::{general, seconds},
@@ -22,7 +22,7 @@ struct Graph {
     layout: Counts,
     evaluation: Evaluation,
     #[serde(default)]
-    energy: Option<Energy>,
+    energy: Option<Value>,
     #[serde(default)]
     no_energy: Option<String>,
 }
@@ -73,34 +73,27 @@ struct Record {
 
 pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     let read = Record::deserialize(record)?;
-    let energies: Vec<Figure> = read.graphs.iter().flat_map(energy).collect();
     let graphs: Vec<(String, PolicyComparison)> = read
         .graphs
         .into_iter()
         .map(|graph| {
-            let turns = 0;
-            let Graph { name, watts, layout, evaluation, .. } = graph;
-            (name, PolicyComparison { policies: read.policies.clone(), turns, edges: layout.edges, watts, exact: Vec::new(), evaluation })
+            let (policies, turns, exact) = (read.policies.clone(), 0, Vec::new());
+            let Graph { name, watts, layout, evaluation, energy, no_energy } = graph;
+            (name, PolicyComparison { policies, turns, edges: layout.edges, watts, exact, evaluation, energy, no_energy })
         })
         .collect();
     let mut document = read::begin("Policies compared", record);
-    let section = |(name, graph): &(String, PolicyComparison)| Section {
-        title: name.clone(),
-        figures: [performance(graph), regret(graph), heat(graph), histogram(graph)].into_iter().flatten().collect(),
-        ..Section::default()
-    };
-    document.sections = graphs.iter().map(section).collect();
-    // A graph has either its energy or the reason why not; none has any where it was not asked for.
-    for (section, energy) in document.sections.iter_mut().zip(energies) {
-        section.figures.insert(1.min(section.figures.len()), energy);
+    for (name, graph) in &graphs {
+        let figures = [performance(graph), energy(graph)?, regret(graph), heat(graph), histogram(graph)].into_iter().flatten().collect();
+        document.sections.push(Section { title: name.clone(), figures, ..Section::default() });
     }
     let all: Vec<(&str, &PolicyComparison)> = graphs.iter().map(|(name, graph)| (name.as_str(), graph)).collect();
-    document.sections.extend(over_graphs(&all, &[]));
+    document.sections.extend(over_graphs(&all, None));
     Ok(document)
 }
 
 /// The section of what is compared over all graphs (`None`: nothing is).
-pub(super) fn over_graphs(graphs: &[(&str, &PolicyComparison)], dropped: &[DroppedInput]) -> Option<Section> {
+pub(super) fn over_graphs(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> Option<Section> {
     let figures: Vec<Figure> = surf(graphs).into_iter().chain(drop_one(graphs, dropped)).collect();
     (!figures.is_empty()).then(|| Section { title: "All graphs".to_owned(), figures, ..Section::default() })
 }
@@ -271,13 +264,11 @@ fn speed(graph: &PolicyComparison, judged: impl Fn(&RootEvaluation) -> &Judged) 
     let roots = &graph.evaluation.roots;
     let count = roots.len() as f64;
     let seconds: f64 = roots.iter().map(|root| judged(root).total_ns / 1e9).sum();
-    let joules: Option<f64> =
-        graph.watts.and_then(|watts| roots.iter().map(|root| root.table.joules(&judged(root).plans, &watts)).sum::<Option<f64>>());
     let speed = Speed {
         mteps: graph.mteps_of(&judged)?,
         whole: graph.edges as f64 / (seconds / count) / 1e6,
         ms: 1e3 * seconds / count,
-        watts: joules.map(|joules| joules / seconds),
+        watts: graph.watts_of(&judged),
     };
     Some(speed)
 }
@@ -337,7 +328,7 @@ pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
 }
 
 /// Zhang 2018, figure 5; Remis 2016, figure 5.10b (`None`: it was not asked for).
-fn energy(graph: &Graph) -> Option<Figure> {
+pub(super) fn energy(graph: &PolicyComparison) -> Result<Option<Figure>, serde_json::Error> {
     let mut figure = Figure {
         id: "policy-energy",
         title: "Energy of the policies, in windows in turn".into(),
@@ -347,9 +338,11 @@ fn energy(graph: &Graph) -> Option<Figure> {
         table: Table::default(),
     };
     let Some(energy) = &graph.energy else {
-        figure.sentence = format!("MTEPS/W is n/a: {}.", graph.no_energy.as_ref()?);
-        return Some(figure);
+        let Some(reason) = &graph.no_energy else { return Ok(None) };
+        figure.sentence = format!("MTEPS/W is n/a: {reason}.");
+        return Ok(Some(figure));
     };
+    let energy = Energy::deserialize(energy)?;
     let known: Vec<(&PolicyEnergy, &EnergySummary)> =
         energy.policies.iter().filter_map(|policy| Some((policy, policy.summary.as_ref()?))).collect();
     let best = known.iter().max_by(|a, b| a.1.mteps_per_watt.mean.total_cmp(&b.1.mteps_per_watt.mean));
@@ -402,7 +395,7 @@ fn energy(graph: &Graph) -> Option<Figure> {
             })
             .collect(),
     };
-    Some(figure)
+    Ok(Some(figure))
 }
 
 /// Time beyond the oracle's.
@@ -508,43 +501,63 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
     })
 }
 
+/// An input, the accuracy without it of the network as shipped, and of networks trained anew.
+type DroppedRow<'a> = (&'a DroppedInput, Summary, Option<Summary>);
+
 /// SURF's future work.
-fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: &[DroppedInput]) -> Option<Figure> {
-    let means: Vec<(String, Summary)> = dropped
-        .iter()
-        .filter_map(|dropped| Some((dropped.input.clone(), Summary::of(&dropped.accuracy.iter().copied().flatten().collect::<Vec<_>>())?)))
-        .collect();
-    let whole = means.first()?;
-    let worst = means.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
-    let mut columns: Vec<String> = ["input held at its mean", "mean accuracy"].map(str::to_owned).into();
-    columns.extend(graphs.iter().map(|(name, _)| (*name).to_owned()));
-    let sentence = if worst.0 == whole.0 {
-        format!(
-            "No input is missed: the whole network is right at {:.1} % of the levels, and not more often than without any of them.",
-            100.0 * whole.1.mean
-        )
-    } else {
-        format!("{} is worth most: without it accuracy falls from {:.1} % to {:.1} %.", worst.0, 100.0 * whole.1.mean, 100.0 * worst.1.mean)
+fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> Option<Figure> {
+    let dropped = dropped?;
+    let summary = |of: &[Option<f64>]| Summary::of(&of.iter().copied().flatten().collect::<Vec<_>>());
+    let all: Vec<DroppedRow<'_>> =
+        dropped.inputs.iter().filter_map(|of| Some((of, summary(&of.accuracy)?, summary(&of.retrained)))).collect();
+    let least = |of: &dyn Fn(&DroppedRow<'_>) -> Option<f64>| {
+        let values: Vec<(&str, f64)> = all.iter().filter_map(|row| Some((row.0.input.as_str(), of(row)?))).collect();
+        let whole = values.first()?.1;
+        let worst = values.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(if worst.1 >= whole {
+            format!("is right at {:.1} % of the levels, and no input is missed", 100.0 * whole)
+        } else {
+            format!("is right at {:.1} % of the levels, and misses {} most: {:.1} % without it", 100.0 * whole, worst.0, 100.0 * worst.1)
+        })
     };
+    let held = least(&|row| Some(row.1.mean))?;
+    let retrained = match (least(&|row| Some(row.2.as_ref()?.mean)), &dropped.not_retrained) {
+        (Some(found), _) => format!("Trained anew on the other graphs, it {found}."),
+        (None, Some(reason)) => format!("Networks trained anew are n/a: {reason}."),
+        (None, None) => String::new(),
+    };
+    let mut columns: Vec<String> =
+        ["input dropped", "held at its mean: accuracy", "+/-", "trained without it: accuracy", "+/-"].map(str::to_owned).into();
+    columns.extend(graphs.iter().flat_map(|(name, _)| [format!("{name}, held"), "trained".to_owned()]));
+    let bars = |name: &str, of: &dyn Fn(&DroppedRow<'_>) -> Option<Summary>| {
+        let bar = |summary: Summary| {
+            let (mean, by) = (100.0 * summary.mean, 100.0 * summary.stddev.unwrap_or(0.0));
+            (mean, (mean - by, (mean + by).min(100.0)))
+        };
+        Series::spread(name, all.iter().filter_map(of).map(bar))
+    };
+    let mut series = vec![bars("network as shipped, input held at its mean", &|row| Some(row.1))];
+    if all.iter().all(|row| row.2.is_some()) {
+        series.push(bars("trained without the input, on the other graphs", &|row| row.2));
+    }
+    let deviation = |of: Option<&Summary>| Cell::of(of.and_then(|of| of.stddev), Cell::share);
     Some(Figure {
         id: "surf-inputs",
         title: "SURF's network with one input dropped".into(),
-        source: "SURF 2022, section 7 (future work); dropped: held at its mean over all levels, the network as shipped",
-        sentence,
-        chart: Some(Chart::bars(
-            "input dropped",
-            "accuracy, %",
-            means.iter().map(|(input, _)| input.clone()),
-            vec![Series::new("mean over graphs", means.iter().enumerate().map(|(at, (_, mean))| (at as f64, 100.0 * mean.mean)))],
-        )),
+        source: "SURF 2022, section 6 (future work); mean and standard deviation over graphs",
+        sentence: format!("The network as shipped {held}. {retrained}"),
+        chart: Some(Chart::bars("input dropped", "accuracy, %", all.iter().map(|row| row.0.input.clone()), series)),
         table: Table {
             columns,
-            rows: dropped
+            rows: all
                 .iter()
-                .zip(&means)
-                .map(|(dropped, (input, mean))| {
-                    let cells = dropped.accuracy.iter().map(|accuracy| Cell::of(*accuracy, Cell::share));
-                    [Cell::word(input), Cell::share(mean.mean)].into_iter().chain(cells).collect()
+                .map(|(of, held, retrained)| {
+                    let mut row = vec![Cell::word(&of.input), Cell::share(held.mean), deviation(Some(held))];
+                    row.extend([Cell::of(retrained.as_ref(), |of| Cell::share(of.mean)), deviation(retrained.as_ref())]);
+                    for (place, accuracy) in of.accuracy.iter().enumerate() {
+                        row.extend([*accuracy, of.retrained.get(place).copied().flatten()].map(|share| Cell::of(share, Cell::share)));
+                    }
+                    row
                 })
                 .collect(),
         },

@@ -12,7 +12,9 @@ const PAGE: &str = include_str!("page.css");
 /// Nothing but what stands in the page, whatever stands in a record.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 /// Tables of so many rows are shown at once.
-const SHORT: usize = 12;
+const SHORT: usize = 16;
+/// Words of more letters may go over several lines.
+const LONG_WORD: usize = 20;
 
 /// One page of `documents`; figures of several that show the same of the same graph stand side by side.
 pub fn page(documents: &[Document]) -> String {
@@ -189,10 +191,18 @@ fn shown(section: &Section, figure: &Figure, command: &str, name: Option<&str>) 
 }
 
 fn table(table: &Table) -> Markup {
+    // Columns of sentences are set as text, those of numbers to the right.
+    let is_text = |place: usize| {
+        table.rows.iter().any(|row| row.get(place).is_some_and(|cell| cell.value.is_none() && cell.text.chars().count() > LONG_WORD))
+    };
+    let texts: Vec<bool> = (0..table.columns.len()).map(is_text).collect();
+    let class = |place: usize| texts.get(place).is_some_and(|&text| text).then_some("text");
     html! {
         div.wide { table {
-            thead { tr { @for column in &table.columns { th scope="col" { (column) } } } }
-            tbody { @for row in &table.rows { tr { @for cell in row { td data-value=[cell.value] { (cell.text) } } } } }
+            thead { tr { @for (place, column) in table.columns.iter().enumerate() { th scope="col" class=[class(place)] { (column) } } } }
+            tbody { @for row in &table.rows { tr {
+                @for (place, cell) in row.iter().enumerate() { td class=[class(place)] data-value=[cell.value] { (cell.text) } }
+            } } }
         } }
     }
 }

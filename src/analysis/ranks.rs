@@ -1,0 +1,114 @@
+//! One search over several ranks (Zhou et al. 2021, figure 6).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cluster::{ClusterError, ClusterOptions, ClusterSearch, Exchange, Part, ThreadRanks},
+    graph::{EdgeList, Order, Vertex},
+    stats::median,
+};
+
+/// The same search over more and more ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankScaling {
+    /// The root, as an original number.
+    pub root: Vertex,
+    /// Searches of which the median counts.
+    pub turns: usize,
+    /// By exchange and number of ranks.
+    pub times: Vec<RankTimes>,
+}
+
+/// One exchange and number of ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankTimes {
+    /// `found`: each rank tells all others which vertices it found; `pairs`: a queue for each owner and an all-to-all, as in the paper.
+    pub exchange: String,
+    /// Ranks, each one thread of this process.
+    pub ranks: usize,
+    /// The slowest rank's time, in seconds: median over the turns.
+    pub seconds: f64,
+    /// The time with one rank over this time.
+    pub speedup: f64,
+    /// Bytes that ranks received from others, all levels and ranks.
+    pub received: u64,
+    /// Levels, the root's included.
+    pub levels: u32,
+    /// Vertices reached, the root included.
+    pub reached: u64,
+}
+
+/// What one rank found out.
+struct OfRank {
+    seconds: Vec<f64>,
+    received: u64,
+    levels: u32,
+    reached: u64,
+}
+
+/// Searches `edges` from `root` over so many ranks as each of `sizes`, by both exchanges, `turns` times each after one search that does not
+/// count. Ranks are threads of this process, so that this is what the exchange costs within one machine.
+///
+/// # Errors
+/// [`ClusterError`] where the graph does not fit.
+pub fn rank_scaling(edges: &EdgeList, root: Vertex, sizes: &[usize], turns: usize) -> Result<RankScaling, ClusterError> {
+    let mut times: Vec<RankTimes> = Vec::new();
+    for (exchange, name) in [(Exchange::Pairs, "pairs"), (Exchange::Found, "found")] {
+        let options = ClusterOptions { exchange, ..ClusterOptions::default() };
+        for &ranks in sizes {
+            let all: Result<Vec<OfRank>, ClusterError> =
+                ThreadRanks::run(ranks, |ranks| of_rank(edges, root, turns, ranks, &options)).into_iter().collect();
+            let all = all?;
+            let slowest = |turn: usize| all.iter().map(|rank| rank.seconds[turn]).fold(0.0, f64::max);
+            let seconds = median(&(0..turns.max(1)).map(slowest).collect::<Vec<_>>());
+            let one = times.iter().find(|times| times.exchange == name && times.ranks == 1).map_or(seconds, |times| times.seconds);
+            times.push(RankTimes {
+                exchange: name.to_owned(),
+                ranks,
+                seconds,
+                speedup: one / seconds.max(1e-12),
+                received: all.iter().map(|rank| rank.received).sum(),
+                levels: all[0].levels,
+                reached: all[0].reached,
+            });
+        }
+    }
+    Ok(RankScaling { root, turns, times })
+}
+
+fn of_rank(
+    edges: &EdgeList,
+    root: Vertex,
+    turns: usize,
+    ranks: &ThreadRanks<'_>,
+    options: &ClusterOptions,
+) -> Result<OfRank, ClusterError> {
+    let part = Part::build(edges, Order::Auto, ranks)?;
+    let mut search = ClusterSearch::new(&part, ranks, options)?;
+    let outcome = search.run(root)?;
+    let received = search.traffic().iter().map(|level| level.received).sum();
+    let mut seconds = Vec::with_capacity(turns);
+    for _ in 0..turns.max(1) {
+        seconds.push(search.run_uncounted(root)?.elapsed.as_secs_f64());
+    }
+    Ok(OfRank { seconds, received, levels: outcome.levels, reached: outcome.reached })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::generate::Generator;
+
+    #[test]
+    fn every_number_of_ranks_finds_the_same_and_only_several_talk() {
+        let edges = Generator::graph500(8).generate(&|_| ()).unwrap();
+        let scaling = rank_scaling(&edges, 5, &[1, 2, 3], 1).unwrap();
+        assert_eq!(scaling.times.len(), 6);
+        for times in &scaling.times {
+            assert_eq!((times.reached, times.levels), (scaling.times[0].reached, scaling.times[0].levels), "{times:?}");
+            assert!(times.reached > 100 && times.seconds > 0.0, "{times:?}");
+            assert_eq!(times.received > 0, times.ranks > 1, "{times:?}");
+            assert!(times.ranks > 1 || times.speedup == 1.0, "{times:?}");
+        }
+    }
+}
