@@ -79,6 +79,8 @@ pub struct Device {
     launches: Option<Mutex<Vec<Launched>>>,
     /// Launches whose times were asked for, never more than there is room for.
     kept: Mutex<Vec<Launch>>,
+    /// Names of its kernels. A launch may outlive its kernel, and its name must not be freed in the middle of a search.
+    names: Mutex<Vec<Arc<str>>>,
 }
 
 /// A kernel that was launched: its event, and its name.
@@ -157,6 +159,7 @@ impl Device {
             built: Mutex::default(),
             launches: timed.then(|| Mutex::new(Vec::with_capacity(LAUNCHES_TIMED))),
             kept: Mutex::default(),
+            names: Mutex::default(),
         }))
     }
 
@@ -296,6 +299,16 @@ impl Device {
             }
         }
         Ok(())
+    }
+
+    /// The name of a kernel, kept as long as the device.
+    pub(super) fn name_of(&self, kernel: &str) -> Arc<str> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = names.iter().find(|name| ***name == *kernel) {
+            return Arc::clone(name);
+        }
+        names.push(kernel.into());
+        names[names.len() - 1].clone()
     }
 
     /// Whether [`times`](Self::times) are kept.

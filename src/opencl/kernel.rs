@@ -69,7 +69,7 @@ impl Kernel {
             return Err(OpenClError::LocalMemory { kernel: name.to_owned(), bytes, limit, device: says.clone() });
         }
         let slots = RefCell::new((0..arguments).map(|_| Slot::Value).collect());
-        Ok(Self { name: name.into(), object, slots, max_group, preferred_multiple, declared_local: bytes, device })
+        Ok(Self { name: device.name_of(name), object, slots, max_group, preferred_multiple, declared_local: bytes, device })
     }
 
     /// The kernel's name.
