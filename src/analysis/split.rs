@@ -108,15 +108,24 @@ fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, kernel: GpuKernel, t
         })
         .collect();
     let best = shares.iter().min_by(|a, b| a.both_ns.total_cmp(&b.both_ns));
-    let alone = shares[0].cpu_ns.min(shares[SHARES.len() - 1].gpu_ns);
+    let gain = gain(&shares);
     Ok(SplitDirection {
         direction: kernel.direction(),
         kernel,
         best_permille: best.map_or(0, |best| best.gpu_permille),
         crossing_permille: crossing(&shares),
-        gain: best.map_or(1.0, |best| alone / best.both_ns.max(1.0)),
+        gain,
         shares,
     })
+}
+
+/// The faster device with the whole level over the best share; 1 at most where the best share leaves the other device nothing.
+fn gain(shares: &[SplitShare]) -> f64 {
+    let (Some(all_cpu), Some(all_gpu)) = (shares.first(), shares.last()) else { return 1.0 };
+    // A device with the whole level was measured both ways: alone, and beside one that had nothing to do.
+    let alone = [all_cpu.cpu_ns, all_cpu.both_ns, all_gpu.gpu_ns, all_gpu.both_ns].into_iter().fold(f64::INFINITY, f64::min);
+    let best = shares.iter().map(|share| share.both_ns).fold(f64::INFINITY, f64::min);
+    alone / best.max(1.0)
 }
 
 /// Where the GPU's part begins to take longer than the CPU's.
@@ -137,6 +146,17 @@ mod tests {
 
     fn share(gpu_permille: u16, cpu_ns: f64, gpu_ns: f64) -> SplitShare {
         SplitShare { gpu_permille, cpu_ns, gpu_ns, both_ns: cpu_ns.max(gpu_ns), level_ns: 0.0, contention: 1.0 }
+    }
+
+    #[test]
+    fn a_share_that_splits_nothing_gains_nothing() {
+        let split = [share(0, 100.0, 0.0), share(500, 50.0, 40.0), share(1000, 0.0, 80.0)];
+        assert_eq!(gain(&split), 1.6);
+        // Alone the CPU was disturbed by something else.
+        let mut whole = [share(0, 100.0, 0.0), share(500, 50.0, 90.0), share(1000, 0.0, 180.0)];
+        whole[0].both_ns = 25.0;
+        assert_eq!(gain(&whole), 1.0);
+        assert_eq!(gain(&[]), 1.0);
     }
 
     #[test]

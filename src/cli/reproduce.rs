@@ -208,9 +208,9 @@ impl PaperArg {
             Self::Zhang => &["kronecker:20"],
             Self::Remis => &["rodinia:1048576", "kronecker:20"],
             Self::Surf => {
-                &["kronecker:20", "rmat:20", "uniform:20", "kronecker:18,edgefactor=64", "uniform:18,edgefactor=4", "grid:1000x1000"]
+                &["kronecker:20", "rmat:20", "uniform:20", "kronecker:18,edgefactor=64", "uniform:18,edgefactor=4", "grid:500x500"]
             }
-            Self::Sunway => &["grid:1000x1000", "uniform:20,edgefactor=4"],
+            Self::Sunway => &["grid:500x500", "uniform:20,edgefactor=4"],
         }
     }
 

@@ -527,11 +527,12 @@ fn names(paper: Paper) -> (&'static str, &'static str) {
 fn paper(found: &PaperComparison) -> Section {
     let (title, source) = names(found.paper);
     let compared = |claims: &[Claim]| claims.iter().filter(|claim| claim.ours.is_some()).count();
-    let mut sentence = format!(
-        "{} of {} figures of the paper can be set beside ours; the last column says why the others can't.",
-        compared(&found.claims),
-        found.claims.len()
-    );
+    let (beside, all) = (compared(&found.claims), found.claims.len());
+    let mut sentence = if beside == all {
+        format!("All {all} figures of the paper stand beside ours.")
+    } else {
+        format!("{beside} of {all} figures of the paper can be set beside ours; the last column says why the others can't.")
+    };
     if found.paper == Paper::Sunway {
         sentence =
             "The paper gives its speeds in a picture without numbers, of processes on a supercomputer: none can be compared. Its graphs \

@@ -180,9 +180,11 @@ fn shown(section: &Section, figure: &Figure, command: &str, name: Option<&str>) 
                 h3 { (figure.title) @if let Some(name) = name { " - " (name) } }
                 p { (figure.sentence) }
             }
-            @if let Some(svg) = chart::svg(figure, None) { div.chart { (PreEscaped(svg)) } }
+            @let svg = chart::svg(figure, None);
+            @if let Some(svg) = &svg { div.chart { (PreEscaped(svg)) } }
             @if !figure.table.columns.is_empty() {
-                details open[figure.table.rows.len() <= SHORT && name.is_none()] { summary { "Numbers" } (table(&figure.table)) }
+                // What has no chart is its table.
+                details open[svg.is_none() || (figure.table.rows.len() <= SHORT && name.is_none())] { summary { "Numbers" } (table(&figure.table)) }
             }
             p.source { (figure.source) }
             p.command { "Made by " code { (command) } }
