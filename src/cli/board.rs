@@ -116,8 +116,9 @@ struct ShowArgs {
 /// Measure the bands of a profile
 ///
 /// Searches a graph on the CPU, on the device and on both, and writes into FILE from where on which is faster, with which share, and what a
-/// change of device costs, each with a comment that says when, with which driver and on which graph. Their names leave `estimates`. A search
-/// with this profile then measures nothing at its start.
+/// change of device costs; and how memory is shared and which work-groups are fastest, where FILE does not say it. Each has a comment that
+/// says when, with which driver and on which graph. Their names leave `estimates`. A search with this profile then measures nothing at its
+/// start.
 #[derive(Debug, Args)]
 struct TuneArgs {
     /// Profile to change (`socbfs board init` writes one)
