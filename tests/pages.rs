@@ -440,8 +440,12 @@ fn a_timeline_has_a_track_for_each_thread_and_device() {
     let folder = TempDir::new().unwrap();
     let trace = path(&folder, "t.json");
     let few = ["bench", "kronecker:14", "--roots", "3", "--threads", "2", "--energy", "off", "--trace", &trace];
-    good(&[&few[..], &["--device", "cpu"]].concat());
-    let cpu = timeline(&trace);
+    // Beside other programs a search may be over before the second thread was woken.
+    let traced = || {
+        good(&[&few[..], &["--device", "cpu"]].concat());
+        timeline(&trace)
+    };
+    let cpu = (0..20).map(|_| traced()).find(|cpu| !cpu.on("CPU, thread 1").is_empty()).expect("the other thread never worked");
     assert_eq!(cpu.names(), ["levels", "deciding, handover, conversion", "CPU, calling thread", "CPU, thread 1"]);
     // A search of this size shares levels, and maps back at the end.
     let last = cpu.on("levels").iter().map(|span| span.end).fold(0.0, f64::max);
@@ -449,7 +453,6 @@ fn a_timeline_has_a_track_for_each_thread_and_device() {
         assert!(cpu.on(thread).iter().all(|span| span.end <= last + 1.0), "{thread}");
     }
     assert!(cpu.on("CPU, calling thread").iter().filter(|span| span.name == "map back").count() >= 3);
-    assert!(!cpu.on("CPU, thread 1").is_empty(), "the other thread never worked");
     let installed = crate::implementations::installed(TEST);
     let Some((_, device)) = installed.iter().find(|(_, info)| info.platform.contains("Portable")) else {
         return crate::implementations::skipped(TEST, "in part: PoCL is not installed");
