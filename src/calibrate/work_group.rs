@@ -79,9 +79,12 @@ pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, W
     let usual_items = usual.first().map_or(0, items);
     let mut all = vec![GroupTimes { items: usual_items, relative: 1.0 }];
     for size in if usual_items == 1 { ALONE } else { SEVERAL } {
+        if size == usual_items {
+            continue;
+        }
         let mut others = searches(Some(size))?;
         // What the device can't have is another size.
-        if size == usual_items || others.iter().any(|search| items(search) != size) {
+        if others.iter().any(|search| items(search) != size) {
             continue;
         }
         let mut ratios = Vec::new();
