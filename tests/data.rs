@@ -70,6 +70,10 @@ fn real_graphs_hold_what_their_table_says() {
             skipped(&format!("{} is large, and this processor is emulated", path.display()));
             continue;
         }
+        // `tests/run` says that it leaves these out. The smaller ones are of every format.
+        if known.entries > 1_100_000 && env::var_os("SOCBFS_TEST_ALL").is_none() {
+            continue;
+        }
         assert_eq!(recognise(&path, None).unwrap().format, known.format, "{}", known.file);
         let list = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!((list.vertices(), list.len(), list.listing()), (known.vertices, known.entries, known.listing), "{}", known.file);

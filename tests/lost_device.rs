@@ -58,11 +58,7 @@ impl User {
 
 /// At the beginning, in the measurement of handovers, while kernels are checked, in searches.
 fn points() -> &'static [u32] {
-    if std::env::var_os("SOCBFS_TEST_ALL").is_some() {
-        &[0, 1, 7, 60, 150, 300, 500, 800, 1200, 2000, 4000, 8000]
-    } else {
-        &[0, 60, 300, 1200]
-    }
+    if std::env::var_os("SOCBFS_TEST_ALL").is_some() { &[0, 1, 7, 60, 150, 300, 500, 800, 1200, 2000, 4000, 8000] } else { &[0, 60, 1200] }
 }
 
 /// Whether it has the name of a device of any implementation that may be here.
