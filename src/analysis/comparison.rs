@@ -197,24 +197,31 @@ fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result
         return Err(format!("training without an input takes at least {} graphs, and here are {usable}", LEAST_GRAPHS + 1));
     }
     let options = FitOptions { steps: STEPS, ..FitOptions::default() };
+    let parts = parts(usable);
+    // Graphs of which nothing can be learned are in no part; the networks that the first part is judged by judge them too.
+    let mut next = 0;
+    let part_of: Vec<usize> =
+        samples.iter().map(|searches| if searches.is_empty() { 0 } else { std::mem::replace(&mut next, next + 1) % parts }).collect();
     let mut all = vec![None; graphs.len()];
-    for part in 0..PARTS {
-        let is_out = |place: usize| place % PARTS == part;
-        if part >= graphs.len() {
-            break;
-        }
+    for part in 0..parts {
         let learn: Vec<&SearchSample> =
-            samples.iter().enumerate().filter(|(place, _)| !is_out(*place)).flat_map(|(_, searches)| searches).collect();
+            samples.iter().zip(&part_of).filter(|(_, of)| **of != part).flat_map(|(searches, _)| searches).collect();
         let network = match without {
             Some(input) => fit_without(input, &learn, &options, &|_| ()),
             None => fit(Form::Surf, &learn, &options, &|_| ()),
         };
         let network = network.map_err(|error| error.to_string())?;
-        for (place, (_, tables)) in graphs.iter().enumerate().filter(|(place, _)| is_out(*place)) {
-            all[place] = accuracy(&network, tables);
+        for ((accuracy_of, (_, tables)), _) in all.iter_mut().zip(graphs).zip(&part_of).filter(|(_, of)| **of == part) {
+            *accuracy_of = accuracy(&network, tables);
         }
     }
     Ok(all)
+}
+
+/// Into how many parts `usable` graphs, more than the fewest that a network learns from, are divided: that many are left without any part.
+#[cfg(feature = "train")]
+fn parts(usable: usize) -> usize {
+    PARTS.max(usable.div_ceil(usable - crate::train::LEAST_GRAPHS)).min(usable)
 }
 
 #[cfg(not(feature = "train"))]
@@ -225,7 +232,7 @@ fn retrained(_: &[(&str, &[LevelTable])], _: Option<usize>) -> Result<Vec<Option
 /// Steps of each training: there are dozens of them, and few levels to learn from.
 #[cfg(feature = "train")]
 const STEPS: usize = 500;
-/// Parts into which the graphs are divided: each is judged by networks that learned from the others.
+/// Parts into which the graphs are divided where there are enough: each is judged by networks that learned from the others.
 #[cfg(feature = "train")]
 const PARTS: usize = 8;
 
@@ -272,4 +279,20 @@ fn accuracy(network: &Mlp, tables: &[LevelTable]) -> Option<f64> {
 fn decided(table: &LevelTable) -> impl Iterator<Item = (&LevelTimes, i64)> {
     let growth = |times: &LevelTimes| times.stats.frontier_vertices as i64 - times.stats.previous_frontier_vertices as i64;
     table.levels.windows(2).map(move |pair| (&pair[1], growth(&pair[0])))
+}
+
+#[cfg(all(test, feature = "train"))]
+mod tests {
+    use super::parts;
+    use crate::train::LEAST_GRAPHS;
+
+    #[test]
+    fn enough_graphs_to_learn_from_are_left() {
+        for usable in LEAST_GRAPHS + 1..100 {
+            let parts = parts(usable);
+            assert!(parts <= usable && usable - usable.div_ceil(parts) >= LEAST_GRAPHS, "{usable} graphs in {parts} parts");
+        }
+        assert_eq!(parts(6), 6);
+        assert_eq!(parts(80), 8);
+    }
 }
