@@ -264,7 +264,10 @@ impl PoliciesArgs {
     /// The place of the policy with which --energy compares.
     fn baseline(&self, contestants: &[Contestant]) -> Result<usize, Failure> {
         let Some(name) = &self.baseline else { return Ok(0) };
-        contestants.iter().position(|contestant| contestant.name == *name).ok_or_else(|| {
+        let whole = contestants.iter().position(|contestant| contestant.name == *name);
+        // Without its parameters, too.
+        let kind = || contestants.iter().position(|contestant| contestant.name.split(':').next() == Some(name));
+        whole.or_else(kind).ok_or_else(|| {
             let known = contestants.iter().map(|contestant| contestant.name.as_str()).collect::<Vec<_>>().join("; ");
             Failure::new(format!("--baseline: {name} is not compared here; these are: {known}"))
         })

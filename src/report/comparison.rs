@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::numbers::{mteps, seconds};
+use super::numbers::{general, mteps, seconds};
 use crate::{
     bench::{SCHEMA, SCHEMA_VERSION},
     graph::Vertex,
@@ -24,6 +24,8 @@ pub struct Run {
     valid: bool,
     roots: Vec<Root>,
     summary: Option<Figures>,
+    #[serde(default)]
+    energy: Value,
 }
 
 #[derive(Debug, Deserialize)]
@@ -104,6 +106,8 @@ pub struct Comparison {
     pub without_mapping: [f64; 2],
     /// Median time of a search of both, in seconds.
     pub median_seconds: [f64; 2],
+    /// Megateps per watt of both, where each measured energy of the same scope.
+    pub mteps_per_watt: Option<[f64; 2]>,
     /// Roots that both searched.
     pub common_roots: usize,
     /// Median over the common roots of A's time over B's (`None` without a common root).
@@ -170,6 +174,7 @@ impl Comparison {
             harmonic_mean: [of_a[0], of_b[0]],
             without_mapping: [of_a[1], of_b[1]],
             median_seconds: [of_a[2], of_b[2]],
+            mteps_per_watt: efficiency(&a.energy, &b.energy),
             common_roots: ratios.len(),
             median_root_ratio: stats::Summary::of(&ratios).map(|summary| summary.median),
             differences,
@@ -192,9 +197,19 @@ impl Comparison {
         row("  without mapping", cells, ratio);
         row("median time", self.median_seconds.map(seconds), Some(self.median_seconds[0] / self.median_seconds[1]));
         row("per root, median", [format!("{} roots", self.common_roots), String::new()], self.median_root_ratio);
+        if let Some([a, b]) = self.mteps_per_watt {
+            row("MTEPS/W", [a, b].map(|value| general(value, 4)), Some(b / a));
+        }
         let text = text.replacen(&format!("{:>10}", "-"), &format!("{:>10}", "B over A"), 1);
         format!("A: {}\nB: {}\n\n{text}\nB over A above 1: B is faster.\n", names[0], names[1])
     }
+}
+
+/// The means over the windows; powers of other rails are not compared.
+fn efficiency(a: &Value, b: &Value) -> Option<[f64; 2]> {
+    let measured = |energy: &Value| energy["measured"]["summary"]["mteps_per_watt"]["mean"].as_f64();
+    let both = [measured(a)?, measured(b)?];
+    (a["measured"]["scope"] == b["measured"]["scope"]).then_some(both)
 }
 
 fn same_graph(a: &Run, b: &Run) -> Result<(), ComparisonError> {

@@ -90,7 +90,7 @@ fn model(out: &mut String, model: &Model) -> fmt::Result {
 }
 
 /// Joules with a fitting unit.
-fn joules(value: f64) -> String {
+pub(super) fn joules(value: f64) -> String {
     let (scale, unit) = match value.abs() {
         v if v >= 1.0 || v == 0.0 => (1.0, "J"),
         v if v >= 1e-3 => (1e3, "mJ"),

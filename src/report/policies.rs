@@ -4,7 +4,10 @@ use std::fmt::{self, Write};
 
 use serde::Serialize;
 
-use super::numbers::{counted, general, seconds};
+use super::{
+    energy::joules,
+    numbers::{counted, general, seconds},
+};
 use crate::{
     bench::{Environment, PoliciesEnergy, PolicyEnergy},
     board::StrategyWatts,
@@ -202,7 +205,23 @@ fn write(out: &mut String, report: &PoliciesReport, table: fn(&mut String, &[&st
     Ok(())
 }
 
-const ENERGY: [&str; 6] = ["policy", "MTEPS", "MTEPS/W", "W", "J per search", "over baseline"];
+const ENERGY: [&str; 6] = ["policy", "MTEPS", "MTEPS/W", "W", "energy of a search", "over baseline"];
+
+/// `spread` with the places behind the point that four digits of `mean` have.
+fn like(mean: f64, spread: f64) -> String {
+    let before = if mean == 0.0 { 1 } else { mean.abs().log10().floor() as i32 + 1 };
+    format!("{spread:.*}", (4 - before).clamp(0, 12) as usize)
+}
+
+/// Both in the unit that fits the mean.
+fn joules_with_spread(of: &stats::Summary) -> String {
+    let mean = joules(of.mean);
+    let Some((number, unit)) = mean.split_once(' ') else { return mean };
+    match (of.stddev, number.parse::<f64>()) {
+        (Some(spread), Ok(number)) if of.mean != 0.0 => format!("{mean} +/- {} {unit}", like(number, spread * number / of.mean)),
+        _ => mean,
+    }
+}
 
 /// The energy of the policies, or why there is none.
 fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str], &[Vec<String>]) -> fmt::Result) -> fmt::Result {
@@ -211,7 +230,7 @@ fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str],
     }
     let Some(energy) = &graph.energy else { return Ok(()) };
     let with_spread = |of: Option<&stats::Summary>| {
-        let spread = |of: &stats::Summary| of.stddev.map_or_else(String::new, |spread| format!(" +/- {}", general(spread, 2)));
+        let spread = |of: &stats::Summary| of.stddev.map_or_else(String::new, |spread| format!(" +/- {}", like(of.mean, spread)));
         of.map_or_else(|| "n/a".to_owned(), |of| format!("{}{}", general(of.mean, 4), spread(of)))
     };
     let row = |policy: &PolicyEnergy| {
@@ -222,7 +241,7 @@ fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str],
             with_spread(stats::Summary::of(&teps).as_ref()),
             with_spread(summary.map(|summary| &summary.mteps_per_watt)),
             with_spread(summary.map(|summary| &summary.watts)),
-            with_spread(summary.map(|summary| &summary.joules_per_search)),
+            summary.map_or_else(|| "n/a".to_owned(), |summary| joules_with_spread(&summary.joules_per_search)),
             with_spread(policy.over_baseline.as_ref()),
         ]
     };
@@ -233,6 +252,11 @@ fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str],
 
 /// Columns one under the other, names to the left and numbers to the right.
 pub(super) fn aligned(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
+    aligned_by(out, head, rows, &|column| column == 0)
+}
+
+/// The same with each column to the left that `is_left` says.
+pub(super) fn aligned_by(out: &mut String, head: &[&str], rows: &[Vec<String>], is_left: &dyn Fn(usize) -> bool) -> fmt::Result {
     let widths: Vec<usize> = (0..head.len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).chain([head[column].len()]).max().unwrap_or(0))
         .collect();
@@ -240,9 +264,9 @@ pub(super) fn aligned(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> 
     for row in std::iter::once(&head).chain(rows) {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            match column {
-                0 => write!(line, "  {cell:<width$}")?,
-                _ => write!(line, "  {cell:>width$}")?,
+            match is_left(column) {
+                true => write!(line, "  {cell:<width$}")?,
+                false => write!(line, "  {cell:>width$}")?,
             }
         }
         writeln!(out, "{}", line.trim_end())?;

@@ -69,6 +69,17 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
+/// Letters from which on a cell without a value is a sentence.
+const LONG_WORD: usize = 20;
+
+impl Table {
+    /// Whether the column holds sentences, which begin at its left; numbers end at its right.
+    pub fn is_text(&self, column: usize) -> bool {
+        let is_long = |cell: &Cell| cell.value.is_none() && cell.text.chars().count() > LONG_WORD;
+        self.rows.iter().any(|row| row.get(column).is_some_and(is_long))
+    }
+}
+
 /// A number as it is read, and as it stands in the record.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {

@@ -145,7 +145,7 @@ pub(super) fn histogram(graph: &PolicyComparison) -> Option<Figure> {
     let ratio = |level: usize| Some(fastest(level, Some(false))?.1 / fastest(level, Some(true))?.1.max(1.0));
     let wins = |plan: LevelPlan| levels.clone().filter(|&level| fastest(level, None).is_some_and(|(best, _)| best == plan)).count();
     let summary: Vec<String> =
-        plans.iter().filter(|&&plan| wins(plan) > 0).map(|&plan| format!("{} at {}", plan_name(plan), wins(plan))).collect();
+        plans.iter().filter(|&&plan| wins(plan) > 0).map(|&plan| format!("{} {}", plan_name(plan), wins(plan))).collect();
     let series = |&plan: &LevelPlan| Series {
         name: plan_name(plan),
         points: levels.clone().filter_map(|level| Some((level as f64, own_ns(table, level, plan)? / MS))).collect(),
@@ -168,7 +168,7 @@ pub(super) fn histogram(graph: &PolicyComparison) -> Option<Figure> {
         id: "levels",
         title: "Time of each level by each strategy".into(),
         source: "Remis 2016, figures 5.1 to 5.4, 5.8",
-        sentence: format!("Of {} levels the fastest is {}.", table.levels.len(), summary.join(", ")),
+        sentence: format!("Levels, of {}, at which each is the fastest: {}.", table.levels.len(), summary.join(", ")),
         chart: Some(Chart::Bars(Plot {
             x: "level (the root is 0)".into(),
             y: "first quartile of the level's own time, ms".into(),
@@ -285,6 +285,8 @@ pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
     let fastest = all.iter().filter(|(name, _)| name != "oracle").max_by(|a, b| a.1.mteps.total_cmp(&b.1.mteps))?;
     let efficiency = if graph.watts.is_some() {
         ""
+    } else if graph.energy.is_some() {
+        " MTEPS/W as measured stands below."
     } else {
         " MTEPS/W is n/a: the power of the strategies is not known (a calibration with a sensor, or the board's profile, has it)."
     };
@@ -349,10 +351,11 @@ pub(super) fn energy(graph: &PolicyComparison) -> Result<Option<Figure>, serde_j
     figure.sentence = best.map_or_else(
         || "MTEPS/W is n/a: no policy has complete windows.".to_owned(),
         |(policy, summary)| {
-            let ratio = policy
-                .over_baseline
-                .as_ref()
-                .map_or_else(String::new, |ratio| format!(", {} times that of {}", general(ratio.mean, 3), energy.baseline));
+            let ratio = match &policy.over_baseline {
+                _ if policy.policy == energy.baseline => ", and is the baseline".to_owned(),
+                Some(ratio) => format!(", {} times that of {}", general(ratio.mean, 3), energy.baseline),
+                None => String::new(),
+            };
             format!(
                 "{} has the best efficiency: {} MTEPS/W of {}{ratio}.",
                 policy.policy,

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{Chart, Document, Figure, Heat, Plot, Table};
-use crate::report::{numbers::general, policies::aligned};
+use crate::report::{numbers::general, policies::aligned_by};
 
 /// Characters of the longest bar.
 const WIDTH: usize = 40;
@@ -53,9 +53,12 @@ fn show(out: &mut String, figure: &Figure, colours: bool) -> fmt::Result {
 }
 
 fn table(out: &mut String, table: &Table) -> fmt::Result {
+    if table.rows.is_empty() {
+        return Ok(());
+    }
     let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
     let rows: Vec<Vec<String>> = table.rows.iter().take(MOST_ROWS).map(|row| row.iter().map(|cell| cell.text.clone()).collect()).collect();
-    aligned(out, &head, &rows)?;
+    aligned_by(out, &head, &rows, &|column| column == 0 || table.is_text(column))?;
     more(out, table.rows.len())?;
     writeln!(out)
 }

@@ -28,6 +28,8 @@ const SERIES: usize = 8;
 const SHADES: u8 = 11;
 /// Pixels of a heat map's column: a number of three digits with a dot.
 const CELL: i32 = 68;
+/// Pixels above its first row: unit, and names of columns in two lines.
+const HEAT_HEAD: i32 = 56;
 /// Rows of a heat map and points with a marker at most.
 const MOST_ROWS: usize = 48;
 const MOST_MARKERS: usize = 80;
@@ -39,6 +41,11 @@ const PAPER: RGBColor = RGBColor(4, 4, 4);
 
 fn of_series(index: usize) -> RGBColor {
     RGBColor(5, 5, (index % SERIES) as u8)
+}
+
+/// Whether the series has the colour of one before it, and is told apart by what is left out of it.
+fn is_hollow(index: usize) -> bool {
+    index / SERIES % 2 == 1
 }
 
 fn of_shade(shade: u8) -> RGBColor {
@@ -76,7 +83,7 @@ pub(super) fn svg(figure: &Figure, style: Option<&str>) -> Option<String> {
     let height = heading
         + match chart {
             Chart::Lines(plot) | Chart::Bars(plot) => HEIGHT + legend_rows(plot) * 20 + label_room(plot),
-            Chart::Heat(heat) => 70 + 24 * (heat.rows.len().min(MOST_ROWS) as i32 + 1),
+            Chart::Heat(heat) => HEAT_HEAD + 30 + 24 * (heat.rows.len().min(MOST_ROWS) as i32 + 1),
         };
     let width = if let Chart::Heat(heat) = chart { WIDTH.max(heat_left(heat) + CELL * heat.columns.len() as i32 + 12) } else { WIDTH };
     let mut drawn = String::new();
@@ -118,7 +125,7 @@ fn legend(plot: &Plot) -> Vec<Vec<(&str, usize, i32)>> {
     let mut rows: Vec<Vec<(&str, usize, i32)>> = vec![Vec::new()];
     let mut x = 64;
     for (index, series) in plot.series.iter().enumerate() {
-        let wide = 30 + (series.name.chars().count() as f64 * LETTER) as i32;
+        let wide = 40 + (series.name.chars().count() as f64 * LETTER) as i32;
         if x + wide > WIDTH && x > 64 {
             rows.push(Vec::new());
             x = 64;
@@ -223,6 +230,9 @@ fn draw(area: &Area<'_>, plot: &Plot, bars: bool) -> Result<(), Failed> {
         let y = 12 + 20 * row as i32;
         for &(name, index, x) in entries {
             area.draw(&Rectangle::new([(x, y - 5), (x + 14, y + 5)], of_series(index).filled()))?;
+            if is_hollow(index) {
+                area.draw(&Rectangle::new([(x + 3, y - 2), (x + 11, y + 2)], PAPER.filled()))?;
+            }
             area.draw(&label(name.to_owned(), x + 20, y, INK, HPos::Left, FONT))?;
         }
     }
@@ -252,6 +262,13 @@ fn draw(area: &Area<'_>, plot: &Plot, bars: bool) -> Result<(), Failed> {
             let left = |at: f64| at - 0.4 + width * index as f64;
             let bar = |(at, value): (f64, f64)| Rectangle::new([(left(at), floor), (left(at) + 0.94 * width, value)], colour.filled());
             chart.draw_series(series.points.iter().filter_map(placed).map(bar))?;
+            if is_hollow(index) {
+                let inside = |(at, value): (f64, f64)| {
+                    let (from, to) = (left(at) + 0.25 * width, left(at) + 0.69 * width);
+                    Rectangle::new([(from, floor), (to, value)], PAPER.filled())
+                };
+                chart.draw_series(series.points.iter().filter_map(placed).map(inside))?;
+            }
             let whisker = |(&(at, _), &(low, high)): (&(f64, f64), &(f64, f64))| {
                 let middle = left(at) + 0.47 * width;
                 Some(PathElement::new(vec![(middle, y.place(low)?), (middle, y.place(high)?)], INK.stroke_width(1)))
@@ -337,11 +354,18 @@ fn heat_left(heat: &Heat) -> i32 {
 
 fn draw_heat(area: &Area<'_>, heat: &Heat) -> Result<(), Failed> {
     let left = heat_left(heat);
-    let (right, top, high) = (area.dim_in_pixel().0 as i32 - 12, 40, 24);
+    let (right, top, high) = (area.dim_in_pixel().0 as i32 - 12, HEAT_HEAD, 24);
     let wide = (right - left) / heat.columns.len().max(1) as i32;
     area.draw(&label(format!("{}; frame: {}, dot: {}", heat.unit, heat.legend[0], heat.legend[1]), 10, 12, INK, HPos::Left, FONT))?;
     for (column, name) in heat.columns.iter().enumerate() {
-        area.draw(&label(name.clone(), left + wide * column as i32 + wide / 2, top - 10, INK, HPos::Center, FONT))?;
+        let middle = left + wide * column as i32 + wide / 2;
+        // A name that is wider than its column stands in two lines.
+        let is_wide = name.chars().count() as f64 * LETTER > f64::from(wide - 4);
+        let (above, below) = if is_wide { name.split_once(' ').unwrap_or(("", name)) } else { ("", name.as_str()) };
+        if !above.is_empty() {
+            area.draw(&label(above.to_owned(), middle, top - 26, INK, HPos::Center, FONT))?;
+        }
+        area.draw(&label(below.to_owned(), middle, top - 10, INK, HPos::Center, FONT))?;
     }
     for (row, (name, cells)) in heat.rows.iter().zip(&heat.cells).take(MOST_ROWS).enumerate() {
         let y = top + high * row as i32;

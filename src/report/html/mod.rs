@@ -13,8 +13,6 @@ const PAGE: &str = include_str!("page.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 /// Tables of so many rows are shown at once.
 const SHORT: usize = 16;
-/// Words of more letters may go over several lines.
-const LONG_WORD: usize = 20;
 
 /// One page of `documents`; figures of several that show the same of the same graph stand side by side.
 pub fn page(documents: &[Document]) -> String {
@@ -29,6 +27,7 @@ pub fn page_with(documents: &[Document], first: Option<&Section>) -> String {
     };
     let several = documents.len() > 1;
     let css = format!("{COLOURS}{PAGE}{}", chart::rules());
+    let compare = documents.iter().fold("socbfs compare".to_owned(), |command, document| format!("{command} {}", document.name));
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -46,9 +45,11 @@ pub fn page_with(documents: &[Document], first: Option<&Section>) -> String {
                         p.command { @if several { (document.name) ": " } code { (document.command) } }
                     }
                 }
-                @for warning in documents.iter().flat_map(|document| &document.warnings) { p.warning { "Warning: " (warning) } }
-                (contents(documents))
-                main { @if let Some(first) = first { (sections(first, documents.first().map_or("", |document| &document.command))) } @if several { (side_by_side(documents)) } @else { @for section in documents.iter().flat_map(|document| &document.sections) { (sections(section, &documents[0].command)) } } }
+                @for document in documents {
+                    @for warning in &document.warnings { p.warning { "Warning: " @if several { (document.name) ": " } (warning) } }
+                }
+                (contents(documents, first))
+                main { @if let Some(first) = first { (sections(first, &compare)) } @if several { (side_by_side(documents)) } @else { @for section in documents.iter().flat_map(|document| &document.sections) { (sections(section, &documents[0].command)) } } }
                 footer { (environment(documents)) }
             }
         }
@@ -68,11 +69,11 @@ fn anchor(section: &str, figure: &str) -> String {
     format!("{}-{figure}", section.chars().map(plain).collect::<String>())
 }
 
-fn contents(documents: &[Document]) -> Markup {
+fn contents(documents: &[Document], first: Option<&Section>) -> Markup {
     html! {
         nav aria-label="Contents" {
             ul {
-                @for section in documents.first().map_or(&[][..], |document| &document.sections) {
+                @for section in first.into_iter().chain(documents.first().map_or(&[][..], |document| &document.sections)) {
                     @for figure in &section.figures {
                         li { a href={ "#" (anchor(&section.title, figure.id)) } { (section.title) ": " (figure.title) } }
                     }
@@ -182,7 +183,7 @@ fn shown(section: &Section, figure: &Figure, command: &str, name: Option<&str>) 
             }
             @let svg = chart::svg(figure, None);
             @if let Some(svg) = &svg { div.chart { (PreEscaped(svg)) } }
-            @if !figure.table.columns.is_empty() {
+            @if !figure.table.rows.is_empty() {
                 // What has no chart is its table.
                 details open[svg.is_none() || (figure.table.rows.len() <= SHORT && name.is_none())] { summary { "Numbers" } (table(&figure.table)) }
             }
@@ -193,11 +194,7 @@ fn shown(section: &Section, figure: &Figure, command: &str, name: Option<&str>) 
 }
 
 fn table(table: &Table) -> Markup {
-    // Columns of sentences are set as text, those of numbers to the right.
-    let is_text = |place: usize| {
-        table.rows.iter().any(|row| row.get(place).is_some_and(|cell| cell.value.is_none() && cell.text.chars().count() > LONG_WORD))
-    };
-    let texts: Vec<bool> = (0..table.columns.len()).map(is_text).collect();
+    let texts: Vec<bool> = (0..table.columns.len()).map(|column| table.is_text(column)).collect();
     let class = |place: usize| texts.get(place).is_some_and(|&text| text).then_some("text");
     html! {
         div.wide { table {
