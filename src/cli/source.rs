@@ -76,6 +76,10 @@ impl Source {
     pub(super) fn parse(text: &Path, format: Option<Format>) -> Result<Self, Failure> {
         let spec = text.to_str().and_then(|text| text.split_once(':')).filter(|(kind, _)| KINDS.contains(kind));
         let Some((kind, parameters)) = spec else {
+            if let Some(meant) = misspelt(text).filter(|_| !text.exists()) {
+                let message = format!("{}: there is no such file, and no generator of that name", text.display());
+                return Err(Failure::new(message).cure(format!("did you mean {meant}?")));
+            }
             files::protect(text).map_err(|error| Failure::because(&format!("can't read {}", text.display()), &error))?;
             return Ok(Self::File(text.to_owned(), format));
         };
@@ -157,6 +161,16 @@ pub(super) fn kronecker(scale: u32, edge_factor: u64, seed: u64) -> Generator {
 }
 
 const KINDS: [&str; 5] = ["kronecker", "rmat", "uniform", "rodinia", "grid"];
+
+/// The generator that a word before a colon may be a misspelling of, with its parameters.
+fn misspelt(text: &Path) -> Option<String> {
+    let (kind, parameters) = text.to_str()?.split_once(':')?;
+    let (similarity, meant) = KINDS
+        .map(|known| (strsim::normalized_damerau_levenshtein(&kind.to_ascii_lowercase(), known), known))
+        .into_iter()
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (similarity >= 0.6).then(|| format!("{meant}:{parameters}"))
+}
 
 fn example(kind: &str) -> &'static str {
     match kind {
@@ -254,6 +268,14 @@ mod tests {
         assert!(matches!(parse("rmat:4,a=0.25,b=0.25,c=0.25,d=0.25"), Source::Generated(Generator::Rmat { a: 0.25, d: 0.25, .. })));
         for file in ["./kronecker:20", "kronecker", "a.el", "c:/graph.el"] {
             assert_eq!(parse(file), Source::File(file.into(), None));
+        }
+    }
+
+    #[test]
+    fn a_misspelt_generator_is_told() {
+        for (text, meant) in [("kroneckr:10", "kronecker:10"), ("Grid:3x4", "grid:3x4"), ("unifrom:8,seed=2", "uniform:8,seed=2")] {
+            let error = Source::parse(Path::new(text), None).unwrap_err();
+            assert!(format!("{error:?}").contains(&format!("did you mean {meant}?")), "{error:?}");
         }
     }
 
