@@ -6,7 +6,6 @@
 //! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then knows the same numbers and plans the same level.
 
 use std::{
-    convert::Infallible,
     mem,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     time::Instant,
@@ -15,7 +14,7 @@ use std::{
 use super::{
     ClusterError, ClusterOptions, LevelTraffic,
     deal::Deal,
-    message::{self, Form, HEADER, Message},
+    message::{self, Form, HEADER, Malformed, Message},
     part::Part,
     ranks::Ranks,
 };
@@ -32,6 +31,8 @@ const WORDS: usize = 64;
 const SHARED_ARCS: u64 = 16 << 10;
 const SHARED_UNVISITED: u64 = 8 << 10;
 const SHARED_WORDS: usize = 256;
+/// Messages that speak of fewer words than these are read by one thread.
+const SHARED_READ: usize = 2048;
 /// Rows that a thread finishes at a time.
 const RESET: usize = 256 << 10;
 /// Rows that a thread collects before it appends them to what was found.
@@ -277,7 +278,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     }
 
     /// Tells all ranks what this one found, and learns what they did: the next frontier. Returns how many vertices all found.
-    fn exchange(&mut self, length: usize, work: &mut LevelWork) -> u64 {
+    fn exchange(&mut self, length: usize, work: &mut LevelWork) -> Result<u64, ClusterError> {
         let ranks = self.part.deal.ranks;
         let begin = Instant::now();
         // A message has a bit for each vertex of the rank that was unvisited before the level, or a few rows of mostly two bytes; ranks
@@ -291,6 +292,9 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         for rank in 0..ranks {
             let arrived = &self.first[rank * block..][..block];
             let length = message::length(arrived);
+            if length > self.stride {
+                return Err(ClusterError::Message { rank });
+            }
             longest = longest.max(length);
             self.lengths[rank] = length.saturating_sub(block) as i32;
             self.offsets[rank] = (rank * self.stride + block) as i32;
@@ -318,31 +322,36 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         } else if let Some(last) = self.traffic.last_mut() {
             last.add(traffic);
         }
-        let found = self.take_in();
+        let found = self.take_in()?;
         work.merge_ns = nanoseconds(arrived, Instant::now());
-        found
+        Ok(found)
     }
 
     /// Reads all messages: visited bits, the next frontier, and how many arcs leave it.
-    fn take_in(&mut self) -> u64 {
+    fn take_in(&mut self) -> Result<u64, ClusterError> {
         let part = self.part;
-        let ranks = part.deal.ranks;
-        let read = |incoming: &'_ Slab<u8>, rank: usize, stride: usize| -> (Form, bool) {
-            let message = Message::read(&incoming[rank * stride..]);
-            (message.form, message.payload.is_empty())
-        };
-        let forms = (0..ranks).map(|rank| read(&self.incoming, rank, self.stride));
-        // Nothing found by any rank: the frontier stays, so that the depth of the tree can be read off it.
-        if forms.clone().all(|(form, empty)| empty && matches!(form, Form::Rows | Form::Found)) {
-            return 0;
+        let (ranks, words) = (part.deal.ranks, part.words);
+        let (incoming, stride) = (&self.incoming[..], self.stride);
+        let message = |rank: usize| Message::read(&incoming[rank * stride..][..stride]).map_err(|Malformed| ClusterError::Message { rank });
+        let (mut nothing, mut all_rows) = (true, true);
+        for rank in 0..ranks {
+            let message = message(rank)?;
+            all_rows &= message.form == Form::Rows;
+            nothing &= message.is_empty();
         }
-        let all_rows = forms.clone().all(|(form, empty)| form == Form::Rows || (form == Form::Found && empty));
-        let mut edges = 0;
+        // Nothing found by any rank: the frontier stays, so that the depth of the tree can be read off it.
+        if nothing {
+            return Ok(0);
+        }
         if all_rows {
-            let mut len = 0;
+            let (mut len, mut edges) = (0, 0);
             for rank in 0..ranks {
                 let deal = Deal { rank, ..part.deal };
-                for row in Message::read(&self.incoming[rank * self.stride..]).numbers() {
+                let rows = 64 * deal.words(words);
+                for row in message(rank)?.rows() {
+                    if row as usize >= rows || len == self.queue.len() {
+                        return Err(ClusterError::Message { rank });
+                    }
                     let v = deal.vertex(row);
                     self.visited[(v >> 6) as usize] |= 1 << (v & 63);
                     self.queue[len] = v;
@@ -352,38 +361,52 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             }
             self.frontier = Frontier::Queue(len);
             self.frontier_edges = edges;
-            return len as u64;
+            return Ok(len as u64);
         }
-        let mut found = 0;
-        let (bitmap, own) = (&mut self.bitmap, &self.own);
-        let mut new = |word: usize, bits: u64, visited: &mut u64| {
-            *visited |= bits;
-            bitmap[word] = bits;
-            let new = u64::from(bits.count_ones());
-            found += new;
-            edges += new * u64::from(part.word_degrees[word]);
-        };
-        for rank in 0..ranks {
-            let deal = Deal { rank, ..part.deal };
-            if rank == part.deal.rank {
-                // What it told the others it knows.
-                for (own, word) in own.iter().zip((rank..part.words).step_by(ranks)) {
-                    let visited = &mut self.visited[word];
-                    new(word, own & !*visited, visited);
+        let (found, edges, malformed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(usize::MAX));
+        let visited = &as_wide_atomics(&mut self.visited)[..words];
+        let bitmap = as_wide_atomics(&mut self.bitmap);
+        let own = &self.own[..];
+        let alone = self.team.size() == 1 || words < SHARED_READ;
+        share(&self.team, ranks, 1, alone, &|_, range| {
+            let (mut new_found, mut new_edges) = (0, 0);
+            // Ranks have words of their own: no two threads write the same one.
+            let mut new = |word: usize, bits: u64| {
+                visited[word].store(visited[word].load(Relaxed) | bits, Relaxed);
+                bitmap[word].store(bits, Relaxed);
+                let new = u64::from(bits.count_ones());
+                new_found += new;
+                new_edges += new * u64::from(part.word_degrees[word]);
+            };
+            for rank in range {
+                if rank == part.deal.rank {
+                    // What it told the others it knows.
+                    for (own, word) in own.iter().zip((rank..words).step_by(ranks)) {
+                        new(word, own & !visited[word].load(Relaxed));
+                    }
+                    continue;
                 }
-            } else {
-                let message = Message::read(&self.incoming[rank * self.stride..]);
-                message::read(message, deal, &mut self.visited[..part.words], &mut new);
+                let deal = Deal { rank, ..part.deal };
+                let read = message(rank).is_ok_and(|message| message::read(message, deal, visited, &mut new).is_ok());
+                if !read {
+                    malformed.fetch_min(rank, Relaxed);
+                }
             }
+            found.fetch_add(new_found, Relaxed);
+            edges.fetch_add(new_edges, Relaxed);
+        });
+        if malformed.load(Relaxed) != usize::MAX {
+            return Err(ClusterError::Message { rank: malformed.into_inner() });
         }
-        if let Some(&first) = bitmap.first() {
+        let mut edges = edges.into_inner();
+        if let Some(&first) = self.bitmap.first() {
             let exact: u64 = Bits(first).map(|bit| u64::from(part.first_degrees[bit as usize])).sum();
             edges += exact;
             edges -= u64::from(first.count_ones()) * u64::from(part.word_degrees[0]);
         }
         self.frontier = Frontier::Bitmap;
         self.frontier_edges = edges;
-        found
+        Ok(found.into_inner())
     }
 }
 
@@ -457,9 +480,9 @@ impl TopDown<'_> {
 }
 
 impl<R: Ranks> Engine for RankEngine<'_, R> {
-    type Error = Infallible;
+    type Error = ClusterError;
 
-    fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
+    fn begin(&mut self, root: Vertex) -> Result<u64, ClusterError> {
         let part = self.part;
         if mem::take(&mut self.strange_parent) {
             self.parent.fill(NONE);
@@ -520,16 +543,16 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
         }
     }
 
-    fn sample(&mut self) -> Result<Option<f32>, Infallible> {
+    fn sample(&mut self) -> Result<Option<f32>, ClusterError> {
         // A rank could only look at its own lists, and the others at theirs: they would not all decide the same.
         Ok(None)
     }
 
-    fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
+    fn sample_hubs(&mut self) -> Result<Option<f32>, ClusterError> {
         Ok(None)
     }
 
-    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Infallible> {
+    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, ClusterError> {
         let begin = Instant::now();
         let mut work = LevelWork { levels: 1, threads: self.team.size() as u32, ..LevelWork::default() };
         let found = if let Frontier::Leaf { neighbour, root } = self.frontier {
@@ -573,7 +596,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
                 }
             }
             let compute_ns = nanoseconds(begin, Instant::now());
-            let found = self.exchange(length, &mut work);
+            let found = self.exchange(length, &mut work)?;
             if let Some(traffic) = self.traffic.last_mut() {
                 traffic.compute_ns += compute_ns;
             }

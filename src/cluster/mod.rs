@@ -7,7 +7,7 @@
 //! - [`Deal`]: vertices are dealt to ranks by words of 64, in the order of degrees, so that hubs, arcs and bitmaps are spread evenly.
 //! - [`Part`]: what a rank keeps. Lists lie at the owner of their vertex, in both directions; about 1/P of the arcs a rank.
 //! - [`ClusterSearch`]: visited bits and frontier are replicated, so that every rank plans the same level without asking; one exchange a
-//!   level says which vertices were found, in the shortest of four forms. Parents never travel. Leaves are left out of the search.
+//!   level says which vertices were found, in a Golomb-Rice code where that is shorter than bits. Parents never travel. Leaves are left out of the search.
 //! - [`Exchange::Pairs`]: the plain scheme of Sunway 2021 instead, a queue for each owner and an all-to-all, to compare with.
 //! - [`ClusterValidator`]: the five checks of Graph500, each rank for its own vertices against the edges as listed.
 //!
@@ -68,6 +68,12 @@ pub enum ClusterError {
         /// What differs.
         what: &'static str,
         /// The first rank that differs from rank 0.
+        rank: usize,
+    },
+    /// A message that a rank does not write.
+    #[error("what rank {rank} sent can't be read: does the network or its memory fail?")]
+    Message {
+        /// The rank.
         rank: usize,
     },
     /// Pairs of one level would not fit one message.

@@ -145,7 +145,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// of the slowest rank, from a barrier on.
     ///
     /// # Errors
-    /// [`ClusterError::RootOutOfRange`].
+    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`].
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         let mut outcome = self.run_uncounted(root)?;
         let (mut reached, mut edges) = (0, 0);
@@ -184,7 +184,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// rank's.
     ///
     /// # Errors
-    /// [`ClusterError::RootOutOfRange`].
+    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`].
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         if root as usize >= self.part.vertices() {
             return Err(ClusterError::RootOutOfRange { root, vertices: self.part.vertices() });
@@ -204,13 +204,15 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
             }
             1
         } else {
-            let levels: Result<u32, Infallible> = match &mut self.runner {
-                Runner::Found(engine) => level_loop(engine, &mut self.planner, internal, &mut self.records),
-                Runner::Pairs(engine) => level_loop(engine, &mut self.planner, internal, &mut self.records),
-            };
-            match levels {
-                Ok(levels) => levels,
-                Err(never) => match never {},
+            match &mut self.runner {
+                Runner::Found(engine) => level_loop(engine, &mut self.planner, internal, &mut self.records)?,
+                Runner::Pairs(engine) => {
+                    let levels: Result<u32, Infallible> = level_loop(engine, &mut self.planner, internal, &mut self.records);
+                    match levels {
+                        Ok(levels) => levels,
+                        Err(never) => match never {},
+                    }
+                }
             }
         };
         self.alone = is_alone.then_some(root);
