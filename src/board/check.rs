@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Board, MOST_THREADS, OpenClDevice, Quirk, SCHEMA};
+use super::{Board, MOST_BATCH, MOST_THREADS, OpenClDevice, Quirk, SCHEMA};
 
 /// A value that fails a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +74,12 @@ impl<P> Board<P> {
         match self.cpu.threads {
             Some(threads) if threads > MOST_THREADS => {
                 refuse("cpu.threads", format!("is {threads}; at most {MOST_THREADS}, 0 for one on every CPU"))
+            }
+            _ => Ok(()),
+        }?;
+        match self.cpu.batch {
+            Some(batch) if !(1..=MOST_BATCH).contains(&batch) => {
+                refuse("cpu.batch", format!("is {batch}; it must be a number of vertices from 1 to {MOST_BATCH}"))
             }
             _ => Ok(()),
         }
@@ -254,6 +260,8 @@ mod tests {
             ("[detect]\ndevice_tree = ['ab', 'a b']".to_owned(), 5, "detect.device_tree"),
             ("[detect]\ndevice_tree = ['ab*']".to_owned(), 5, "detect.device_tree"),
             ("[cpu]\nthreads = 4097".to_owned(), 5, "cpu.threads"),
+            ("[cpu]\nbatch = 0".to_owned(), 5, "cpu.batch"),
+            ("[cpu]\nbatch = 16777217".to_owned(), 5, "cpu.batch"),
             ("[cpu]\ncpus = '0-2'\n[[cpu.clusters]]\nname = 'b'\ncores = 2\ncpus = '0-1'".to_owned(), 5, "cpu.cpus"),
             (format!("{cluster}{cluster}"), 8, "cpu.clusters[1].name"),
             ("[[cpu.clusters]]\nname = 'big'\ncores = 0".to_owned(), 6, "cpu.clusters[0].cores"),

@@ -31,6 +31,7 @@ pub const KEYS: &[Key] = &[
     acts("detect.", "recognises the board"),
     acts("cpu.threads", "threads"),
     acts("cpu.cpus", "CPUs that threads are bound to"),
+    acts("cpu.batch", "vertices of a batch, of searches over ranks"),
     informs("cpu.clusters[].", "informs; cpu.cpus must be in a cluster"),
     acts("opencl.devices[].name", "which device the table describes"),
     acts("opencl.devices[].via", "which device the table describes: of this platform only"),

@@ -68,6 +68,8 @@ const FORMER: &[(&str, &str)] = &[
 
 /// Most threads a profile or a flag may ask for.
 pub const MOST_THREADS: usize = 4096;
+/// Most vertices of a batch: 64 MiB of numbers.
+pub const MOST_BATCH: usize = 1 << 24;
 
 /// The profile of a machine of which nothing is known.
 pub const GENERIC: &str = "generic";
@@ -225,6 +227,7 @@ cpu_model = ['*d*']
 [cpu]
 threads = 4
 cpus = '4-7'
+batch = 2048
 [[cpu.clusters]]
 name = 'little'
 cores = 4

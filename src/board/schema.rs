@@ -93,6 +93,8 @@ pub struct Cpu {
     pub threads: Option<usize>,
     /// CPUs the threads are bound to, one each in turn.
     pub cpus: Option<CpuList>,
+    /// Vertices of the frontier that a thread of a rank works off at a time: what fits a cache or a local memory.
+    pub batch: Option<usize>,
     /// Groups of cores of one kind, in the order of their CPU numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<Cluster>,

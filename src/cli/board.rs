@@ -344,6 +344,7 @@ fn settings(config: &Runtime, found: Option<&FoundCalibration>, choice: &Choice)
     vec![
         row("threads", &config.threads, threads),
         row("cpus", &config.cpus, cpus),
+        row("batch", &config.batch, config.batch.value.map_or_else(|| "4096".to_owned(), |batch| batch.to_string())),
         ("policy", policy, policy_origin.to_string()),
         row("simd", &config.simd, config.simd.value.unwrap_or_else(Simd::detect).to_string()),
     ]

@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args, ValueEnum};
 
 use super::{
     bench::{BenchArgs, graph_record, publish},
+    config::SearchArgs,
     error::Failure,
     output::{Output, both, print},
     progress::Progress,
@@ -18,6 +19,7 @@ use crate::{
         ChosenPolicy, ClusterRecord, EnergyRecord, Environment, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord,
         Summary, measure_cluster, roots, temperatures,
     },
+    board::MOST_BATCH,
     cluster::{
         ClusterOptions, ClusterSearch, ClusterValidator, Exchange, MpiRanks, Part, Ranks, SLICE, Tree, gather, in_slices, max, texts,
     },
@@ -25,7 +27,7 @@ use crate::{
     graph::{EdgeStream, LayoutStats, Order, Vertex},
     policy::{AlphaBeta, LevelDevice, Policy, Uses},
     report::{self, ArrayWriter, Column, numbers, numbers::counted, read_array},
-    runtime::{Origin, Runtime},
+    runtime::{Origin, Runtime, Setting},
     search::SearchError,
 };
 
@@ -38,13 +40,26 @@ pub(super) struct ClusterArgs {
     #[arg(long, value_enum, default_value_t = ExchangeArg::Found, hide_possible_values = true)]
     exchange: ExchangeArg,
 
-    /// Vertices of the frontier that a thread works off at a time: what fits a cache or a local memory
-    #[arg(long, value_name = "N", default_value_t = ClusterOptions::BATCH, value_parser = parse_batch)]
-    batch: usize,
+    /// Vertices of the frontier that a thread works off at a time: what fits a cache or a local memory [default: cpu.batch of the board
+    /// file, else 4096]
+    #[arg(long, value_name = "N", value_parser = parse_batch)]
+    batch: Option<usize>,
 
     /// Work batches off as they come instead of sorted
     #[arg(long)]
     unsorted: bool,
+}
+
+impl ClusterArgs {
+    /// The settings of a search over ranks: those of any search, and the batch.
+    fn resolve(&self, search: &SearchArgs, matches: &ArgMatches) -> Result<Runtime, Failure> {
+        let mut config = search.resolve(matches)?;
+        if let Some(batch) = self.batch {
+            config.batch = Setting::flag(Some(batch));
+        }
+        log::info!("batch = {} ({})", config.batch.value.unwrap_or(ClusterOptions::BATCH), config.batch.origin);
+        Ok(config)
+    }
 }
 
 /// [`Exchange`] as a flag.
@@ -56,8 +71,8 @@ enum ExchangeArg {
 
 fn parse_batch(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(batch @ 1..=0x100_0000) => Ok(batch),
-        _ => Err("a number from 1 to 16777216 is needed".to_owned()),
+        Ok(batch @ 1..=MOST_BATCH) => Ok(batch),
+        _ => Err(format!("a number from 1 to {MOST_BATCH} is needed")),
     }
 }
 
@@ -117,7 +132,7 @@ fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy) -> Cluster
             ExchangeArg::Found => Exchange::Found,
             ExchangeArg::Pairs => Exchange::Pairs,
         },
-        batch: arguments.batch,
+        batch: config.batch.value.unwrap_or(ClusterOptions::BATCH),
         sorted: !arguments.unsorted,
     }
 }
@@ -145,7 +160,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         ("--report board", arguments.is_board()),
     ])?;
     same_program(ranks)?;
-    let config = arguments.search.resolve(matches)?;
+    let config = arguments.cluster.resolve(&arguments.search, matches)?;
     not_directed(arguments.layout.directed)?;
     let first = ranks.rank() == 0;
     let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
@@ -285,7 +300,7 @@ fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part,
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -> Result<(), Failure> {
     one_process_only(&[("--exact", arguments.exact)])?;
     same_program(ranks)?;
-    let config = arguments.search.resolve(matches)?;
+    let config = arguments.cluster.resolve(&arguments.search, matches)?;
     not_directed(arguments.layout.directed)?;
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (parents, levels) = arguments.outputs(ranks.rank() == 0)?;

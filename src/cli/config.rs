@@ -275,6 +275,8 @@ impl SearchArgs {
                 calibration: given(self.calibration.as_ref(), "calibration", matches),
                 objective: given(self.objective.as_ref(), "objective", matches),
                 device_times: self.device_times,
+                // Where ranks search, their own arguments say it.
+                ..Given::default()
             },
         )?)
     }

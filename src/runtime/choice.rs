@@ -521,6 +521,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_size_of_a_batch_comes_from_flag_then_board() {
+        let board = format!("{NAME}[cpu]\nbatch = 512\n");
+        let batch = |text: &str, asked: Option<Setting<usize>>| {
+            let batch = Runtime::new(runtime(text, None).profile, Given { batch: asked, ..Given::default() }).unwrap().batch;
+            (batch.value, batch.origin)
+        };
+        assert_eq!(batch(NAME, None), (None, Origin::BuiltIn));
+        assert_eq!(batch(&board, None), (Some(512), Origin::Board));
+        assert_eq!(batch(&board, Some(Setting::flag(64))), (Some(64), Origin::Flag));
+    }
+
     /// Everything that a profile may change of a search.
     fn observed(text: &str) -> String {
         let mut info = invented("Portable Computing Language", "Mali-G610 r0p0", DeviceKind::Gpu, 4);
@@ -548,7 +560,7 @@ mod tests {
         format!(
             "{:?}",
             (
-                (runtime.profile.name(), &runtime.threads, &runtime.cpus, &runtime.policy, runtime.profile.power()),
+                (runtime.profile.name(), &runtime.threads, &runtime.cpus, &runtime.batch, &runtime.policy, runtime.profile.power()),
                 (runtime.limits(&info), runtime.way_asked(&info), runtime.group_asked(&info), permitted, runtime.runs(&info)),
                 (choose(Some("adaptive"), Objective::Time), choose(Some("cost-model:zhang"), Objective::Time)),
                 (choose(Some("cost-model"), Objective::Energy), choose(Some("cost-model:zhang"), Objective::Energy)),
@@ -575,6 +587,7 @@ mod tests {
             ("detect.cpu_model", "[detect]\n", "['C']", "['X']"),
             ("cpu.threads", "[cpu]\n", "2", "3"),
             ("cpu.cpus", "[cpu]\n", "'0'", "'1'"),
+            ("cpu.batch", "[cpu]\n", "512", "1024"),
             ("opencl.devices[0].name", "[[opencl.devices]]\nbgc = false\n", "'Mali*'", "'Adreno*'"),
             ("opencl.devices[0].via", &format!("{device}bgc = false\n"), "'pocl'", "'rusticl'"),
             ("opencl.devices[0].max_alloc_bytes", device, "1024", "2048"),

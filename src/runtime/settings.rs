@@ -80,6 +80,8 @@ pub struct Given {
     pub threads: Option<Setting<usize>>,
     /// CPUs to bind to.
     pub cpus: Option<Setting<CpuList>>,
+    /// Vertices of a batch, of searches over ranks.
+    pub batch: Option<Setting<usize>>,
     /// Policy.
     pub policy: Option<Setting<Policy>>,
     /// Of a replay: the record.
@@ -111,6 +113,8 @@ pub struct Runtime {
     pub threads: Setting<usize>,
     /// CPUs to bind to (empty: not bound).
     pub cpus: Setting<CpuList>,
+    /// Vertices of a batch, of searches over ranks (`None`: the default).
+    pub batch: Setting<Option<usize>>,
     /// Policy.
     pub policy: Setting<Policy>,
     /// Of a replay: the record.
@@ -168,11 +172,14 @@ impl Runtime {
         if threads.value > MOST_THREADS {
             return Err(RuntimeError::TooManyThreads(threads.value));
         }
+        let batch = given.batch.map(|Setting { value, origin }| Setting { value: Some(value), origin });
+        let batch = pick(batch, board.cpu.batch.map(Some), origin);
         let policy = pick(given.policy, board.policy.clone(), origin);
         Ok(Self {
             profile,
             threads,
             cpus,
+            batch,
             policy,
             recorded: given.recorded,
             simd: optional(given.simd),
