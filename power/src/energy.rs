@@ -1,6 +1,6 @@
 //! What a window has used, with everything needed to judge the number.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     channel::{Domain, Family},
@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The energy of a window of time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
     /// What the counted rails cover together.
     pub scope: String,
@@ -31,7 +31,7 @@ pub struct Energy {
 }
 
 /// What one rail has used in a window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RailEnergy {
     /// The sensor: `ina2xx:0-0040`.
     pub sensor: String,
@@ -47,8 +47,8 @@ pub struct RailEnergy {
     pub joules: Option<Joules>,
     /// Its mean power.
     pub watts: Option<Watts>,
-    /// "counter" or "power".
-    pub signal: &'static str,
+    /// What the sensor says.
+    pub signal: SignalKind,
     /// Valid readings inside the window.
     pub samples: u64,
     /// Readings per second.
@@ -67,8 +67,18 @@ pub struct RailEnergy {
     pub problem: Option<String>,
 }
 
+/// What a sensor says, without its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SignalKind {
+    /// Energy since some time before.
+    Counter,
+    /// Power.
+    Power,
+}
+
 /// The mean power of a domain.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DomainPower {
     /// The domain.
     pub domain: Domain,
@@ -132,7 +142,7 @@ mod tests {
             counted,
             joules: joules.map(Joules),
             watts: joules.and_then(|joules| Joules(joules).over(2.0)),
-            signal: "power",
+            signal: SignalKind::Power,
             samples: 100,
             rate_hertz: 50.0,
             refresh_ms: 20.0,

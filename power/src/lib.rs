@@ -40,7 +40,7 @@ mod units;
 
 pub use channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, UnknownName, monotonic};
 pub use counter::{Advance, Counter};
-pub use energy::{DomainPower, Energy, RailEnergy};
+pub use energy::{DomainPower, Energy, RailEnergy, SignalKind};
 pub use families::discover;
 pub use meter::{Meter, Window};
 pub use part::Part;

@@ -10,6 +10,7 @@ use super::{MeasureError, RootRecord};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, Placement},
     calibrate::Contestant,
+    cluster::ClusterError,
     graph::{Layout, Vertex},
     policy::Policy,
     search::{Search, SearchOptions},
@@ -36,7 +37,7 @@ impl Default for EnergyOptions {
 
 impl EnergyOptions {
     /// Idling and every calibrated strategy have windows of a third of the length.
-    fn third(&self) -> Self {
+    pub(super) fn third(&self) -> Self {
         Self { seconds: self.seconds / 3.0, refreshes: self.refreshes.div_ceil(3), repeats: 1 }
     }
 }
@@ -206,6 +207,9 @@ pub enum EnergyError {
     /// A search could not run.
     #[error(transparent)]
     Measure(#[from] MeasureError),
+    /// A search over ranks could not run.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
     /// A search in a window did not do what the validated search from that root did.
     #[error("the search from root {root} had {found} levels while energy was measured, and {validated} when it was validated")]
     Different {
@@ -363,7 +367,7 @@ pub fn measure_policies_energy(
 }
 
 /// Sleeps until there are enough seconds and refreshes.
-fn idle(meter: &Meter, options: &EnergyOptions) -> Energy {
+pub(super) fn idle(meter: &Meter, options: &EnergyOptions) -> Energy {
     let window = meter.begin();
     let begin = std::time::Instant::now();
     let pause = Duration::from_secs_f64(options.seconds / 20.0);
@@ -374,7 +378,7 @@ fn idle(meter: &Meter, options: &EnergyOptions) -> Energy {
 }
 
 /// A sensor that has gone has no more refreshes: a window does not wait for it for ever.
-fn is_long_enough(passed: Duration, refreshes: u64, options: &EnergyOptions) -> bool {
+pub(super) fn is_long_enough(passed: Duration, refreshes: u64, options: &EnergyOptions) -> bool {
     let seconds = passed.as_secs_f64();
     let has_gone = refreshes == 0 && seconds >= 3.0 * options.seconds.max(1.0);
     seconds >= options.seconds && (refreshes >= options.refreshes || has_gone || seconds >= 100.0 * options.seconds.max(1.0))
@@ -479,7 +483,7 @@ fn domains(windows: &[EnergyWindow]) -> Vec<DomainWatts> {
     first.energy.domains.iter().map(|d| DomainWatts { domain: d.domain, watts: mean(d.domain), counted: d.counted }).collect()
 }
 
-fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
+pub(super) fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
     let all = std::iter::once(("while the machine idled", idle)).chain(windows.iter().map(|window| ("in a window", &window.energy)));
     let found = all.into_iter().find_map(|(when, energy)| Some(format!("incomplete {when}: {}", energy.problem.as_deref()?)));
     found.unwrap_or_else(|| "no window was measured".to_owned())

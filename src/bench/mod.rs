@@ -2,6 +2,7 @@
 
 mod board;
 mod cluster;
+mod cluster_energy;
 mod default_scale;
 mod energy;
 mod environment;
@@ -14,6 +15,7 @@ mod warnings;
 
 pub use board::{BOARD_SCHEMA, BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
 pub use cluster::{ClusterLevel, ClusterRecord, ClusterRoot, measure_cluster};
+pub use cluster_energy::measure_cluster_energy;
 pub use default_scale::{default_scale, kronecker_bytes};
 pub use energy::{
     EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy,

@@ -21,8 +21,9 @@ use crate::{
     },
     board::MOST_BATCH,
     cluster::{
-        ClusterOptions, ClusterSearch, ClusterValidator, Exchange, MpiRanks, Part, Ranks, SLICE, Tree, gather, in_slices, max, texts,
+        ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Host, MpiRanks, Part, Ranks, SLICE, Tree, gather, in_slices, max, texts,
     },
+    doctor::{Diagnosis, RankFacts, examine_ranks},
     engine::Simd,
     graph::{EdgeStream, LayoutStats, Order, Vertex},
     policy::{AlphaBeta, LevelDevice, Policy, Uses},
@@ -88,10 +89,18 @@ pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failur
     }
 }
 
+/// The program that a rank runs.
+const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " of commit ", env!("SOCBFS_COMMIT"));
+
+/// `socbfs doctor` over ranks.
+pub(super) fn diagnosis(ranks: &MpiRanks, root: &Path) -> Result<Diagnosis, Failure> {
+    let own = RankFacts { host: Host::read(root), program: format!("socbfs {PROGRAM}"), library: MpiRanks::library() };
+    Ok(examine_ranks(ranks, &own)?)
+}
+
 /// Refuses to go on where ranks run different programs: they would wait for each other, or understand each other wrongly.
 fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
-    let own = concat!(env!("CARGO_PKG_VERSION"), " of commit ", env!("SOCBFS_COMMIT"));
-    let all = texts(ranks, own);
+    let all = texts(ranks, PROGRAM);
     match all.iter().position(|other| *other != all[0]) {
         None => Ok(()),
         Some(rank) => Err(Failure::new(format!("rank 0 runs socbfs {}, but rank {rank} runs {}", all[0], all[rank]))
@@ -164,6 +173,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     not_directed(arguments.layout.directed)?;
     let first = ranks.rank() == 0;
     let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
+    arguments.energy.check(&config.profile)?;
     config.apply()?;
     let source = arguments.source()?;
     match &source {
@@ -211,13 +221,32 @@ fn bench_of(
     })?;
     drop(progress);
     let valid = records.iter().all(|root| root.validation.passed);
+    let summary = Summary::new(&records, part.counts().edges);
+    let energy = match &summary {
+        Some(_) => {
+            let mut search = ClusterSearch::new(&part, ranks, &options)?;
+            arguments.energy.measure_cluster(&config.profile, &mut search, ranks, &records)?
+        }
+        None => EnergyRecord::unavailable("the run has no speed", None),
+    };
     if first {
         let record = record(
             arguments,
             config,
             source,
             &part,
-            Measured { environment, chosen, options, records, cluster_roots, acquisition_seconds, construction_seconds, ranks },
+            Measured {
+                environment,
+                chosen,
+                options,
+                records,
+                summary,
+                energy,
+                cluster_roots,
+                acquisition_seconds,
+                construction_seconds,
+                ranks,
+            },
         );
         return publish(&record, json, quiet);
     }
@@ -229,6 +258,8 @@ struct Measured<'r> {
     chosen: ChosenPolicy,
     options: ClusterOptions,
     records: Vec<crate::bench::RootRecord>,
+    summary: Option<Summary>,
+    energy: EnergyRecord,
     cluster_roots: Vec<crate::bench::ClusterRoot>,
     acquisition_seconds: f64,
     construction_seconds: f64,
@@ -236,7 +267,18 @@ struct Measured<'r> {
 }
 
 fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part, measured: Measured<'_>) -> Record {
-    let Measured { environment, chosen, options, records, cluster_roots, acquisition_seconds, construction_seconds, ranks } = measured;
+    let Measured {
+        environment,
+        chosen,
+        options,
+        records,
+        summary,
+        energy,
+        cluster_roots,
+        acquisition_seconds,
+        construction_seconds,
+        ranks,
+    } = measured;
     let counts = part.counts();
     let stats = LayoutStats {
         vertices: part.vertices() as u64,
@@ -287,8 +329,8 @@ fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part,
         }),
         roots_asked: arguments.roots,
         valid: records.iter().all(|root| root.validation.passed),
-        summary: Summary::new(&records, counts.edges),
-        energy: EnergyRecord::unavailable("energy is measured in runs of one process; over several ranks it is not yet", None),
+        summary,
+        energy,
         roots: records,
         warnings: Vec::new(),
     };

@@ -43,6 +43,8 @@ working. What can't be found out, as in a container, is \"unknown\" and no fault
 ///
 /// Tries a search on the CPU and on every OpenCL device, each in a process of its own, and looks at device files, drivers, power sensors,
 /// clocks, temperatures, memory and load. Changes nothing.
+///
+/// Under mpirun (feature mpi) it looks at what ranks have to share instead: program, MPI, clocks, and the network between every two.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct DoctorArgs {
@@ -71,6 +73,14 @@ const WATCH: Duration = Duration::from_millis(500);
 const GRAPH: &str = "grid:32x32,deletion=0";
 
 pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(ranks) = crate::cluster::MpiRanks::join() {
+        return super::cluster::as_rank(&ranks, || {
+            let diagnosis = super::cluster::diagnosis(&ranks, &arguments.root.sysfs_root)?;
+            // Rank 0 speaks for all.
+            if crate::cluster::Ranks::rank(&ranks) == 0 { tell(&diagnosis, arguments.json, quiet) } else { Ok(()) }
+        });
+    }
     let root = &*arguments.root.sysfs_root;
     let board = board::detect(root).map_err(RuntimeError::Profile)?;
     let live = root == Path::new("/");
@@ -84,12 +94,16 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
         icd_vendors: std::env::var_os("OCL_ICD_VENDORS").filter(|_| live),
         probe,
     };
-    let diagnosis = examine(&subject);
-    if arguments.json {
-        let json = serde_json::to_string(&diagnosis).map_err(|error| Failure::because("can't write JSON", &error))?;
+    tell(&examine(&subject), arguments.json, quiet)
+}
+
+/// Prints what was found; exit code 2 where it keeps searches from working.
+fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
+    if json {
+        let json = serde_json::to_string(diagnosis).map_err(|error| Failure::because("can't write JSON", &error))?;
         print(&format!("{json}\n"))?;
     } else {
-        print(&text(&diagnosis, quiet))?;
+        print(&text(diagnosis, quiet))?;
     }
     // What is wrong has been said.
     if diagnosis.works { Ok(()) } else { Err(Failure::Command(2)) }

@@ -12,9 +12,11 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use socbfs_power::{Energy, Meter, Profile, RailEnergy, SelectError, Selection, Skipped, Source, Tree, discover};
+use socbfs_power::{Energy, Meter, Profile, RailEnergy, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover};
 
 use super::{error::Failure, interrupt, output::Output, progress::Progress, say};
+#[cfg(feature = "mpi")]
+use crate::{bench::measure_cluster_energy, cluster::Host};
 use crate::{
     bench::{EnergyOptions, EnergyRecord, RootRecord, measure_energy},
     graph::Layout,
@@ -141,6 +143,26 @@ impl EnergyArgs {
     pub(super) fn windows(&self, board: &runtime::Profile) -> Result<(Result<Meter, EnergyRecord>, EnergyOptions), Failure> {
         let options = EnergyOptions { seconds: self.energy_seconds, repeats: self.energy_repeats, ..EnergyOptions::default() };
         Ok((self.sensors.meter(board.power().as_ref())?, options))
+    }
+
+    /// Measures the energy of searches over ranks from the roots of `records`, by the sensors of every rank's board.
+    #[cfg(feature = "mpi")]
+    pub(super) fn measure_cluster<R: crate::cluster::Ranks>(
+        &self,
+        board: &runtime::Profile,
+        search: &mut crate::cluster::ClusterSearch<'_, R>,
+        ranks: &R,
+        records: &[RootRecord],
+    ) -> Result<EnergyRecord, Failure> {
+        let (meter, options) = self.windows(board)?;
+        let host = Host::read(&self.sensors.sysfs_root);
+        let progress = (ranks.rank() == 0).then(|| Progress::still("Measuring energy", options.repeats as u64 + 1));
+        let mut finished = |done| {
+            if let Some(progress) = &progress {
+                progress.between(done);
+            }
+        };
+        Ok(measure_cluster_energy(search, ranks, records, host, meter.as_ref(), &options, &mut finished)?)
     }
 
     /// Measures the energy of searches from the roots of `records`.
@@ -323,7 +345,7 @@ fn rail_line(rail: &RailEnergy) -> String {
     let value = |value: Option<String>| value.unwrap_or_else(|| "n/a".to_owned());
     let label = rail.label.as_deref().map_or_else(String::new, |label| format!(" {label}"));
     let counted = if rail.counted { "counted" } else { "a part" };
-    let samples = if rail.signal == "counter" {
+    let samples = if rail.signal == SignalKind::Counter {
         format!("{} wraps", rail.wraps)
     } else {
         format!("{} samples, {:.1}/s", rail.samples, rail.rate_hertz)

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use socbfs_power::{Energy, Meter, Profile, SelectError, Selection, Skipped, Source, Tree, discover, open_named};
+use socbfs_power::{Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
 
 use super::{
     energy::{GLANCE, profile_at},
@@ -103,7 +103,7 @@ struct Usable {
     domain: String,
     scope: String,
     part: String,
-    signal: &'static str,
+    signal: SignalKind,
     refresh_ms: f64,
     watts: Option<f64>,
     problem: Option<String>,

@@ -15,10 +15,12 @@
 //! (distributed bottom-up); Lv et al. 2012 (bitmaps and lists compressed, vertices sieved).
 
 mod deal;
+mod host;
 mod levels;
 mod message;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod network;
 mod pairs;
 mod part;
 mod ranks;
@@ -27,6 +29,8 @@ mod validate;
 
 pub use self::{
     deal::Deal,
+    host::{Host, told_by_all},
+    network::{Link, measure_links},
     part::{Part, PartCounts},
     ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},
     search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, SLICE, gather, in_slices},

@@ -3,6 +3,8 @@
 //! Most of it is read from files below a root directory (`/` on a live system, anything in a test); what only a running machine tells is
 //! a [`Probe`], made by a caller that may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a container hides much.
 
+#[cfg(any(test, feature = "mpi"))]
+mod cluster;
 mod cpu;
 mod load;
 mod memory;
@@ -14,6 +16,8 @@ use std::{ffi::OsString, path::Path};
 
 use serde::Serialize;
 
+#[cfg(feature = "mpi")]
+pub use cluster::{RankFacts, examine_ranks};
 pub use load::{Busy, busiest};
 pub use opencl::{DeviceProbe, OpenClProbe, Who};
 pub use sensors::SensorProbe;
@@ -126,6 +130,13 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
 }
 
+impl Diagnosis {
+    fn of(findings: Vec<Finding>) -> Self {
+        let works = findings.iter().all(|finding| finding.verdict != Verdict::Problem);
+        Self { schema: "socbfs-doctor", schema_version: 1, works, findings }
+    }
+}
+
 /// Runs every check.
 pub fn examine(subject: &Subject<'_>) -> Diagnosis {
     let mut findings = vec![search(subject.probe.search.as_ref()), board(subject.board)];
@@ -135,8 +146,7 @@ pub fn examine(subject: &Subject<'_>) -> Diagnosis {
     findings.extend(thermal::check(subject));
     findings.extend(memory::check(subject));
     findings.push(load::check(subject));
-    let works = findings.iter().all(|finding| finding.verdict != Verdict::Problem);
-    Diagnosis { schema: "socbfs-doctor", schema_version: 1, works, findings }
+    Diagnosis::of(findings)
 }
 
 fn search(tried: Option<&Result<(), String>>) -> Finding {

@@ -172,7 +172,7 @@ pub(crate) mod tests {
             counted: true,
             joules: Some(Joules(10.0 * watts)),
             watts: Some(Watts(watts)),
-            signal: "counter",
+            signal: socbfs_power::SignalKind::Counter,
             samples: 21,
             rate_hertz: 2.1,
             refresh_ms: 1.0,

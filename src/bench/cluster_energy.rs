@@ -1,0 +1,373 @@
+//! Energy of searches over several boards: every rank reads the sensors of its own board while all search, and each sensor is counted once.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use socbfs_power::{DomainPower, Energy, Meter, RailEnergy};
+
+use super::{
+    RootRecord,
+    energy::{
+        EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, MeasuredEnergy, Model, idle, is_long_enough, why_incomplete,
+    },
+};
+use crate::cluster::{ClusterSearch, Host, Ranks, sum, told_by_all};
+
+/// What a rank tells the others of its sensors.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Told {
+    host: Host,
+    /// Why it has none.
+    unavailable: Option<(String, Option<String>)>,
+    scope: String,
+    sensors: Vec<String>,
+}
+
+/// What a rank measured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Measured {
+    idle: Energy,
+    windows: Vec<MeasuredWindow>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct MeasuredWindow {
+    energy: Energy,
+    refreshes: u64,
+    /// Times of the searches, as the rank saw them.
+    search_seconds: f64,
+    seconds_per_edge: f64,
+}
+
+/// What each rank counts.
+#[derive(Debug, Default, PartialEq)]
+struct Counting {
+    /// Of each rank, the name of its board and the sensors that it counts for it.
+    ranks: Vec<(String, Vec<String>)>,
+    /// What the sum covers.
+    scope: String,
+}
+
+/// Deals sensors to ranks: what two ranks of one machine read is counted by the first of them.
+fn counting(told: &[Told]) -> Result<Counting, Box<EnergyRecord>> {
+    let mut hosts: Vec<&Host> = Vec::new();
+    for rank in told {
+        if !hosts.contains(&&rank.host) {
+            hosts.push(&rank.host);
+        }
+    }
+    let named_twice = |host: &Host| hosts.iter().filter(|other| other.name == host.name).count() > 1;
+    let name = |host: &Host| {
+        let first = told.iter().position(|rank| rank.host == *host).unwrap_or(0);
+        if host.name.is_empty() || named_twice(host) {
+            format!("{} (rank {first})", host.name).trim_start().to_owned()
+        } else {
+            host.name.clone()
+        }
+    };
+    let mut scopes: Vec<&str> = Vec::new();
+    for &host in &hosts {
+        let here = || told.iter().enumerate().filter(|(_, rank)| rank.host == *host);
+        let mut with = here().filter(|(_, rank)| rank.unavailable.is_none());
+        let Some((first, rank)) = with.next() else {
+            let (reason, cure) = here().find_map(|(_, rank)| rank.unavailable.clone()).unwrap_or_default();
+            return Err(EnergyRecord::unavailable(format!("board {}: {reason}", name(host)), cure).into());
+        };
+        if let Some((other, _)) = with.find(|(_, other)| other.scope != rank.scope) {
+            let reason = format!("board {}: ranks {first} and {other} read sensors of different scopes", name(host));
+            return Err(EnergyRecord::unavailable(reason, Some("give all ranks of a board the same --energy".to_owned())).into());
+        }
+        if !scopes.contains(&&rank.scope[..]) {
+            scopes.push(&rank.scope);
+        }
+    }
+    let mut taken: Vec<(&Host, &str)> = Vec::new();
+    let mut ranks = Vec::with_capacity(told.len());
+    for rank in told {
+        let mut counts = Vec::new();
+        for sensor in &rank.sensors {
+            if !taken.contains(&(&rank.host, sensor)) {
+                taken.push((&rank.host, sensor));
+                counts.push(sensor.clone());
+            }
+        }
+        ranks.push((name(&rank.host), counts));
+    }
+    let boards = if hosts.len() == 1 { "board" } else { "boards" };
+    Ok(Counting { ranks, scope: format!("{} of {} {boards}", scopes.join(" and "), hosts.len()) })
+}
+
+impl Counting {
+    /// The energy of all boards over a window: `None` where one is not complete.
+    fn total(&self, of_ranks: &[&Energy]) -> Energy {
+        let mut rails: Vec<RailEnergy> = Vec::new();
+        let (mut begin, mut seconds, mut problem) = (0.0, 0.0, None);
+        for ((board, counts), energy) in self.ranks.iter().zip(of_ranks) {
+            if counts.is_empty() {
+                continue;
+            }
+            if rails.is_empty() {
+                begin = energy.begin_monotonic_seconds;
+            }
+            seconds = f64::max(seconds, energy.seconds);
+            for sensor in counts {
+                let Some(rail) = energy.rails.iter().find(|rail| rail.sensor == *sensor) else {
+                    // It was alive when the meter started.
+                    problem = problem.or_else(|| Some(format!("board {board}: {sensor}: the sensor has gone")));
+                    continue;
+                };
+                if let (None, Some(reason)) = (&problem, &rail.problem) {
+                    problem = Some(format!("board {board}: {sensor}: {reason}"));
+                }
+                rails.push(RailEnergy { sensor: format!("{board} {sensor}"), ..rail.clone() });
+            }
+        }
+        let added = |of: fn(&RailEnergy) -> Option<f64>| {
+            rails.iter().map(of).sum::<Option<f64>>().filter(|_| problem.is_none() && !rails.is_empty())
+        };
+        // Windows of boards end within a search of each other: mean powers are added, each over its own window.
+        let (joules, watts) =
+            (added(|rail| Some(rail.joules?.0)).map(socbfs_power::Joules), added(|rail| Some(rail.watts?.0)).map(socbfs_power::Watts));
+        let mut domains: Vec<DomainPower> = Vec::new();
+        for rail in &rails {
+            let Some(watts) = rail.watts else { continue };
+            match domains.iter_mut().find(|found| found.domain == rail.domain) {
+                Some(found) => found.watts += watts,
+                None => domains.push(DomainPower { domain: rail.domain, watts, counted: true }),
+            }
+        }
+        Energy {
+            scope: self.scope.clone(),
+            begin_monotonic_seconds: begin,
+            seconds,
+            joules,
+            watts,
+            complete: joules.is_some(),
+            problem,
+            rails,
+            domains,
+        }
+    }
+}
+
+/// As [`measure_energy`](super::measure_energy), over ranks, without the model of levels: all ranks call it with the sensors of their own
+/// board, and get the same sums.
+///
+/// # Errors
+/// [`EnergyError`]. A board without a sensor is no error: the record then names the board.
+pub fn measure_cluster_energy<R: Ranks>(
+    search: &mut ClusterSearch<'_, R>,
+    ranks: &R,
+    records: &[RootRecord],
+    host: Host,
+    meter: Result<&Meter, &EnergyRecord>,
+    options: &EnergyOptions,
+    finished: &mut dyn FnMut(usize),
+) -> Result<EnergyRecord, EnergyError> {
+    let told = match meter {
+        Ok(meter) => Told { host, unavailable: None, scope: meter.scope().to_owned(), sensors: meter.sensors() },
+        Err(record) => {
+            let reason = record.reason().unwrap_or("no sensor can be used").to_owned();
+            Told { host, unavailable: Some((reason, record.cure.clone())), scope: String::new(), sensors: Vec::new() }
+        }
+    };
+    let told = told_by_all(ranks, &told)?;
+    let counting = match counting(&told) {
+        Ok(counting) => counting,
+        Err(unavailable) => return Ok(*unavailable),
+    };
+    let nothing = Energy {
+        scope: String::new(),
+        begin_monotonic_seconds: 0.0,
+        seconds: 0.0,
+        joules: None,
+        watts: None,
+        complete: false,
+        problem: None,
+        rails: Vec::new(),
+        domains: Vec::new(),
+    };
+    // A rank without a sensor is on a board where another has one.
+    let idle = meter.map_or(nothing.clone(), |meter| idle(meter, &options.third()));
+    ranks.barrier();
+    finished(1);
+    let mut own = Measured { idle, windows: Vec::new() };
+    let mut searched = Vec::with_capacity(options.repeats);
+    for done in 0..options.repeats {
+        let window = meter.ok().map(|meter| (meter, meter.begin()));
+        let begin = Instant::now();
+        let (mut searches, mut search_seconds, mut seconds_per_edge) = (0_u64, 0.0, 0.0);
+        for record in records.iter().cycle() {
+            let outcome = search.run_uncounted(record.root)?;
+            let seconds = outcome.elapsed.as_secs_f64();
+            searches += 1;
+            search_seconds += seconds;
+            seconds_per_edge += seconds / record.edges as f64;
+            // All go on until all have enough, so that no rank searches alone.
+            let enough = window.as_ref().is_none_or(|(meter, window)| is_long_enough(begin.elapsed(), meter.refreshes(window), options));
+            if sum(ranks, u64::from(!enough)) == 0 {
+                break;
+            }
+        }
+        let (energy, refreshes) = window.map_or((nothing.clone(), u64::MAX), |(meter, window)| {
+            let refreshes = meter.refreshes(&window);
+            (meter.end(window), refreshes)
+        });
+        own.windows.push(MeasuredWindow { energy, refreshes, search_seconds, seconds_per_edge });
+        searched.push(searches);
+        finished(2 + done);
+    }
+    let all = told_by_all(ranks, &own)?;
+    let of_all = |of: &dyn Fn(&Measured) -> &Energy| counting.total(&all.iter().map(of).collect::<Vec<_>>());
+    let idle = of_all(&|rank| &rank.idle);
+    let windows: Vec<EnergyWindow> = searched
+        .into_iter()
+        .enumerate()
+        .map(|(at, searches)| {
+            let windows = || all.iter().map(|rank| &rank.windows[at]);
+            EnergyWindow {
+                energy: of_all(&|rank| &rank.windows[at].energy),
+                searches,
+                search_seconds: windows().map(|window| window.search_seconds).fold(0.0, f64::max),
+                teps: searches as f64 / windows().map(|window| window.seconds_per_edge).fold(0.0, f64::max),
+                refreshes: windows().map(|window| window.refreshes).min().unwrap_or(0),
+                strategies: Vec::new(),
+            }
+        })
+        .collect();
+    let summary = EnergySummary::new(&idle, &windows);
+    let problem = summary.is_none().then(|| why_incomplete(&idle, &windows));
+    let model = Model { unavailable: Some("levels are not modelled over several ranks".to_owned()), ..Model::default() };
+    let sensors = counting.ranks.iter().flat_map(|(board, counts)| counts.iter().map(move |sensor| format!("{board} {sensor}")));
+    let measured = MeasuredEnergy {
+        sensors: sensors.collect(),
+        scope: counting.scope,
+        window_seconds: options.seconds,
+        window_refreshes: options.refreshes,
+        idle,
+        windows,
+        summary,
+        problem,
+        model,
+    };
+    let skipped = meter.map_or_else(|record| record.skipped.clone(), |meter| meter.skipped().to_vec());
+    Ok(EnergyRecord { unavailable: None, cure: None, measured: Some(measured), skipped })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use socbfs_power::{Selection, Tree, discover};
+
+    use super::*;
+    use crate::{
+        bench::measure_cluster,
+        cluster::{ClusterOptions, Part, ThreadRanks},
+        graph::{EdgeList, Listing, Order},
+    };
+
+    /// Three ranks search over two boards; each board has an INA219. `during` is told the folder of the second board's files, and the
+    /// windows that are done.
+    fn measured(during: impl Fn(&Path, usize) + Sync) -> Vec<EnergyRecord> {
+        let boards = [("odroid", "17000000"), ("pi", "4000000")].map(|(name, micro_watts)| {
+            let root = tempfile::tempdir().unwrap();
+            for (file, text) in [
+                ("sys/class/hwmon/hwmon0/name", "ina219"),
+                ("sys/class/hwmon/hwmon0/power1_input", micro_watts),
+                ("proc/sys/kernel/hostname", name),
+                ("proc/sys/kernel/random/boot_id", name),
+            ] {
+                let file = root.path().join(file);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, format!("{text}\n")).unwrap();
+            }
+            root
+        });
+        let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 4]], Listing::Once).unwrap();
+        let options = EnergyOptions { seconds: 0.3, refreshes: 1, repeats: 2 };
+        ThreadRanks::run(3, |ranks| {
+            let root = boards[usize::from(ranks.rank() == 2)].path();
+            let part = Part::build(&edges, Order::Auto, ranks).unwrap();
+            let how = ClusterOptions::default();
+            let records = measure_cluster(&edges, &part, ranks, &how, &[0, 2], &mut |_| ()).unwrap().0;
+            let selection = Selection::named(discover(&Tree::new(root)), &["ina2xx".to_owned()], None);
+            let meter = selection.and_then(Meter::start).unwrap();
+            let mut search = ClusterSearch::new(&part, ranks, &how).unwrap();
+            let mut finished = |done| {
+                if ranks.rank() == 2 {
+                    during(root, done);
+                }
+            };
+            measure_cluster_energy(&mut search, ranks, &records, Host::read(root), Ok(&meter), &options, &mut finished).unwrap()
+        })
+    }
+
+    #[test]
+    fn the_powers_of_boards_are_added_and_a_shared_sensor_once() {
+        let of_ranks = measured(|_, _| ());
+        for record in &of_ranks {
+            assert_eq!(record.measured, of_ranks[0].measured, "every rank has the same sums");
+        }
+        let energy = of_ranks[0].measured.as_ref().unwrap();
+        assert_eq!(energy.scope, "soc-rails of 2 boards");
+        assert_eq!(energy.sensors.len(), 2);
+        assert!(energy.sensors[0].starts_with("odroid ina2xx:") && energy.sensors[1].starts_with("pi ina2xx:"), "{:?}", energy.sensors);
+        let summary = of_ranks[0].summary().unwrap();
+        assert!((summary.watts.mean - 21.0).abs() < 1e-9 && (summary.idle_watts.0 - 21.0).abs() < 1e-9, "{summary:?}");
+        for window in &energy.windows {
+            assert!(window.energy.seconds >= 0.3 && window.refreshes >= 1 && window.searches > 1, "{window:?}");
+            let joules = window.energy.joules.unwrap().0;
+            assert!((joules - 21.0 * window.energy.seconds).abs() < 0.5 * joules, "windows of boards are equally long, nearly");
+        }
+    }
+
+    #[test]
+    fn a_sensor_that_vanishes_leaves_no_sum_and_names_the_board() {
+        let of_ranks = measured(|board, done| {
+            if done == 2 {
+                fs::write(board.join("sys/class/hwmon/hwmon0/power1_input"), "").unwrap();
+            }
+        });
+        assert_eq!(of_ranks[0].summary(), None);
+        let reason = of_ranks[0].reason().unwrap();
+        assert!(reason.contains("board pi: ina2xx:") && reason.contains("the sensor has gone"), "{reason}");
+    }
+
+    fn told(name: &str, boot: &str, scope: &str, sensors: &[&str]) -> Told {
+        let host = Host { name: name.into(), boot: boot.into() };
+        let unavailable = sensors.is_empty().then(|| ("no power sensor was found on this machine".to_owned(), None));
+        Told { host, unavailable, scope: scope.into(), sensors: sensors.iter().map(|&sensor| sensor.to_owned()).collect() }
+    }
+
+    fn counted(told: &[Told]) -> Vec<(String, Vec<String>)> {
+        counting(told).unwrap().ranks
+    }
+
+    #[test]
+    fn what_two_ranks_of_a_board_read_is_counted_once() {
+        let (a, b) = ("ina2xx:0-0040".to_owned(), "ina2xx:0-0041".to_owned());
+        let two = [told("x", "1", "soc-rails", &[&a]), told("y", "2", "soc-rails", &[&a])];
+        assert_eq!(counted(&two), [("x".into(), vec![a.clone()]), ("y".into(), vec![a.clone()])], "boards have sensors of the same name");
+        assert_eq!(counting(&two).unwrap().scope, "soc-rails of 2 boards");
+        let shared = [told("x", "1", "soc-rails", &[&a]), told("x", "1", "soc-rails", &[&a, &b]), told("x", "1", "", &[])];
+        assert_eq!(counted(&shared), [("x".into(), vec![a.clone()]), ("x".into(), vec![b]), ("x".into(), vec![])]);
+        assert_eq!(counting(&shared).unwrap().scope, "soc-rails of 1 board");
+        // Two boards of one name are told apart by their first ranks.
+        let alike = [told("pi", "1", "board", &[&a]), told("pi", "2", "board", &[&a])];
+        assert_eq!(counted(&alike), [("pi (rank 0)".into(), vec![a.clone()]), ("pi (rank 1)".into(), vec![a.clone()])]);
+        let mixed = [told("x", "1", "board", &[&a]), told("y", "2", "soc-rails", &[&a])];
+        assert_eq!(counting(&mixed).unwrap().scope, "board and soc-rails of 2 boards");
+    }
+
+    #[test]
+    fn a_board_without_a_sensor_is_named() {
+        let reason = |told: &[Told]| counting(told).unwrap_err().unavailable.unwrap();
+        assert_eq!(
+            reason(&[told("x", "1", "board", &["wt310"]), told("y", "2", "", &[])]),
+            "board y: no power sensor was found on this machine"
+        );
+        let scopes = [told("x", "1", "board", &["wt310"]), told("x", "1", "soc-rails", &["ina2xx:0-0040"])];
+        assert_eq!(reason(&scopes), "board x: ranks 0 and 1 read sensors of different scopes");
+    }
+}

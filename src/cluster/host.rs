@@ -1,0 +1,39 @@
+//! Which machine a rank runs on, and what ranks tell each other outside a search.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ClusterError,
+    ranks::{Ranks, texts},
+};
+use crate::machine;
+
+/// The machine that a rank runs on. Ranks of one machine see the same sensors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name, for people; several boards may have the same.
+    pub name: String,
+    /// What no other machine has: the number that Linux draws when it starts.
+    pub boot: String,
+}
+
+impl Host {
+    /// The machine whose files are below `root`.
+    pub fn read(root: &Path) -> Self {
+        let text = |path: &str| machine::text(&root.join(path)).map(|text| text.trim().to_owned()).unwrap_or_default();
+        Self { name: text("proc/sys/kernel/hostname"), boot: text("proc/sys/kernel/random/boot_id") }
+    }
+}
+
+/// The values of all ranks, in their order, from that of this one.
+///
+/// # Errors
+/// [`ClusterError::Message`].
+pub fn told_by_all<T: Serialize + for<'t> Deserialize<'t>>(ranks: &impl Ranks, own: &T) -> Result<Vec<T>, ClusterError> {
+    // Where a value has no text, as a number that is none, the others refuse what arrives.
+    let own = serde_json::to_string(own).unwrap_or_default();
+    let read = |(rank, text): (usize, String)| serde_json::from_str(&text).map_err(|_| ClusterError::Message { rank });
+    texts(ranks, &own).into_iter().enumerate().map(read).collect()
+}
