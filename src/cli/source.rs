@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_misspelt_generator_is_told() {
-        for (text, meant) in [("kroneckr:10", "kronecker:10"), ("Grid:3x4", "grid:3x4"), ("unifrom:8,seed=2", "uniform:8,seed=2")] {
+        for (text, meant) in [("kroneckr:10", "kronecker:10"), ("Grid:3x4", "grid:3x4"), ("unifor:8,seed=2", "uniform:8,seed=2")] {
             let error = Source::parse(Path::new(text), None).unwrap_err();
             assert!(format!("{error:?}").contains(&format!("did you mean {meant}?")), "{error:?}");
         }
