@@ -100,7 +100,7 @@ pub use many::ManySearch;
 pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limits, OpenClError, choose, devices};
 pub use policy::Policy;
 pub use runtime::Runtime;
-pub use search::{Outcome, Search, SearchOptions, Until};
+pub use search::{Outcome, Output, Search, SearchOptions, Until};
 /// Power sensors, and the energy of a window of time.
 pub use socbfs_power as power;
 

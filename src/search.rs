@@ -202,6 +202,15 @@ pub struct Partial {
     pub end: End,
 }
 
+/// Where a search writes what it finds ([`Search::run_into`]): arrays of the caller's with an entry for each vertex.
+#[derive(Debug, Default)]
+pub struct Output<'a> {
+    /// Parents: a root's is itself, [`NONE`] where not reached.
+    pub parents: Option<&'a mut [Vertex]>,
+    /// Distances from the root, [`NONE`] where not reached.
+    pub levels: Option<&'a mut [u32]>,
+}
+
 /// Why a level loop stops.
 #[derive(Clone, Copy)]
 enum Halt {
@@ -223,8 +232,8 @@ pub struct Search<'g> {
     fallen_back: Option<String>,
     stopper: Stopper,
     deadline: Option<Instant>,
-    /// The last search was stopped: there is no tree.
-    was_stopped: bool,
+    /// The last search was not stopped, and has not written its tree elsewhere.
+    has_tree: bool,
 }
 
 /// The threads that are meant (0: one for each of `cpus`, or for every CPU the process may run on).
@@ -275,7 +284,7 @@ impl<'g> Search<'g> {
             fallen_back: None,
             stopper: Stopper::default(),
             deadline: None,
-            was_stopped: false,
+            has_tree: true,
         })
     }
 
@@ -382,8 +391,46 @@ impl<'g> Search<'g> {
         if let Some(target) = until.target.filter(|&target| target as usize >= vertices) {
             return Err(SearchError::TargetOutOfRange { target, vertices });
         }
-        let (outcome, end) = self.run_to_end(root, Some(until))?;
+        let (outcome, end) = self.run_to_end(root, Some(until), None)?;
         Ok(Partial { outcome: self.counted(outcome), end })
+    }
+
+    /// As [`Search::run_until`], with the tree in arrays of the caller's and nowhere else: [`Search::parents`] is empty afterwards. What is
+    /// not wanted is not written, and distances alone take no longer than parents: on the CPU they are noted as vertices are found (up to
+    /// level 254, else they are read off the parents). What was reached is not counted, as in [`Search::run_uncounted`]: see
+    /// [`Search::counts`].
+    ///
+    /// # Errors
+    /// As [`Search::run_until`], and [`SearchError::Length`].
+    pub fn run_into(&mut self, root: Vertex, until: Until, mut output: Output<'_>) -> Result<Partial, SearchError> {
+        let vertices = self.layout.vertices();
+        if let Some(target) = until.target.filter(|&target| target as usize >= vertices) {
+            return Err(SearchError::TargetOutOfRange { target, vertices });
+        }
+        let lengths = [("parents", output.parents.as_deref()), ("levels", output.levels.as_deref())];
+        for (what, given) in lengths.into_iter().filter_map(|(what, array)| Some((what, array?.len()))) {
+            if given != vertices {
+                return Err(SearchError::Length { what, given, wanted: vertices });
+            }
+        }
+        self.engine.note_distances(output.levels.is_some());
+        let until = (until != Until::default()).then_some(until);
+        let done = self.run_to_end(root, until, Some(&mut output));
+        self.engine.note_distances(false);
+        self.has_tree &= done.is_err();
+        done.map(|(outcome, end)| Partial { outcome, end })
+    }
+
+    /// What [`Search::run_into`] has reached, as [`Outcome`] counts it: vertices and edges. `found` is what it has written, parents or
+    /// levels.
+    ///
+    /// # Panics
+    /// If `found` has not exactly one entry per vertex.
+    pub fn counts(&self, found: &[u32]) -> (u64, u64) {
+        let degrees = self.layout.input_degrees();
+        assert_eq!(found.len(), degrees.len(), "one entry per vertex");
+        let (reached, edges) = self.engine.count_reached(found, degrees);
+        (reached, if self.layout.directed() { edges } else { edges / 2 })
     }
 
     /// As [`Search::run`], without counting what was reached, which is no part of the time: for searches that follow one another in a
@@ -392,18 +439,20 @@ impl<'g> Search<'g> {
     /// # Errors
     /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
-        self.run_to_end(root, None).map(|(outcome, _)| outcome)
+        self.run_to_end(root, None, None).map(|(outcome, _)| outcome)
     }
 
     fn counted(&self, mut outcome: Outcome) -> Outcome {
-        (outcome.reached, outcome.edges) = self.engine.count_reached(self.layout.input_degrees());
-        if !self.layout.directed() {
-            outcome.edges /= 2;
-        }
+        (outcome.reached, outcome.edges) = self.counts(self.parents());
         outcome
     }
 
-    fn run_to_end(&mut self, root: Vertex, until: Option<Until>) -> Result<(Outcome, End), SearchError> {
+    fn run_to_end(
+        &mut self,
+        root: Vertex,
+        until: Option<Until>,
+        mut output: Option<&mut Output<'_>>,
+    ) -> Result<(Outcome, End), SearchError> {
         if root as usize >= self.layout.vertices() {
             return Err(SearchError::RootOutOfRange { root, vertices: self.layout.vertices() });
         }
@@ -411,21 +460,21 @@ impl<'g> Search<'g> {
             return Err(SearchError::NotRecorded(root));
         }
         let begin = Instant::now();
-        let searched = match self.search(root, until) {
+        let searched = match self.search(root, until, output.as_deref_mut()) {
             Ok(searched) => searched,
             Err(error) if self.options.fall_back && self.fallen_back.is_none() => {
                 self.fall_back(error)?;
-                self.search(root, until).map_err(|error| self.failed(error))?
+                self.search(root, until, output).map_err(|error| self.failed(error))?
             }
             Err(error) => return Err(self.failed(error)),
         };
-        self.was_stopped = searched.is_none();
+        self.has_tree = searched.is_some();
         let Some(Searched { levels, end_of, found, end }) = searched else { return Err(SearchError::Stopped(root)) };
         Ok((Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found }, end_of))
     }
 
     /// `None`: it was stopped.
-    fn search(&mut self, root: Vertex, until: Option<Until>) -> Result<Option<Searched>, DeviceError> {
+    fn search(&mut self, root: Vertex, until: Option<Until>, output: Option<&mut Output<'_>>) -> Result<Option<Searched>, DeviceError> {
         let internal = self.layout.to_internal(root);
         let Until { depth, target } = until.unwrap_or_default();
         let (levels, end_of) = if internal == NONE {
@@ -460,11 +509,41 @@ impl<'g> Search<'g> {
             }
         };
         let found = Instant::now();
-        if end_of == End::Complete { self.engine.finish() } else { self.engine.finish_early() }?;
-        if internal == NONE {
-            self.engine.enter_dropped_root(root);
+        match output {
+            Some(output) => self.finish_into(end_of, (internal == NONE).then_some(root), output)?,
+            None => self.finish(end_of, (internal == NONE).then_some(root))?,
         }
         Ok(Some(Searched { levels, end_of, found, end: Instant::now() }))
+    }
+
+    /// Brings the parents to where [`Search::parents`] finds them. A root that the layout dropped is entered.
+    fn finish(&mut self, end: End, dropped_root: Option<Vertex>) -> Result<(), DeviceError> {
+        if end == End::Complete { self.engine.finish() } else { self.engine.finish_early() }?;
+        if let Some(root) = dropped_root {
+            self.engine.enter_dropped_root(root);
+        }
+        Ok(())
+    }
+
+    fn finish_into(&mut self, end: End, dropped_root: Option<Vertex>, output: &mut Output<'_>) -> Result<(), DeviceError> {
+        if !self.engine.finish_into(output.parents.as_deref_mut(), output.levels.as_deref_mut()) {
+            self.finish(end, dropped_root)?;
+            if let Some(parents) = output.parents.as_deref_mut() {
+                parents.copy_from_slice(self.engine.parents());
+            }
+            if let Some(levels) = output.levels.as_deref_mut() {
+                self.read_off(levels);
+            }
+        }
+        if let Some(root) = dropped_root.map(|root| root as usize) {
+            if let Some(parents) = output.parents.as_deref_mut() {
+                parents[root] = root as Vertex;
+            }
+            if let Some(levels) = output.levels.as_deref_mut() {
+                levels[root] = 0;
+            }
+        }
+        Ok(())
     }
 
     fn failed(&self, source: DeviceError) -> SearchError {
@@ -498,21 +577,25 @@ impl<'g> Search<'g> {
     }
 
     /// Parents of the last search, by original vertex: the root's is itself, [`NONE`] where not reached. Empty after one that
-    /// was stopped.
+    /// was stopped, or has written its tree into arrays of the caller's.
     pub fn parents(&self) -> &[Vertex] {
-        if self.was_stopped { &[] } else { self.engine.parents() }
+        if self.has_tree { self.engine.parents() } else { &[] }
     }
 
     /// Levels of the last search, by original vertex ([`NONE`] where not reached), into `levels` (one per vertex).
-    /// They are read off the parents, in time linear in the vertices. A vertex whose parents lead to no root has no level (no tree: a
+    /// They are read off the parents, in time linear in the vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no root has no level (no tree: a
     /// device's driver has a bug, which [`validate`](mod@crate::validate) finds).
     ///
     /// # Panics
     /// If `levels` has not exactly one entry per vertex.
     pub fn levels_into(&self, levels: &mut [u32]) {
         assert_eq!(levels.len(), self.parents().len(), "one level per vertex");
+        self.read_off(levels);
+    }
+
+    fn read_off(&self, levels: &mut [u32]) {
         if !self.engine.levels_into(levels) {
-            levels_of(self.parents(), levels);
+            levels_of(self.engine.parents(), levels);
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use proptest::prelude::*;
 use socbfs::{
-    ManySearch, Until,
+    ManySearch, Output, Until,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     many::ROOTS,
     search::{End, Search, SearchError, SearchOptions},
@@ -72,6 +72,24 @@ fn check_until(n: usize, edges: &[[u32; 2]], directed: bool, root: u32, targets:
         assert_eq!(tree.level, wanted, "{until:?}");
         assert_eq!(partial.outcome.reached, level.iter().filter(|&&level| level <= cut).count() as u64);
         assert_eq!(partial.outcome.levels, whole.levels.min(cut.saturating_add(1)), "{until:?}");
+        // The same into arrays of the caller's: parents, levels, both, neither.
+        for (with_parents, with_levels) in [(true, true), (false, true), (true, false), (false, false)] {
+            let (mut parents, mut levels) = (vec![7; n], vec![7; n]);
+            let output = Output { parents: with_parents.then_some(&mut parents[..]), levels: with_levels.then_some(&mut levels[..]) };
+            let again = search.run_into(root, until, output).unwrap();
+            assert_eq!((again.end, again.outcome.levels, again.outcome.reached), (partial.end, partial.outcome.levels, 0), "{until:?}");
+            assert!(search.parents().is_empty());
+            let counts = (partial.outcome.reached, partial.outcome.edges);
+            if with_levels {
+                assert_eq!(levels, wanted, "{until:?}");
+                assert_eq!(search.counts(&levels), counts);
+            }
+            if with_parents {
+                let is_child = |v: usize| wanted[parents[v] as usize] + 1 == wanted[v] || v == root as usize && parents[v] == root;
+                assert!((0..n).all(|v| if wanted[v] == NONE { parents[v] == NONE } else { is_child(v) }), "{until:?}");
+                assert_eq!(search.counts(&parents), counts);
+            }
+        }
     };
     for depth in (0..whole.levels + 2).step_by(1 + whole.levels as usize / 9) {
         // With as many levels as there are, nothing has found yet that there are no more (but of a root without an edge it is known).
@@ -93,6 +111,14 @@ fn check_until(n: usize, edges: &[[u32; 2]], directed: bool, root: u32, targets:
     check(&mut search, Until::default(), NONE - 1, End::Complete);
     let error = search.run_until(root, Until { depth: None, target: Some(n as u32) }).unwrap_err();
     assert!(matches!(error, SearchError::TargetOutOfRange { .. }), "{error}");
+    // What is refused leaves the last tree as it was.
+    search.run(root).unwrap();
+    let (mut short, mut right) = (vec![0; n - 1], vec![0; n]);
+    let error = search.run_into(root, Until::default(), Output { parents: Some(&mut right), levels: Some(&mut short) }).unwrap_err();
+    assert!(matches!(error, SearchError::Length { what: "levels", .. }), "{error}");
+    let error = search.run_into(n as u32, Until::default(), Output::default()).unwrap_err();
+    assert!(matches!(error, SearchError::RootOutOfRange { .. }), "{error}");
+    assert_eq!(search.result(root).level, level);
 }
 
 proptest! {
@@ -138,6 +164,7 @@ fn larger_graphs_share_their_levels() {
         let roots: Vec<u32> = (0..67).map(|i| i * 290).collect();
         let edges = random(20_000, 200_000, 7, skewed);
         check_many(20_000, &edges, directed, &roots);
+        check_until(20_000, &edges, directed, 290, &[11, 0], &SearchOptions { threads: 3, ..SearchOptions::default() });
         check_until(20_000, &edges, directed, 0, &[0, 19_999, 5], &SearchOptions { threads: 2, ..SearchOptions::default() });
     }
 }

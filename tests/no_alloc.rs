@@ -11,7 +11,7 @@ use socbfs::{
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     policy::{Policy, Replay},
-    search::{Search, SearchOptions},
+    search::{Output, Search, SearchOptions, Until},
 };
 
 fn graph(kind: &str) -> EdgeList {
@@ -100,6 +100,15 @@ fn main() {
                                 assert!(good);
                                 assert_eq!(calls, 0, "{kind} {order:?} directed {directed} {policy} {threads} threads {simd} root {root}");
                             }
+                            // Nor where levels are noted, be there few or many of them.
+                            let mut arrays = [vec![0; 20_000], vec![0; 20_000]];
+                            let mut good = false;
+                            let calls_made = calls(|| {
+                                let [parents, levels] = &mut arrays;
+                                let output = Output { parents: Some(parents), levels: Some(levels) };
+                                good = search.run_into(17, Until::default(), output).is_ok();
+                            });
+                            assert!(good && calls_made == 0, "{kind} {policy} {threads} threads {simd}, into arrays");
                             // Nor where threads note when they work, be there room for all of it or not.
                             for room in [1000, 1] {
                                 search.set_traced(room);

@@ -225,6 +225,21 @@ enum socbfs_code socbfs_search_run_until(const struct socbfs_search *search,
                                          uint32_t target,
                                          struct socbfs_outcome *outcome);
 
+// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, arrays of the caller's of `length` numbers, one for
+// each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
+// socbfs_search_parents and socbfs_search_levels have nothing to give afterwards. It allocates nothing. `outcome` may be null.
+//
+// # Safety
+// As for socbfs_search_run; `parents` and `levels` are null or have room for `length` numbers each.
+enum socbfs_code socbfs_search_run_into(const struct socbfs_search *search,
+                                        uint32_t root,
+                                        uint32_t depth,
+                                        uint32_t target,
+                                        uint32_t *parents,
+                                        uint32_t *levels,
+                                        size_t length,
+                                        struct socbfs_outcome *outcome);
+
 // The parents of the last search, one for each vertex: the root's is itself, SOCBFS_NONE where not reached. The array is the search's own,
 // and valid until the next search or until it is freed. `count` may be null; it is 0 after a search that was stopped.
 //

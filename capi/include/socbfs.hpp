@@ -77,6 +77,12 @@ public:
         check(socbfs_search_run_until(handle_.get(), root, depth, target, &outcome));
         return outcome;
     }
+    /// Distances alone, written where they are returned.
+    std::vector<uint32_t> distances(uint32_t root, uint32_t depth = SOCBFS_NONE) {
+        std::vector<uint32_t> levels(vertices_);
+        check(socbfs_search_run_into(handle_.get(), root, depth, SOCBFS_NONE, nullptr, levels.data(), levels.size(), nullptr));
+        return levels;
+    }
     /// The search's own array, valid until its next search.
     const uint32_t *parents() const {
         const uint32_t *parents = nullptr;

@@ -16,7 +16,7 @@ use std::{
 };
 
 use bfs::{
-    DeviceChoice, Layout, ManySearch, Policy, Runtime, Until,
+    DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
     graph::{BuildOptions, EdgeList, Listing, NONE, Numbers, RowArrays},
     many::LevelNumber,
     memory::OutOfMemory,
@@ -90,6 +90,33 @@ pub struct socbfs_search {
 pub struct socbfs_many {
     search: Mutex<ManySearch<Arc<Layout>>>,
     stopper: Stopper,
+}
+
+/// A handle whose searches another thread may stop.
+trait Stoppable {
+    fn stopper(&self) -> &Stopper;
+}
+
+impl Stoppable for socbfs_search {
+    fn stopper(&self) -> &Stopper {
+        &self.stopper
+    }
+}
+
+impl Stoppable for socbfs_many {
+    fn stopper(&self) -> &Stopper {
+        &self.stopper
+    }
+}
+
+/// Stops its searches, or lets them run again.
+///
+/// # Safety
+/// `handle` is null or one.
+unsafe fn hold(handle: *const impl Stoppable, stops: bool) {
+    // SAFETY: the caller's promise.
+    let Some(handle) = (unsafe { handle.as_ref() }) else { return };
+    if stops { handle.stopper().stop() } else { handle.stopper().reset() }
 }
 
 /// Measures energy.
@@ -446,19 +473,62 @@ pub unsafe extern "C" fn socbfs_search_run_until(
     entry(|| {
         // SAFETY: the caller's promise.
         let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
-        let given = |number: u32| (number != SOCBFS_NONE).then_some(number);
-        let until = Until { depth: given(depth), target: given(target) };
-        let partial = lock(&search.search)?.with(|search| search.run_until(root, until))?;
-        let end = match partial.end {
-            End::Complete => SOCBFS_COMPLETE,
-            End::Depth => SOCBFS_DEPTH,
-            End::Target => SOCBFS_TARGET,
-        };
+        let partial = lock(&search.search)?.with(|search| search.run_until(root, until(depth, target)))?;
         if let Some(outcome) = outcome {
-            *outcome = told(partial.outcome, end);
+            *outcome = told(partial.outcome, code_of(partial.end));
         }
         Ok(())
     })
+}
+
+/// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, arrays of the caller's of `length` numbers, one for
+/// each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
+/// socbfs_search_parents and socbfs_search_levels have nothing to give afterwards. It allocates nothing. `outcome` may be null.
+///
+/// # Safety
+/// As for socbfs_search_run; `parents` and `levels` are null or have room for `length` numbers each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_run_into(
+    search: *const socbfs_search,
+    root: u32,
+    depth: u32,
+    target: u32,
+    parents: *mut u32,
+    levels: *mut u32,
+    length: usize,
+    outcome: *mut socbfs_outcome,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let given = |start: *mut u32, what: &str| unsafe { (!start.is_null()).then(|| array_mut(start, length, what)).transpose() };
+        // SAFETY: the caller's promise.
+        let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
+        if !parents.is_null() && !levels.is_null() && parents.addr().abs_diff(levels.addr()) < size_of::<u32>().saturating_mul(length) {
+            return Err(Failure::argument("parents and levels overlap".to_owned()));
+        }
+        let (mut parents, mut levels) = (given(parents, "parents")?, given(levels, "levels")?);
+        let mut search = lock(&search.search)?;
+        let output = Output { parents: parents.as_deref_mut(), levels: levels.as_deref_mut() };
+        let partial = search.with(|search| search.run_into(root, until(depth, target), output))?;
+        if let Some(outcome) = outcome {
+            let (reached, edges) = parents.or(levels).map_or((0, 0), |found| search.get().counts(found));
+            *outcome = told(bfs::Outcome { reached, edges, ..partial.outcome }, code_of(partial.end));
+        }
+        Ok(())
+    })
+}
+
+fn until(depth: u32, target: u32) -> Until {
+    let given = |number: u32| (number != SOCBFS_NONE).then_some(number);
+    Until { depth: given(depth), target: given(target) }
+}
+
+fn code_of(end: End) -> u32 {
+    match end {
+        End::Complete => SOCBFS_COMPLETE,
+        End::Depth => SOCBFS_DEPTH,
+        End::Target => SOCBFS_TARGET,
+    }
 }
 
 fn told(outcome: bfs::Outcome, end: u32) -> socbfs_outcome {
@@ -516,9 +586,7 @@ pub unsafe extern "C" fn socbfs_search_levels(search: *const socbfs_search, leve
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_search_stop(search: *const socbfs_search) {
     // SAFETY: the caller's promise.
-    if let Some(search) = unsafe { search.as_ref() } {
-        search.stopper.stop();
-    }
+    unsafe { hold(search, true) }
 }
 
 /// Lets searches run again.
@@ -528,9 +596,7 @@ pub unsafe extern "C" fn socbfs_search_stop(search: *const socbfs_search) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_search_go_on(search: *const socbfs_search) {
     // SAFETY: the caller's promise.
-    if let Some(search) = unsafe { search.as_ref() } {
-        search.stopper.reset();
-    }
+    unsafe { hold(search, false) }
 }
 
 /// Searches that have not ended in `seconds` from now are stopped between two levels (a negative number: no deadline).
@@ -648,9 +714,7 @@ unsafe fn many_trees<N: LevelNumber>(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_many_stop(many: *const socbfs_many) {
     // SAFETY: the caller's promise.
-    if let Some(many) = unsafe { many.as_ref() } {
-        many.stopper.stop();
-    }
+    unsafe { hold(many, true) }
 }
 
 /// Lets searches run again.
@@ -660,9 +724,7 @@ pub unsafe extern "C" fn socbfs_many_stop(many: *const socbfs_many) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_many_go_on(many: *const socbfs_many) {
     // SAFETY: the caller's promise.
-    if let Some(many) = unsafe { many.as_ref() } {
-        many.stopper.reset();
-    }
+    unsafe { hold(many, false) }
 }
 
 /// Frees it, as socbfs_graph_free frees a graph. No call of it may be at work.

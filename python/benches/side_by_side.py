@@ -2,8 +2,8 @@
 
 python side_by_side.py PART [SCALE] > PART.csv          what,round,root,ms: one row for each call
 
-PART is one of calls (four vertices: what a call costs), search (against SciPy and python-graphblas), igraph (against igraph, whose graph takes
-long to build), build (from CSR arrays), many (64 roots). Medians go to standard error. Two threads where a library has threads. Every
+PART is one of calls (four vertices: what a call costs), search (against SciPy), graphblas (against SciPy and python-graphblas), igraph (against
+igraph, whose graph takes long to build), build (from CSR arrays), many (64 roots). Medians go to standard error. Two threads where a library has threads. Every
 round calls one library with all its roots, then the next. Results are compared, outside the time.
 """
 
@@ -97,14 +97,18 @@ def main():
         return
     graph = socbfs.Graph.from_scipy(both, threads=THREADS)
     reached = [graph.bfs(root).reached for root in roots[:8]]
-    if part == "search":
-        graphblas = of_graphblas(both)
+    if part in ("search", "graphblas"):
+        graphblas = of_graphblas(both) if part == "graphblas" else None
         for turn in range(5):
             for root in roots[:8]:
                 timed("socbfs", turn, root, lambda root: graph.bfs(root).parents, root)
+            for root in roots[:8]:
+                timed("socbfs, distances", turn, root, lambda root: graph.bfs(root, parents=False, levels=True).levels, root)
+            for root in roots[:8]:
+                timed("socbfs, both", turn, root, lambda root: graph.bfs(root, levels=True), root)
             for root, wanted in zip(roots[:8], reached):
                 assert timed("scipy", turn, root, csgraph.breadth_first_order, both, root)[0].size == wanted
-            for root, wanted in zip(roots[:8], reached):
+            for root, wanted in zip(roots[:8] if graphblas else [], reached):
                 assert timed("python-graphblas", turn, root, graphblas, root).nvals == wanted
     elif part == "igraph":
         import igraph
@@ -119,11 +123,9 @@ def main():
     else:
         graph.bfs_many(roots, dtype=np.uint8)
         for turn in range(5):
-            timed("64 times bfs", turn, "", lambda: [graph.bfs(root).reached for root in roots])
-            trees = timed("64 times bfs with levels", turn, "", lambda: [graph.bfs(root, levels=True) for root in roots])
-            # Memory that is kept would be missed by those that follow.
-            wanted = np.stack([tree.levels for tree in trees]) if turn == 0 else None
-            del trees
+            timed("64 times bfs", turn, "", lambda: [graph.bfs(root).seconds for root in roots])
+            timed("64 times bfs, distances", turn, "", lambda: [graph.bfs(root, parents=False, levels=True).seconds for root in roots])
+            wanted = np.stack([graph.bfs(root, levels=True).levels for root in roots]) if turn == 0 else None
             small = timed("bfs_many, uint8", turn, "", graph.bfs_many, roots, dtype=np.uint8)
             assert wanted is None or np.array_equal(wanted.astype(np.uint8), small.levels)
             del small

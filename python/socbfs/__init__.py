@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import statistics
-from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -27,20 +28,32 @@ class Tree:
     """What one search found. Arrays have one entry for each vertex."""
 
     root: int
-    #: The parent of each vertex: the root's is itself, -1 where not reached (int32).
-    parents: np.ndarray
+    #: The parent of each vertex: the root's is itself, -1 where not reached; None where they were not asked for (int32).
+    parents: Optional[np.ndarray]
     #: The distance of each vertex from the root, -1 where not reached; None where it was not asked for (int32).
     levels: Optional[np.ndarray]
-    #: Vertices reached, the root included.
-    reached: int
     #: Levels of the tree: a root alone is 1.
     depth: int
-    #: Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not.
-    edges: int
-    #: From the beginning of the search to the parents, without their copy into the array.
+    #: From the beginning of the search to the end of what was asked for.
     seconds: float
     #: Why the search ended: "complete", "depth" or "target".
     end: str
+    _core: _Core = field(repr=False, compare=False)
+
+    @cached_property
+    def _reached(self) -> Tuple[int, int]:
+        found = self.levels if self.parents is None else self.parents
+        return self._core.reached(found.view(np.uint32))
+
+    @property
+    def reached(self) -> int:
+        """Vertices reached, the root included. Counted when this or `edges` is first asked for."""
+        return self._reached[0]
+
+    @property
+    def edges(self) -> int:
+        """Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not."""
+        return self._reached[1]
 
 
 @dataclass(frozen=True)
@@ -138,14 +151,16 @@ class Graph:
         vertices, edges, directed = self._core.counts
         return f"<socbfs.Graph of {vertices} vertices and {edges} {'arcs' if directed else 'edges'}>"
 
-    def bfs(self, root: int, *, levels: bool = False, depth: Optional[int] = None, target: Optional[int] = None, timeout: Optional[float] = None) -> Tree:
+    def bfs(self, root: int, *, parents: bool = True, levels: bool = False, depth: Optional[int] = None, target: Optional[int] = None, timeout: Optional[float] = None) -> Tree:
         """Searches from `root`.
 
-        `levels`: distances, too. `depth`: what is farther away is not looked for. `target`: the search ends with the level that reaches it.
-        `timeout`: TimeoutError after so many seconds.
+        `levels`: distances, too; without `parents`, distances only. `depth`: what is farther away is not looked for. `target`: the search ends
+        with the level that reaches it. `timeout`: TimeoutError after so many seconds.
         """
-        parents, found, reached, deep, edges, seconds, end = self._core.bfs(root, levels, depth, target, timeout)
-        return Tree(root, parents.view(np.int32), None if found is None else found.view(np.int32), reached, deep, edges, seconds, end)
+        if not (parents or levels):
+            raise ValueError("nothing to find: ask for parents, levels or both")
+        tree, found, deep, seconds, end = self._core.bfs(root, parents, levels, depth, target, timeout)
+        return Tree(root, None if tree is None else tree.view(np.int32), None if found is None else found.view(np.int32), deep, seconds, end, self._core)
 
     def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: Any = np.int32) -> Trees:
         """Searches from many roots, 64 in a pass over the graph. `dtype` of the levels: int32, or uint8, which is faster (up to level 254)."""
@@ -161,7 +176,7 @@ class Graph:
     def bench(self, roots: Union[int, Sequence[int]] = 16, seed: int = 1) -> Dict[str, Any]:
         """Searches from roots (or so many random ones with an edge) and says how fast: seconds of each, and traversed edges per second.
 
-        The distances are compared with those of `bfs_many`, which shares no step of the search with `bfs`; RuntimeError where they differ.
+        The trees are compared with the distances of `bfs_many`, which shares no step of the search with `bfs`; RuntimeError where they differ.
         """
         if isinstance(roots, int):
             candidates = np.flatnonzero(self._core.degrees())
@@ -171,11 +186,14 @@ class Graph:
         if not roots:
             raise ValueError("no roots: there is nothing to measure")
         self.bfs(roots[0])
-        trees = [self.bfs(root, levels=True) for root in roots]
+        trees = [self.bfs(root) for root in roots]
         for begin in range(0, len(roots), 16):
             wanted = self.bfs_many(roots[begin : begin + 16]).levels
             for tree, levels in zip(trees[begin : begin + 16], wanted):
-                if not np.array_equal(tree.levels, levels):
+                reached = np.flatnonzero(levels >= 0)
+                above = levels[tree.parents[reached]] + 1
+                above[reached == tree.root] = 0
+                if tree.reached != reached.size or not np.array_equal(levels[reached], above):
                     raise RuntimeError(f"the searches from {tree.root} differ: a bug of socbfs or of a device's driver, please report it")
         rates = [tree.edges / tree.seconds for tree in trees if tree.edges]
         seconds = [tree.seconds for tree in trees]

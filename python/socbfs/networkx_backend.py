@@ -30,7 +30,7 @@ class _Converted:
 
         if source not in self.places:
             raise networkx.NodeNotFound(f"Source {source} is not in G")
-        return self.searched.bfs(self.places[source], levels=True, depth=depth).levels
+        return self.searched.bfs(self.places[source], parents=False, levels=True, depth=depth).levels
 
 
 def _converted(graph: Any) -> _Converted:

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bfs::{
-    DeviceChoice, Layout, ManySearch, Policy, Runtime, Until,
+    DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
     graph::{BuildOptions, EdgeList, EdgeStream, GraphError, Listing, NONE, Numbers, RowArrays, RowsError},
     input::InputError,
     many::LevelNumber,
@@ -280,17 +280,18 @@ impl Core {
         PyArray1::from_slice(py, self.layout.input_degrees())
     }
 
-    /// (parents, levels or None, reached, levels of the tree, edges, seconds, why it ended)
-    #[allow(clippy::type_complexity, reason = "it is taken apart at once")]
+    /// (parents or None, levels or None, levels of the tree, seconds, why it ended)
+    #[allow(clippy::too_many_arguments, reason = "Python names them")]
     fn bfs<'py>(
         &self,
         py: Python<'py>,
         root: i64,
+        with_parents: bool,
         with_levels: bool,
         depth: Option<u32>,
         target: Option<i64>,
         timeout: Option<f64>,
-    ) -> PyResult<(Bound<'py, PyArray1<u32>>, Option<Bound<'py, PyArray1<u32>>>, u64, u32, u64, f64, &'static str)> {
+    ) -> PyResult<Found<'py>> {
         let vertices = self.vertices();
         let root = vertex(root, "root", vertices)?;
         let target = target.map(|target| vertex(target, "target", vertices)).transpose()?;
@@ -303,39 +304,42 @@ impl Core {
             None => None,
         };
         // SAFETY: every entry is written before the arrays are given away, or they are not.
-        let parents = unsafe { PyArray1::<u32>::new(py, [vertices], false) };
-        // SAFETY: as above.
-        let levels = with_levels.then(|| unsafe { PyArray1::<u32>::new(py, [vertices], false) });
-        let (outcome, end) = {
+        let array = |is_wanted: bool| is_wanted.then(|| unsafe { PyArray1::<u32>::new(py, [vertices], false) });
+        let (parents, levels) = (array(with_parents), array(with_levels));
+        let partial = {
             // SAFETY: nobody else knows these arrays.
-            let (to_parents, to_levels) =
-                unsafe { (parents.as_slice_mut()?, levels.as_ref().map(|levels| levels.as_slice_mut()).transpose()?) };
+            let output = unsafe { Output { parents: entries(&parents)?, levels: entries(&levels)? } };
             py.detach(|| {
                 let mut owned = self.take()?;
                 let done = owned.with(|search| {
                     search.set_deadline(wait.and_then(|wait| Instant::now().checked_add(wait)));
-                    if depth.is_none() && target.is_none() {
-                        search.run(root).map(|outcome| (outcome, End::Complete))
-                    } else {
-                        search.run_until(root, Until { depth, target }).map(|partial| (partial.outcome, partial.end))
-                    }
+                    search.run_into(root, Until { depth, target }, output)
                 });
-                if done.is_ok() {
-                    to_parents.copy_from_slice(owned.get().parents());
-                    if let Some(levels) = to_levels {
-                        owned.get().levels_into(levels);
-                    }
-                }
                 locked(&self.idle).push(owned);
                 done.map_err(Failure::from)
             })?
         };
-        let end = match end {
+        let end = match partial.end {
             End::Complete => "complete",
             End::Depth => "depth",
             End::Target => "target",
         };
-        Ok((parents, levels, outcome.reached, outcome.levels, outcome.edges, outcome.elapsed.as_secs_f64(), end))
+        Ok((parents, levels, partial.outcome.levels, partial.outcome.elapsed.as_secs_f64(), end))
+    }
+
+    /// Vertices reached, and edges as they count for the speed, of parents or levels that `bfs` has found.
+    fn reached(&self, py: Python<'_>, found: PyReadonlyArray1<'_, u32>) -> PyResult<(u64, u64)> {
+        let found = found.as_slice()?;
+        if found.len() != self.vertices() {
+            return Err(PyValueError::new_err(format!("{} entries are given for {} vertices", found.len(), self.vertices())));
+        }
+        py.detach(|| {
+            let owned = self.take()?;
+            let counts = owned.get().counts(found);
+            locked(&self.idle).push(owned);
+            Ok::<_, Failure>(counts)
+        })
+        .map_err(PyErr::from)
     }
 
     fn bfs_many<'py>(
@@ -350,6 +354,14 @@ impl Core {
     }
 }
 
+/// # Safety
+/// Nothing else uses the array's entries.
+unsafe fn entries<'a>(array: &'a Option<Bound<'_, PyArray1<u32>>>) -> PyResult<Option<&'a mut [u32]>> {
+    // SAFETY: passed on.
+    Ok(array.as_ref().map(|array| unsafe { array.as_slice_mut() }).transpose()?)
+}
+
+type Found<'py> = (Option<Bound<'py, PyArray1<u32>>>, Option<Bound<'py, PyArray1<u32>>>, u32, f64, &'static str);
 type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 
 /// The order in which a queue would go through the tree, and the predecessors, as SciPy gives them.

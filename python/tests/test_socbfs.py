@@ -68,7 +68,11 @@ def test_trees_equal_scipy(directed, dtype):
         for i, root in enumerate(roots):
             wanted = distances(matrix, root, directed)
             check_tree(matrix, directed, graph.bfs(root, levels=True), wanted)
-            check_tree(matrix, directed, socbfs.Tree(root, many.parents[i], many.levels[i], (wanted >= 0).sum(), wanted.max() + 1, 0, 0.0, ""), wanted)
+            of_many = [np.ascontiguousarray(found[i]) for found in (many.parents, many.levels)]
+            check_tree(matrix, directed, socbfs.Tree(root, *of_many, wanted.max() + 1, 0.0, "", graph._core), wanted)
+            alone = graph.bfs(root, parents=False, levels=True)
+            np.testing.assert_array_equal(alone.levels, wanted)
+            assert alone.parents is None and (alone.reached, alone.edges) == (graph.bfs(root).reached, graph.bfs(root).edges)
             np.testing.assert_array_equal(np.where(small.levels[i] == 255, -1, small.levels[i].astype(np.int32)), wanted)
 
 
@@ -112,6 +116,9 @@ def test_early_ends_and_timeouts():
         graph.bfs(0, timeout=0)
     assert graph.bfs(0, timeout=1e300).reached == 1000
     assert graph.bfs(0).levels is None
+    np.testing.assert_array_equal(graph.bfs(0, parents=False, levels=True).levels, np.arange(1000))
+    with pytest.raises(ValueError, match="nothing to find"):
+        graph.bfs(0, parents=False)
     with pytest.raises(ValueError, match="int32"):
         graph.bfs_many([0], dtype=np.uint8)
 

@@ -6,7 +6,7 @@ mod hybrid;
 mod state;
 mod team;
 
-pub(crate) use cpu::{BottomUp, SharedBuffers, SimdKernels, prefetch, share};
+pub(crate) use cpu::{BottomUp, SPREAD, SharedBuffers, SimdKernels, prefetch, share};
 pub use cpu::{CpuEngine, CpuEngineError, Simd, SimdError};
 pub use gpu::{GpuEngineError, GpuOptions, GraphMemory};
 pub use hybrid::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse};

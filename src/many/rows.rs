@@ -7,7 +7,7 @@
 
 use super::{AHEAD, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, each_bit};
 use crate::{
-    engine::{Team, prefetch, share},
+    engine::{SPREAD, Team, prefetch, share},
     graph::{Layout, NONE, Vertex},
     memory::{Plain, Shared},
 };
@@ -80,21 +80,6 @@ impl LevelNumber for u8 {
         code.wrapping_sub(1)
     }
 }
-
-/// For every byte, eight bytes: all ones where the bit is set.
-const SPREAD: [[u8; 8]; 256] = {
-    let mut table = [[0; 8]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut bit = 0;
-        while bit < 8 {
-            table[byte][bit] = if byte >> bit & 1 == 1 { 0xff } else { 0 };
-            bit += 1;
-        }
-        byte += 1;
-    }
-    table
-};
 
 /// Where in the caller's arrays the entries of a pass lie.
 #[derive(Clone, Copy)]

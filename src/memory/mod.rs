@@ -4,7 +4,7 @@ mod available;
 mod shared_slice;
 mod slab;
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 #[cfg(feature = "cli")]
 pub(crate) use available::available_of;
@@ -63,6 +63,12 @@ impl<T: Plain> Shared<T> {
 pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
     // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
     unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
+}
+
+/// The same of bytes.
+pub(crate) fn as_byte_atomics(values: &mut [u8]) -> &[AtomicU8] {
+    // SAFETY: an AtomicU8 has the layout of a u8, and the exclusive borrow ends all plain access for its length.
+    unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU8]) }
 }
 
 /// The same of wider words.

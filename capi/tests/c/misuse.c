@@ -80,11 +80,15 @@ int main(void) {
     CHECK(socbfs_graph_from_file(NULL, 0, 1, &graph) == SOCBFS_NULL);
     CHECK(socbfs_search_new(NULL, NULL, NULL, NULL, &search) == SOCBFS_NULL && !search);
     CHECK(socbfs_search_run(NULL, 0, NULL) == SOCBFS_NULL);
+    CHECK(socbfs_search_run_into(NULL, 0, SOCBFS_NONE, SOCBFS_NONE, NULL, NULL, 0, NULL) == SOCBFS_NULL);
     CHECK(socbfs_search_levels(NULL, levels, 2) == SOCBFS_NULL);
     CHECK(socbfs_many_new(NULL, 1, &many) == SOCBFS_NULL);
     CHECK(socbfs_meter_begin(NULL) == SOCBFS_NULL);
     CHECK(socbfs_graph_vertices(NULL) == 0 && socbfs_graph_edges(NULL) == 0 && !socbfs_meter_scope(NULL));
     socbfs_search_stop(NULL);
+    socbfs_search_go_on(NULL);
+    socbfs_many_stop(NULL);
+    socbfs_many_go_on(NULL);
     socbfs_graph_free(NULL);
 
     /* No graph. */
@@ -123,6 +127,19 @@ int main(void) {
     CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 2 && parents[0] == 1 && parents[1] == 1);
     CHECK(socbfs_search_levels(search, levels, 2) == SOCBFS_OK && levels[0] == 1 && levels[1] == 0);
     CHECK(socbfs_search_deadline(search, 0.0 / 0.0 * (double)count) == SOCBFS_ARGUMENT);
+
+    /* Into arrays of the caller's. */
+    CHECK(socbfs_search_run_into(search, 1, SOCBFS_NONE, SOCBFS_NONE, levels, levels + 2, 2, &outcome) == SOCBFS_OK);
+    CHECK(outcome.reached == 2 && outcome.edges == 2 && outcome.end == SOCBFS_COMPLETE);
+    CHECK(levels[0] == 1 && levels[1] == 1 && levels[2] == 1 && levels[3] == 0);
+    CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 0);
+    CHECK(socbfs_search_run_into(search, 1, 0, SOCBFS_NONE, NULL, levels, 2, &outcome) == SOCBFS_OK && outcome.end == SOCBFS_DEPTH);
+    CHECK(levels[0] == SOCBFS_NONE && levels[1] == 0 && outcome.reached == 1);
+    CHECK(socbfs_search_run_into(search, 1, SOCBFS_NONE, SOCBFS_NONE, levels, levels + 1, 2, NULL) == SOCBFS_ARGUMENT);
+    CHECK(strstr(socbfs_message(), "overlap"));
+    CHECK(socbfs_search_run_into(search, 1, SOCBFS_NONE, SOCBFS_NONE, NULL, levels, 3, NULL) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_search_run_into(search, 1, SOCBFS_NONE, SOCBFS_NONE, NULL, levels, SIZE_MAX, NULL) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_search_run_into(search, 2, SOCBFS_NONE, SOCBFS_NONE, NULL, NULL, 0, NULL) == SOCBFS_ARGUMENT);
 
     /* Stopped, by hand and by a deadline. */
     socbfs_search_stop(search);

@@ -52,6 +52,7 @@ int main(void) {
         if (socbfs_search_run(search, round, &outcome) != SOCBFS_OK || outcome.reached < 2) return fail("run");
         if (socbfs_search_run_until(search, round, 1, 3, &outcome) != SOCBFS_OK) return fail("run until");
         if (socbfs_search_levels(search, levels, VERTICES) != SOCBFS_OK) return fail("levels");
+        if (socbfs_search_run_into(search, round, SOCBFS_NONE, 3, pairs, levels, VERTICES, &outcome) != SOCBFS_OK) return fail("run into");
         if (socbfs_many_trees(many, &round, 1, levels, pairs, VERTICES, NULL) != SOCBFS_OK) return fail("many");
     }
     if (calls != before) {

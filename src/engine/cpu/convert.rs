@@ -17,11 +17,29 @@ use crate::{
 impl CpuEngine<'_> {
     /// Brings the parents into the order of the original vertices, where that differs.
     pub fn map_back(&mut self) {
-        let place = self.layout.internal_places();
-        if place.is_empty() {
-            return;
+        if !self.layout.internal_places().is_empty() {
+            let mapped = Shared::new(&mut self.state.mapped);
+            self.map_into(mapped);
         }
-        let work = MapBack { place, parent: &self.state.parent, out: Shared::new(&mut self.state.mapped) };
+    }
+
+    /// Writes the parents in the order of the original vertices into an array of the caller's, one entry for each.
+    pub(in crate::engine) fn parents_into(&mut self, out: &mut [Vertex]) {
+        assert_eq!(out.len(), self.layout.vertices(), "one parent for each vertex");
+        let out = Shared::new(out);
+        if !self.layout.internal_places().is_empty() {
+            return self.map_into(out);
+        }
+        let parents = &self.state.parent[..self.layout.vertices()];
+        share(&self.team, parents.len(), MAPPED.end, parents.len() < SHARED_WORDS * 64, &|_, range| {
+            // SAFETY: ranges are handed out once and lie inside the array, whose length was checked.
+            unsafe { std::slice::from_raw_parts_mut(out.get().add(range.start), range.len()) }.copy_from_slice(&parents[range]);
+        });
+    }
+
+    fn map_into(&self, out: Shared<Vertex>) {
+        let place = self.layout.internal_places();
+        let work = MapBack { place, parent: &self.state.parent, out };
         let kernel = self.kernels.map_back;
         let grain = (place.len() / (4 * self.team.size())).clamp(MAPPED.start, MAPPED.end);
         share(&self.team, place.len(), grain, place.len() < SHARED_WORDS * 64, &|_, vertices| {
@@ -31,9 +49,10 @@ impl CpuEngine<'_> {
         });
     }
 
-    /// How many vertices have a parent, and the sum of their `degrees`, one for each original vertex.
-    pub(in crate::engine) fn count_reached(&self, degrees: &[u32]) -> (u64, u64) {
-        let parents = &self.parents()[..degrees.len()];
+    /// How many vertices have a parent, and the sum of their `degrees`, one for each original vertex. (Of levels instead of `parents` the
+    /// same: what is not reached is [`NONE`] in both.)
+    pub(in crate::engine) fn count_reached(&self, parents: &[Vertex], degrees: &[u32]) -> (u64, u64) {
+        let parents = &parents[..degrees.len()];
         let (reached, arcs) = (AtomicU64::new(0), AtomicU64::new(0));
         share(&self.team, parents.len(), MAPPED.end, parents.len() < SHARED_WORDS * 64, &|_, vertices| {
             let (mut some, mut sum) = (0, 0);

@@ -2,6 +2,7 @@
 
 mod bottom_up;
 mod convert;
+mod distances;
 mod estimate;
 mod prefetch;
 mod run;
@@ -15,12 +16,14 @@ use std::convert::Infallible;
 
 pub(crate) use self::{
     bottom_up::BottomUp,
+    distances::SPREAD,
     prefetch::prefetch,
     share::{SharedBuffers, share},
     simd::SimdKernels,
 };
 pub use simd::{Simd, SimdError};
 
+use self::distances::Distances;
 use self::tuning::{HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, WORDS};
 use super::{
     Team,
@@ -63,6 +66,8 @@ pub struct CpuEngine<'g> {
     pub(super) single_levels: bool,
     /// How many vertices the visited bitmap holds, where it lacks the frontier and no other visited vertex.
     without_frontier: Option<u64>,
+    /// Levels, where the caller wants them.
+    distances: Distances,
 }
 
 impl<'g> CpuEngine<'g> {
@@ -118,6 +123,7 @@ impl<'g> CpuEngine<'g> {
             hubs: vec![0; by_degree.min(HUB_WORDS)],
             single_levels: false,
             without_frontier: None,
+            distances: Distances::new(padded)?,
             team,
         })
     }
@@ -145,6 +151,7 @@ impl<'g> CpuEngine<'g> {
     /// Begins and ends the search from a root that the layout dropped because it has no edge: no other vertex is reached.
     pub fn begin_dropped(&mut self) {
         self.state.parent[..self.layout.padded()].fill(NONE);
+        self.begin_distances(None);
     }
 
     /// Enters a dropped root, an original number, as its own parent, after [`CpuEngine::map_back`].
@@ -203,6 +210,7 @@ impl Engine for CpuEngine<'_> {
         self.without_frontier = None;
         let hubs = self.hubs.len();
         self.hubs.copy_from_slice(&self.excluded[..hubs]);
+        self.begin_distances(Some(root));
         Ok(0)
     }
 
@@ -232,6 +240,7 @@ impl Engine for CpuEngine<'_> {
             Direction::BottomUp => self.run_bottom_up(),
         };
         self.state.done(plan, &work);
+        self.note_frontier();
         Ok(work)
     }
 }

@@ -31,7 +31,7 @@ impl CpuEngine<'_> {
         let mean_degree = layout.csr().arcs() as u64 / self.searched().max(1) + 1;
         // A team member is fast enough to keep a run to itself while others could not be told in time; a lone thread
         // stops where another direction may be worth a thought.
-        let enough = if self.single_levels {
+        let enough = if self.single_levels || self.distances.are_noted() {
             0
         } else if alone && layout.rows().is_empty() {
             self.searched() / 64

@@ -272,9 +272,27 @@ impl<'g> HybridEngine<'g> {
         if self.failed { &[] } else { self.cpu.parents() }
     }
 
-    /// After [`HybridEngine::finish`]: how many vertices have a parent, and the sum of their `degrees`, one for each original vertex.
-    pub(crate) fn count_reached(&self, degrees: &[u32]) -> (u64, u64) {
-        if self.failed { (0, 0) } else { self.cpu.count_reached(degrees) }
+    /// How many vertices have a parent (or a level) among `parents`, and the sum of their `degrees`, one for each original vertex of both.
+    pub(crate) fn count_reached(&self, parents: &[Vertex], degrees: &[u32]) -> (u64, u64) {
+        self.cpu.count_reached(parents, degrees)
+    }
+
+    /// Whether the CPU notes levels from the next search on, for [`HybridEngine::finish_into`]. (Where devices take part they can be read off
+    /// the parents only.)
+    pub(crate) fn note_distances(&mut self, are_wanted: bool) {
+        self.cpu.note_distances(are_wanted && self.helpers.is_empty());
+    }
+
+    /// Ends a search of the CPU alone, early or not, with parents and levels in arrays of the caller's, one entry for each original vertex.
+    /// `false` where it can't, since a device takes part or levels were not noted: [`HybridEngine::finish`] ends the search then.
+    pub(crate) fn finish_into(&mut self, parents: Option<&mut [Vertex]>, levels: Option<&mut [u32]>) -> bool {
+        if !self.helpers.is_empty() || levels.is_some_and(|levels| !self.cpu.noted_distances_into(levels)) {
+            return false;
+        }
+        if let Some(parents) = parents {
+            self.cpu.parents_into(parents);
+        }
+        true
     }
 
     /// After [`HybridEngine::finish`]: the level of every original vertex. `false` where the parents are no tree.

@@ -1,0 +1,163 @@
+//! Levels noted while a search runs, for callers who want distances.
+//!
+//! Read off the parents, levels cost a walk to the nearest ancestor whose level is known, at places that lie anywhere. The search knows the
+//! level of a frontier as a whole: a byte for each vertex is written as it is found, of a bottom-up level eight vertices at a time by the
+//! bits that are new, and brought into the original order at the end, with a quarter of the memory that parents have there.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use super::{
+    CpuEngine,
+    share::share,
+    tuning::{MAPPED, RESET, SHARED_WORDS, WORDS},
+};
+use crate::{
+    engine::state::Frontier,
+    graph::{NONE, Vertex},
+    memory::{OutOfMemory, Shared, Slab, as_byte_atomics},
+};
+
+/// The level of a vertex that was not found.
+const FAR: u8 = u8::MAX;
+/// Vertices of a frontier queue that a thread takes at a time.
+const QUEUED: usize = 4 << 10;
+
+/// For every byte, eight bytes: all ones where the bit is set.
+pub(crate) const SPREAD: [[u8; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            table[byte][bit] = if byte >> bit & 1 == 1 { 0xff } else { 0 };
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// What is noted.
+#[derive(Debug)]
+pub(super) struct Distances {
+    /// The level of every internal vertex, with an entry for "no neighbour" and one for dropped vertices, as in the parents.
+    levels: Slab<u8>,
+    /// The caller wants them.
+    are_wanted: bool,
+    /// They are noted, and all levels so far fitted a byte.
+    are_known: bool,
+}
+
+impl Distances {
+    /// Room for the vertices of a layout, whose pages are touched by the first search that notes levels.
+    pub(super) fn new(padded: usize) -> Result<Self, OutOfMemory> {
+        Ok(Self { levels: Slab::zeroed(padded + 2, "levels")?, are_wanted: false, are_known: false })
+    }
+
+    /// Whether levels are noted of the search at hand.
+    pub(super) fn are_noted(&self) -> bool {
+        self.are_known
+    }
+}
+
+impl CpuEngine<'_> {
+    /// Whether levels are noted from the next search on.
+    pub(in crate::engine) fn note_distances(&mut self, are_wanted: bool) {
+        (self.distances.are_wanted, self.distances.are_known) = (are_wanted, false);
+    }
+
+    /// Forgets what was noted of the last search, and notes the root.
+    pub(super) fn begin_distances(&mut self, root: Option<Vertex>) {
+        let distances = &mut self.distances;
+        distances.are_known = distances.are_wanted;
+        if !distances.are_wanted {
+            return;
+        }
+        let (len, levels) = (distances.levels.len(), Shared::new(&mut distances.levels));
+        share(&self.team, len, 4 * RESET, len < 4 * RESET, &|_, range| {
+            // SAFETY: ranges are handed out once and lie inside the slab.
+            unsafe { std::slice::from_raw_parts_mut(levels.get().add(range.start), range.len()) }.fill(FAR);
+        });
+        if let Some(root) = root {
+            self.distances.levels[root as usize] = 0;
+        }
+    }
+
+    /// Notes the frontier that a level has just made.
+    pub(super) fn note_frontier(&mut self) {
+        if !self.distances.are_known {
+            return;
+        }
+        let level = match u8::try_from(self.state.level) {
+            Ok(level) if level < FAR => level,
+            _ => {
+                self.distances.are_known = self.state.frontier.len() == 0;
+                return;
+            }
+        };
+        match self.state.frontier {
+            Frontier::Queue { len, claims } => {
+                let queue = if claims { &self.claimed[..len] } else { &self.state.queue[..len] };
+                let levels = as_byte_atomics(&mut self.distances.levels);
+                share(&self.team, len, QUEUED, len < 2 * QUEUED, &|_, range| {
+                    // A vertex may be entered twice: two threads store the same.
+                    queue[range].iter().for_each(|&v| levels[v as usize].store(level, Relaxed));
+                });
+            }
+            Frontier::Bitmap { .. } => {
+                let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
+                let (words, levels) = (self.excluded.len(), Shared::new(&mut self.distances.levels));
+                share(&self.team, words, 8 * WORDS, words < 4 * SHARED_WORDS, &|_, range| {
+                    for word in range {
+                        let new = now[word] & !before[word];
+                        if new != 0 {
+                            // SAFETY: there are 64 levels for each word, and every word is handed out once.
+                            let levels = unsafe { &mut *levels.get().add(64 * word).cast::<[[u8; 8]; 8]>() };
+                            write_bits(levels, new, level);
+                        }
+                    }
+                });
+            }
+            // Of a device, whose searches are not noted.
+            Frontier::Mask { .. } => self.distances.are_known = false,
+        }
+    }
+
+    /// Writes the level of every original vertex ([`NONE`]: not reached) as it was noted. `false` where it was not: the levels did not fit.
+    pub(in crate::engine) fn noted_distances_into(&mut self, out: &mut [u32]) -> bool {
+        if !self.distances.are_known {
+            return false;
+        }
+        let (vertices, place) = (out.len(), self.layout.internal_places());
+        let (levels, out) = (&self.distances.levels[..], Shared::new(out));
+        let grain = (vertices / (4 * self.team.size())).clamp(MAPPED.start, MAPPED.end);
+        share(&self.team, vertices, grain, vertices < SHARED_WORDS * 64, &|_, range| {
+            // SAFETY: ranges are handed out once and lie inside the array.
+            let out = unsafe { std::slice::from_raw_parts_mut(out.get().add(range.start), range.len()) };
+            // FAR becomes NONE.
+            let widened = |level: u8| u32::from(level.wrapping_add(1)).wrapping_sub(1);
+            if place.is_empty() {
+                out.iter_mut().zip(&levels[range]).for_each(|(out, &level)| *out = widened(level));
+            } else {
+                // SAFETY: places are checked by the layout (all below `padded + 2`).
+                out.iter_mut()
+                    .zip(&place[range])
+                    .for_each(|(out, &place)| *out = widened(unsafe { *levels.get_unchecked(place as usize) }));
+            }
+        });
+        true
+    }
+}
+
+/// Sets the entries whose bit is set to `level`.
+#[inline]
+fn write_bits(levels: &mut [[u8; 8]; 8], bits: u64, level: u8) {
+    let level = u64::from_ne_bytes([level; 8]);
+    for (eight, bits) in levels.iter_mut().zip(bits.to_le_bytes()) {
+        let mask = u64::from_ne_bytes(SPREAD[usize::from(bits)]);
+        *eight = (u64::from_ne_bytes(*eight) & !mask | level & mask).to_ne_bytes();
+    }
+}
+
+const _: () = assert!(FAR as u32 + 1 == 256 && NONE == u32::MAX);
+const _: () = assert!(size_of::<AtomicU8>() == 1);
