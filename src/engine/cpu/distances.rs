@@ -139,10 +139,10 @@ impl CpuEngine<'_> {
             if place.is_empty() {
                 out.iter_mut().zip(&levels[range]).for_each(|(out, &level)| *out = widened(level));
             } else {
-                // SAFETY: places are checked by the layout (all below `padded + 2`).
-                out.iter_mut()
-                    .zip(&place[range])
-                    .for_each(|(out, &place)| *out = widened(unsafe { *levels.get_unchecked(place as usize) }));
+                for (out, &place) in out.iter_mut().zip(&place[range]) {
+                    // SAFETY: places are checked by the layout (all below `padded + 2`).
+                    *out = widened(unsafe { *levels.get_unchecked(place as usize) });
+                }
             }
         });
         true
