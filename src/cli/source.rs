@@ -164,7 +164,8 @@ const KINDS: [&str; 5] = ["kronecker", "rmat", "uniform", "rodinia", "grid"];
 
 /// The generator that a word before a colon may be a misspelling of, with its parameters.
 fn misspelt(text: &Path) -> Option<String> {
-    let (kind, parameters) = text.to_str()?.split_once(':')?;
+    // A path, such as ./kronecker:20, means a file.
+    let (kind, parameters) = text.to_str()?.split_once(':').filter(|(kind, _)| kind.bytes().all(|byte| byte.is_ascii_alphabetic()))?;
     let (similarity, meant) = KINDS
         .map(|known| (strsim::normalized_damerau_levenshtein(&kind.to_ascii_lowercase(), known), known))
         .into_iter()
