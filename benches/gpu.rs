@@ -291,8 +291,8 @@ impl Run<'_> {
         let mut table: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         'all: for (name, edges, directed) in &graphs {
             let serial = SerialBfs::new(edges, *directed).map_err(|error| error.to_string())?;
-            let layout =
-                Layout::build(edges, &BuildOptions { directed: *directed, order: Order::Auto }).map_err(|error| error.to_string())?;
+            let layout = Layout::build(edges, &BuildOptions { directed: *directed, order: Order::Auto, ..BuildOptions::default() })
+                .map_err(|error| error.to_string())?;
             let from = roots(layout.vertices(), |v| layout.input_degree(v), 3, RootSource::GRAPH500);
             let wanted: Vec<Vec<u32>> = from.iter().map(|&root| serial.search(root).map_or(Vec::new(), |tree| tree.level)).collect();
             for &(group, way, parts) in &settings {

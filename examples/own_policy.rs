@@ -39,7 +39,8 @@ impl Planner for Once {
 /// Searches a Kronecker graph from vertex 5. Returns the directions of its levels and the tree, in original vertex numbers.
 pub fn search(share: f64) -> Result<(Vec<Direction>, Vec<u32>), Box<dyn Error>> {
     let edges = Generator::graph500(12).generate(&|_| ())?;
-    let layout = Layout::build(&edges, &BuildOptions::default())?;
+    // An engine by itself begins at vertices that are searched: leaves are to be, too.
+    let layout = Layout::build(&edges, &BuildOptions { keep_leaves: true, ..BuildOptions::default() })?;
     let mut engine = CpuEngine::new(&layout, Team::new(2, &[])?, Simd::detect())?;
     let mut records = Records::with_capacity(64);
     // The engine works on the layout's own vertex numbers.

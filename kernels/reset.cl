@@ -27,10 +27,16 @@ __kernel void seed(__global uint *restrict all_counters, uint slot, uint len, ui
     write_slot(all_counters, slot, len, edges, visited_before, expanded, state);
 }
 
-// Parents in the order of the original vertices.
+// Parents in the order of the original vertices. Places from first_leaf on are those of leaves that were not searched: each has the parent
+// that its number there names, if that was reached.
 __kernel void map_back(__global const uint *restrict place, __global const uint *restrict parent, __global uint *restrict mapped,
-                       uint vertices) {
-    for (uint v = get_global_id(0); v < vertices; v += get_global_size(0)) mapped[v] = parent[place[v]];
+                       uint vertices, __global const uint *restrict hosts, __global const uint *restrict names, uint first_leaf,
+                       uint leaf_root) {
+    for (uint v = get_global_id(0); v < vertices; v += get_global_size(0)) {
+        uint at = place[v];
+        uint found = at < first_leaf ? parent[at] : parent[hosts[at - first_leaf]] == NONE ? NONE : names[at - first_leaf];
+        mapped[v] = v == leaf_root ? v : found;
+    }
 }
 
 // For the asynchronous search: every vertex of the frontier remembers its level.

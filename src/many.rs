@@ -6,6 +6,9 @@
 //! few arcs, and fewer than what they have not visited, go top-down, the others bottom-up, where a vertex stops looking when it has seen
 //! all of these. (One search that lags behind would have every vertex look at all of its neighbours.)
 //!
+//! A leaf that the layout leaves out is reached one level after the vertex on which it hangs, and a search from it begins at that vertex,
+//! one level late: its sink counts from 1.
+//!
 //! Space: 32 bytes per vertex, and 32 more where levels are written. What is found is told to a [`Visitor`], or written into levels and
 //! parents of the caller's (`rows`).
 
@@ -13,13 +16,13 @@ mod rows;
 
 use std::{
     borrow::Borrow,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
 use crate::{
     engine::{HybridError, Team, prefetch, share},
-    graph::{Layout, NONE, Vertex},
+    graph::{Layout, NONE, Place, Vertex},
     memory::{Plain, Shared, Slab, as_wide_atomics},
     search::{SearchError, Stopper, threads_of},
 };
@@ -90,10 +93,10 @@ impl<F: Fn(Vertex, u32, u64) + Sync> Visitor for F {
 trait Sink: Sync {
     const PARENTS: bool;
 
-    /// The search of this number begins at `root`, an original number.
-    fn begins(&self, root: Vertex, search: usize);
+    /// The search of this number begins at `root`, an original number, which stands there in the layout.
+    fn begins(&self, root: Vertex, place: Place, search: usize);
 
-    /// These searches have reached `v` at `level`.
+    /// These searches have reached `v` at `level`: one level deeper those that began at a leaf, and so the leaves of `v`.
     fn reached(&self, v: Vertex, level: u32, searches: u64);
 
     /// In these searches `parent` is a parent of `v`.
@@ -109,25 +112,81 @@ trait Sink: Sync {
     fn next_level(&mut self, team: &Team, level: u32);
 }
 
+/// The searches among these that begin at a leaf that is not searched itself.
+fn late(layout: &Layout, roots: &[Vertex]) -> u64 {
+    let is_late = |&(_, &root): &(usize, &Vertex)| matches!(layout.place(root), Place::LeafOf(_));
+    roots.iter().enumerate().filter(is_late).fold(0, |bits, (search, _)| bits | 1 << search)
+}
+
 /// Tells a visitor.
 struct Told<'a, V> {
     layout: &'a Layout,
     visitor: &'a V,
+    roots: &'a [Vertex],
+    late: u64,
+}
+
+impl<V: Visitor> Told<'_, V> {
+    /// These searches have reached `v` and, one level deeper, its leaves.
+    fn tell(&self, v: Vertex, level: u32, searches: u64) {
+        let name = self.layout.to_original(v);
+        self.visitor.reached(name, level, searches);
+        for &leaf in self.layout.leaves().of_host(v) {
+            let mut reached = searches;
+            each_bit(searches & self.late, |search| {
+                if self.roots[search] == leaf {
+                    reached &= !(1 << search);
+                }
+            });
+            if reached != 0 {
+                self.visitor.reached(leaf, level + 1, reached);
+                if V::PARENTS {
+                    self.visitor.parent(leaf, name, reached);
+                }
+            }
+        }
+    }
 }
 
 impl<V: Visitor> Sink for Told<'_, V> {
     const PARENTS: bool = V::PARENTS;
 
-    fn begins(&self, root: Vertex, search: usize) {
-        self.visitor.reached(root, 0, 1 << search);
-        if V::PARENTS {
-            self.visitor.parent(root, root, 1 << search);
+    fn begins(&self, root: Vertex, place: Place, search: usize) {
+        let tell = |vertex: Vertex, level: u32| {
+            self.visitor.reached(vertex, level, 1 << search);
+            if V::PARENTS {
+                self.visitor.parent(vertex, root, 1 << search);
+            }
+        };
+        match place {
+            Place::Searched(internal) => {
+                self.tell(internal, 0, 1 << search);
+                if V::PARENTS {
+                    self.visitor.parent(root, root, 1 << search);
+                }
+            }
+            Place::LeafOf(host) => {
+                tell(root, 0);
+                self.tell(host, 1, 1 << search);
+                if V::PARENTS {
+                    self.visitor.parent(self.layout.to_original(host), root, 1 << search);
+                }
+            }
+            Place::Paired(other) => {
+                tell(root, 0);
+                tell(other, 1);
+            }
+            Place::Alone => tell(root, 0),
         }
     }
 
     #[inline]
     fn reached(&self, v: Vertex, level: u32, searches: u64) {
-        self.visitor.reached(self.layout.to_original(v), level, searches);
+        for (level, searches) in [(level, searches & !self.late), (level + 1, searches & self.late)] {
+            if searches != 0 {
+                self.tell(v, level, searches);
+            }
+        }
     }
 
     #[inline]
@@ -209,6 +268,8 @@ struct Joint {
     found: AtomicU64,
     /// Arcs that leave the frontier of each search, about.
     of_search: [AtomicU64; ROOTS],
+    /// How many levels deeper than those vertices something was reached with them: by searches that began at a leaf, and leaves.
+    deeper: AtomicU32,
 }
 
 impl Default for Joint {
@@ -218,6 +279,7 @@ impl Default for Joint {
             arcs: AtomicU64::new(0),
             found: AtomicU64::new(0),
             of_search: [const { AtomicU64::new(0) }; ROOTS],
+            deeper: AtomicU32::new(0),
         }
     }
 }
@@ -253,15 +315,19 @@ struct Part {
     arcs: u64,
     found: u64,
     of_search: [u64; ROOTS],
+    deeper: u32,
 }
 
 impl Part {
     fn new() -> Self {
-        Self { vertices: 0, arcs: 0, found: 0, of_search: [0; ROOTS] }
+        Self { vertices: 0, arcs: 0, found: 0, of_search: [0; ROOTS], deeper: 0 }
     }
 
     #[inline]
-    fn add(&mut self, v: usize, degree: u32, searches: u64) {
+    fn add(&mut self, layout: &Layout, v: usize, searches: u64, late: u64) {
+        let degree = layout.csr().degree(v as Vertex);
+        let has_leaf = u32::from(layout.leaves().index_of(v as Vertex).is_some());
+        self.deeper = self.deeper.max(has_leaf + u32::from(searches & late != 0));
         self.vertices += 1;
         self.arcs += u64::from(degree);
         self.found += u64::from(searches.count_ones());
@@ -276,6 +342,7 @@ impl Part {
         joint.vertices.fetch_add(self.vertices, Relaxed);
         joint.arcs.fetch_add(self.arcs, Relaxed);
         joint.found.fetch_add(self.found, Relaxed);
+        joint.deeper.fetch_max(self.deeper, Relaxed);
         for (all, &part) in joint.of_search.iter().zip(&self.of_search) {
             if part > 0 {
                 all.fetch_add(part, Relaxed);
@@ -369,7 +436,13 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         }
         let Self { layout, team, words, stopper, deadline, .. } = self;
         let layout: &Layout = (*layout).borrow();
-        words.pass(layout, team, roots, &mut Told { layout, visitor }, &Limits { stopper, deadline: *deadline })
+        words.pass(
+            layout,
+            team,
+            roots,
+            &mut Told { layout, visitor, roots, late: late(layout, roots) },
+            &Limits { stopper, deadline: *deadline },
+        )
     }
 
     /// Searches from any number of roots, and writes the level of every vertex: that of vertex `v` in the search from `roots[i]` into
@@ -417,12 +490,13 @@ impl<L: Borrow<Layout>> ManySearch<L> {
             if in_planes {
                 fill(team, planes, 0);
             }
+            let late = late(layout, roots_of_pass);
             let planes = in_planes.then(|| Shared::new(planes));
             let (levels, parents) = (Shared::new(levels), Shared::new(parents));
             let one = if with_parents {
-                Written::<N, true> { layout, roots: roots_of_pass, rows, levels, parents, planes }.pass(words, team, &limits)?
+                Written::<N, true> { layout, roots: roots_of_pass, rows, levels, parents, planes, late }.pass(words, team, &limits)?
             } else {
-                Written::<N, false> { layout, roots: roots_of_pass, rows, levels, parents, planes }.pass(words, team, &limits)?
+                Written::<N, false> { layout, roots: roots_of_pass, rows, levels, parents, planes, late }.pass(words, team, &limits)?
             };
             all.reached += one.reached;
             all.levels = all.levels.max(one.levels);
@@ -454,11 +528,28 @@ impl Words {
             fill(team, words, 0);
         }
         let mut joint = Joint::default();
+        let (late, mut levels) = (late(layout, roots), 1);
         let mut queued = 0;
         for (search, &root) in roots.iter().enumerate() {
-            let (internal, bit) = (layout.to_internal(root), 1 << search);
-            sink.begins(root, search);
+            let (place, bit) = (layout.place(root), 1 << search);
+            sink.begins(root, place, search);
             *joint.found.get_mut() += 1;
+            let internal = match place {
+                Place::Searched(internal) => {
+                    levels = levels.max(1 + u32::from(layout.leaves().index_of(internal).is_some()));
+                    internal
+                }
+                Place::LeafOf(host) => {
+                    levels = levels.max(2 + u32::from(layout.leaves().of_host(host).len() > 1));
+                    host
+                }
+                Place::Paired(_) => {
+                    *joint.found.get_mut() += 1;
+                    levels = levels.max(2);
+                    NONE
+                }
+                Place::Alone => NONE,
+            };
             if internal != NONE {
                 let word = &mut frontier[internal as usize];
                 let degree = u64::from(csr.degree(internal));
@@ -504,18 +595,24 @@ impl Words {
                 forget(team, alone, frontier, &queue[..queued]);
                 std::mem::swap(frontier, next);
                 std::mem::swap(queue, next_queue);
-                settle(team, alone, layout, seen, (frontier, &queue[..found]), (sink, level), &joint);
+                settle(team, alone, layout, seen, (frontier, &queue[..found]), (sink, level, late), &joint);
             } else {
-                bottom_up(team, layout, seen, (&*frontier, heavy, &mut *next), (sink, level), &joint);
+                bottom_up(team, layout, seen, (&*frontier, heavy, &mut *next), (sink, level, late), &joint);
                 std::mem::swap(frontier, next);
             }
-            let found = *joint.found.get_mut();
-            if found > 0 && level > sink.deepest() {
+            let (found, deeper) = (*joint.found.get_mut(), *joint.deeper.get_mut());
+            if found > 0 {
+                levels = levels.max(level + deeper + 1);
+            }
+            if levels > sink.deepest().saturating_add(1) {
                 return Err(SearchError::TooDeep { deepest: sink.deepest() });
             }
             reached += found;
         }
-        Ok(ManyOutcome { reached, levels: level.max(1), elapsed: begin.elapsed() })
+        let leaves = layout.leaves();
+        let hosts = leaves.hosts().iter().enumerate();
+        reached += hosts.map(|(index, &host)| u64::from(seen[host as usize].count_ones()) * leaves.of(index).len() as u64).sum::<u64>();
+        Ok(ManyOutcome { reached, levels, elapsed: begin.elapsed() })
     }
 }
 
@@ -615,7 +712,7 @@ fn settle<S: Sink>(
     layout: &Layout,
     seen: &mut [u64],
     (frontier, queue): (&[u64], &[Vertex]),
-    (sink, level): (&S, u32),
+    (sink, level, late): (&S, u32, u64),
     joint: &Joint,
 ) {
     let seen = Shared::new(seen);
@@ -626,7 +723,7 @@ fn settle<S: Sink>(
             // SAFETY: queues hold vertices, each once.
             unsafe { *seen.get().add(v as usize) |= searches };
             sink.reached(v, level, searches);
-            part.add(v as usize, layout.csr().degree(v), searches);
+            part.add(layout, v as usize, searches, late);
         }
         part.add_to(joint);
     });
@@ -639,7 +736,7 @@ fn bottom_up<S: Sink>(
     layout: &Layout,
     seen: &mut [u64],
     (frontier, heavy, next): (&[u64], u64, &mut [u64]),
-    (sink, level): (&S, u32),
+    (sink, level, late): (&S, u32, u64),
     joint: &Joint,
 ) {
     let (vertices, lists) = (next.len(), layout.incoming());
@@ -681,7 +778,7 @@ fn bottom_up<S: Sink>(
             if new != 0 {
                 seen[at] |= new;
                 sink.reached(v, level, new);
-                part.add(v as usize, layout.csr().degree(v), new);
+                part.add(layout, v as usize, new, late);
             }
         }
         part.add_to(joint);

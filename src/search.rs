@@ -17,7 +17,7 @@ pub use traced::{Stretch, Traced, TracedDevice};
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop_until},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, Simd, Team},
-    graph::{Layout, NONE, Vertex},
+    graph::{Layout, NONE, Place, Vertex},
     opencl::{DeviceError, WRONG_NUMBERS},
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
 };
@@ -377,8 +377,8 @@ impl<'g> Search<'g> {
     /// # Errors
     /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
-        let outcome = self.run_uncounted(root)?;
-        Ok(self.counted(outcome))
+        let (outcome, end) = self.run_to_end(root, None, None)?;
+        Ok(self.counted(outcome, end))
     }
 
     /// As [`Search::run`], up to a distance or to a target. Every level is run by itself; where a device owns the state, it hands it over
@@ -392,7 +392,7 @@ impl<'g> Search<'g> {
             return Err(SearchError::TargetOutOfRange { target, vertices });
         }
         let (outcome, end) = self.run_to_end(root, Some(until), None)?;
-        Ok(Partial { outcome: self.counted(outcome), end })
+        Ok(Partial { outcome: self.counted(outcome, end), end })
     }
 
     /// As [`Search::run_until`], with the tree in arrays of the caller's and nowhere else: [`Search::parents`] is empty afterwards. What is
@@ -434,7 +434,8 @@ impl<'g> Search<'g> {
     }
 
     /// As [`Search::run`], without counting what was reached, which is no part of the time: for searches that follow one another in a
-    /// window whose energy is measured. `reached` and `edges` are 0.
+    /// window whose energy is measured. `reached` and `edges` are 0, and where a device took part, a last level of leaves alone, which the
+    /// layout left out, is not among the `levels`.
     ///
     /// # Errors
     /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
@@ -442,7 +443,10 @@ impl<'g> Search<'g> {
         self.run_to_end(root, None, None).map(|(outcome, _)| outcome)
     }
 
-    fn counted(&self, mut outcome: Outcome) -> Outcome {
+    fn counted(&self, mut outcome: Outcome, end: End) -> Outcome {
+        if self.may_end_in_leaves(outcome.root, end) && self.engine.leaf_is_deepest().is_none() {
+            outcome.levels += u32::from(self.engine.leaf_is_below(outcome.levels));
+        }
         (outcome.reached, outcome.edges) = self.counts(self.parents());
         outcome
     }
@@ -469,81 +473,125 @@ impl<'g> Search<'g> {
             Err(error) => return Err(self.failed(error)),
         };
         self.has_tree = searched.is_some();
-        let Some(Searched { levels, end_of, found, end }) = searched else { return Err(SearchError::Stopped(root)) };
+        let Some(Searched { mut levels, end_of, found, end }) = searched else { return Err(SearchError::Stopped(root)) };
+        if self.may_end_in_leaves(root, end_of) {
+            levels += u32::from(self.engine.leaf_is_deepest() == Some(true));
+        }
         Ok((Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found }, end_of))
     }
 
     /// `None`: it was stopped.
     fn search(&mut self, root: Vertex, until: Option<Until>, output: Option<&mut Output<'_>>) -> Result<Option<Searched>, DeviceError> {
-        let internal = self.layout.to_internal(root);
         let Until { depth, target } = until.unwrap_or_default();
-        let (levels, end_of) = if internal == NONE {
-            self.records.clear();
-            self.engine.begin_dropped()?;
-            (1, if target == Some(root) { End::Target } else { End::Complete })
-        } else {
-            let (stopper, deadline) = (&self.stopper, self.deadline);
-            let target = target.map(|target| self.layout.to_internal(target)).filter(|&target| target != NONE);
-            let (planner, records) = (&mut self.planner, &mut self.records);
-            let halt = |engine: &mut HybridEngine<'g>, levels: u32, now: Instant| {
-                if stopper.is_stopped() || deadline.is_some_and(|deadline| now >= deadline) {
-                    return Ok(Some(Halt::Stopped));
+        // A leaf that was left out is one level above the vertex on which it hangs, where the search begins then.
+        let (internal, above) = match self.layout.place(root) {
+            Place::Searched(internal) => (internal, 0),
+            Place::LeafOf(host) if depth != Some(0) && target != Some(root) => (host, 1),
+            place => return self.search_alone(root, place, until, output).map(Some),
+        };
+        let depth = depth.map(|depth| depth - above);
+        // Of a target that is such a leaf, the vertex on which it hangs, after whose level there is one more.
+        let (target, below) = match target.map(|target| self.layout.place(target)) {
+            Some(Place::Searched(target)) => (Some(target), 0),
+            Some(Place::LeafOf(host)) => (Some(host), 1),
+            Some(Place::Paired(_) | Place::Alone) | None => (None, 0),
+        };
+        let mut target_level = None;
+        let (stopper, deadline) = (&self.stopper, self.deadline);
+        let (planner, records) = (&mut self.planner, &mut self.records);
+        let halt = |engine: &mut HybridEngine<'g>, levels: u32, now: Instant| {
+            if stopper.is_stopped() || deadline.is_some_and(|deadline| now >= deadline) {
+                return Ok(Some(Halt::Stopped));
+            }
+            if let Some(target) = target {
+                if target_level.is_none() && engine.has_reached(target)? {
+                    target_level = Some(levels + below);
                 }
-                if let Some(target) = target {
-                    if engine.has_reached(target)? {
-                        return Ok(Some(Halt::Ended(End::Target)));
-                    }
+                if target_level.is_some_and(|level| levels >= level) {
+                    return Ok(Some(Halt::Ended(End::Target)));
                 }
-                Ok(depth.filter(|&depth| levels >= depth).map(|_| Halt::Ended(End::Depth)))
-            };
-            let mut run = |engine: &mut HybridEngine<'g>| level_loop_until(engine, planner, internal, records, halt);
-            let ended = if until.is_some() { self.engine.level_by_level(run)? } else { run(&mut self.engine)? };
-            match ended {
-                (levels, None) => (levels, End::Complete),
-                // What has been run has not found that there is nothing more.
-                (levels, Some(Halt::Ended(end))) => (levels + 1, end),
-                (_, Some(Halt::Stopped)) => {
-                    self.engine.give_up();
-                    return Ok(None);
-                }
+            }
+            Ok(depth.filter(|&depth| levels >= depth).map(|_| Halt::Ended(End::Depth)))
+        };
+        self.engine.set_leaf_root(if above == 1 { root } else { NONE });
+        let run = |engine: &mut HybridEngine<'g>| level_loop_until(engine, planner, internal, records, halt);
+        let ended = if until.is_some() { self.engine.level_by_level(run)? } else { run(&mut self.engine)? };
+        let (levels, end_of) = match ended {
+            // Only leaves are on the target's level.
+            (levels, None) if target_level.is_some_and(|level| levels >= level) => (levels + 1, End::Target),
+            (levels, None) => (levels, End::Complete),
+            // What has been run has not found that there is nothing more.
+            (levels, Some(Halt::Ended(end))) => (levels + 1, end),
+            (_, Some(Halt::Stopped)) => {
+                self.engine.give_up();
+                return Ok(None);
             }
         };
         let found = Instant::now();
-        match output {
-            Some(output) => self.finish_into(end_of, (internal == NONE).then_some(root), output)?,
-            None => self.finish(end_of, (internal == NONE).then_some(root))?,
-        }
-        Ok(Some(Searched { levels, end_of, found, end: Instant::now() }))
+        self.finish(end_of, output)?;
+        Ok(Some(Searched { levels: levels + above, end_of, found, end: Instant::now() }))
     }
 
-    /// Brings the parents to where [`Search::parents`] finds them. A root that the layout dropped is entered.
-    fn finish(&mut self, end: End, dropped_root: Option<Vertex>) -> Result<(), DeviceError> {
-        if end == End::Complete { self.engine.finish() } else { self.engine.finish_early() }?;
-        if let Some(root) = dropped_root {
-            self.engine.enter_dropped_root(root);
+    /// A search that reaches nothing of what is searched.
+    fn search_alone(
+        &mut self,
+        root: Vertex,
+        place: Place,
+        until: Option<Until>,
+        mut output: Option<&mut Output<'_>>,
+    ) -> Result<Searched, DeviceError> {
+        let Until { depth, target } = until.unwrap_or_default();
+        self.records.clear();
+        self.engine.begin_dropped()?;
+        let found = Instant::now();
+        self.finish(End::Complete, output.as_deref_mut())?;
+        let (levels, end_of) = match place {
+            _ if target == Some(root) => (1, End::Target),
+            Place::Paired(_) | Place::LeafOf(_) if depth == Some(0) => (1, End::Depth),
+            Place::Paired(other) if target == Some(other) => (2, End::Target),
+            Place::Paired(_) => (2, End::Complete),
+            Place::Alone | Place::LeafOf(_) | Place::Searched(_) => (1, End::Complete),
+        };
+        let mut enter = |vertex: Vertex, level: u32| match &mut output {
+            Some(Output { parents, levels }) => {
+                if let Some(entry) = parents.as_deref_mut().and_then(|parents| parents.get_mut(vertex as usize)) {
+                    *entry = root;
+                }
+                if let Some(entry) = levels.as_deref_mut().and_then(|levels| levels.get_mut(vertex as usize)) {
+                    *entry = level;
+                }
+            }
+            None => self.engine.enter_parent(vertex, root),
+        };
+        enter(root, 0);
+        if let (Place::Paired(other), 2) = (place, levels) {
+            enter(other, 1);
+        }
+        Ok(Searched { levels, end_of, found, end: Instant::now() })
+    }
+
+    /// Ends a search: parents come to where [`Search::parents`] finds them, or to the caller's arrays.
+    fn finish(&mut self, end: End, output: Option<&mut Output<'_>>) -> Result<(), DeviceError> {
+        let all = end == End::Complete;
+        let Some(output) = output else {
+            return if all { self.engine.finish() } else { self.engine.finish_early() };
+        };
+        if self.engine.finish_into(output.parents.as_deref_mut(), output.levels.as_deref_mut(), all) {
+            return Ok(());
+        }
+        if all { self.engine.finish() } else { self.engine.finish_early() }?;
+        if let Some(parents) = output.parents.as_deref_mut() {
+            parents.copy_from_slice(self.engine.parents());
+        }
+        if let Some(levels) = output.levels.as_deref_mut() {
+            self.read_off(levels);
         }
         Ok(())
     }
 
-    fn finish_into(&mut self, end: End, dropped_root: Option<Vertex>, output: &mut Output<'_>) -> Result<(), DeviceError> {
-        if !self.engine.finish_into(output.parents.as_deref_mut(), output.levels.as_deref_mut()) {
-            self.finish(end, dropped_root)?;
-            if let Some(parents) = output.parents.as_deref_mut() {
-                parents.copy_from_slice(self.engine.parents());
-            }
-            if let Some(levels) = output.levels.as_deref_mut() {
-                self.read_off(levels);
-            }
-        }
-        if let Some(root) = dropped_root.map(|root| root as usize) {
-            if let Some(parents) = output.parents.as_deref_mut() {
-                parents[root] = root as Vertex;
-            }
-            if let Some(levels) = output.levels.as_deref_mut() {
-                levels[root] = 0;
-            }
-        }
-        Ok(())
+    /// Whether it must be asked if a tree's last level is of leaves that were left out.
+    fn may_end_in_leaves(&self, root: Vertex, end: End) -> bool {
+        end == End::Complete && matches!(self.layout.place(root), Place::Searched(_) | Place::LeafOf(_))
     }
 
     fn failed(&self, source: DeviceError) -> SearchError {

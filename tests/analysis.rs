@@ -22,7 +22,7 @@ fn levels(layout: &Layout, root: u32) -> Levels {
 
 fn generated(generator: &Generator, order: Order) -> Layout {
     let edges = generator.generate(&|_| ()).unwrap();
-    Layout::build(&edges, &BuildOptions { order, ..BuildOptions::default() }).unwrap()
+    Layout::build(&edges, &BuildOptions { order, keep_leaves: true, ..BuildOptions::default() }).unwrap()
 }
 
 /// t |F| E discovering repeat backward probes.
@@ -155,10 +155,11 @@ proptest! {
         directed: bool,
         root in 0_u32..70,
         by_degree: bool,
+        keep_leaves: bool,
     ) {
         let list = EdgeList::new(n as usize, edges, Listing::Once).unwrap();
         let order = if by_degree { Order::Degree } else { Order::Original };
-        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+        let layout = Layout::build(&list, &BuildOptions { directed, order, keep_leaves }).unwrap();
         check(&layout, root % n);
     }
 }
@@ -170,7 +171,7 @@ fn small_graphs_are_counted() {
     for (n, edges) in [(1, vec![]), (1, vec![[0, 0]]), (2, vec![[0, 1]]), (5, vec![[1, 2]]), (100, path), (80, star)] {
         for order in [Order::Degree, Order::Original] {
             let list = EdgeList::new(n, edges.clone(), Listing::Once).unwrap();
-            let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
+            let layout = Layout::build(&list, &BuildOptions { order, keep_leaves: true, ..BuildOptions::default() }).unwrap();
             for root in [0, n as u32 - 1] {
                 check(&layout, root);
             }

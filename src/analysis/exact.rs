@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    graph::{Layout, NONE, Vertex},
+    graph::{Layout, NONE, Place, Vertex},
     search::{Search, SearchError},
 };
 
@@ -18,7 +18,8 @@ pub struct Levels {
     pub root: Vertex,
     /// The last level D: 0 where the root reaches nothing.
     pub last: u32,
-    /// By internal vertex; [`NONE`] where not reached. A root that the layout dropped (it has no edge) is in none of them.
+    /// By internal vertex; [`NONE`] where not reached. A root that is not searched (it has no edge, or is a leaf that the layout leaves out)
+    /// is in none of them: of such a leaf, levels count from the vertex on which it hangs.
     pub of: Vec<u32>,
 }
 
@@ -37,8 +38,12 @@ impl Levels {
         let layout = search.layout();
         let mut original = vec![NONE; layout.vertices()];
         search.levels_into(&mut original);
-        let of: Vec<u32> =
-            (0..layout.csr().vertices()).into_par_iter().map(|v| original[layout.to_original(v as Vertex) as usize]).collect();
+        let above = u32::from(matches!(layout.place(root), Place::LeafOf(_)));
+        let of_original = |v: Vertex| match original[layout.to_original(v) as usize] {
+            NONE => NONE,
+            level => level - above,
+        };
+        let of: Vec<u32> = (0..layout.csr().vertices() as Vertex).into_par_iter().map(of_original).collect();
         let last = of.par_iter().copied().filter(|&level| level != NONE).max().unwrap_or(0);
         Self { root, last, of }
     }

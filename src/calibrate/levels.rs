@@ -426,7 +426,7 @@ mod tests {
             search::SearchOptions,
         };
         let edges = Generator::Kronecker { scale: 10, edge_factor: 16, seed1: 2, seed2: 3 }.generate(&|_| {}).unwrap();
-        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions { keep_leaves: true, ..BuildOptions::default() }).unwrap();
         let root = (0..1024).find(|&v| layout.input_degree(v) > 0).unwrap();
         let mut search = Search::new(&layout, &SearchOptions { threads: 2, ..SearchOptions::default() }).unwrap();
         let levels = search.run(root).unwrap().levels as usize;

@@ -25,7 +25,7 @@ use crate::{
     bench::{Environment, LayoutRecord, RootSource},
     bfs::Strategy,
     calibrate::{self, LevelTable, Turns},
-    graph::{EdgeList, Layout, Vertex},
+    graph::{BuildOptions, EdgeList, Layout, Vertex},
     policy::{LevelDevice, Policy},
     report::{figures, html},
     runtime::{Prepared, Runtime},
@@ -182,7 +182,9 @@ impl AnalyzeArgs {
     /// The analyses of one graph. What is of the machine goes into `all`.
     fn graph(&self, source: &Source, config: &Runtime, energy: bool, all: &mut Analysis) -> Result<GraphAnalysis, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
-        let layout = source::build(&source.name(), &edges, &self.graphs.layout.options())?;
+        // What is counted is the whole graph.
+        let options = BuildOptions { keep_leaves: true, ..self.graphs.layout.options() };
+        let layout = source::build(&source.name(), &edges, &options)?;
         let roots = self.drawn(source, &layout)?;
         config.check_roots(&roots)?;
         let ranks = if self.wants(Kind::Ranks) { self.ranks(source, &edges, &layout, &roots, &mut all.warnings)? } else { None };

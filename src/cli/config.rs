@@ -191,6 +191,11 @@ pub(super) struct LayoutArgs {
     /// Order of the vertices inside the searched structure
     #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
     order: OrderArg,
+
+    /// Search vertices with a single edge like any other, where they would be left out (order by degree, undirected) and get their parents
+    /// after the search
+    #[arg(long)]
+    keep_leaves: bool,
 }
 
 /// What commands take that search several graphs.
@@ -241,7 +246,7 @@ impl LayoutArgs {
 
     /// How to build the layout.
     pub(super) fn options(&self) -> BuildOptions {
-        BuildOptions { directed: self.directed, order: self.order() }
+        BuildOptions { directed: self.directed, order: self.order(), keep_leaves: self.keep_leaves }
     }
 }
 

@@ -154,7 +154,7 @@ impl Part {
         memory::check_available(own.saturating_mul(8 + 4 + 4), "this rank's part of the graph").map_err(GraphError::from)?;
         let forward = if both_directions { Arcs::Forward } else { Arcs::Both };
         let stored = if by_degree { &[][..] } else { &by_rank[..] };
-        let lists = adjacency(edges, forward, &input_degree, Naming { row: &row, key: &rank, stored })?;
+        let lists = adjacency(edges, forward, &input_degree, usize::MAX, Naming { row: &row, key: &rank, stored })?;
         drop(row);
 
         let own_max = (0..lists.vertices() as Vertex).map(|row| lists.degree(row)).max().unwrap_or(0);

@@ -39,7 +39,8 @@ impl Frontier {
 #[derive(Debug)]
 pub(crate) struct SearchState {
     /// Parents (original numbers) by internal vertex; after the padding one entry for "no neighbour" and one for
-    /// dropped vertices.
+    /// dropped vertices. Where a search ends there follow, one for each vertex on which leaves hang that are left out, the parents of these
+    /// leaves, when the CPU maps back.
     pub(crate) parent: SharedSlice<Vertex>,
     /// Parents by original vertex; empty where the order is the original one, and in states of which nothing is mapped back.
     pub(crate) mapped: SharedSlice<Vertex>,
@@ -49,6 +50,8 @@ pub(crate) struct SearchState {
     pub(crate) current: usize,
     /// See above.
     pub(crate) bitmap_is_current: bool,
+    /// Whether `visited[current]` holds, beside the excluded ones, only vertices visited in this search.
+    pub(crate) bitmap_is_of_search: bool,
     /// Frontier queue.
     pub(crate) queue: SharedSlice<Vertex>,
     /// The next one.
@@ -86,6 +89,11 @@ pub(crate) struct SearchState {
     pub(crate) previous_cpu_ns: u64,
     /// The same of the GPU.
     pub(crate) previous_gpu_ns: u64,
+    /// Internal vertices with the padding.
+    pub(crate) padded: usize,
+    /// The leaf from which the search begins, an original number: the internal root is the vertex it hangs on, whose parent it is. Else
+    /// [`NONE`].
+    pub(crate) leaf_root: Vertex,
     /// Vertices with more arcs than the mean.
     pub(crate) hubs: u64,
     /// They have more arcs than this: the mean, rounded down.
@@ -103,14 +111,16 @@ impl SearchState {
     pub(crate) fn new<E>(layout: &Layout, allocate: &impl Allocate<E>, maps_back: bool) -> Result<Self, E> {
         let (padded, words) = (layout.padded(), layout.padded() / 64);
         let capacity = layout.csr().vertices() + 4;
-        let mapped = if !maps_back || layout.internal_places().is_empty() { 0 } else { layout.vertices() };
+        let (mapped, hosts) =
+            if !maps_back || layout.internal_places().is_empty() { (0, 0) } else { (layout.vertices(), layout.leaves().hosts().len()) };
         let Hubs { arcs: hub_arcs, count: hubs, share: hub_share } = layout.hubs();
         let mut state = Self {
-            parent: allocate.numbers(padded + 2, "parents")?,
+            parent: allocate.numbers(padded + 2 + hosts, "parents")?,
             mapped: allocate.numbers(mapped, "parents in original order")?,
             visited: [allocate.words(words + 1, "bitmaps")?, allocate.words(words + 1, "bitmaps")?],
             current: 0,
             bitmap_is_current: false,
+            bitmap_is_of_search: false,
             queue: allocate.queue(capacity, "frontier queue")?,
             next: allocate.queue(capacity, "frontier queue")?,
             frontier: Frontier::Queue { len: 0, claims: false },
@@ -130,6 +140,8 @@ impl SearchState {
             previous_placement: None,
             previous_cpu_ns: 0,
             previous_gpu_ns: 0,
+            padded,
+            leaf_root: NONE,
             hubs: hubs as u64,
             hub_arcs,
             hub_share,
@@ -164,6 +176,11 @@ impl SearchState {
         }
     }
 
+    /// The parent of the internal root.
+    pub(crate) fn parent_of_root(&self, layout: &Layout, root: Vertex) -> Vertex {
+        if self.leaf_root == NONE { layout.to_original(root) } else { self.leaf_root }
+    }
+
     /// Counts a level that was run as planned.
     pub(crate) fn done(&mut self, plan: LevelPlan, work: &LevelWork) {
         self.expanded_edges += self.frontier_edges;
@@ -175,6 +192,7 @@ impl SearchState {
         self.previous_placement = Some(plan.placement);
         (self.previous_cpu_ns, self.previous_gpu_ns) = (work.cpu_ns, work.gpu_ns);
         self.level += work.levels;
+        self.bitmap_is_of_search |= self.bitmap_is_current;
         self.visited_count += work.found;
     }
 
@@ -197,7 +215,7 @@ impl SearchState {
 
     /// The entries that no search changes: "no neighbour" has a parent and is not in the frontier; a dropped vertex is never reached.
     pub(crate) fn set_dummies(&mut self) {
-        if let [.., no_neighbour, dropped] = &mut self.parent[..] {
+        if let Some([no_neighbour, dropped, ..]) = self.parent.get_mut(self.padded..) {
             (*no_neighbour, *dropped) = (0, NONE);
         }
         for words in &mut self.visited {
@@ -210,7 +228,7 @@ impl SearchState {
     /// The counters at the beginning of a search: one root, level 0.
     pub(crate) fn restart(&mut self) {
         self.frontier = Frontier::Queue { len: 1, claims: false };
-        self.bitmap_is_current = false;
+        (self.bitmap_is_current, self.bitmap_is_of_search) = (false, false);
         self.level = 0;
         self.frontier_edges = 0;
         (self.counted_edges, self.next_edges) = (None, None);

@@ -194,17 +194,18 @@ impl RowBuckets {
     }
 }
 
-/// Adjacency with sorted lists and without repeats; self-loops are left out. `degree` holds the arcs of each row.
+/// Adjacency with sorted lists and without repeats; self-loops are left out. `degree` holds the arcs of each row. The lists of rows below
+/// `core` keep only keys below it.
 ///
 /// # Errors
 /// [`GraphError::OutOfMemory`].
-pub(crate) fn adjacency(edges: &impl EdgeStream, arcs: Arcs, degree: &[u32], naming: Naming<'_>) -> Result<Csr, GraphError> {
+pub(crate) fn adjacency(edges: &impl EdgeStream, arcs: Arcs, degree: &[u32], core: usize, naming: Naming<'_>) -> Result<Csr, GraphError> {
     let buckets = RowBuckets::new(degree);
     let total = buckets.arcs[buckets.len()];
     let mut pairs: Slab<[u32; 2]> = Slab::zeroed(total, "arcs of the graph")?;
     distribute(edges, arcs, naming, &buckets, &mut pairs);
     let mut offsets = Slab::zeroed(degree.len() + 1, "adjacency offsets")?;
-    sort_buckets(&buckets, degree, &mut pairs, &mut offsets[1..]);
+    sort_buckets(&buckets, degree, core, &mut pairs, &mut offsets[1..]);
     // From here on the front of each bucket holds its lists, one after the other.
     let mut sum = 0u32;
     for offset in offsets.iter_mut() {
@@ -276,8 +277,8 @@ fn distribute(edges: &impl EdgeStream, arcs: Arcs, naming: Naming<'_>, buckets: 
 }
 
 /// Sorts the lists of every bucket and removes repeats; the lists end up at the front of their bucket, one after the
-/// other, and `unique` receives their lengths.
-fn sort_buckets(buckets: &RowBuckets, degree: &[u32], pairs: &mut [[u32; 2]], unique: &mut [u32]) {
+/// other, and `unique` receives their lengths. Rows below `core` keep only keys below it.
+fn sort_buckets(buckets: &RowBuckets, degree: &[u32], core: usize, pairs: &mut [[u32; 2]], unique: &mut [u32]) {
     let pairs = Shared::new(pairs);
     let unique = Shared::new(unique);
     (0..buckets.len()).into_par_iter().with_max_len(1).for_each_init(
@@ -307,13 +308,15 @@ fn sort_buckets(buckets: &RowBuckets, degree: &[u32], pairs: &mut [[u32; 2]], un
             let lists = pairs.as_flattened_mut();
             let mut at = 0;
             let mut begin = 0;
-            for (&end, unique) in cursors.iter().zip(unique) {
+            for ((&end, unique), row) in cursors.iter().zip(unique).zip(rows) {
                 let list = &mut scratch[begin..end as usize];
                 begin = end as usize;
                 list.sort_unstable();
+                let kept = if row < core { list.partition_point(|&key| (key as usize) < core) } else { list.len() };
+                let list = &list[..kept];
                 let start = at;
                 let mut last = NONE;
-                for &key in &*list {
+                for &key in list {
                     lists[at] = key;
                     at += usize::from(key != last);
                     last = key;

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use super::{
-    Csr, EdgeList, EdgeStream, GraphError, Listing, MAX_VERTICES, NONE, Vertex,
+    Csr, EdgeList, EdgeStream, GraphError, Leaves, Listing, MAX_VERTICES, NONE, Vertex,
     build::{Arcs, Naming, adjacency, by_degree, count_degrees},
+    leaves::first_place,
 };
 use crate::memory::{self, Slab};
 
@@ -23,7 +24,8 @@ pub enum Order {
     Auto,
     /// As given: nothing to map back.
     Original,
-    /// By descending degree, vertices without edges dropped.
+    /// By descending degree, vertices without edges dropped, and those with a single edge unless they are kept
+    /// ([`BuildOptions::keep_leaves`]).
     Degree,
 }
 
@@ -34,6 +36,22 @@ pub struct BuildOptions {
     pub directed: bool,
     /// Vertex order.
     pub order: Order,
+    /// Search vertices with a single edge like any other. By default, in an undirected graph by descending degree, they are left out of
+    /// the search, and get their parents when it is over. (One whose edge is listed more than once is searched in any case.)
+    pub keep_leaves: bool,
+}
+
+/// Where a vertex stands in a layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is searched, by this internal number.
+    Searched(Vertex),
+    /// It is a leaf left out of the search, of the vertex of this internal number.
+    LeafOf(Vertex),
+    /// It and another, of this original number, have only each other; both are left out.
+    Paired(Vertex),
+    /// It has no edge and was dropped.
+    Alone,
 }
 
 /// One step of construction.
@@ -56,6 +74,8 @@ pub struct LayoutStats {
     pub searched_vertices: u64,
     /// Vertices without an edge to another vertex.
     pub isolated: u64,
+    /// Vertices with a single edge that are left out of the searched structure.
+    pub leaves: u64,
     /// Entries of the input, as listed.
     pub listed: u64,
     /// Self-loops among them.
@@ -82,8 +102,10 @@ pub struct Layout {
     csr: Csr,
     incoming: Option<Csr>,
     to_original: Slab<Vertex>,
-    /// Original vertex to internal number, or to `padded + 1` where the vertex was dropped.
+    /// Original vertex to internal number; to `padded + 1` where the vertex was dropped; behind that, to the place of its host, where it is
+    /// a leaf left out.
     places: Slab<Vertex>,
+    leaves: Leaves,
     input_degree: Slab<u32>,
     columns: Vec<Slab<Vertex>>,
     column_originals: Vec<Slab<Vertex>>,
@@ -202,24 +224,28 @@ impl Layout {
         } else {
             Slab::default()
         };
-        let (by_rank, rank) = by_degree(if options.directed { &ranking } else { &degrees.outgoing })?;
+        let (mut by_rank, mut rank) = by_degree(if options.directed { &ranking } else { &degrees.outgoing })?;
         drop(ranking);
         steps.done("order vertices");
 
+        // Those of degree 1 come last.
+        let without_leaves = order == Order::Degree && !options.directed && !options.keep_leaves;
+        let core = if without_leaves { by_rank.partition_point(|&v| degrees.outgoing[v as usize] > 1) } else { usize::MAX };
         let forward = if options.directed || both_directions { Arcs::Forward } else { Arcs::Both };
         let build = |arcs: Arcs, degree: &Slab<u32>| -> Result<Csr, GraphError> {
             if order == Order::Degree {
                 let mut ordered = Slab::zeroed(by_rank.len(), "vertex degrees")?;
                 ordered.par_iter_mut().zip(&by_rank[..]).for_each(|(ordered, &v)| *ordered = degree[v as usize]);
-                adjacency(edges, arcs, &ordered, Naming { row: &rank, key: &rank, stored: &[] })
+                adjacency(edges, arcs, &ordered, core, Naming { row: &rank, key: &rank, stored: &[] })
             } else {
-                adjacency(edges, arcs, degree, Naming { row: &[], key: &rank, stored: &by_rank })
+                adjacency(edges, arcs, degree, usize::MAX, Naming { row: &[], key: &rank, stored: &by_rank })
             }
         };
-        let csr = build(forward, &degrees.outgoing)?;
+        let mut csr = build(forward, &degrees.outgoing)?;
         let incoming = if options.directed { Some(build(Arcs::Backward, &degrees.incoming)?) } else { None };
         steps.done("sort adjacency");
 
+        let leaves = if without_leaves { Leaves::take_off(&mut csr, core, &mut by_rank, &mut rank)? } else { Leaves::default() };
         let vertices = csr.vertices();
         let (to_original, places) = if order == Order::Degree {
             let (dropped, mut places) = (vertices.next_multiple_of(64) as Vertex + 1, rank);
@@ -228,14 +254,17 @@ impl Layout {
         } else {
             Default::default()
         };
-        let max_degree = csr.offsets.par_windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        let most_searched = csr.offsets.par_windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        let of_hosts = leaves.hosts().iter().enumerate().map(|(index, &host)| csr.degree(host) + leaves.of(index).len() as u32);
+        let max_degree = of_hosts.max().unwrap_or(0).max(most_searched).max(u32::from(leaves.count() > 0));
         let mean_degree = csr.arcs() as f64 / (with_edges.max(1) as f64);
-        let unique_edges = csr.arcs() as u64 / if options.directed { 1 } else { 2 };
+        let unique_edges = if options.directed { csr.arcs() as u64 } else { csr.arcs() as u64 / 2 + leaves.edges() };
         let mut layout = Self {
             csr,
             incoming,
             to_original,
             places,
+            leaves,
             input_degree: degrees.outgoing,
             columns: Vec::new(),
             column_originals: Vec::new(),
@@ -244,6 +273,7 @@ impl Layout {
                 vertices: n as u64,
                 searched_vertices: vertices as u64,
                 isolated: n as u64 - with_edges,
+                leaves: 0,
                 listed,
                 self_loops: degrees.self_loops,
                 edges: if both_directions { entries / 2 } else { entries },
@@ -257,6 +287,7 @@ impl Layout {
             steps: Vec::new(),
             construction: Duration::ZERO,
         };
+        layout.stats.leaves = layout.leaves.count() as u64;
         let by_rows = !options.directed
             && mean_degree <= ROWS_MEAN_DEGREE
             && max_degree <= ROWS_MAX_DEGREE
@@ -351,12 +382,13 @@ impl Layout {
             + self.incoming.as_ref().map_or(0, Csr::bytes)
             + self.to_original.bytes()
             + self.places.bytes()
+            + self.leaves.bytes()
             + self.input_degree.bytes()
             + columns
             + self.rows.bytes()
     }
 
-    /// The internal number of an original vertex, or [`NONE`] where it was dropped (it has no edge).
+    /// The internal number of an original vertex, or [`NONE`] where it is not searched (it has no edge, or is a leaf left out).
     ///
     /// # Panics
     /// If `original` is not a vertex.
@@ -369,6 +401,27 @@ impl Layout {
         }
     }
 
+    /// Where an original vertex stands.
+    ///
+    /// # Panics
+    /// If `original` is not a vertex.
+    pub(crate) fn place(&self, original: Vertex) -> Place {
+        let internal = self.to_internal(original);
+        if internal != NONE {
+            return Place::Searched(internal);
+        }
+        let past = (self.places[original as usize] as usize).checked_sub(first_place(self.csr.vertices()));
+        match past.and_then(|index| self.leaves.hosts().get(index)) {
+            Some(&host) => Place::LeafOf(host),
+            None => self.leaves.paired_with(original).map_or(Place::Alone, Place::Paired),
+        }
+    }
+
+    /// The leaves that are left out.
+    pub(crate) fn leaves(&self) -> &Leaves {
+        &self.leaves
+    }
+
     /// The original number of an internal vertex.
     ///
     /// # Panics
@@ -377,7 +430,8 @@ impl Layout {
         if self.order == Order::Degree { self.to_original[internal as usize] } else { internal }
     }
 
-    /// Original vertex to internal number (`padded + 1`: dropped); empty where the order is the original one.
+    /// Original vertex to internal number (`padded + 1`: dropped; `padded + 2 + i`: a leaf of the `i`-th host); empty where the order is the
+    /// original one.
     pub(crate) fn internal_places(&self) -> &[Vertex] {
         &self.places
     }
@@ -398,8 +452,8 @@ impl Layout {
         Hubs { arcs, count, share: count as f32 / with_arcs as f32 }
     }
 
-    /// Out-adjacency in internal numbers (all adjacency of an undirected graph): no self-loops, no repeats, each list
-    /// by descending degree of the neighbour.
+    /// Out-adjacency in internal numbers (all adjacency of an undirected graph): no self-loops, no repeats, no leaves that are left out,
+    /// each list by descending degree of the neighbour.
     pub fn csr(&self) -> &Csr {
         &self.csr
     }
@@ -432,9 +486,13 @@ impl Layout {
     /// # Panics
     /// If `original` is not a vertex.
     pub fn neighbours(&self, original: Vertex) -> impl Iterator<Item = Vertex> + '_ {
-        let internal = self.to_internal(original);
-        let list = if internal == NONE { &[][..] } else { self.csr.neighbours(internal) };
-        list.iter().map(|&w| self.to_original(w))
+        let (list, leaves, only) = match self.place(original) {
+            Place::Searched(internal) => (self.csr.neighbours(internal), self.leaves.of_host(internal), None),
+            Place::LeafOf(host) => (&[][..], &[][..], Some(self.to_original(host))),
+            Place::Paired(other) => (&[][..], &[][..], Some(other)),
+            Place::Alone => (&[][..], &[][..], None),
+        };
+        list.iter().map(|&w| self.to_original(w)).chain(leaves.iter().copied()).chain(only)
     }
 
     /// Degree of an original vertex for TEPS: listed edges that touch it (leave it, if directed), repeats counted,
@@ -479,7 +537,13 @@ mod tests {
     fn check(n: usize, edges: Vec<[u32; 2]>, directed: bool, order: Order, listing: Listing) {
         let want = naive(n, &edges, directed);
         let list = EdgeList::new(n, edges, listing).unwrap();
-        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+        for keep_leaves in [false, true] {
+            check_layout(&Layout::build(&list, &BuildOptions { directed, order, keep_leaves }).unwrap(), &list, &want, keep_leaves);
+        }
+    }
+
+    fn check_layout(layout: &Layout, list: &EdgeList, want: &[Vec<u32>], keep_leaves: bool) {
+        let (n, directed) = (want.len(), layout.directed());
         assert_ne!(layout.order(), Order::Auto);
         for v in 0..n as u32 {
             let mut got: Vec<u32> = layout.neighbours(v).collect();
@@ -503,6 +567,18 @@ mod tests {
                 }
             }
         }
+        let alone = |v: &u32| layout.to_internal(*v) == NONE && !want[*v as usize].is_empty();
+        let leaves: Vec<u32> = (0..n as u32).filter(alone).collect();
+        assert_eq!(layout.stats().leaves as usize, leaves.len());
+        assert!(leaves.iter().all(|&leaf| want[leaf as usize].len() == 1), "{leaves:?} of {want:?}");
+        let degrees = layout.input_degrees().iter().filter(|&&degree| degree == 1).count();
+        let out = layout.order() == Order::Degree && !directed && !keep_leaves;
+        assert_eq!(leaves.len(), if out { degrees } else { 0 });
+        assert_eq!(
+            layout.csr().vertices(),
+            if layout.order() == Order::Original { n } else { n - layout.stats().isolated as usize - leaves.len() }
+        );
+        assert_eq!(layout.stats().max_degree as usize, want.iter().map(Vec::len).max().unwrap_or(0));
         let unique: usize = want.iter().map(Vec::len).sum();
         assert_eq!(layout.stats().unique_edges as usize, if directed { unique } else { unique / 2 });
     }

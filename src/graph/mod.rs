@@ -6,6 +6,7 @@ mod csr;
 mod edges;
 mod info;
 mod layout;
+mod leaves;
 mod rows;
 mod stream;
 
@@ -13,7 +14,8 @@ pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
 pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
-pub(crate) use layout::{Hubs, ROW_CONTINUES};
+pub(crate) use layout::{Hubs, Place, ROW_CONTINUES};
+pub(crate) use leaves::Leaves;
 pub use rows::{Numbers, RowArrays};
 pub use stream::EdgeStream;
 
@@ -23,9 +25,9 @@ pub type Vertex = u32;
 /// "No vertex": the parent and the level of a vertex that was not reached.
 pub const NONE: Vertex = Vertex::MAX;
 
-/// Most vertices a graph may have, a multiple of 64: the layout pads them to one, and the two numbers past the padding and [`NONE`]
-/// must be left over.
-pub const MAX_VERTICES: usize = (u32::MAX - 63) as usize;
+/// Most vertices a graph may have, a multiple of 64: the layout pads them to one, and the two numbers past the padding, a place for the
+/// parent of every leaf, and [`NONE`] must be left over.
+pub const MAX_VERTICES: usize = (u32::MAX - 127) as usize;
 
 /// Why a graph can't be held.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@
 use super::{AHEAD, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, each_bit};
 use crate::{
     engine::{SPREAD, Team, prefetch, share},
-    graph::{Layout, NONE, Vertex},
+    graph::{Layout, NONE, Place, Vertex},
     memory::{Plain, Shared},
 };
 
@@ -22,7 +22,7 @@ pub(super) const ENOUGH: usize = 16;
 const WORD: usize = u64::BITS as usize;
 
 /// A type that levels are written as; its largest value stands for "not reached".
-pub trait LevelNumber: Plain {
+pub trait LevelNumber: Plain + PartialEq {
     /// Not reached.
     const NONE: Self;
     /// The deepest level it can hold.
@@ -33,6 +33,9 @@ pub trait LevelNumber: Plain {
     /// # Safety
     /// `row` points to `columns` entries, and no other thread uses them.
     unsafe fn write(row: *mut Self, columns: usize, searches: u64, level: u32);
+
+    /// One level deeper; "not reached" stays that.
+    fn deeper(self) -> Self;
 
     /// The level below `code`, or "not reached" of 0.
     fn of_code(code: u8) -> Self;
@@ -45,6 +48,11 @@ impl LevelNumber for u32 {
     unsafe fn write(row: *mut Self, _: usize, searches: u64, level: u32) {
         // SAFETY: a bit that is set is a column (see `write`).
         each_bit(searches, |column| unsafe { *row.add(column) = level });
+    }
+
+    #[inline]
+    fn deeper(self) -> Self {
+        self.saturating_add(1)
     }
 
     #[inline]
@@ -73,6 +81,11 @@ impl LevelNumber for u8 {
         let rest = searches.checked_shr(8 * whole as u32).unwrap_or(0);
         // SAFETY: a bit that is set is a column.
         each_bit(rest, |column| unsafe { *row.add(8 * whole + column) = level });
+    }
+
+    #[inline]
+    fn deeper(self) -> Self {
+        self.saturating_add(1)
     }
 
     #[inline]
@@ -108,6 +121,8 @@ pub(super) struct Written<'a, N, const PARENTS: bool> {
     /// [`PLANES`] words, zero at first, for every vertex that is searched; `None`: the rows say of every vertex that it was not reached,
     /// or what was.
     pub(super) planes: Option<Shared<u64>>,
+    /// See [`late`](super::late).
+    pub(super) late: u64,
 }
 
 impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
@@ -115,7 +130,69 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
     pub(super) fn pass(mut self, words: &mut Words, team: &Team, limits: &Limits<'_>) -> Result<ManyOutcome, SearchError> {
         let outcome = words.pass(self.layout, team, self.roots, &mut self, limits)?;
         self.write_rows(team);
+        self.write_leaves(team);
         Ok(outcome)
+    }
+
+    /// These searches have reached `v` at `level`.
+    #[inline]
+    fn enter(&self, v: Vertex, level: u32, searches: u64) {
+        if let Some(planes) = self.planes {
+            for plane in (0..PLANES).filter(|plane| (level + 1) >> plane & 1 == 1) {
+                // SAFETY: a vertex that is searched has so many words, and no two threads are told of one at once.
+                unsafe { *planes.get().add(v as usize * PLANES + plane) |= searches };
+            }
+        } else if level <= N::DEEPEST {
+            let row = self.rows.of(self.layout.to_original(v));
+            // SAFETY: the array has a row for every vertex, and no two threads are told of one at once.
+            unsafe { N::write(self.levels.get().add(row), self.rows.columns, searches, level) };
+        }
+    }
+
+    /// Writes the rows of leaves that are not searched, by those of the vertices on which they hang, and what is said of roots that are
+    /// not searched.
+    fn write_leaves(&self, team: &Team) {
+        let (layout, rows) = (self.layout, self.rows);
+        let leaves = layout.leaves();
+        let hosts = leaves.hosts().len();
+        share(team, hosts, VERTICES, hosts < VERTICES, &|_, range| {
+            for index in range {
+                let host = leaves.names()[index];
+                // SAFETY: the array has a row for every vertex; that of a host is only read now, and those of leaves, each of which hangs
+                // on one host, are handed out once.
+                let levels = unsafe { std::slice::from_raw_parts(self.levels.get().add(rows.of(host)), rows.columns) };
+                for &leaf in leaves.of(index) {
+                    // SAFETY: as above.
+                    let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(rows.of(leaf)), rows.columns) };
+                    for (column, (level, above)) in row.iter_mut().zip(levels).enumerate() {
+                        *level = above.deeper();
+                        if PARENTS && *above != N::NONE {
+                            // SAFETY: as above, of the array of parents.
+                            unsafe { *self.parents.get().add(rows.of(leaf) + column) = host };
+                        }
+                    }
+                }
+            }
+        });
+        for (column, &root) in self.roots.iter().enumerate() {
+            let write = |vertex: Vertex, level: u32| {
+                // SAFETY: the arrays have a row for every vertex, and the team has ended its work.
+                unsafe {
+                    N::write(self.levels.get().add(rows.of(vertex)), rows.columns, 1 << column, level);
+                    if PARENTS {
+                        *self.parents.get().add(rows.of(vertex) + column) = root;
+                    }
+                }
+            };
+            match layout.place(root) {
+                Place::Searched(_) => {}
+                Place::LeafOf(_) | Place::Alone => write(root, 0),
+                Place::Paired(other) => {
+                    write(root, 0);
+                    write(other, 1);
+                }
+            }
+        }
     }
 
     /// Writes the rows of what is in the planes, which are not needed any more.
@@ -135,51 +212,42 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
                         prefetch(ahead.cast_const());
                     }
                 }
+                let words = words_of(v as Vertex);
+                if words.is_none() && matches!(layout.place(v as Vertex), Place::LeafOf(_)) {
+                    continue; // see `write_leaves`
+                }
                 // SAFETY: see `words_of`.
-                let words = words_of(v as Vertex).map_or([0; PLANES], |words| unsafe { words.cast::<[u64; PLANES]>().read() });
+                let words = words.map_or([0; PLANES], |words| unsafe { words.cast::<[u64; PLANES]>().read() });
                 // SAFETY: the array has a row for every vertex, and each is handed out once.
                 let row = unsafe { std::slice::from_raw_parts_mut(levels.get().add(rows.of(v as Vertex)), rows.columns) };
                 write_row(row, words);
             }
         });
-        // A root that has no edge is not searched.
-        for (column, &root) in self.roots.iter().enumerate() {
-            if layout.to_internal(root) == NONE {
-                // SAFETY: as above; the team has ended its work.
-                unsafe { N::write(levels.get().add(rows.of(root)), rows.columns, 1 << column, 0) };
-            }
-        }
     }
 }
 
 impl<N: LevelNumber, const PARENTS: bool> Sink for Written<'_, N, PARENTS> {
     const PARENTS: bool = PARENTS;
 
-    fn begins(&self, root: Vertex, search: usize) {
-        let (internal, row) = (self.layout.to_internal(root), self.rows.of(root));
-        if internal != NONE {
+    fn begins(&self, root: Vertex, place: Place, search: usize) {
+        // What is not searched is written in the end.
+        if let Place::Searched(internal) | Place::LeafOf(internal) = place {
             self.reached(internal, 0, 1 << search);
-        } else if self.planes.is_none() {
-            // SAFETY: the array has a row for every vertex.
-            unsafe { N::write(self.levels.get().add(row), self.rows.columns, 1 << search, 0) };
-        }
-        if PARENTS {
-            // SAFETY: as above, and a search is one of the columns.
-            unsafe { *self.parents.get().add(row + search) = root };
+            if PARENTS {
+                let row = self.rows.of(self.layout.to_original(internal));
+                // SAFETY: the array has a row for every vertex, and a search is one of the columns.
+                unsafe { *self.parents.get().add(row + search) = root };
+            }
         }
     }
 
     #[inline]
     fn reached(&self, v: Vertex, level: u32, searches: u64) {
-        if let Some(planes) = self.planes {
-            for plane in (0..PLANES).filter(|plane| (level + 1) >> plane & 1 == 1) {
-                // SAFETY: a vertex that is searched has so many words, and no two threads are told of one at once.
-                unsafe { *planes.get().add(v as usize * PLANES + plane) |= searches };
-            }
-        } else if level <= N::DEEPEST {
-            let row = self.rows.of(self.layout.to_original(v));
-            // SAFETY: the array has a row for every vertex, and no two threads are told of one at once.
-            unsafe { N::write(self.levels.get().add(row), self.rows.columns, searches, level) };
+        if self.late & searches != 0 {
+            self.enter(v, level + 1, searches & self.late);
+        }
+        if searches & !self.late != 0 {
+            self.enter(v, level, searches & !self.late);
         }
     }
 
@@ -203,7 +271,7 @@ impl<N: LevelNumber, const PARENTS: bool> Sink for Written<'_, N, PARENTS> {
     }
 
     fn next_level(&mut self, team: &Team, level: u32) {
-        if level >= TOO_DEEP {
+        if level + u32::from(self.late != 0) >= TOO_DEEP {
             self.write_rows(team);
         }
     }

@@ -76,6 +76,11 @@ impl<T: Plain> Slab<T> {
         Ok(slab)
     }
 
+    /// Forgets what stands from `len` on. The memory stays with the slab.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
         (self.len * size_of::<T>()) as u64

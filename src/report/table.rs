@@ -73,12 +73,10 @@ fn layout(out: &mut String, record: &Record) -> fmt::Result {
         Order::Original | Order::Auto => "as given",
     };
     let why = if l.order_asked == Order::Auto { "chosen for this graph" } else { "asked for with --order" };
-    let dropped = c.vertices.saturating_sub(c.searched_vertices);
-    row(
-        out,
-        "Layout",
-        format_args!("{order} ({why}), {} searched, {} dropped", counted(c.searched_vertices, "vertex", "vertices"), grouped(dropped)),
-    )?;
+    let dropped = c.vertices.saturating_sub(c.searched_vertices + c.leaves);
+    let searched = counted(c.searched_vertices, "vertex", "vertices");
+    let leaves = if c.leaves > 0 { format!(", {} after the search", counted(c.leaves, "leaf", "leaves")) } else { String::new() };
+    row(out, "Layout", format_args!("{order} ({why}), {searched} searched{leaves}, {} dropped", grouped(dropped)))?;
     row(out, "", format_args!("{} built in {}", bytes(l.bytes), seconds(l.construction_seconds)))?;
     for step in &l.steps {
         let peak = step.peak_bytes.map_or_else(String::new, |peak| format!("  peak {}", bytes(peak)));

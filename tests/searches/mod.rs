@@ -246,7 +246,7 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
     let lengths =
         [variety.orders.len(), variety.groups.len(), variety.parts.len(), ways.len(), variety.run_arcs.len(), variety.threads.len()];
     for (a, &order) in variety.orders.iter().enumerate() {
-        let layout = Layout::build(&list, &BuildOptions { directed, order }).unwrap();
+        let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
         for (b, &group) in variety.groups.iter().enumerate() {
             for (c, &parts) in variety.parts.iter().enumerate() {
                 for (d, &&way) in ways.iter().enumerate() {

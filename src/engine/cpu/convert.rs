@@ -17,19 +17,35 @@ use crate::{
 impl CpuEngine<'_> {
     /// Brings the parents into the order of the original vertices, where that differs.
     pub fn map_back(&mut self) {
-        if !self.layout.internal_places().is_empty() {
-            let mapped = Shared::new(&mut self.state.mapped);
-            self.map_into(mapped);
+        self.map_back_to(true);
+    }
+
+    /// The same; unless `all` was searched, the frontier is as deep as the search was meant to go.
+    pub(in crate::engine) fn map_back_to(&mut self, all: bool) {
+        if self.layout.internal_places().is_empty() {
+            return;
+        }
+        self.enter_leaves(all);
+        let mapped = Shared::new(&mut self.state.mapped);
+        self.map_into(mapped);
+        let leaf_root = self.state.leaf_root;
+        if leaf_root != NONE {
+            self.enter_parent(leaf_root, leaf_root);
         }
     }
 
-    /// Writes the parents in the order of the original vertices into an array of the caller's, one entry for each.
-    pub(in crate::engine) fn parents_into(&mut self, out: &mut [Vertex]) {
+    /// Writes the parents in the order of the original vertices into an array of the caller's, one entry for each. `all` as above.
+    pub(in crate::engine) fn parents_into(&mut self, out: &mut [Vertex], all: bool) {
         assert_eq!(out.len(), self.layout.vertices(), "one parent for each vertex");
-        let out = Shared::new(out);
         if !self.layout.internal_places().is_empty() {
-            return self.map_into(out);
+            self.enter_leaves(all);
+            self.map_into(Shared::new(out));
+            if let Some(root) = out.get_mut(self.state.leaf_root as usize) {
+                *root = self.state.leaf_root;
+            }
+            return;
         }
+        let out = Shared::new(out);
         let parents = &self.state.parent[..self.layout.vertices()];
         share(&self.team, parents.len(), MAPPED.end, parents.len() < SHARED_WORDS * 64, &|_, range| {
             // SAFETY: ranges are handed out once and lie inside the array, whose length was checked.
@@ -137,6 +153,26 @@ impl CpuEngine<'_> {
         let repeats = self.state.visited_count.saturating_sub(visited);
         self.state.visited_count = visited;
         self.state.bitmap_is_current = true;
+        repeats
+    }
+
+    /// Sets the bits of the frontier in a visited bitmap that lacks nothing else, where they are few; all parents in a row take less time
+    /// than many bits, which lie anywhere. Returns how many vertices were counted twice before.
+    pub(super) fn enter_frontier(&mut self) -> u64 {
+        let Frontier::Queue { len, claims } = self.state.frontier else { return 0 };
+        let few = len < self.layout.padded() / 16 && !self.state.bitmap_is_current;
+        let Some(before) = self.without_frontier.filter(|_| few) else { return 0 };
+        let queue = if claims { &self.claimed[..len] } else { &self.state.queue[..len] };
+        let words = &mut self.state.visited[self.state.current];
+        let mut new = 0;
+        for &v in queue {
+            let (word, bit) = (&mut words[v as usize / 64], 1 << (v % 64));
+            new += u64::from(*word & bit == 0);
+            *word |= bit;
+        }
+        let repeats = self.state.visited_count.saturating_sub(before + new);
+        self.state.visited_count = before + new;
+        (self.state.bitmap_is_current, self.without_frontier) = (true, None);
         repeats
     }
 

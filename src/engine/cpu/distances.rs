@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     engine::state::Frontier,
-    graph::{NONE, Vertex},
+    graph::{Layout, NONE, Vertex},
     memory::{OutOfMemory, Shared, Slab, as_byte_atomics},
 };
 
@@ -40,7 +40,8 @@ pub(crate) const SPREAD: [[u8; 8]; 256] = {
 /// What is noted.
 #[derive(Debug)]
 pub(super) struct Distances {
-    /// The level of every internal vertex, with an entry for "no neighbour" and one for dropped vertices, as in the parents.
+    /// The level of every internal vertex, with an entry for "no neighbour", one for dropped vertices, and one for the leaves of every
+    /// vertex that has any left out, as in the parents.
     levels: Slab<u8>,
     /// The caller wants them.
     are_wanted: bool,
@@ -50,8 +51,9 @@ pub(super) struct Distances {
 
 impl Distances {
     /// Room for the vertices of a layout, whose pages are touched by the first search that notes levels.
-    pub(super) fn new(padded: usize) -> Result<Self, OutOfMemory> {
-        Ok(Self { levels: Slab::zeroed(padded + 2, "levels")?, are_wanted: false, are_known: false })
+    pub(super) fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
+        let len = layout.padded() + 2 + layout.leaves().hosts().len();
+        Ok(Self { levels: Slab::zeroed(len, "levels")?, are_wanted: false, are_known: false })
     }
 
     /// Whether levels are noted of the search at hand.
@@ -79,7 +81,7 @@ impl CpuEngine<'_> {
             unsafe { std::slice::from_raw_parts_mut(levels.get().add(range.start), range.len()) }.fill(FAR);
         });
         if let Some(root) = root {
-            self.distances.levels[root as usize] = 0;
+            self.distances.levels[root as usize] = u8::from(self.state.leaf_root != NONE);
         }
     }
 
@@ -88,7 +90,8 @@ impl CpuEngine<'_> {
         if !self.distances.are_known {
             return;
         }
-        let level = match u8::try_from(self.state.level) {
+        // From a leaf, the search began one level late.
+        let level = match u8::try_from(self.state.level + u32::from(self.state.leaf_root != NONE)) {
             Ok(level) if level < FAR => level,
             _ => {
                 self.distances.are_known = self.state.frontier.len() == 0;
@@ -123,13 +126,30 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// Writes the level of every original vertex ([`NONE`]: not reached) as it was noted. `false` where it was not: the levels did not fit.
-    pub(in crate::engine) fn noted_distances_into(&mut self, out: &mut [u32]) -> bool {
-        if !self.distances.are_known {
+    /// Notes the level of all leaves that were left out; unless `all` was searched, not of those beyond the frontier. `false`: a level did
+    /// not fit.
+    fn note_leaves(&mut self, all: bool) -> bool {
+        let last = self.state.level + u32::from(self.state.leaf_root != NONE);
+        let (levels, of_leaves) = self.distances.levels.split_at_mut(self.layout.padded() + 2);
+        let mut deepest = 0;
+        for (leaves, &host) in of_leaves.iter_mut().zip(self.layout.leaves().hosts()) {
+            let level = levels[host as usize];
+            let is_beyond = level == FAR || !all && u32::from(level) == last;
+            *leaves = if is_beyond { FAR } else { level + 1 };
+            deepest = deepest.max(if is_beyond { 0 } else { level + 1 });
+        }
+        deepest < FAR
+    }
+
+    /// Writes the level of every original vertex ([`NONE`]: not reached) as it was noted, `all` as for the parents. `false` where it was not:
+    /// the levels did not fit.
+    pub(in crate::engine) fn noted_distances_into(&mut self, out: &mut [u32], all: bool) -> bool {
+        if !self.distances.are_known || !self.note_leaves(all) {
             return false;
         }
         let (vertices, place) = (out.len(), self.layout.internal_places());
-        let (levels, out) = (&self.distances.levels[..], Shared::new(out));
+        let (levels, whole) = (&self.distances.levels[..], out);
+        let out = Shared::new(whole);
         let grain = (vertices / (4 * self.team.size())).clamp(MAPPED.start, MAPPED.end);
         share(&self.team, vertices, grain, vertices < SHARED_WORDS * 64, &|_, range| {
             // SAFETY: ranges are handed out once and lie inside the array.
@@ -140,11 +160,14 @@ impl CpuEngine<'_> {
                 out.iter_mut().zip(&levels[range]).for_each(|(out, &level)| *out = widened(level));
             } else {
                 for (out, &place) in out.iter_mut().zip(&place[range]) {
-                    // SAFETY: places are checked by the layout (all below `padded + 2`).
+                    // SAFETY: places are checked by the layout (all have a level).
                     *out = widened(unsafe { *levels.get_unchecked(place as usize) });
                 }
             }
         });
+        if let Some(root) = whole.get_mut(self.state.leaf_root as usize) {
+            *root = 0;
+        }
         true
     }
 }

@@ -4,6 +4,7 @@ mod bottom_up;
 mod convert;
 mod distances;
 mod estimate;
+mod leaves;
 mod prefetch;
 mod run;
 mod share;
@@ -64,6 +65,14 @@ pub struct CpuEngine<'g> {
     hubs: Vec<u64>,
     /// Small levels run one at a time, so that each is recorded by itself.
     pub(super) single_levels: bool,
+    /// Bits of the vertices whose leaves, which are left out, have no parent now; empty where there are none.
+    absent: Slab<u64>,
+    /// Whether the parents of all others' leaves stand behind those of searched vertices.
+    leaves_are_entered: bool,
+    /// Whether a leaf that is left out hangs on the frontier of the last level, where that is known.
+    leaf_is_deepest: Option<bool>,
+    /// All levels are run here, so that it is exact how many vertices were visited (as long as none is in a queue twice).
+    pub(super) counts_alone: bool,
     /// How many vertices the visited bitmap holds, where it lacks the frontier and no other visited vertex.
     without_frontier: Option<u64>,
     /// Levels, where the caller wants them.
@@ -122,8 +131,12 @@ impl<'g> CpuEngine<'g> {
             degrees,
             hubs: vec![0; by_degree.min(HUB_WORDS)],
             single_levels: false,
+            absent: Slab::zeroed(layout.leaves().bits().len(), "bitmaps")?,
+            leaves_are_entered: false,
+            leaf_is_deepest: None,
+            counts_alone: true,
             without_frontier: None,
-            distances: Distances::new(padded)?,
+            distances: Distances::new(layout)?,
             team,
         })
     }
@@ -148,17 +161,24 @@ impl<'g> CpuEngine<'g> {
         if self.layout.internal_places().is_empty() { &self.state.parent[..self.layout.vertices()] } else { &self.state.mapped }
     }
 
-    /// Begins and ends the search from a root that the layout dropped because it has no edge: no other vertex is reached.
+    /// Begins and ends the search from a root that is not searched: no vertex that is will be reached.
     pub fn begin_dropped(&mut self) {
         self.state.parent[..self.layout.padded()].fill(NONE);
+        self.state.restart();
         self.begin_distances(None);
     }
 
-    /// Enters a dropped root, an original number, as its own parent, after [`CpuEngine::map_back`].
-    pub fn enter_dropped_root(&mut self, root: Vertex) {
-        if let Some(parent) = self.state.mapped.get_mut(root as usize) {
-            *parent = root;
+    /// Gives a vertex that is not searched its parent, after [`CpuEngine::map_back`]; both are original numbers.
+    pub fn enter_parent(&mut self, vertex: Vertex, parent: Vertex) {
+        if let Some(entry) = self.state.mapped.get_mut(vertex as usize) {
+            *entry = parent;
         }
+    }
+
+    /// The next search begins from this leaf, an original number, where the layout leaves it out ([`NONE`]: from none): its root is the
+    /// vertex on which it hangs.
+    pub fn set_leaf_root(&mut self, leaf: Vertex) {
+        self.state.leaf_root = leaf;
     }
 
     /// A vertex without successors or predecessors has nothing to search; all others take part.
@@ -204,10 +224,16 @@ impl Engine for CpuEngine<'_> {
             // SAFETY: ranges are handed out once and lie inside the slab.
             unsafe { std::slice::from_raw_parts_mut(parent.get().add(range.start), range.len()) }.fill(NONE);
         });
-        self.state.parent[root as usize] = self.layout.to_original(root);
+        self.state.parent[root as usize] = self.state.parent_of_root(self.layout, root);
         self.state.queue[0] = root;
         self.state.restart();
+        self.leaf_is_deepest = None;
         self.without_frontier = None;
+        if !self.degrees.is_empty() {
+            self.state.visited[self.state.current][..self.excluded.len()].copy_from_slice(&self.excluded);
+            self.without_frontier = Some(0);
+            self.state.bitmap_is_of_search = true;
+        }
         let hubs = self.hubs.len();
         self.hubs.copy_from_slice(&self.excluded[..hubs]);
         self.begin_distances(Some(root));

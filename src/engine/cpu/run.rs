@@ -51,6 +51,9 @@ impl CpuEngine<'_> {
                     top_down::expand_rows(layout.rows(), layout.csr(), parent, queue, next)
                 }
             };
+            if found == 0 {
+                self.note_deepest();
+            }
             std::mem::swap(&mut self.state.queue, &mut self.state.next);
             levels += 1;
             total += found as u64;
@@ -70,8 +73,24 @@ impl CpuEngine<'_> {
         (levels, total)
     }
 
+    /// Nothing is left to be found: the level is over before it begins.
+    fn all_is_found(&mut self) -> Option<LevelWork> {
+        let claims = matches!(self.state.frontier, Frontier::Queue { claims: true, .. });
+        if !self.counts_alone || claims || self.state.visited_count < self.searched() {
+            return None;
+        }
+        self.state.previous_frontier = self.state.frontier.len();
+        self.state.frontier = Frontier::Queue { len: 0, claims: false };
+        Some(LevelWork { levels: 1, finished: true, threads: 1, ..LevelWork::default() })
+    }
+
     pub(super) fn run_top_down(&mut self) -> LevelWork {
         let begin = Instant::now();
+        self.note_deepest();
+        if let Some(over) = self.all_is_found() {
+            return over;
+        }
+        self.enter_frontier();
         let mut conversion_ns = 0;
         if let Frontier::Bitmap { .. } = self.state.frontier {
             let len = self.make_queue();
@@ -136,7 +155,9 @@ impl CpuEngine<'_> {
         self.state.frontier = Frontier::Queue { len: found, claims: together };
         self.without_frontier = visited_before;
         let repeats_before = repeats.into_inner();
-        self.state.visited_count -= repeats_before;
+        if visited_before.is_none() {
+            self.state.visited_count -= repeats_before;
+        }
         let (found, finished) = (found as u64, found == 0);
         LevelWork { levels: 1, found, finished, repeats_before, conversion_ns, threads, ..LevelWork::default() }
     }
@@ -145,6 +166,11 @@ impl CpuEngine<'_> {
         let begin = Instant::now();
         let (mut conversion_ns, mut repeats_before) = (0, 0);
         let frontier = self.state.frontier.len();
+        self.note_deepest();
+        if let Some(over) = self.all_is_found() {
+            return over;
+        }
+        repeats_before += self.enter_frontier();
         if !self.state.bitmap_is_current {
             repeats_before = self.bring_bitmap_up_to_date();
             conversion_ns = begin.elapsed().as_nanos() as u64;

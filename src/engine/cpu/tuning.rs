@@ -13,6 +13,10 @@ pub(super) const MAPPED: Range<usize> = 16 << 10..64 << 10;
 /// instead of 0.82 at best, 0.79 instead of 1.29 in the median; Kronecker 22: 2.9 instead of 4.9, 4.0 instead of 6.1).
 #[cfg(any(target_arch = "x86_64", test))]
 pub(super) const PAST_CACHES: usize = 256 << 10;
+/// Words of the bitmap whose vertices' leaves a thread gives their parents at a time.
+pub(super) const HOST_WORDS: usize = 4 << 10;
+/// The same of fewer words are left to the caller alone.
+pub(super) const SHARED_HOST_WORDS: usize = 32 << 10;
 /// Parents that a thread resets at a time.
 pub(super) const RESET: usize = 256 << 10;
 /// Fewer parents than this are reset by the caller alone.

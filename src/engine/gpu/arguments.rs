@@ -27,7 +27,7 @@ macro_rules! arguments {
 arguments! {
     reset: parent visited excluded queue all_counters slot padded root root_original degree;
     seed: all_counters slot len edges visited_before expanded state;
-    map_back: place parent mapped vertices;
+    map_back: place parent mapped vertices hosts names first_leaf leaf_root;
     stamp_queue: queue level_of len level;
     stamp_bitmap: now before level_of words level;
     bitmap_to_queue: visited_a visited_b words queue_a queue_b all_counters slot guards guard;

@@ -1,6 +1,6 @@
 //! The arguments of kernels that change seldom or never.
 
-use super::{GpuEngine, RUN_LEVELS, arguments as args, sampling::HUB_PLACES};
+use super::{GpuEngine, RUN_LEVELS, arguments as args, graph::Places, sampling::HUB_PLACES};
 use crate::{
     engine::state::SearchState,
     opencl::{Buffer, DeviceError},
@@ -17,9 +17,13 @@ impl GpuEngine<'_> {
         kernels.reset.set_buffer(args::reset::all_counters, counters)?;
         kernels.reset.set(args::reset::padded, padded)?;
         kernels.seed.set_buffer(args::seed::all_counters, counters)?;
-        if let Some(place) = &graph.place {
-            kernels.map_back.set_buffer(args::map_back::place, place)?;
-            kernels.map_back.set(args::map_back::vertices, place.len() as u32)?;
+        if let Some(Places { of, hosts, names }) = &graph.places {
+            use args::map_back as arg;
+            kernels.map_back.set_buffer(arg::place, of)?;
+            kernels.map_back.set(arg::vertices, of.len() as u32)?;
+            kernels.map_back.set_buffer(arg::hosts, hosts)?;
+            kernels.map_back.set_buffer(arg::names, names)?;
+            kernels.map_back.set(arg::first_leaf, padded + 2)?;
         }
         kernels.stamp_bitmap.set(args::stamp_bitmap::words, words)?;
         {

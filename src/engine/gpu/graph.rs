@@ -103,6 +103,17 @@ impl<'g> Lists<'g> {
     }
 }
 
+/// Where the parents of original vertices stand.
+#[derive(Debug)]
+pub(crate) struct Places<'g> {
+    /// Original vertex to internal number, and leaves to places behind them.
+    pub(crate) of: HostBuffer<'g, Vertex>,
+    /// By these places, what leaves hang on, as internal numbers; a dummy where no leaves were left out.
+    pub(crate) hosts: HostBuffer<'g, Vertex>,
+    /// The same, as original numbers.
+    pub(crate) names: HostBuffer<'g, Vertex>,
+}
+
 /// A [`Layout`] on a device: in its memory, or the host's own arrays.
 #[derive(Debug)]
 pub(crate) struct DeviceGraph<'g> {
@@ -112,8 +123,8 @@ pub(crate) struct DeviceGraph<'g> {
     names: Vec<HostBuffer<'g, Vertex>>,
     /// Internal to original numbers; a dummy where they are the same.
     pub(crate) to_original: HostBuffer<'g, Vertex>,
-    /// Original vertex to internal number; `None` where they are the same.
-    pub(crate) place: Option<HostBuffer<'g, Vertex>>,
+    /// `None` where vertices have their original numbers.
+    pub(crate) places: Option<Places<'g>>,
     split: EdgeParts,
 }
 
@@ -140,14 +151,19 @@ impl<'g> DeviceGraph<'g> {
             columns.push(target.put(column, "columns of first neighbours")?);
             names.push(target.put(name, "columns of first neighbours")?);
         }
-        let place = layout.internal_places();
+        let (place, leaves) = (layout.internal_places(), layout.leaves());
+        let places = || -> Result<_, OpenClError> {
+            let of = target.put(place, "internal numbers")?;
+            let [hosts, names] = [target.put(leaves.hosts(), "leaves")?, target.put(leaves.names(), "leaves")?];
+            Ok(Places { of, hosts, names })
+        };
         Ok(Self {
             out: Lists::new(target, layout.csr(), split)?,
             incoming: if layout.directed() { Some(Lists::new(target, layout.incoming(), split)?) } else { None },
             columns,
             names,
             to_original: target.put(layout.original_numbers(), "original numbers")?,
-            place: if place.is_empty() { None } else { Some(target.put(place, "internal numbers")?) },
+            places: if place.is_empty() { None } else { Some(places()?) },
             split,
         })
     }

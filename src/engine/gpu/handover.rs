@@ -14,7 +14,7 @@ impl GpuEngine<'_> {
     pub(crate) fn acquire(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
         self.forget();
         let queued = if let Frontier::Queue { len, .. } = state.frontier { len } else { 0 };
-        let (numbers, words) = (state.parent.device_len(), state.visited[0].device_len());
+        let (numbers, words) = (self.layout.padded() + 2, state.visited[0].device_len());
         state.parent.to_device(0..numbers)?;
         for bitmap in &mut state.visited {
             bitmap.to_device(0..words)?;
@@ -25,8 +25,8 @@ impl GpuEngine<'_> {
 
     /// Hands the state to the device without its contents but for what a search never changes.
     pub(crate) fn acquire_empty(&self, state: &mut SearchState) -> Result<(), DeviceError> {
-        let (numbers, words) = (state.parent.device_len(), state.visited[0].device_len());
-        state.parent.to_device(self.layout.padded()..numbers)?;
+        let (padded, words) = (self.layout.padded(), state.visited[0].device_len());
+        state.parent.to_device(padded..padded + 2)?;
         for bitmap in &mut state.visited {
             bitmap.to_device(words - 1..words)?;
         }
@@ -40,7 +40,7 @@ impl GpuEngine<'_> {
             self.make_queue(state)?;
         }
         let queued = if let Frontier::Queue { len, .. } = state.frontier { len } else { 0 };
-        let (numbers, words) = (state.parent.device_len(), state.visited[0].device_len());
+        let (numbers, words) = (self.layout.padded() + 2, state.visited[0].device_len());
         self.fetch(state, 0..numbers, 0..words, 0..queued)?;
         self.check_queue(&state.queue[..queued])?;
         self.check_bitmaps(state)
@@ -97,7 +97,7 @@ impl GpuEngine<'_> {
         kernel.set_buffer(args::reset::queue, &state.queue)?;
         kernel.set(args::reset::slot, slot)?;
         kernel.set(args::reset::root, root)?;
-        kernel.set(args::reset::root_original, self.layout.to_original(root))?;
+        kernel.set(args::reset::root_original, state.parent_of_root(self.layout, root))?;
         kernel.set(args::reset::degree, degree)?;
         self.start(kernel, self.groups_for(self.layout.padded()))?;
         self.seeded = true;
@@ -114,15 +114,16 @@ impl GpuEngine<'_> {
 
     /// Brings the parents into the order of the original vertices, where that differs, and hands them to the host.
     pub(crate) fn map_back(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
-        let Some(place) = &self.graph.place else {
+        let Some(places) = &self.graph.places else {
             let numbers = state.parent.device_len();
             return state.parent.read_both(0..numbers);
         };
-        let vertices = place.len();
+        let vertices = places.of.len();
         state.mapped.to_device(0..0)?;
         let kernel = &self.kernels.map_back;
         kernel.set_buffer(args::map_back::parent, &state.parent)?;
         kernel.set_buffer(args::map_back::mapped, &state.mapped)?;
+        kernel.set(args::map_back::leaf_root, state.leaf_root)?;
         self.start(kernel, self.groups_for(vertices))?;
         state.mapped.read_both(0..vertices)
     }

@@ -138,7 +138,7 @@ impl<'g> HybridEngine<'g> {
     pub fn new(layout: &'g Layout, team: Team, simd: Simd, setups: &[GpuSetup], uses: HybridUse) -> Result<Self, HybridError> {
         let of = |setup: &GpuSetup| setup.device.info().name.clone();
         let pair = if uses.together { Some(Team::beside(&team).map_err(CpuEngineError::Threads)?) } else { None };
-        let cpu = match setups.first() {
+        let mut cpu = match setups.first() {
             Some(setup) if uses.alone => {
                 let allocate = OnDevice { device: &setup.device, way: setup.way };
                 let state = SearchState::new(layout, &allocate, true)
@@ -147,6 +147,7 @@ impl<'g> HybridEngine<'g> {
             }
             _ => CpuEngine::new(layout, team, simd)?,
         };
+        cpu.counts_alone = setups.is_empty();
         let units = |setup: &GpuSetup| u64::from(setup.device.info().compute_units.max(1));
         let all: u64 = setups.iter().map(units).sum();
         let mut helpers = Vec::new();
@@ -231,7 +232,7 @@ impl<'g> HybridEngine<'g> {
     pub(crate) fn finish_early(&mut self) -> Result<(), DeviceError> {
         self.sound(|engine| engine.give_to_cpu().map(drop))?;
         self.ended_early = !self.helpers.is_empty();
-        self.finish()
+        self.finish_at(false)
     }
 
     /// What the engine was set up for.
@@ -285,12 +286,13 @@ impl<'g> HybridEngine<'g> {
 
     /// Ends a search of the CPU alone, early or not, with parents and levels in arrays of the caller's, one entry for each original vertex.
     /// `false` where it can't, since a device takes part or levels were not noted: [`HybridEngine::finish`] ends the search then.
-    pub(crate) fn finish_into(&mut self, parents: Option<&mut [Vertex]>, levels: Option<&mut [u32]>) -> bool {
-        if !self.helpers.is_empty() || levels.is_some_and(|levels| !self.cpu.noted_distances_into(levels)) {
+    /// Where not `all` was searched, the frontier is as deep as the search was meant to go.
+    pub(crate) fn finish_into(&mut self, parents: Option<&mut [Vertex]>, levels: Option<&mut [u32]>, all: bool) -> bool {
+        if !self.helpers.is_empty() || levels.is_some_and(|levels| !self.cpu.noted_distances_into(levels, all)) {
             return false;
         }
         if let Some(parents) = parents {
-            self.cpu.parents_into(parents);
+            self.cpu.parents_into(parents, all);
         }
         true
     }
@@ -306,10 +308,15 @@ impl<'g> HybridEngine<'g> {
     /// # Errors
     /// The device failed.
     pub fn finish(&mut self) -> Result<(), DeviceError> {
+        self.finish_at(true)
+    }
+
+    /// Where not `all` was searched, the host has the state, and the frontier is as deep as the search was meant to go.
+    fn finish_at(&mut self, all: bool) -> Result<(), DeviceError> {
         self.sound(|engine| {
             match engine.helpers.first_mut() {
                 Some(helper) if engine.on_device => helper.gpu.map_back(engine.cpu.state())?,
-                _ => engine.cpu.map_back(),
+                _ => engine.cpu.map_back_to(all),
             }
             // A reader may follow them.
             if engine.helpers.is_empty() { Ok(()) } else { check_parents(engine.cpu.parents(), engine.layout.vertices()) }
@@ -346,7 +353,7 @@ impl<'g> HybridEngine<'g> {
 
     /// Runs a level where its plan says.
     fn run_placed(&mut self, plan: LevelPlan) -> Result<LevelWork, DeviceError> {
-        match plan.placement {
+        let work = match plan.placement {
             Placement::Gpu(kernel) if !self.helpers.is_empty() => self.run_gpu(plan, kernel),
             Placement::Split { gpu_permille, .. } if self.uses.together && !self.helpers.is_empty() => self.run_split(plan, gpu_permille),
             Placement::Apart { gpu_permille } if self.uses.together && !self.helpers.is_empty() && !self.level_by_level => {
@@ -358,14 +365,17 @@ impl<'g> HybridEngine<'g> {
                 let round = self.hand_round()?;
                 let plan = LevelPlan { placement: Placement::Cpu, ..plan };
                 let Ok(work) = self.cpu.run(plan);
-                Ok(LevelWork {
+                return Ok(LevelWork {
                     handover_ns: handover_ns + round.handover_ns,
                     conversion_ns: work.conversion_ns + round.conversion_ns,
                     repeats_before: work.repeats_before + round.repeats,
                     ..work
-                })
+                });
             }
-        }
+        };
+        // The CPU has seen a part of it at most.
+        self.cpu.forget_deepest();
+        work
     }
 
     /// Does `step` of a search of which none has failed so far.
@@ -404,7 +414,7 @@ impl<'g> HybridEngine<'g> {
         Ok(())
     }
 
-    /// Begins and ends the search from a root that the layout dropped because it has no edge: no other vertex is reached.
+    /// Begins and ends the search from a root that is not searched: no vertex that is will be reached.
     ///
     /// # Errors
     /// The device failed.
@@ -412,14 +422,33 @@ impl<'g> HybridEngine<'g> {
         self.recover()?;
         self.sound(|engine| {
             engine.take_back_empty()?;
+            engine.cpu.set_leaf_root(NONE);
             engine.cpu.begin_dropped();
             Ok(())
         })
     }
 
-    /// Enters a dropped root, an original number, as its own parent, after [`HybridEngine::finish`].
-    pub fn enter_dropped_root(&mut self, root: Vertex) {
-        self.cpu.enter_dropped_root(root);
+    /// Gives a vertex that is not searched its parent, after [`HybridEngine::finish`] of a search from such a vertex; both are original
+    /// numbers.
+    pub fn enter_parent(&mut self, vertex: Vertex, parent: Vertex) {
+        self.cpu.enter_parent(vertex, parent);
+    }
+
+    /// The next search begins from this leaf, an original number, where the layout leaves it out ([`NONE`]: from none): its root is the
+    /// vertex on which it hangs.
+    pub fn set_leaf_root(&mut self, leaf: Vertex) {
+        self.cpu.set_leaf_root(leaf);
+    }
+
+    /// After a search: whether a leaf that was left out is deeper than all that was searched. `None` where devices took part, which do not
+    /// note it.
+    pub(crate) fn leaf_is_deepest(&self) -> Option<bool> {
+        self.cpu.leaf_is_deepest()
+    }
+
+    /// The same, from the parents in original numbers, of a search on `levels` levels (where the root is such a leaf itself, with it).
+    pub(crate) fn leaf_is_below(&self, levels: u32) -> bool {
+        self.cpu.leaf_is_below(levels)
     }
 }
 

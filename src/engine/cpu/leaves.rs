@@ -1,0 +1,143 @@
+//! Leaves that the layout left out of the search ([`Leaves`](crate::graph::Leaves)): their parents, and whether one of them is deepest.
+
+use super::{
+    CpuEngine,
+    share::share,
+    tuning::{HOST_WORDS, SHARED_HOST_WORDS},
+};
+use crate::{
+    engine::state::Frontier,
+    graph::{Layout, NONE, Vertex},
+    memory::Shared,
+};
+
+impl CpuEngine<'_> {
+    /// Writes the parent of every host's leaves behind the parents of vertices that were searched, from where it is mapped back.
+    /// `all`: else only of hosts before the frontier, whose leaves are as deep as it.
+    ///
+    /// The host is that parent in nearly all searches, so that it stands there from the last one, and only what differs is written.
+    pub(super) fn enter_leaves(&mut self, all: bool) {
+        let leaves = self.layout.leaves();
+        let (hosts, names) = (leaves.hosts(), leaves.names());
+        if hosts.is_empty() {
+            return;
+        }
+        let is_shared = self.state.parent.way().is_some();
+        let (parents, of_leaves) = self.state.parent.split_at_mut(self.layout.padded() + 2);
+        let parents = &*parents;
+        if is_shared || !self.leaves_are_entered {
+            // A handover does not carry them.
+            of_leaves.copy_from_slice(names);
+            self.absent.fill(0);
+            self.leaves_are_entered = true;
+        }
+        let visited = self.state.bitmap_is_of_search.then_some(&self.state.visited[self.state.current]);
+        let (bits, excluded) = (leaves.bits(), &self.excluded);
+        {
+            let (absent, out) = (Shared::new(&mut self.absent), Shared::new(of_leaves));
+            share(&self.team, bits.len(), HOST_WORDS, bits.len() < SHARED_HOST_WORDS, &|_, words| {
+                for word in words {
+                    // Bits of excluded vertices are always set.
+                    let seen = visited.map_or(0, |visited| visited[word] & !excluded[word]);
+                    // SAFETY: words are handed out once, and there is one for each.
+                    let was = unsafe { &mut *absent.get().add(word) };
+                    let mut asked = bits[word] & !seen;
+                    let mut now = asked;
+                    while asked != 0 {
+                        let lane = asked.trailing_zeros();
+                        now &= !(u64::from(parents[64 * word + lane as usize] != NONE) << lane);
+                        asked &= asked - 1;
+                    }
+                    let mut differ = now ^ *was;
+                    *was = now;
+                    while differ != 0 {
+                        let lowest = differ & differ.wrapping_neg();
+                        let index = leaves.index_at(word, lowest);
+                        let parent = if now & lowest == 0 { names[index] } else { NONE };
+                        // SAFETY: there is a place for every host, and each has its bit in one word.
+                        unsafe { *out.get().add(index) = parent };
+                        differ &= differ - 1;
+                    }
+                }
+            });
+        }
+        if !all {
+            let absent = &mut self.absent;
+            let cut = |v: Vertex| {
+                if let Some(index) = leaves.index_of(v) {
+                    of_leaves[index] = NONE;
+                    absent[v as usize / 64] |= 1 << (v % 64);
+                }
+            };
+            match self.state.frontier {
+                Frontier::Queue { len, claims: true } => self.claimed[..len].iter().copied().for_each(cut),
+                Frontier::Queue { len, claims: false } => self.state.queue[..len].iter().copied().for_each(cut),
+                Frontier::Bitmap { .. } => {
+                    each_new(&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current], cut)
+                }
+                Frontier::Mask { .. } => unreachable!("the host has no masks"),
+            }
+        }
+    }
+
+    /// Whether a leaf that was left out is deeper than all that was searched; `None` where that was not noted.
+    pub(in crate::engine) fn leaf_is_deepest(&self) -> Option<bool> {
+        if self.layout.leaves().hosts().is_empty() { Some(false) } else { self.leaf_is_deepest }
+    }
+
+    /// As [`leaf_is_deepest`](Self::leaf_is_deepest), told from the parents in original numbers: what was searched lies on `levels`
+    /// levels. Takes a walk to the root from every vertex that has leaves.
+    pub(in crate::engine) fn leaf_is_below(&self, levels: u32) -> bool {
+        let (parents, leaves) = (self.parents(), self.layout.leaves());
+        let is_last = |name: Vertex| {
+            let (mut at, mut depth) = (name as usize, 0);
+            while depth < levels && parents.get(at).is_some_and(|&parent| parent != NONE && parent as usize != at) {
+                at = parents[at] as usize;
+                depth += 1;
+            }
+            depth + 1 == levels && parents.get(at).is_some_and(|&parent| parent as usize == at)
+        };
+        let mut hosts = leaves.hosts().iter().zip(leaves.names());
+        hosts.any(|(&host, &name)| has_leaf(self.layout, self.state.leaf_root, host) && is_last(name))
+    }
+
+    /// Forgets it: somebody else brings the search on.
+    pub(in crate::engine) fn forget_deepest(&mut self) {
+        self.leaf_is_deepest = None;
+    }
+
+    /// Notes whether a leaf hangs on the frontier, in case that no level finds anything after it. (In most frontiers one of the first
+    /// vertices has leaves.)
+    pub(super) fn note_deepest(&mut self) {
+        let (leaves, leaf_root) = (self.layout.leaves(), self.state.leaf_root);
+        if leaves.hosts().is_empty() {
+            return;
+        }
+        let any = match self.state.frontier {
+            // Only a root may have no leaf but the one from which the search began.
+            _ if self.state.level == 0 => self.frontier_queue().iter().any(|&v| has_leaf(self.layout, leaf_root, v)),
+            Frontier::Bitmap { .. } => {
+                let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
+                now.iter().zip(before.iter()).zip(leaves.bits()).any(|((&now, &before), &hosts)| now & !before & hosts != 0)
+            }
+            _ => self.frontier_queue().iter().any(|&v| leaves.index_of(v).is_some()),
+        };
+        self.leaf_is_deepest = Some(any);
+    }
+}
+
+/// Whether a leaf but `root` hangs on `v`.
+fn has_leaf(layout: &Layout, root: Vertex, v: Vertex) -> bool {
+    layout.leaves().of_host(v).iter().any(|&leaf| leaf != root)
+}
+
+/// The vertices whose bits are in `now` and not in `before`.
+fn each_new(now: &[u64], before: &[u64], mut visit: impl FnMut(Vertex)) {
+    for (word, (&now, &before)) in now.iter().zip(before).enumerate() {
+        let mut new = now & !before;
+        while new != 0 {
+            visit(word as Vertex * 64 + new.trailing_zeros());
+            new &= new - 1;
+        }
+    }
+}
