@@ -39,8 +39,7 @@ impl Frontier {
 #[derive(Debug)]
 pub(crate) struct SearchState {
     /// Parents (original numbers) by internal vertex; after the padding one entry for "no neighbour" and one for
-    /// dropped vertices. Where a search ends there follow, one for each vertex on which leaves hang that are left out, the parents of these
-    /// leaves, when the CPU maps back.
+    /// dropped vertices. Where a search ends there follow the parents of leaves that are left out, when the CPU maps back.
     pub(crate) parent: SharedSlice<Vertex>,
     /// Parents by original vertex; empty where the order is the original one, and in states of which nothing is mapped back.
     pub(crate) mapped: SharedSlice<Vertex>,
@@ -111,11 +110,11 @@ impl SearchState {
     pub(crate) fn new<E>(layout: &Layout, allocate: &impl Allocate<E>, maps_back: bool) -> Result<Self, E> {
         let (padded, words) = (layout.padded(), layout.padded() / 64);
         let capacity = layout.csr().vertices() + 4;
-        let (mapped, hosts) =
-            if !maps_back || layout.internal_places().is_empty() { (0, 0) } else { (layout.vertices(), layout.leaves().hosts().len()) };
+        let (mapped, leaves) =
+            if !maps_back || layout.internal_places().is_empty() { (0, 0) } else { (layout.vertices(), layout.leaves().host_of().len()) };
         let Hubs { arcs: hub_arcs, count: hubs, share: hub_share } = layout.hubs();
         let mut state = Self {
-            parent: allocate.numbers(padded + 2 + hosts, "parents")?,
+            parent: allocate.numbers(padded + 2 + leaves, "parents")?,
             mapped: allocate.numbers(mapped, "parents in original order")?,
             visited: [allocate.words(words + 1, "bitmaps")?, allocate.words(words + 1, "bitmaps")?],
             current: 0,

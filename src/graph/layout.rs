@@ -102,8 +102,8 @@ pub struct Layout {
     csr: Csr,
     incoming: Option<Csr>,
     to_original: Slab<Vertex>,
-    /// Original vertex to internal number; to `padded + 1` where the vertex was dropped; behind that, to the place of its host, where it is
-    /// a leaf left out.
+    /// Original vertex to internal number; to `padded + 1` where the vertex was dropped; behind that, each to one of its own, leaves that are
+    /// left out.
     places: Slab<Vertex>,
     leaves: Leaves,
     input_degree: Slab<u32>,
@@ -411,7 +411,7 @@ impl Layout {
             return Place::Searched(internal);
         }
         let past = (self.places[original as usize] as usize).checked_sub(first_place(self.csr.vertices()));
-        match past.and_then(|index| self.leaves.hosts().get(index)) {
+        match past.and_then(|slot| self.leaves.host_of().get(slot)) {
             Some(&host) => Place::LeafOf(host),
             None => self.leaves.paired_with(original).map_or(Place::Alone, Place::Paired),
         }
@@ -430,7 +430,7 @@ impl Layout {
         if self.order == Order::Degree { self.to_original[internal as usize] } else { internal }
     }
 
-    /// Original vertex to internal number (`padded + 1`: dropped; `padded + 2 + i`: a leaf of the `i`-th host); empty where the order is the
+    /// Original vertex to internal number (`padded + 1`: dropped; `padded + 2 + i`: the `i`-th leaf); empty where the order is the
     /// original one.
     pub(crate) fn internal_places(&self) -> &[Vertex] {
         &self.places

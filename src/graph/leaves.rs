@@ -23,14 +23,17 @@ pub(crate) struct Leaves {
     first: Slab<u32>,
     /// Original numbers of the leaves.
     of: Slab<Vertex>,
+    /// Of every leaf, by original number, on what it hangs, as internal and as original number.
+    host_of: Slab<Vertex>,
+    name_of: Slab<Vertex>,
     /// Leaves that are each other's only neighbour, each with the other (original numbers), by the first.
     pairs: Vec<[Vertex; 2]>,
 }
 
 impl Leaves {
-    /// Takes the leaves off `csr`: its rows from `core` on are those of vertices that have one arc. `to_original` names its rows, and
-    /// `place` (original vertex to row) becomes, for a leaf, the place past the padding at which the parent of the leaves of its host
-    /// will stand, or [`NONE`] where its neighbour is a leaf as well.
+    /// Takes the leaves off `csr`: its rows from `core` on are those of vertices that have one arc, by number. `to_original` names its rows,
+    /// and `place` (original vertex to row) becomes, for a leaf, the place past the padding at which its parent will stand, or [`NONE`] where
+    /// its neighbour is a leaf as well.
     ///
     /// The lists of the other rows must not have these rows in them any more.
     pub(super) fn take_off(csr: &mut Csr, core: usize, to_original: &mut Slab<Vertex>, place: &mut [Vertex]) -> Result<Self, OutOfMemory> {
@@ -55,9 +58,17 @@ impl Leaves {
             before: Slab::zeroed(words, what)?,
             first: Slab::zeroed(if count == 0 { 0 } else { count + 1 }, what)?,
             of: Slab::zeroed(keys.len(), what)?,
+            host_of: Slab::zeroed(keys.len(), what)?,
+            name_of: Slab::zeroed(keys.len(), what)?,
             pairs,
         };
+        // In the order of the input, in which parents are read when they are mapped back.
         let past = first_place(core);
+        let rows = csr.targets[core_arcs..].iter().zip(&to_original[core..]).filter(|&(&host, _)| (host as usize) < core);
+        for (slot, (&host, &leaf)) in rows.enumerate() {
+            (leaves.host_of[slot], leaves.name_of[slot]) = (host, to_original[host as usize]);
+            place[leaf as usize] = (past + slot) as Vertex;
+        }
         let mut end = 0;
         for (index, of_host) in keys.chunk_by(|a, b| a >> 32 == b >> 32).enumerate() {
             let host = (of_host[0] >> 32) as Vertex;
@@ -65,7 +76,6 @@ impl Leaves {
             leaves.bits[host as usize / 64] |= 1 << (host % 64);
             for &key in of_host {
                 leaves.of[end] = key as Vertex;
-                place[key as Vertex as usize] = (past + index) as Vertex;
                 end += 1;
             }
             leaves.first[index + 1] = end as u32;
@@ -92,6 +102,16 @@ impl Leaves {
     /// The hosts' original numbers.
     pub(crate) fn names(&self) -> &[Vertex] {
         &self.names
+    }
+
+    /// What every leaf hangs on, by original number of the leaf, as internal numbers.
+    pub(crate) fn host_of(&self) -> &[Vertex] {
+        &self.host_of
+    }
+
+    /// The same, as original numbers.
+    pub(crate) fn name_of(&self) -> &[Vertex] {
+        &self.name_of
     }
 
     /// The leaves of the `index`-th host, as original numbers.
@@ -149,8 +169,7 @@ impl Leaves {
     }
 }
 
-/// The place of the parent of the first host's leaves, in a layout of `vertices` rows: behind the padding, "no neighbour", and dropped
-/// vertices.
-pub(super) fn first_place(vertices: usize) -> usize {
+/// The place of the first leaf's parent, in a layout of `vertices` rows: behind the padding, "no neighbour", and dropped vertices.
+pub(crate) fn first_place(vertices: usize) -> usize {
     vertices.next_multiple_of(64) + 2
 }

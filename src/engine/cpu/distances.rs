@@ -40,8 +40,8 @@ pub(crate) const SPREAD: [[u8; 8]; 256] = {
 /// What is noted.
 #[derive(Debug)]
 pub(super) struct Distances {
-    /// The level of every internal vertex, with an entry for "no neighbour", one for dropped vertices, and one for the leaves of every
-    /// vertex that has any left out, as in the parents.
+    /// The level of every internal vertex, with an entry for "no neighbour", one for dropped vertices, and those of leaves that are left out,
+    /// as in the parents.
     levels: Slab<u8>,
     /// The caller wants them.
     are_wanted: bool,
@@ -52,7 +52,7 @@ pub(super) struct Distances {
 impl Distances {
     /// Room for the vertices of a layout, whose pages are touched by the first search that notes levels.
     pub(super) fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
-        let len = layout.padded() + 2 + layout.leaves().hosts().len();
+        let len = layout.padded() + 2 + layout.leaves().host_of().len();
         Ok(Self { levels: Slab::zeroed(len, "levels")?, are_wanted: false, are_known: false })
     }
 
@@ -132,10 +132,10 @@ impl CpuEngine<'_> {
         let last = self.state.level + u32::from(self.state.leaf_root != NONE);
         let (levels, of_leaves) = self.distances.levels.split_at_mut(self.layout.padded() + 2);
         let mut deepest = 0;
-        for (leaves, &host) in of_leaves.iter_mut().zip(self.layout.leaves().hosts()) {
+        for (leaf, &host) in of_leaves.iter_mut().zip(self.layout.leaves().host_of()) {
             let level = levels[host as usize];
             let is_beyond = level == FAR || !all && u32::from(level) == last;
-            *leaves = if is_beyond { FAR } else { level + 1 };
+            *leaf = if is_beyond { FAR } else { level + 1 };
             deepest = deepest.max(if is_beyond { 0 } else { level + 1 });
         }
         deepest < FAR

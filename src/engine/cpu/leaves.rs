@@ -12,22 +12,22 @@ use crate::{
 };
 
 impl CpuEngine<'_> {
-    /// Writes the parent of every host's leaves behind the parents of vertices that were searched, from where it is mapped back.
+    /// Writes the parents of leaves behind the parents of vertices that were searched, from where it is mapped back.
     /// `all`: else only of hosts before the frontier, whose leaves are as deep as it.
     ///
     /// The host is that parent in nearly all searches, so that it stands there from the last one, and only what differs is written.
     pub(super) fn enter_leaves(&mut self, all: bool) {
         let leaves = self.layout.leaves();
-        let (hosts, names) = (leaves.hosts(), leaves.names());
-        if hosts.is_empty() {
+        if leaves.hosts().is_empty() {
             return;
         }
+        let (places, first) = (self.layout.internal_places(), self.layout.padded() + 2);
         let is_shared = self.state.parent.way().is_some();
-        let (parents, of_leaves) = self.state.parent.split_at_mut(self.layout.padded() + 2);
+        let (parents, of_leaves) = self.state.parent.split_at_mut(first);
         let parents = &*parents;
         if is_shared || !self.leaves_are_entered {
             // A handover does not carry them.
-            of_leaves.copy_from_slice(names);
+            of_leaves.copy_from_slice(leaves.name_of());
             self.absent.fill(0);
             self.leaves_are_entered = true;
         }
@@ -53,9 +53,11 @@ impl CpuEngine<'_> {
                     while differ != 0 {
                         let lowest = differ & differ.wrapping_neg();
                         let index = leaves.index_at(word, lowest);
-                        let parent = if now & lowest == 0 { names[index] } else { NONE };
-                        // SAFETY: there is a place for every host, and each has its bit in one word.
-                        unsafe { *out.get().add(index) = parent };
+                        let parent = if now & lowest == 0 { leaves.names()[index] } else { NONE };
+                        for &leaf in leaves.of(index) {
+                            // SAFETY: every leaf has a place of its own, and hangs on one host, which has its bit in one word.
+                            unsafe { *out.get().add(places[leaf as usize] as usize - first) = parent };
+                        }
                         differ &= differ - 1;
                     }
                 }
@@ -65,7 +67,7 @@ impl CpuEngine<'_> {
             let absent = &mut self.absent;
             let cut = |v: Vertex| {
                 if let Some(index) = leaves.index_of(v) {
-                    of_leaves[index] = NONE;
+                    leaves.of(index).iter().for_each(|&leaf| of_leaves[places[leaf as usize] as usize - first] = NONE);
                     absent[v as usize / 64] |= 1 << (v % 64);
                 }
             };

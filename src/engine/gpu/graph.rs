@@ -108,7 +108,7 @@ impl<'g> Lists<'g> {
 pub(crate) struct Places<'g> {
     /// Original vertex to internal number, and leaves to places behind them.
     pub(crate) of: HostBuffer<'g, Vertex>,
-    /// By these places, what leaves hang on, as internal numbers; a dummy where no leaves were left out.
+    /// What the leaves at these places hang on, as internal numbers; a dummy where no leaves were left out.
     pub(crate) hosts: HostBuffer<'g, Vertex>,
     /// The same, as original numbers.
     pub(crate) names: HostBuffer<'g, Vertex>,
@@ -154,7 +154,7 @@ impl<'g> DeviceGraph<'g> {
         let (place, leaves) = (layout.internal_places(), layout.leaves());
         let places = || -> Result<_, OpenClError> {
             let of = target.put(place, "internal numbers")?;
-            let [hosts, names] = [target.put(leaves.hosts(), "leaves")?, target.put(leaves.names(), "leaves")?];
+            let [hosts, names] = [target.put(leaves.host_of(), "leaves")?, target.put(leaves.name_of(), "leaves")?];
             Ok(Places { of, hosts, names })
         };
         Ok(Self {
