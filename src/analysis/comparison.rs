@@ -199,9 +199,12 @@ fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result
     let options = FitOptions { steps: STEPS, ..FitOptions::default() };
     let parts = parts(usable);
     // Graphs of which nothing can be learned are in no part; the networks that the first part is judged by judge them too.
-    let mut next = 0;
-    let part_of: Vec<usize> =
-        samples.iter().map(|searches| if searches.is_empty() { 0 } else { std::mem::replace(&mut next, next + 1) % parts }).collect();
+    let mut usable_before = 0;
+    let mut part_of = Vec::with_capacity(samples.len());
+    for searches in &samples {
+        part_of.push(if searches.is_empty() { 0 } else { usable_before % parts });
+        usable_before += usize::from(!searches.is_empty());
+    }
     let mut all = vec![None; graphs.len()];
     for part in 0..parts {
         let learn: Vec<&SearchSample> =
