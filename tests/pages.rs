@@ -296,7 +296,7 @@ fn a_trace_has_exact_counts_on_request() {
     let folder = TempDir::new().unwrap();
     let json = path(&folder, "a.json");
     good(&["analyze", "kronecker:10", "--root", "458", "--only", "profile", "--device", "cpu", "--json", &json]);
-    let text = good(&["run", "kronecker:10", "--root", "458", "--trace", "--exact", "--device", "cpu", "--policy", "tc"]);
+    let text = good(&["run", "kronecker:10", "--root", "458", "--trace", "--exact", "--keep-leaves", "--device", "cpu", "--policy", "tc"]);
     let levels = &record(&json)["graphs"][0]["profile"]["levels"];
     let rows: Vec<Vec<&str>> =
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|row| row.len() > 12 && row[1] == "top-down").collect();

@@ -15,7 +15,7 @@ use crate::{
     analysis::{Levels, count},
     graph::Vertex,
     input::Format,
-    report::{self, ArrayFormat, Column, numbers, write_array},
+    report::{self, ArrayFormat, Column, numbers, numbers::counted, write_array},
     runtime::Prepared,
     validate::{ValidateError, validate},
 };
@@ -55,7 +55,8 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub(super) trace: bool,
 
-    /// In the table of --trace, print exact counts in place of what the policy saw
+    /// In the table of --trace, print exact counts of what is searched in place of what the policy saw; with --keep-leaves, of the whole
+    /// graph
     #[arg(long, requires = "trace")]
     pub(super) exact: bool,
 
@@ -127,6 +128,12 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         text.push('\n');
         let exact = if arguments.exact { count(&layout, &Levels::of_last(&search, arguments.root)) } else { Vec::new() };
         text.push_str(&report::trace(search.records(), &exact));
+        let leaves = layout.stats().leaves;
+        if leaves > 0 {
+            let leaves = counted(leaves, "vertex", "vertices");
+            let _ =
+                writeln!(text, "{leaves} with a single edge: no level searches them, parents after the last (--keep-leaves searches them)");
+        }
         text.push('\n');
         text.push_str(&report::chosen(&choice.record()));
     }
