@@ -26,7 +26,7 @@ fn main() {
     let (mut parents, mut levels, mut bytes) = (vec![0; vertices], vec![0; vertices], vec![0_u8; vertices * 64]);
     println!("what,turn,ms");
     for turn in 0..7 {
-        let mut told = |what: &str, times: usize, work: &mut dyn FnMut(u32)| {
+        let told = |what: &str, times: usize, work: &mut dyn FnMut(u32)| {
             let begin = Instant::now();
             roots[..times].iter().for_each(|&root| work(root));
             println!("{what},{turn},{:.4}", begin.elapsed().as_secs_f64() * 1e3 / times as f64);
