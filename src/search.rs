@@ -571,15 +571,15 @@ impl<'g> Search<'g> {
     }
 
     /// Ends a search: parents come to where [`Search::parents`] finds them, or to the caller's arrays.
-    fn finish(&mut self, end: End, output: Option<&mut Output<'_>>) -> Result<(), DeviceError> {
+    fn finish(&mut self, end: End, mut output: Option<&mut Output<'_>>) -> Result<(), DeviceError> {
         let all = end == End::Complete;
-        let Some(output) = output else {
-            return if all { self.engine.finish() } else { self.engine.finish_early() };
-        };
-        if self.engine.finish_into(output.parents.as_deref_mut(), output.levels.as_deref_mut(), all) {
-            return Ok(());
+        if let Some(Output { parents, levels }) = &mut output {
+            if self.engine.finish_into(parents.as_deref_mut(), levels.as_deref_mut(), all) {
+                return Ok(());
+            }
         }
         if all { self.engine.finish() } else { self.engine.finish_early() }?;
+        let Some(output) = output else { return Ok(()) };
         if let Some(parents) = output.parents.as_deref_mut() {
             parents.copy_from_slice(self.engine.parents());
         }
@@ -631,8 +631,8 @@ impl<'g> Search<'g> {
     }
 
     /// Levels of the last search, by original vertex ([`NONE`] where not reached), into `levels` (one per vertex).
-    /// They are read off the parents, in time linear in the vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no root has no level (no tree: a
-    /// device's driver has a bug, which [`validate`](mod@crate::validate) finds).
+    /// They are read off the parents, in time linear in the vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no root
+    /// has no level (no tree: a device's driver has a bug, which [`validate`](mod@crate::validate) finds).
     ///
     /// # Panics
     /// If `levels` has not exactly one entry per vertex.

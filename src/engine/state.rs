@@ -114,7 +114,7 @@ impl SearchState {
             if !maps_back || layout.internal_places().is_empty() { (0, 0) } else { (layout.vertices(), layout.leaves().host_of().len()) };
         let Hubs { arcs: hub_arcs, count: hubs, share: hub_share } = layout.hubs();
         let mut state = Self {
-            parent: allocate.numbers(padded + 2 + leaves, "parents")?,
+            parent: allocate.numbers(layout.first_leaf() + leaves, "parents")?,
             mapped: allocate.numbers(mapped, "parents in original order")?,
             visited: [allocate.words(words + 1, "bitmaps")?, allocate.words(words + 1, "bitmaps")?],
             current: 0,

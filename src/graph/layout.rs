@@ -410,11 +410,17 @@ impl Layout {
         if internal != NONE {
             return Place::Searched(internal);
         }
-        let past = (self.places[original as usize] as usize).checked_sub(first_place(self.csr.vertices()));
+        let past = (self.places[original as usize] as usize).checked_sub(self.first_leaf());
         match past.and_then(|slot| self.leaves.host_of().get(slot)) {
             Some(&host) => Place::LeafOf(host),
             None => self.leaves.paired_with(original).map_or(Place::Alone, Place::Paired),
         }
+    }
+
+    /// The first place of [`internal_places`](Self::internal_places) at which a leaf's parent stands: behind those of all internal vertices,
+    /// "no neighbour", and dropped vertices.
+    pub(crate) fn first_leaf(&self) -> usize {
+        first_place(self.csr.vertices())
     }
 
     /// The leaves that are left out.
@@ -430,7 +436,7 @@ impl Layout {
         if self.order == Order::Degree { self.to_original[internal as usize] } else { internal }
     }
 
-    /// Original vertex to internal number (`padded + 1`: dropped; `padded + 2 + i`: the `i`-th leaf); empty where the order is the
+    /// Original vertex to internal number (`padded + 1`: dropped; [`first_leaf`](Self::first_leaf)` + i`: the `i`-th leaf); empty where the order is the
     /// original one.
     pub(crate) fn internal_places(&self) -> &[Vertex] {
         &self.places

@@ -1,8 +1,8 @@
 //! Vertices with a single edge, which an undirected search need not look for.
 //!
 //! A leaf has one possible parent, its *host*, and is reached exactly where that is. So the searched structure holds neither the leaves
-//! nor the arcs to them; their parents are written when the search is over. (One round
-//! takes 99.7 % of what taking off leaves again and again would take from a Kronecker graph of scale 20.)
+//! nor the arcs to them; their parents are written when the search is over. (One round takes 99.7 % of what taking off leaves again and again
+//! would take from a Kronecker graph of scale 20.)
 
 use rayon::prelude::*;
 
@@ -14,8 +14,6 @@ use crate::memory::{OutOfMemory, Slab};
 pub(crate) struct Leaves {
     /// Internal numbers of the vertices that leaves hang on, rising.
     hosts: Slab<Vertex>,
-    /// Their original numbers.
-    names: Slab<Vertex>,
     /// Bits of the hosts, a word for every 64 internal numbers, and how many stand before each word; empty without hosts.
     bits: Slab<u64>,
     before: Slab<u32>,
@@ -53,7 +51,6 @@ impl Leaves {
         let words = if count == 0 { 0 } else { core.div_ceil(64) };
         let mut leaves = Self {
             hosts: Slab::zeroed(count, what)?,
-            names: Slab::zeroed(count, what)?,
             bits: Slab::zeroed(words, what)?,
             before: Slab::zeroed(words, what)?,
             first: Slab::zeroed(if count == 0 { 0 } else { count + 1 }, what)?,
@@ -72,7 +69,7 @@ impl Leaves {
         let mut end = 0;
         for (index, of_host) in keys.chunk_by(|a, b| a >> 32 == b >> 32).enumerate() {
             let host = (of_host[0] >> 32) as Vertex;
-            (leaves.hosts[index], leaves.names[index]) = (host, to_original[host as usize]);
+            leaves.hosts[index] = host;
             leaves.bits[host as usize / 64] |= 1 << (host % 64);
             for &key in of_host {
                 leaves.of[end] = key as Vertex;
@@ -97,11 +94,6 @@ impl Leaves {
     /// Hosts, as internal numbers, rising.
     pub(crate) fn hosts(&self) -> &[Vertex] {
         &self.hosts
-    }
-
-    /// The hosts' original numbers.
-    pub(crate) fn names(&self) -> &[Vertex] {
-        &self.names
     }
 
     /// What every leaf hangs on, by original number of the leaf, as internal numbers.
@@ -160,16 +152,17 @@ impl Leaves {
     /// Bytes held.
     pub(super) fn bytes(&self) -> u64 {
         self.hosts.bytes()
-            + self.names.bytes()
             + self.bits.bytes()
             + self.before.bytes()
             + self.first.bytes()
             + self.of.bytes()
+            + self.host_of.bytes()
+            + self.name_of.bytes()
             + 8 * self.pairs.len() as u64
     }
 }
 
 /// The place of the first leaf's parent, in a layout of `vertices` rows: behind the padding, "no neighbour", and dropped vertices.
-pub(crate) fn first_place(vertices: usize) -> usize {
+pub(super) fn first_place(vertices: usize) -> usize {
     vertices.next_multiple_of(64) + 2
 }

@@ -157,7 +157,7 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         let hosts = leaves.hosts().len();
         share(team, hosts, VERTICES, hosts < VERTICES, &|_, range| {
             for index in range {
-                let host = leaves.names()[index];
+                let host = layout.to_original(leaves.hosts()[index]);
                 // SAFETY: the array has a row for every vertex; that of a host is only read now, and those of leaves, each of which hangs
                 // on one host, are handed out once.
                 let levels = unsafe { std::slice::from_raw_parts(self.levels.get().add(rows.of(host)), rows.columns) };

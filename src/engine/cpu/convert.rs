@@ -59,7 +59,7 @@ impl CpuEngine<'_> {
         let kernel = self.kernels.map_back;
         let grain = (place.len() / (4 * self.team.size())).clamp(MAPPED.start, MAPPED.end);
         share(&self.team, place.len(), grain, place.len() < SHARED_WORDS * 64, &|_, vertices| {
-            // SAFETY: places are checked by the layout (all below `padded + 2`), ranges are handed out once, and the
+            // SAFETY: places are made by the layout (every one has a parent), ranges are handed out once, and the
             // kernel was chosen for this CPU.
             unsafe { kernel(&work, vertices) };
         });
@@ -193,25 +193,9 @@ impl CpuEngine<'_> {
     /// up to date. Returns how many vertices of the frontier were counted twice before.
     pub(in crate::engine) fn resolve_claims(&mut self) -> u64 {
         self.remove_repeats();
-        let without_frontier = self.without_frontier.take();
-        if self.state.bitmap_is_current {
-            return 0;
-        }
-        let state = &mut self.state;
-        match (without_frontier, state.frontier) {
-            // Bits of the bitmap lie anywhere; all parents in a row take less time than many of them.
-            (Some(before), Frontier::Queue { len, .. }) if len < self.layout.padded() / 16 => {
-                let words = &mut state.visited[state.current];
-                for &v in &state.queue[..len] {
-                    words[v as usize / 64] |= 1 << (v % 64);
-                }
-                let repeats = state.visited_count.saturating_sub(before + len as u64);
-                state.visited_count = before + len as u64;
-                state.bitmap_is_current = true;
-                repeats
-            }
-            _ => self.bring_bitmap_up_to_date(),
-        }
+        let repeats = self.enter_frontier();
+        self.without_frontier = None;
+        if self.state.bitmap_is_current { repeats } else { self.bring_bitmap_up_to_date() }
     }
 
     /// The frontier queue from the two visited bitmaps.

@@ -52,7 +52,7 @@ pub(super) struct Distances {
 impl Distances {
     /// Room for the vertices of a layout, whose pages are touched by the first search that notes levels.
     pub(super) fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
-        let len = layout.padded() + 2 + layout.leaves().host_of().len();
+        let len = layout.first_leaf() + layout.leaves().host_of().len();
         Ok(Self { levels: Slab::zeroed(len, "levels")?, are_wanted: false, are_known: false })
     }
 
@@ -130,7 +130,7 @@ impl CpuEngine<'_> {
     /// not fit.
     fn note_leaves(&mut self, all: bool) -> bool {
         let last = self.state.level + u32::from(self.state.leaf_root != NONE);
-        let (levels, of_leaves) = self.distances.levels.split_at_mut(self.layout.padded() + 2);
+        let (levels, of_leaves) = self.distances.levels.split_at_mut(self.layout.first_leaf());
         let mut deepest = 0;
         for (leaf, &host) in of_leaves.iter_mut().zip(self.layout.leaves().host_of()) {
             let level = levels[host as usize];

@@ -17,11 +17,11 @@ impl CpuEngine<'_> {
     ///
     /// The host is that parent in nearly all searches, so that it stands there from the last one, and only what differs is written.
     pub(super) fn enter_leaves(&mut self, all: bool) {
-        let leaves = self.layout.leaves();
+        let (layout, leaves) = (self.layout, self.layout.leaves());
         if leaves.hosts().is_empty() {
             return;
         }
-        let (places, first) = (self.layout.internal_places(), self.layout.padded() + 2);
+        let (places, first) = (layout.internal_places(), self.layout.first_leaf());
         let is_shared = self.state.parent.way().is_some();
         let (parents, of_leaves) = self.state.parent.split_at_mut(first);
         let parents = &*parents;
@@ -53,7 +53,7 @@ impl CpuEngine<'_> {
                     while differ != 0 {
                         let lowest = differ & differ.wrapping_neg();
                         let index = leaves.index_at(word, lowest);
-                        let parent = if now & lowest == 0 { leaves.names()[index] } else { NONE };
+                        let parent = if now & lowest == 0 { layout.to_original(leaves.hosts()[index]) } else { NONE };
                         for &leaf in leaves.of(index) {
                             // SAFETY: every leaf has a place of its own, and hangs on one host, which has its bit in one word.
                             unsafe { *out.get().add(places[leaf as usize] as usize - first) = parent };
@@ -99,8 +99,8 @@ impl CpuEngine<'_> {
             }
             depth + 1 == levels && parents.get(at).is_some_and(|&parent| parent as usize == at)
         };
-        let mut hosts = leaves.hosts().iter().zip(leaves.names());
-        hosts.any(|(&host, &name)| has_leaf(self.layout, self.state.leaf_root, host) && is_last(name))
+        let mut hosts = leaves.hosts().iter();
+        hosts.any(|&host| has_leaf(self.layout, self.state.leaf_root, host) && is_last(self.layout.to_original(host)))
     }
 
     /// Forgets it: somebody else brings the search on.

@@ -23,7 +23,7 @@ impl GpuEngine<'_> {
             kernels.map_back.set(arg::vertices, of.len() as u32)?;
             kernels.map_back.set_buffer(arg::hosts, hosts)?;
             kernels.map_back.set_buffer(arg::names, names)?;
-            kernels.map_back.set(arg::first_leaf, padded + 2)?;
+            kernels.map_back.set(arg::first_leaf, self.layout.first_leaf() as u32)?;
         }
         kernels.stamp_bitmap.set(args::stamp_bitmap::words, words)?;
         {

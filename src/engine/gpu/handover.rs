@@ -14,7 +14,7 @@ impl GpuEngine<'_> {
     pub(crate) fn acquire(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
         self.forget();
         let queued = if let Frontier::Queue { len, .. } = state.frontier { len } else { 0 };
-        let (numbers, words) = (self.layout.padded() + 2, state.visited[0].device_len());
+        let (numbers, words) = (self.layout.first_leaf(), state.visited[0].device_len());
         state.parent.to_device(0..numbers)?;
         for bitmap in &mut state.visited {
             bitmap.to_device(0..words)?;
@@ -25,8 +25,8 @@ impl GpuEngine<'_> {
 
     /// Hands the state to the device without its contents but for what a search never changes.
     pub(crate) fn acquire_empty(&self, state: &mut SearchState) -> Result<(), DeviceError> {
-        let (padded, words) = (self.layout.padded(), state.visited[0].device_len());
-        state.parent.to_device(padded..padded + 2)?;
+        let words = state.visited[0].device_len();
+        state.parent.to_device(self.layout.padded()..self.layout.first_leaf())?;
         for bitmap in &mut state.visited {
             bitmap.to_device(words - 1..words)?;
         }
@@ -40,7 +40,7 @@ impl GpuEngine<'_> {
             self.make_queue(state)?;
         }
         let queued = if let Frontier::Queue { len, .. } = state.frontier { len } else { 0 };
-        let (numbers, words) = (self.layout.padded() + 2, state.visited[0].device_len());
+        let (numbers, words) = (self.layout.first_leaf(), state.visited[0].device_len());
         self.fetch(state, 0..numbers, 0..words, 0..queued)?;
         self.check_queue(&state.queue[..queued])?;
         self.check_bitmaps(state)
