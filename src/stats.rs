@@ -19,7 +19,7 @@ pub struct Summary {
     pub max: f64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation with n - 1 in the denominator; `None` for a single sample.
+    /// Standard deviation with n - 1 in the denominator, 0 where it is within the rounding of the samples; `None` for a single sample.
     pub stddev: Option<f64>,
 }
 
@@ -32,6 +32,8 @@ impl Summary {
         sorted.sort_by(f64::total_cmp);
         let mean = samples.iter().sum::<f64>() / count as f64;
         let squares: f64 = samples.iter().map(|sample| (sample - mean) * (sample - mean)).sum();
+        // A constant that was computed anew for every sample differs in its last bits: rounding is no spread.
+        let rounding = f64::EPSILON * count as f64 * sorted[0].abs().max(sorted[last].abs());
         let middle_of = |i: usize, j: usize| (sorted[i] + sorted[j]) * 0.5;
         Some(Self {
             count,
@@ -41,7 +43,7 @@ impl Summary {
             third_quartile: middle_of(last - last / 4, last - count / 4),
             max: sorted[last],
             mean,
-            stddev: (last > 0).then(|| (squares / last as f64).sqrt()),
+            stddev: (last > 0).then(|| (squares / last as f64).sqrt()).map(|spread| if spread <= rounding { 0.0 } else { spread }),
         })
     }
 }
@@ -109,6 +111,15 @@ mod tests {
     fn no_samples() {
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(RateSummary::of([]), None);
+    }
+
+    #[test]
+    fn rounding_is_no_spread() {
+        let power = |seconds: f64| 4.1 * seconds / seconds;
+        let of_constant = Summary::of(&[power(0.1), power(0.3), power(0.7), 4.1, 4.100000000000001]).unwrap();
+        assert_eq!(of_constant.stddev, Some(0.0));
+        let small = Summary::of(&[4.1, 4.1 + 1e-9]).unwrap();
+        assert!(small.stddev.unwrap() > 5e-10, "{small:?}");
     }
 
     #[test]
