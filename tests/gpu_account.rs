@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use socbfs::{
-    bfs::{LevelRecord, Placement},
+    bfs::{GpuKernel, LevelPlan, LevelRecord, Placement, Strategy},
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing},
     memory::SharingMode,
     opencl::{Device, Limits},
+    policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchOptions},
 };
 
@@ -75,6 +76,40 @@ fn a_timed_device_tells_how_long_its_kernels_ran() {
                     assert!(record.device_ns <= record.elapsed_ns, "{policy} on {}: {record:?}", device.info().name);
                 }
                 assert!(records.iter().filter(|record| record.plan.placement == Placement::Cpu).all(|record| record.device_ns == 0));
+            }
+        }
+    }
+}
+
+/// The part of a device begins with its first kernel: it may be done before the host has enqueued the last one and begins to wait.
+#[test]
+fn the_part_of_a_device_has_the_time_of_its_kernels() {
+    let n = 20_000;
+    let edges = edges(n, 400_000, 5, 1);
+    let layout = Layout::build(&EdgeList::new(n as usize, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    for device in
+        devices("the_part_of_a_device_has_the_time_of_its_kernels", Limits::default()).all.iter().filter(|device| !is_slow(device))
+    {
+        let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
+        let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
+        let mut search =
+            Search::new(&layout, &SearchOptions { policy: "concurrent".parse().unwrap(), threads: 2, devices, ..SearchOptions::default() })
+                .unwrap();
+        search.set_single_levels(true);
+        for kernel in GpuKernel::ALL {
+            for (permille, in_turn) in [(200, true), (500, true), (800, true), (500, false)] {
+                let plans = [Strategy::Tc.plan(), Strategy::Tc.plan(), LevelPlan::split(kernel, permille), Strategy::Bc.plan()];
+                search.set_policy(Policy::Replay(Replay::new(&plans)), LevelDevice::Cpu).unwrap();
+                search.set_split_in_turn(in_turn);
+                for _ in 0..9 {
+                    search.run_uncounted(3).unwrap();
+                    let record = search.records().iter().find(|record| record.stats.level == 2).unwrap();
+                    assert!(
+                        record.device_ns > 0 && record.device_ns <= record.gpu_ns,
+                        "{kernel:?} {permille} on {}: {record:?}",
+                        device.info().name
+                    );
+                }
             }
         }
     }

@@ -43,7 +43,7 @@ pub struct SplitDirection {
     pub gain: f64,
 }
 
-/// One share. Times are nanoseconds from the start of the devices' parts to their ends, without copies, handover and merging.
+/// One share. Times are nanoseconds from the start of a part (of a device: its first kernel) to its end, without copies, handover, merging.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SplitShare {
     /// The GPU's share in thousandths.

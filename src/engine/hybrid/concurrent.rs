@@ -33,6 +33,7 @@ impl HybridEngine<'_> {
         clock.spent.conversion_ns += clock.lap();
         let mut first = cut;
         let count = self.helpers.len();
+        let mut launched = Instant::now();
         for (index, helper) in self.helpers.iter_mut().enumerate() {
             let Some(own) = &mut helper.own else { continue };
             let piece = if index + 1 == count { len - first } else { part(len - cut, helper.weight) };
@@ -45,6 +46,7 @@ impl HybridEngine<'_> {
             own.parent.to_device(0..0)?;
             own.next.to_device(0..0)?;
             clock.spent.handover_ns += clock.lap();
+            launched = clock.last;
             if changes > 0 {
                 helper.gpu.launch_apply_words(own, piece, changes)?;
             }
@@ -56,8 +58,9 @@ impl HybridEngine<'_> {
             clock.spent.wait_ns += clock.lap();
             first += piece;
         }
-        let (work, times) =
-            together((self.pair.as_ref(), self.split_in_turn), &mut self.cpu, &self.devices, |cpu| cpu.top_down_part(cut, edges))?;
+        let (work, times) = together((self.pair.as_ref(), self.split_in_turn, launched), &mut self.cpu, &self.devices, |cpu| {
+            cpu.top_down_part(cut, edges)
+        })?;
         clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = work.found;
         for helper in &mut self.helpers {
@@ -89,6 +92,7 @@ impl HybridEngine<'_> {
         clock.spent.conversion_ns += clock.lap();
         let mut first = cut;
         let count = self.helpers.len();
+        let mut launched = Instant::now();
         for (index, helper) in self.helpers.iter_mut().enumerate() {
             let end = if index + 1 == count { words } else { first + part(words - cut, helper.weight) };
             if end > first {
@@ -101,6 +105,7 @@ impl HybridEngine<'_> {
                 own.visited[1].to_device(0..0)?;
                 own.parent.to_device(0..0)?;
                 clock.spent.handover_ns += clock.lap();
+                launched = clock.last;
                 if changes > 0 {
                     helper.gpu.launch_apply_words(own, 0, changes)?;
                 }
@@ -116,7 +121,7 @@ impl HybridEngine<'_> {
             first = end;
         }
         let ((mine, threads), times) =
-            together((self.pair.as_ref(), self.split_in_turn), &mut self.cpu, &self.devices, |cpu| cpu.bottom_up_part(0..cut))?;
+            together((self.pair.as_ref(), self.split_in_turn, launched), &mut self.cpu, &self.devices, |cpu| cpu.bottom_up_part(0..cut))?;
         clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
         let mut found = mine;
         let mut first = cut;
@@ -229,36 +234,34 @@ struct Times {
     gpu_ns: u64,
 }
 
-/// Runs `work` on the CPU while another thread waits for the devices, which have been started; `in_turn`: when they are done.
+/// Runs `work` on the CPU while another thread waits for the devices; `in_turn`: when they are done. The devices' time begins at `launched`,
+/// when they (of several the last) got their first kernel: some work while the host still enqueues, and are done when it begins to wait.
 fn together<'g, R: Default + Send>(
-    (pair, in_turn): (Option<&Team>, bool),
+    (pair, in_turn, launched): (Option<&Team>, bool, Instant),
     cpu: &mut CpuEngine<'g>,
     devices: &[Arc<Device>],
     work: impl Fn(&mut CpuEngine<'g>) -> R + Sync,
 ) -> Result<(R, Times), DeviceError> {
     let Some(pair) = pair else { return Err(DeviceError::NONE) };
-    let begin = Instant::now();
     let near = Mutex::new((cpu, R::default(), 0));
     let far = Mutex::new((Ok(()), 0));
     let wait = || {
         let mut far = locked(&far);
         if far.1 == 0 {
             far.0 = devices.iter().try_for_each(|device| device.finish());
-            far.1 = begin.elapsed().as_nanos().max(1) as u64;
+            far.1 = launched.elapsed().as_nanos().max(1) as u64;
         }
     };
-    let alone_ns = if in_turn {
+    if in_turn {
         wait();
-        locked(&far).1
-    } else {
-        0
-    };
+    }
     pair.run(&|index| {
         if index == 0 {
             let mut near = locked(&near);
             let (cpu, result, elapsed) = &mut *near;
+            let begin = Instant::now();
             *result = work(cpu);
-            *elapsed = (begin.elapsed().as_nanos() as u64).saturating_sub(alone_ns);
+            *elapsed = begin.elapsed().as_nanos() as u64;
             drop(near);
         }
         wait();

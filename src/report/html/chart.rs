@@ -321,9 +321,10 @@ fn axes(area: &Area<'_>, chart: &mut Coordinates<'_, '_>, plot: &Plot, (x, y): (
             }
         }
     } else {
+        // Nothing is between two levels or two numbers of ranks.
+        let whole = !x.log && plot.series.iter().flat_map(|series| &series.points).all(|point| point.0.fract() == 0.0);
         for (at, name) in x.ticks(12.0) {
-            let whole = x.log || at.fract().abs() < 1e-9 || x.to - x.from > 12.0;
-            if !whole && plot.x.starts_with("level") {
+            if whole && (at - at.round()).abs() > 1e-9 {
                 continue;
             }
             chart.draw_series([line((at, y.from), (at, y.to), GRID)])?;
