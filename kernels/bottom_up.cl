@@ -4,6 +4,9 @@
 // stood when the level began is asked, and the next one is written beside it. A vertex asks its first neighbours column
 // by column, where the items of a group read side by side, and only then opens its list. BGC copies the bits of the first
 // vertices, those of highest degree, to local memory (Zhang et al. 2018, section 4.2).
+//
+// `own` is the visited bitmap by row, of the vertices that look for a parent: `visited` itself where every vertex has a row. A rank of
+// several has rows for its own vertices only (src/cluster), and neighbours are vertices of all ranks.
 
 #if COLUMNS == 4
 #define COLUMN_PARAMETERS __global const uint *column0, __global const uint *column1, \
@@ -50,7 +53,7 @@ static void adopt(uint hits, __global const uint *names, __global uint *parent) 
     }
 }
 
-static void bottom_up(__global const uint *visited, __global uint *next, __global uint *parent,
+static void bottom_up(__global const uint *visited, __global const uint *own, __global uint *next, __global uint *parent,
                       __global const uint *offsets, __global const uint *offsets_out,
                       __global const uint *to_original, uint first, uint end,
                       volatile __global uint *counters, __local const uint *cache, uint cached, COLUMN_PARAMETERS, TARGET_PARAMETERS) {
@@ -60,7 +63,7 @@ static void bottom_up(__global const uint *visited, __global uint *next, __globa
         if (begin >= end) break;
         uint stop = min(begin + 256, end);
         for (uint w = begin; w < stop; w++) {
-            uint word = visited[w], asking = ~word;
+            uint word = own[w], asking = ~word;
             if (!asking) {
                 next[w] = word;
                 continue;
@@ -123,7 +126,7 @@ typedef struct {
     uint lists[GROUP], longs, name;
 } Scratch;
 
-static void bottom_up(__global const uint *visited, __global uint *next, __global uint *parent,
+static void bottom_up(__global const uint *visited, __global const uint *own, __global uint *next, __global uint *parent,
                       __global const uint *offsets, __global const uint *offsets_out,
                       __global const uint *to_original, uint first, uint end,
                       volatile __global uint *counters, __local const uint *cache, uint cached, __local Scratch *scratch,
@@ -133,7 +136,7 @@ static void bottom_up(__global const uint *visited, __global uint *next, __globa
     if (me < 2) sums[me] = 0;
     for (uint block = get_group_id(0); block < blocks; block += get_num_groups(0)) {
         uint word = first + block * (GROUP / 32), v = word * 32 + me;
-        if (me < GROUP / 32) words[me] = me < end - word ? visited[word + me] : NONE;
+        if (me < GROUP / 32) words[me] = me < end - word ? own[word + me] : NONE;
         if (me == 0) scratch->longs = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         bool open = !(words[me >> 5] >> (me & 31) & 1);
@@ -223,19 +226,21 @@ static bool open_bottom_up(__global uint *all_counters, uint slot, __global cons
 #endif
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-__kernel void bg(__global const uint *restrict visited, __global uint *restrict next, __global uint *restrict parent,
+__kernel void bg(__global const uint *restrict visited, __global const uint *restrict own, __global uint *restrict next,
+                 __global uint *restrict parent,
                  __global const uint *restrict offsets, __global const uint *restrict offsets_out,
                  __global const uint *restrict to_original, uint first, uint end, STEP_PARAMETERS,
                  COLUMN_PARAMETERS, TARGET_PARAMETERS) {
     SCRATCH_DECLARATION
     bool runs = open_bottom_up(all_counters, slot, guards, guard);
-    bottom_up(visited, next, parent, offsets, offsets_out, to_original, first, runs ? end : first, slot_of(all_counters, slot), 0, 0,
+    bottom_up(visited, own, next, parent, offsets, offsets_out, to_original, first, runs ? end : first, slot_of(all_counters, slot), 0, 0,
               SCRATCH COLUMN_ARGUMENTS, TARGET_ARGUMENTS);
 }
 
 // `cache` has room for `cached` words.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-__kernel void bgc(__global const uint *restrict visited, __global uint *restrict next, __global uint *restrict parent,
+__kernel void bgc(__global const uint *restrict visited, __global const uint *restrict own, __global uint *restrict next,
+                  __global uint *restrict parent,
                   __global const uint *restrict offsets, __global const uint *restrict offsets_out,
                   __global const uint *restrict to_original, uint first, uint end, STEP_PARAMETERS,
                   __local uint *cache, uint cached, COLUMN_PARAMETERS, TARGET_PARAMETERS) {
@@ -243,6 +248,6 @@ __kernel void bgc(__global const uint *restrict visited, __global uint *restrict
     if (!open_bottom_up(all_counters, slot, guards, guard)) cached = 0, end = first;
     for (uint w = get_local_id(0); w < cached; w += GROUP) cache[w] = visited[w];
     barrier(CLK_LOCAL_MEM_FENCE);
-    bottom_up(visited, next, parent, offsets, offsets_out, to_original, first, end, slot_of(all_counters, slot), cache, cached,
+    bottom_up(visited, own, next, parent, offsets, offsets_out, to_original, first, end, slot_of(all_counters, slot), cache, cached,
               SCRATCH COLUMN_ARGUMENTS, TARGET_ARGUMENTS);
 }

@@ -12,11 +12,12 @@ use std::{
 };
 
 use socbfs::{
+    cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks, in_slices},
     engine::{GpuOptions, GpuSetup},
-    graph::{BuildOptions, EdgeList, Layout, Listing, NONE},
+    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits, kept_bytes},
-    policy::{LevelDevice, Parting, Policy},
+    policy::{Band, Bands, LevelDevice, Parting, Policy},
     search::{Search, SearchError, SearchOptions},
 };
 
@@ -126,6 +127,92 @@ fn a_search_goes_on_without_a_lost_device() {
                 // Two searches, each of several commands: reset, levels, handovers, the way back.
                 assert!(lost >= 6, "{policy} {way}: lost at {lost} points only");
             }
+        }
+    });
+}
+
+/// Searches over two ranks, of which the second has the device, loses it at a point, and searches again. Gives what the second fell back for.
+fn lose_over_ranks(
+    list: &EdgeList,
+    reference: &Reference,
+    options: &ClusterOptions,
+    file: &str,
+    after: u32,
+) -> Result<Option<String>, String> {
+    let of_ranks = ThreadRanks::run(2, |ranks| {
+        let part = Part::build(list, Order::Degree, ranks).unwrap();
+        let own = ClusterOptions { device: options.device.clone().filter(|_| ranks.rank() == 1), ..options.clone() };
+        let mut search = ClusterSearch::new(&part, ranks, &own).unwrap();
+        let mut trees = Vec::new();
+        for turn in 0..3 {
+            if turn == 1 {
+                assert_eq!(search.fallen_back(), None);
+                ranks.barrier();
+                if ranks.rank() == 1 {
+                    fs::write(file, after.to_string()).unwrap();
+                }
+                ranks.barrier();
+            }
+            // The answers are right, whether it is lost in the first, the second, or none; and no rank asks it again.
+            for root in [3, 700] {
+                search.run(root).map_err(|error| error.to_string())?;
+                let mut tree = Vec::new();
+                in_slices(ranks, &part, search.parents_by_row(), (root, root), 1000, &mut |values| {
+                    tree.extend_from_slice(values);
+                    Ok(())
+                })
+                .unwrap();
+                trees.push((root, tree));
+            }
+        }
+        Ok::<_, String>((trees, search.fallen_back().map(str::to_owned)))
+    });
+    fs::remove_file(file).unwrap();
+    let [first, second] = &of_ranks[..] else { unreachable!("there are two") };
+    let (trees, none) = match (first, second) {
+        (Ok(first), Ok(_)) => first,
+        (Err(first), Err(second)) => {
+            assert_eq!(first, second, "all ranks tell the same");
+            return Err(first.clone());
+        }
+        _ => panic!("one rank has gone on: {of_ranks:?}"),
+    };
+    assert_eq!(*none, None, "the first has no device");
+    for (root, tree) in trees {
+        reference.compare_tree(*root, tree);
+    }
+    second.clone().map(|(_, reason)| reason)
+}
+
+#[test]
+fn ranks_go_on_without_a_lost_device_or_end_together() {
+    const TEST: &str = "ranks_go_on_without_a_lost_device_or_end_together";
+    with_a_device_to_lose(TEST, |device, file| {
+        let edges = edges(1200, 5000, 5, 1);
+        let list = EdgeList::new(1200, edges.clone(), Listing::Once).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3, 700]);
+        let bands = Bands { top_down: Band::gpu_from(30), bottom_up: Band::gpu_from(0) };
+        let ways = || SharingMode::ALL.into_iter().filter(|way| way.offered(device.info()));
+        for (places, way) in [Places::Every, Places::By(bands)].into_iter().flat_map(|places| ways().map(move |way| (places, way))) {
+            let with = |fall_back| {
+                let setup = GpuSetup { device: Arc::clone(device), way, options: GpuOptions::default() };
+                let device = Some(RankDevice { setup, bottom_up: socbfs::bfs::GpuKernel::Bg, places, fall_back });
+                ClusterOptions { device, ..ClusterOptions::default() }
+            };
+            let mut lost = 0;
+            for after in points() {
+                let reason = lose_over_ranks(&list, &reference, &with(true), file, after).unwrap();
+                let Some(reason) = reason else { break };
+                for words in [&device.info().name, "CL_OUT_OF_RESOURCES", "gave the device up"] {
+                    assert!(reason.contains(words), "{places:?} {way} after {after}: no {words} in {reason}");
+                }
+                lost += 1;
+                let error = lose_over_ranks(&list, &reference, &with(false), file, after).unwrap_err();
+                for words in ["rank 1", &device.info().name, "CL_OUT_OF_RESOURCES"] {
+                    assert!(error.contains(words), "{places:?} {way} after {after}: no {words} in {error}");
+                }
+            }
+            assert!(lost >= 6, "{places:?} {way}: lost at {lost} points only");
         }
     });
 }

@@ -13,10 +13,13 @@ use counting::calls;
 use implementations::{on_each, run, skipped};
 use searches::{is_slow, is_tried};
 use socbfs::{
+    bfs::{GpuKernel, Placement},
+    cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks},
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::{SharedSlice, SharingMode},
     opencl::{Buffer, Device, Limits},
+    policy::{Band, Bands},
     search::{Search, SearchOptions},
 };
 
@@ -99,6 +102,42 @@ fn search(name: &str, device: &Arc<Device>) {
     println!("{name}: searches by {combinations} combinations of graph, way, group, parts and policy allocate nothing");
 }
 
+/// Ranks that are threads, so that one counter sees what any of them does; the first has no device.
+fn over_ranks(name: &str, device: &Arc<Device>) {
+    let n = if is_slow(device) { 300 } else { 3000u32 };
+    let list = EdgeList::new(n as usize, searches::edges(u64::from(n), n as usize * 3, 8, 1), Listing::Once).unwrap();
+    let ways: Vec<_> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
+    for (index, &way) in ways.iter().enumerate().filter(|&(index, _)| index == 0 || !is_slow(device)) {
+        let options = GpuOptions { group: Some([1, 32][index % 2]), ..GpuOptions::default() };
+        // Oclgrind ends where two threads launch.
+        ThreadRanks::run(2, |ranks| {
+            let part = Part::build(&list, Order::Degree, ranks).unwrap();
+            // Levels of both directions, on the device and, where they are small, on the CPU.
+            let places = Places::By(Bands { top_down: Band::gpu_from(30), bottom_up: Band::gpu_from(0) });
+            let setup = GpuSetup { device: Arc::clone(device), way, options };
+            let own = RankDevice { setup, bottom_up: GpuKernel::Bgc, places, fall_back: false };
+            let options = ClusterOptions { device: Some(own).filter(|_| ranks.rank() > 0), ..ClusterOptions::default() };
+            let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
+            let mut on_device = 0;
+            for root in [0, 17, n - 1] {
+                // No rank begins before the count was read, and none goes on before it is read again.
+                ranks.barrier();
+                let mut good = false;
+                let calls = calls(|| {
+                    ranks.barrier();
+                    good = search.run_uncounted(root).is_ok();
+                    ranks.barrier();
+                });
+                ranks.barrier();
+                assert_eq!((good, calls), (true, 0), "{name}, {way}, rank {}, root {root}", ranks.rank());
+                on_device += search.records().iter().filter(|level| matches!(level.plan.placement, Placement::Gpu(_))).count();
+            }
+            assert_eq!(on_device > 0, ranks.rank() > 0, "{name}, {way}, rank {}: {on_device} levels on the device", ranks.rank());
+        });
+    }
+    println!("{name}: searches over ranks allocate nothing");
+}
+
 // Without the test harness, whose own allocations would be counted.
 fn main() {
     // As the harness would: `tests/run` has this program beside the others.
@@ -164,6 +203,7 @@ fn main() {
         }
         println!("{name}: launches, transfers and handovers allocate nothing");
         search(name, device);
+        over_ranks(name, device);
     });
     // The counter itself works.
     assert!(calls(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(100)))) >= 2);

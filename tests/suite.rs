@@ -22,6 +22,7 @@ mod built;
 #[cfg(feature = "cli")]
 mod calibrate;
 mod cluster;
+mod cluster_devices;
 #[cfg(feature = "cli")]
 mod command;
 mod data;

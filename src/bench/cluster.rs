@@ -2,14 +2,18 @@
 
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::RootRecord;
 use crate::{
+    bfs::Placement,
     cluster::{
-        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, PartCounts, Ranks, Tree, gather,
+        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, PartCounts, Places, Ranks, Tree,
+        gather, told_by_all,
     },
     graph::{EdgeStream, Vertex},
+    memory::SharingMode,
+    policy::Bands,
 };
 
 /// How a search was spread over ranks, and what they exchanged.
@@ -25,12 +29,33 @@ pub struct ClusterRecord {
     pub batch: usize,
     /// Batches are sorted.
     pub sorted: bool,
+    /// The ranks that have a device, by rank.
+    pub devices: Vec<RankDeviceRecord>,
     /// The graph and its parts.
     pub graph: PartCounts,
     /// Arcs of the rank that has most over the mean.
     pub arcs_max_over_mean: f64,
     /// One entry for every root searched.
     pub roots: Vec<ClusterRoot>,
+}
+
+/// The device of a rank.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankDeviceRecord {
+    /// The rank.
+    pub rank: usize,
+    /// Its name.
+    pub name: String,
+    /// Version of its driver.
+    pub driver: String,
+    /// How memory is shared with it.
+    pub memory_way: SharingMode,
+    /// From how many of the rank's own arcs it runs levels top-down, from how many of its unvisited vertices bottom-up (`None`: all of them).
+    pub bands: Option<Bands>,
+    /// Levels that it ran, in all searches that were timed.
+    pub levels: u64,
+    /// Why the rank went on without it, if it did.
+    pub fallen_back: Option<String>,
 }
 
 /// What ranks exchanged in one search.
@@ -92,6 +117,34 @@ impl ClusterRoot {
     }
 }
 
+/// Searches over ranks, one for each root.
+#[derive(Debug, Default)]
+pub struct MeasuredRoots {
+    /// As on one machine.
+    pub records: Vec<RootRecord>,
+    /// What the ranks exchanged.
+    pub exchanged: Vec<ClusterRoot>,
+    /// The ranks that have a device.
+    pub devices: Vec<RankDeviceRecord>,
+}
+
+/// What this rank says of its device.
+fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &ClusterOptions, levels: u64) -> Option<RankDeviceRecord> {
+    let (device, asked) = (search.device()?, options.device.as_ref()?);
+    Some(RankDeviceRecord {
+        rank: ranks.rank(),
+        name: device.name.clone(),
+        driver: device.driver.clone(),
+        memory_way: asked.setup.way,
+        bands: match asked.places {
+            Places::Every => None,
+            Places::By(bands) => Some(bands),
+        },
+        levels,
+        fallen_back: search.fallen_back().map(str::to_owned),
+    })
+}
+
 /// As [`measure`](super::measure), over ranks: one untimed search, then every root timed and validated against the edges as listed. Every
 /// rank gets the same records; the time of a search is that of the slowest rank.
 ///
@@ -104,18 +157,19 @@ pub fn measure_cluster<R: Ranks>(
     options: &ClusterOptions,
     roots: &[Vertex],
     finished: &mut dyn FnMut(usize),
-) -> Result<(Vec<RootRecord>, Vec<ClusterRoot>), ClusterError> {
+) -> Result<MeasuredRoots, ClusterError> {
     let mut search = ClusterSearch::new(part, ranks, options)?;
     let validator = ClusterValidator::new(part, ranks);
-    let (mut records, mut cluster) = (Vec::new(), Vec::new());
-    let Some(&first) = roots.first() else { return Ok((records, cluster)) };
+    let (mut records, mut exchanged, mut on_device) = (Vec::new(), Vec::new(), 0);
+    let Some(&first) = roots.first() else { return Ok(MeasuredRoots::default()) };
     search.run(first)?;
-    for batch in roots.chunks(validator.batch(roots.len())) {
+    'all: for batch in roots.chunks(validator.batch(roots.len())) {
         let mut trees = Vec::with_capacity(batch.len());
         let mut searched = Vec::with_capacity(batch.len());
         for &root in batch {
             let outcome = search.run(root)?;
-            cluster.push(ClusterRoot::new(&gather(ranks, search.traffic())));
+            exchanged.push(ClusterRoot::new(&gather(ranks, search.traffic())));
+            on_device += search.records().iter().filter(|level| matches!(level.plan.placement, Placement::Gpu(_))).count() as u64;
             searched.push((outcome, search.records().to_vec()));
             trees.push(Tree { root, parents: search.parents_by_row().to_vec() });
         }
@@ -137,9 +191,10 @@ pub fn measure_cluster<R: Ranks>(
             records.push(RootRecord::new(&outcome, violation, validation_seconds, level_records));
             finished(records.len());
             if !passed {
-                return Ok((records, cluster));
+                break 'all;
             }
         }
     }
-    Ok((records, cluster))
+    let devices = told_by_all(ranks, &device_record(&search, ranks, options, on_device))?.into_iter().flatten().collect();
+    Ok(MeasuredRoots { records, exchanged, devices })
 }

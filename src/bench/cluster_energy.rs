@@ -290,7 +290,7 @@ mod tests {
             let root = boards[usize::from(ranks.rank() == 2)].path();
             let part = Part::build(&edges, Order::Auto, ranks).unwrap();
             let how = ClusterOptions::default();
-            let records = measure_cluster(&edges, &part, ranks, &how, &[0, 2], &mut |_| ()).unwrap().0;
+            let records = measure_cluster(&edges, &part, ranks, &how, &[0, 2], &mut |_| ()).unwrap().records;
             let selection = Selection::named(discover(&Tree::new(root)), &["ina2xx".to_owned()], None);
             let meter = selection.and_then(Meter::start).unwrap();
             let mut search = ClusterSearch::new(&part, ranks, &how).unwrap();

@@ -14,7 +14,7 @@ mod summary;
 mod warnings;
 
 pub use board::{BOARD_SCHEMA, BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
-pub use cluster::{ClusterLevel, ClusterRecord, ClusterRoot, measure_cluster};
+pub use cluster::{ClusterLevel, ClusterRecord, ClusterRoot, MeasuredRoots, RankDeviceRecord, measure_cluster};
 pub use cluster_energy::measure_cluster_energy;
 pub use default_scale::{default_scale, kronecker_bytes};
 pub use energy::{

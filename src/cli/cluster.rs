@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, ValueEnum};
 
 use super::{
     bench::{BenchArgs, graph_record, publish},
-    config::SearchArgs,
+    config::{LayoutArgs, SearchArgs},
     error::Failure,
     output::{Output, both, print},
     progress::Progress,
@@ -16,19 +16,22 @@ use super::{
 };
 use crate::{
     bench::{
-        ChosenPolicy, ClusterRecord, EnergyRecord, Environment, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord,
-        Summary, measure_cluster, roots, temperatures,
+        ChosenPolicy, ClusterRecord, ClusterRoot, EnergyRecord, Environment, LayoutRecord, MeasuredRoots, RankDeviceRecord, Record,
+        RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, measure_cluster, roots, temperatures,
     },
-    board::MOST_BATCH,
+    bfs::Strategy,
+    board::{MOST_BATCH, NEVER},
     cluster::{
-        ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Host, MpiRanks, Part, Ranks, SLICE, Tree, gather, in_slices, max, texts,
+        ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Host, MpiRanks, Part, Places, RankDevice, Ranks, SLICE, Tree, gather,
+        in_slices, max, measured_bands, texts,
     },
     doctor::{Diagnosis, RankFacts, examine_ranks},
     engine::Simd,
     graph::{EdgeStream, LayoutStats, Order, Vertex},
-    policy::{AlphaBeta, LevelDevice, Policy, Uses},
+    opencl::DeviceChoice,
+    policy::{AlphaBeta, LevelDevice, Objective, Policy, Uses},
     report::{self, ArrayWriter, Column, numbers, numbers::counted, read_array},
-    runtime::{Origin, Runtime, Setting},
+    runtime::{CalibrationChoice, Origin, PreparedRank, Runtime, Setting},
     search::SearchError,
 };
 
@@ -55,6 +58,10 @@ impl ClusterArgs {
     /// The settings of a search over ranks: those of any search, and the batch.
     fn resolve(&self, search: &SearchArgs, matches: &ArgMatches) -> Result<Runtime, Failure> {
         let mut config = search.resolve(matches)?;
+        if config.objective.value != Objective::Time {
+            return Err(Failure::new(format!("--objective {} is for one process: ranks share no model of costs", config.objective.value))
+                .cure("start it without mpirun, or omit --objective"));
+        }
         if let Some(batch) = self.batch {
             config.batch = Setting::flag(Some(batch));
         }
@@ -64,7 +71,7 @@ impl ClusterArgs {
 }
 
 /// [`Exchange`] as a flag.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ExchangeArg {
     Found,
     Pairs,
@@ -108,32 +115,87 @@ fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
     }
 }
 
-/// The policy of a cluster: what was asked for, if it decides directions only.
-fn policy(config: &Runtime) -> Result<(Policy, ChosenPolicy), Failure> {
+/// The policy of a cluster: what was asked for, if it decides directions only, or names one kernel.
+fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(Policy, ChosenPolicy), Failure> {
     let asked = &config.policy;
+    let names_kernel = matches!(asked.value, Policy::Fixed(strategy) if strategy != Strategy::Tgm);
     let (policy, reason) = match &asked.value {
         Policy::Auto(_) => (Policy::AlphaBeta(AlphaBeta::default()), "every rank has to decide the same, without a sample"),
-        other if other.uses(LevelDevice::Cpu) == Uses::default() && !matches!(other, Policy::Replay(_)) => (other.clone(), "asked for"),
+        other if names_kernel || other.uses(LevelDevice::Cpu) == Uses::default() && !matches!(other, Policy::Replay(_)) => {
+            (other.clone(), "asked for")
+        }
         other => {
             return Err(Failure::new(format!(
-                "policy {other} is for one process: over several ranks levels run on CPUs, and each rank decides by what all know"
+                "policy {other} is for one process: over several ranks a policy decides directions by what all know, and each rank where its part runs"
             ))
-            .cure("use alpha-beta, tc, bc, or another policy that decides directions only"));
+            .cure("use alpha-beta, tc, bc, tg, bg, bgc, or another policy that decides directions only"));
         }
     };
+    if exchange == ExchangeArg::Pairs && !matches!(asked.value, Policy::Auto(_) | Policy::Fixed(Strategy::Tc)) {
+        return Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {policy}")).cure("omit --policy"));
+    }
+    let texts = texts(ranks, &policy.to_string());
+    if let Some(rank) = texts.iter().position(|other| *other != texts[0]) {
+        return Err(Failure::new(format!("rank 0 has policy {}, but rank {rank} has {}", texts[0], texts[rank]))
+            .cure("the board files differ: name one policy for all with --policy"));
+    }
     let origin = if matches!(asked.value, Policy::Auto(_)) { Origin::BuiltIn } else { asked.origin };
     let chosen = ChosenPolicy { policy: policy.to_string(), origin: origin.name(), reason: reason.to_owned(), bands: Vec::new() };
     Ok((policy, chosen))
 }
 
-fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy) -> ClusterOptions {
+/// The device of this rank.
+fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRank>, Failure> {
+    let is_named = !matches!(config.device.value, DeviceChoice::Auto | DeviceChoice::Cpu);
+    if let ExchangeArg::Pairs = arguments.exchange {
+        if is_named {
+            return Err(Failure::new("--exchange pairs searches on CPUs only, and --device names a device").cure("omit one of the two"));
+        }
+        return Ok(None);
+    }
+    let prepared = config.rank_device()?;
+    if prepared.is_none() {
+        if config.policy.value.needs_device() {
+            return Err(SearchError::NoDevice { policy: config.policy.value.to_string() }.into());
+        }
+        if matches!(config.calibration, Setting { value: CalibrationChoice::File(_), origin: Origin::Flag }) {
+            return Err(Failure::new("a calibration says which levels of a rank its device runs, and this rank has no device")
+                .cure("omit --calibration"));
+        }
+    }
+    Ok(prepared)
+}
+
+/// Which levels run on this rank's device, where nothing but a measurement can say it. All ranks call it.
+fn settle_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, wants: bool) -> Result<(), Failure> {
+    if let Some(bands) = measured_bands(part, ranks, options, wants)? {
+        for (name, band) in [("top_down", bands.top_down), ("bottom_up", bands.bottom_up)] {
+            let from = band.gpu_from.filter(|&from| from < NEVER).map_or_else(|| "never".to_owned(), |from| from.to_string());
+            log::info!("rank {}: {name}.gpu_from = {from} (measured)", ranks.rank());
+        }
+        if let Some(device) = &mut options.device {
+            device.places = Places::By(bands);
+        }
+    }
+    Ok(())
+}
+
+fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Option<RankDevice>) -> Result<ClusterOptions, Failure> {
     let threads = match config.threads.value {
+        threads if arguments.exchange == ExchangeArg::Pairs => {
+            if threads > 1 && matches!(config.threads.origin, Origin::Flag | Origin::Environment) {
+                return Err(Failure::new(format!("--exchange pairs searches with one thread on each rank, not {threads}"))
+                    .cure("start more ranks, or omit --threads"));
+            }
+            1
+        }
         0 if config.cpus.value.numbers().is_empty() => std::thread::available_parallelism().map_or(1, usize::from),
         0 => config.cpus.value.numbers().len(),
         threads => threads,
     };
-    ClusterOptions {
+    Ok(ClusterOptions {
         policy,
+        device,
         threads,
         cpus: config.cpus.value.numbers().to_vec(),
         simd: config.simd.value,
@@ -143,7 +205,7 @@ fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy) -> Cluster
         },
         batch: config.batch.value.unwrap_or(ClusterOptions::BATCH),
         sorted: !arguments.unsorted,
-    }
+    })
 }
 
 fn not_directed(directed: bool) -> Result<(), Failure> {
@@ -151,6 +213,12 @@ fn not_directed(directed: bool) -> Result<(), Failure> {
         return Err(Failure::new("--directed is for one process: over several ranks every edge leads both ways"));
     }
     Ok(())
+}
+
+/// What commands that search are not given over ranks: these would have no effect.
+fn for_ranks(layout: &LayoutArgs, search: &SearchArgs) -> Result<(), Failure> {
+    not_directed(layout.directed)?;
+    one_process_only(&[("--keep-leaves", layout.keep_leaves), ("--device-times", search.device_times)])
 }
 
 /// What only one process can do, by its flag.
@@ -168,9 +236,9 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         ("--trace", arguments.trace.is_some()),
         ("--report board", arguments.is_board()),
     ])?;
+    for_ranks(&arguments.layout, &arguments.search)?;
     same_program(ranks)?;
     let config = arguments.cluster.resolve(&arguments.search, matches)?;
-    not_directed(arguments.layout.directed)?;
     let first = ranks.rank() == 0;
     let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
     arguments.energy.check(&config.profile)?;
@@ -202,8 +270,10 @@ fn bench_of(
     quiet: bool,
 ) -> Result<(), Failure> {
     let environment = Environment::read(Path::new(super::bench::ROOT));
-    let (policy, chosen) = policy(config)?;
-    let options = options(&arguments.cluster, config, policy);
+    let (policy, chosen) = policy(config, arguments.cluster.exchange, ranks)?;
+    let prepared = device(&arguments.cluster, config)?;
+    let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
+    let mut options = options(&arguments.cluster, config, policy, prepared.map(|prepared| prepared.device))?;
     let start = Instant::now();
     let part = Part::build(edges, arguments.layout.order(), ranks).map_err(|error| Failure::because(&source.name(), &error))?;
     let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
@@ -214,12 +284,17 @@ fn bench_of(
     }
     let first = ranks.rank() == 0;
     let progress = first.then(|| Progress::still("Searching", drawn.len() as u64));
-    let (records, cluster_roots) = measure_cluster(edges, &part, ranks, &options, &drawn, &mut |done| {
+    settle_bounds(&part, ranks, &mut options, wants_bounds)?;
+    let MeasuredRoots { records, exchanged, devices } = measure_cluster(edges, &part, ranks, &options, &drawn, &mut |done| {
         if let Some(progress) = &progress {
             progress.between(done);
         }
     })?;
     drop(progress);
+    let own = devices.iter().find(|device| device.rank == ranks.rank());
+    if own.is_none_or(|device| device.fallen_back.is_some()) {
+        options.device = None;
+    }
     let valid = records.iter().all(|root| root.validation.passed);
     let summary = Summary::new(&records, part.counts().edges);
     let energy = match &summary {
@@ -242,7 +317,8 @@ fn bench_of(
                 records,
                 summary,
                 energy,
-                cluster_roots,
+                exchanged,
+                devices,
                 acquisition_seconds,
                 construction_seconds,
                 ranks,
@@ -260,7 +336,8 @@ struct Measured<'r> {
     records: Vec<crate::bench::RootRecord>,
     summary: Option<Summary>,
     energy: EnergyRecord,
-    cluster_roots: Vec<crate::bench::ClusterRoot>,
+    exchanged: Vec<ClusterRoot>,
+    devices: Vec<RankDeviceRecord>,
     acquisition_seconds: f64,
     construction_seconds: f64,
     ranks: &'r MpiRanks,
@@ -302,7 +379,7 @@ fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part,
             board: config.profile.name().to_owned(),
             devices: Vec::new(),
             thresholds: None,
-            fallen_back: None,
+            fallen_back: measured.devices.iter().find_map(|device| Some(format!("rank {}: {}", device.rank, device.fallen_back.as_ref()?))),
             calibration: None,
             objective: config.objective.value,
         },
@@ -314,7 +391,8 @@ fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part,
             sorted: measured.options.sorted,
             arcs_max_over_mean: counts.imbalance(),
             graph: counts.clone(),
-            roots: measured.cluster_roots,
+            devices: measured.devices,
+            roots: measured.exchanged,
         }),
         roots_asked: arguments.roots,
         valid: measured.records.iter().all(|root| root.validation.passed),
@@ -330,16 +408,19 @@ fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part,
 /// `socbfs run` over ranks.
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -> Result<(), Failure> {
     one_process_only(&[("--exact", arguments.exact)])?;
+    for_ranks(&arguments.layout, &arguments.search)?;
     same_program(ranks)?;
     let config = arguments.cluster.resolve(&arguments.search, matches)?;
-    not_directed(arguments.layout.directed)?;
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (parents, levels) = arguments.outputs(ranks.rank() == 0)?;
     config.apply()?;
     let (edges, _) = source.load()?;
-    let (policy, _) = policy(&config)?;
-    let options = options(&arguments.cluster, &config, policy);
+    let (policy, _) = policy(&config, arguments.cluster.exchange, ranks)?;
+    let prepared = device(&arguments.cluster, &config)?;
+    let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
+    let mut options = options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device))?;
     let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(|error| Failure::because(&source.name(), &error))?;
+    settle_bounds(&part, ranks, &mut options, wants_bounds)?;
     let mut search = ClusterSearch::new(&part, ranks, &options)?;
     let outcome = search.run(arguments.root)?;
     let tree = Tree { root: arguments.root, parents: search.parents_by_row().to_vec() };

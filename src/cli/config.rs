@@ -88,7 +88,7 @@ pub(super) struct SearchArgs {
 
     /// Have devices keep the times of their kernels: records hold them level by level, beside the time by the clock
     #[arg(long)]
-    device_times: bool,
+    pub(super) device_times: bool,
 
     /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
@@ -195,7 +195,7 @@ pub(super) struct LayoutArgs {
     /// Search vertices with a single edge like any other, where they would be left out (order by degree, undirected) and get their parents
     /// after the search
     #[arg(long)]
-    keep_leaves: bool,
+    pub(super) keep_leaves: bool,
 }
 
 /// What commands take that search several graphs.

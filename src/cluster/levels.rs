@@ -4,25 +4,33 @@
 //! vertices only, in both directions: top-down it goes through the arcs from the frontier to its own rows, bottom-up through the lists of
 //! its unvisited rows. So nothing has to be sent to an owner. After a level each rank tells the others which of its vertices it found
 //! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then knows the same numbers and plans the same level.
+//!
+//! Where a level is expanded is a rank's own business: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits. A
+//! device that fails is told to all ranks in the place of what was found. They begin the search again, which that rank runs on its CPU.
 
 use std::{
+    error::Error,
     mem,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     time::Instant,
 };
 
 use super::{
-    ClusterError, ClusterOptions, LevelTraffic,
+    ClusterError, ClusterOptions, LevelTraffic, RankDevice,
     deal::Deal,
     message::{self, Form, HEADER, Malformed, Message},
     part::Part,
-    ranks::Ranks,
+    ranks::{Ranks, sum},
 };
 use crate::{
-    bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
-    engine::{BottomUp, SharedBuffers, SimdKernels, Team, share},
+    bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelStats, LevelWork, Placement},
+    engine::{
+        BottomUp, DeviceUse, GpuEngineError, OnHost, PartFrontier, PartGpu, PartState, SharedBuffers, SimdKernels, Team, check_parents,
+        share,
+    },
     graph::{NONE, Vertex},
-    memory::{Shared, Slab, as_wide_atomics},
+    memory::{OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
+    opencl::DeviceError,
 };
 
 /// Own words that a thread takes at a time bottom-up: 4096 vertices.
@@ -58,6 +66,34 @@ enum Frontier {
     },
 }
 
+/// An error with those behind it, on one line.
+fn with_causes(error: &dyn Error) -> String {
+    let (mut text, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// Why a search ends before its end.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The device of a rank has failed. The search begins again without it.
+    Again,
+    /// The same, and the rank is not to go on without it.
+    Failed,
+    /// Nothing can be done.
+    Error(ClusterError),
+}
+
+impl<E: Into<ClusterError>> From<E> for Halt {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
 /// Runs levels on one rank.
 #[derive(Debug)]
 pub(super) struct RankEngine<'p, R: Ranks> {
@@ -67,22 +103,26 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     kernels: SimdKernels,
     batch: usize,
     sorted: bool,
-    /// Parents by row, in original numbers.
-    pub(super) parent: Slab<Vertex>,
+    /// Parents, bits and the frontier, which CPU and device take turns with. Outside of a level all but the parents are on the host.
+    pub(super) state: PartState,
+    gpu: Option<PartGpu<'p>>,
+    /// A rank has a device.
+    any_device: bool,
+    /// What failed on this one's, which is not used any more.
+    lost: Option<DeviceError>,
+    /// The search goes on without it.
+    fall_back: bool,
+    /// The device has written parents in the search at hand.
+    device_has_found: bool,
+    /// What ranks say of their devices when a search is over.
+    verdicts: Vec<u8>,
+    /// Row of the root, and its parent.
+    root_row: Option<(usize, Vertex)>,
     /// `parent` may hold one for a row that is not searched and no leaf: [`finish`](Self::finish) would leave it there.
     strange_parent: bool,
     /// Row and original number of the root, where it is a leaf of this rank.
     root_leaf: Option<(usize, Vertex)>,
-    /// All visited bits, and a word of 0.
-    pub(super) visited: Slab<u64>,
-    /// Those of the rank's own words, now and after the level.
-    own: Slab<u64>,
-    next: Slab<u64>,
     frontier: Frontier,
-    /// The frontier where it is bits.
-    bitmap: Slab<u64>,
-    /// The frontier where it is a queue.
-    queue: Slab<Vertex>,
     /// Rows found top-down.
     found: Slab<Vertex>,
     /// Per thread: rows without a parent in the columns, or the batch at hand.
@@ -122,21 +162,24 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             left.push(Slab::zeroed((64 * WORDS).max(batch), "per-thread buffers")?);
         }
         let queue = part.deal.ranks * message::few(most) + 1;
-        Ok(Self {
+        let state = PartState::new(&OnHost, words, own, queue)?;
+        let mut engine = Self {
             part,
             ranks,
             kernels,
             batch,
             sorted: options.sorted,
-            parent: Slab::zeroed(64 * own, "parents")?,
+            state,
+            any_device: false,
+            gpu: None,
+            lost: None,
+            fall_back: false,
+            device_has_found: false,
+            verdicts: vec![0; part.deal.ranks],
+            root_row: None,
             strange_parent: true,
             root_leaf: None,
-            visited: Slab::zeroed(words + 1, "bitmaps")?,
-            own: Slab::zeroed(own, "bitmaps")?,
-            next: Slab::zeroed(own, "bitmaps")?,
             frontier: Frontier::Queue(0),
-            bitmap: Slab::zeroed(words, "bitmaps")?,
-            queue: Slab::zeroed(queue, "frontier queue")?,
             found: Slab::zeroed(64 * own, "frontier queue")?,
             left,
             outgoing: Slab::zeroed(stride, "messages")?,
@@ -156,24 +199,183 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             arcs: part.counts().arcs.iter().sum(),
             traffic: Vec::with_capacity(TRAFFIC),
             team,
-        })
+        };
+        // A rank without vertices has nothing to run on one.
+        if let Some(device) = options.device.as_ref().filter(|_| own > 0) {
+            engine.fall_back = device.fall_back;
+            match engine.set_up(device) {
+                Ok(()) => {}
+                Err(source) => {
+                    let error = ClusterError::Gpu { device: device.setup.device.info().name.clone(), source };
+                    if !device.fall_back {
+                        return Err(error);
+                    }
+                    log::warn!("rank {}: {}; going on with the CPU alone", part.deal.rank, with_causes(&error));
+                    (engine.gpu, engine.state) = (None, PartState::new(&OnHost, words, own, queue)?);
+                }
+            }
+        }
+        engine.any_device = sum(ranks, engine.gpu.is_some().into()) > 0;
+        Ok(engine)
+    }
+
+    /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU does: drivers have bugs. Where
+    /// the kernels of one kind of work-group are wrong, those of the other kind may be right.
+    fn set_up(&mut self, device: &RankDevice) -> Result<(), GpuEngineError> {
+        let mut setup = device.setup.clone();
+        for is_last in [false, true] {
+            let gpu = PartGpu::new(self.part.arrays(), self.part.words, &setup)?;
+            self.state = gpu.state(self.part.words, self.state.own.device_len(), self.state.queue.device_len())?;
+            let (group, info) = (gpu.used().group, setup.device.info());
+            let is_known = gpu.is_known_to_be_wrong();
+            self.gpu = Some(gpu);
+            let wrong = if is_known { Some(GpuKernel::Tg) } else { self.wrong_kernel()? };
+            let Some(kernel) = wrong else { return Ok(()) };
+            if is_last {
+                return Err(GpuEngineError::Wrong { kernel, driver: info.driver.clone() });
+            }
+            log::warn!(
+                "{}: kernel {kernel:?} with {group} items in a work-group finds wrong levels (a bug of driver {}); trying the other kind",
+                info.name,
+                info.driver,
+            );
+            setup.options.group = Some(if group == 1 { 32 } else { 1 });
+        }
+        Ok(())
+    }
+
+    /// The first kernel that finds others than the CPU among the neighbours of the vertex that leads to most rows.
+    fn wrong_kernel(&mut self) -> Result<Option<GpuKernel>, DeviceError> {
+        let by_source = &self.part.by_source;
+        let Some(v) = (0..by_source.vertices() as Vertex).max_by_key(|&v| by_source.degree(v)).filter(|&v| by_source.degree(v) > 0) else {
+            return Ok(None);
+        };
+        self.stand_at(v);
+        self.top_down();
+        let wanted = self.state.next.to_vec();
+        let original = self.part.original(v);
+        for (kernel, is_bitmap) in [(GpuKernel::Tg, false), (GpuKernel::Tg, true), (GpuKernel::Bg, false), (GpuKernel::Bgc, false)] {
+            self.stand_at(v);
+            self.state.parent.fill(NONE);
+            self.state.host_has_found = true;
+            if is_bitmap {
+                self.state.bitmap.fill(0);
+                self.state.bitmap[(v >> 6) as usize] = 1 << (v & 63);
+                self.frontier = Frontier::Bitmap;
+            }
+            match self.on_device(kernel.direction(), kernel, &mut LevelWork::default()) {
+                Err(DeviceError::WRONG) => return Ok(Some(kernel)),
+                found => found?,
+            };
+            self.state.parents_to_host()?;
+            let parents_are_right =
+                wanted.iter().zip(self.state.own.iter()).enumerate().all(|(word, (after, before))| {
+                    Bits(after & !before).all(|bit| self.state.parent[word * 64 + bit as usize] == original)
+                });
+            if *self.state.next != *wanted || !parents_are_right {
+                return Ok(Some(kernel));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A search stands at one vertex.
+    fn stand_at(&mut self, v: Vertex) {
+        let (part, bit) = (self.part, 1 << (v & 63));
+        self.state.visited.copy_from_slice(&part.closed);
+        self.state.visited[(v >> 6) as usize] |= bit;
+        for own in 0..self.state.own.len() {
+            let word = part.deal.word(own);
+            self.state.own[own] = self.state.visited[word];
+            self.state.next[own] = self.state.visited[word];
+        }
+        self.state.queue[0] = v;
+        self.frontier = Frontier::Queue(1);
+        (self.frontier_vertices, self.frontier_edges) = (1, u64::from(part.by_source.degree(v)) * part.deal.ranks as u64);
     }
 
     pub(super) fn threads(&self) -> usize {
         self.team.size()
     }
 
+    /// The device on which levels may run.
+    pub(super) fn device(&self) -> Option<DeviceUse> {
+        self.gpu.as_ref().map(PartGpu::used)
+    }
+
+    /// What failed on it, for all ranks to know ("": nothing).
+    pub(super) fn failure(&self) -> String {
+        match (&self.lost, &self.gpu) {
+            (Some(error), Some(gpu)) => format!("{}: {error}", gpu.used().name),
+            _ => String::new(),
+        }
+    }
+
+    /// Goes on with the CPU alone where the device has failed; gives what failed.
+    pub(super) fn fall_back(&mut self) -> Result<Option<String>, OutOfMemory> {
+        if self.lost.is_none() {
+            return Ok(None);
+        }
+        let failure = self.failure();
+        let words = (self.part.words, self.part.deal.words(self.part.words));
+        self.state = PartState::new(&OnHost, words.0, words.1, self.state.queue.device_len())?;
+        (self.lost, self.gpu, self.strange_parent) = (None, None, true);
+        Ok(Some(failure))
+    }
+
+    /// The parents are the host's to write; where they can't be fetched the device is lost.
+    fn take_parents(&mut self) {
+        if self.lost.is_none() && self.state.parent.owner() != Owner::Host {
+            self.lost = self.state.parents_to_host().err();
+        }
+    }
+
     /// Begins the search from a vertex without an edge: it is alone.
     pub(super) fn begin_isolated(&mut self) {
-        self.parent.fill(NONE);
+        self.take_parents();
+        self.state.parent.fill(NONE);
         self.strange_parent = true;
-        self.visited.copy_from_slice(&self.part.closed);
+        self.state.visited.copy_from_slice(&self.part.closed);
         self.traffic.clear();
     }
 
     /// Gives leaves their parents, where those were reached, and takes parents of the last search away from what this one has not reached.
-    pub(super) fn finish(&mut self) {
-        let (leaves, parent, visited) = (&self.part.leaves[..], Shared::new(&mut self.parent), &self.visited[..]);
+    pub(super) fn finish(&mut self) -> Result<(), Halt> {
+        self.take_parents();
+        if self.lost.is_none() {
+            self.complete_parents();
+            if self.device_has_found && check_parents(&self.state.parent, self.part.vertices()).is_err() {
+                self.lost = Some(DeviceError::WRONG);
+            }
+        }
+        if self.any_device {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// All ranks learn whether the parents of every one have arrived.
+    fn settle(&mut self) -> Result<(), Halt> {
+        let own = match (&self.lost, self.fall_back) {
+            (None, _) => 0,
+            (Some(_), true) => Form::Again as u8,
+            (Some(_), false) => Form::Failed as u8,
+        };
+        self.ranks.all_gather(&[own], &mut self.verdicts);
+        if self.verdicts.contains(&(Form::Failed as u8)) {
+            Err(Halt::Failed)
+        } else if self.verdicts.contains(&(Form::Again as u8)) {
+            Err(Halt::Again)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn complete_parents(&mut self) {
+        if let Some((row, root)) = self.root_row {
+            self.state.parent[row] = root;
+        }
+        let (leaves, parent, visited) = (&self.part.leaves[..], Shared::new(&mut self.state.parent), &self.state.visited[..]);
         share(&self.team, leaves.len(), RESET / 16, leaves.len() < RESET / 16, &|_, range| {
             for &[row, neighbour, original] in &leaves[range] {
                 let reached = visited[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1;
@@ -182,9 +384,9 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             }
         });
         if let Some((row, root)) = self.root_leaf {
-            self.parent[row] = root;
+            self.state.parent[row] = root;
         }
-        let (own, parent) = (&self.own[..], Shared::new(&mut self.parent));
+        let (own, parent) = (&self.state.own[..], Shared::new(&mut self.state.parent));
         share(&self.team, own.len(), RESET / 64, own.len() < RESET / 64, &|_, range| {
             for word in range {
                 for bit in Bits(!own[word]) {
@@ -198,8 +400,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     /// Whether a leaf of this rank hangs on a vertex of the deepest level that was searched.
     pub(super) fn leaf_is_deepest(&self, root: Vertex) -> bool {
         let deepest = |v: Vertex| match self.frontier {
-            Frontier::Queue(len) => self.queue[..len].contains(&v),
-            Frontier::Bitmap => self.bitmap[(v >> 6) as usize] >> (v & 63) & 1 == 1,
+            Frontier::Queue(len) => self.state.queue[..len].contains(&v),
+            Frontier::Bitmap => self.state.bitmap[(v >> 6) as usize] >> (v & 63) & 1 == 1,
             Frontier::Leaf { .. } => false,
         };
         self.part.leaves.iter().any(|&[row, neighbour, _]| self.part.original(self.part.deal.vertex(row)) != root && deepest(neighbour))
@@ -214,14 +416,19 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let threads = self.team.size();
         let alone = threads == 1 || self.frontier_edges / (self.part.deal.ranks as u64) < SHARED_ARCS;
         let count = AtomicUsize::new(0);
-        let next = as_wide_atomics(&mut self.next);
-        let step =
-            TopDown { part: self.part, next, parent: Shared::new(&mut self.parent), found: Shared::new(&mut self.found), count: &count };
+        let next = as_wide_atomics(&mut self.state.next);
+        let step = TopDown {
+            part: self.part,
+            next,
+            parent: Shared::new(&mut self.state.parent),
+            found: Shared::new(&mut self.found),
+            count: &count,
+        };
         let buffers = SharedBuffers(&self.left);
         let (batch, sorted) = (self.batch, self.sorted);
         match self.frontier {
             Frontier::Queue(len) => {
-                let queue = &self.queue[..len];
+                let queue = &self.state.queue[..len];
                 let grain = if alone { batch } else { batch.min((len / (4 * threads)).max(1)) };
                 share(&self.team, len, grain, alone, &|thread, range| {
                     // SAFETY: buffer `thread` is this thread's own.
@@ -234,7 +441,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                 });
             }
             Frontier::Bitmap => {
-                let bitmap = &self.bitmap[..];
+                let bitmap = &self.state.bitmap[..];
                 let grain = (batch / 64).clamp(1, (bitmap.len() / (4 * threads)).max(1));
                 share(&self.team, bitmap.len(), grain, alone, &|_, range| {
                     let vertices = range.flat_map(|word| Bits(bitmap[word]).map(move |bit| (word * 64) as Vertex + bit));
@@ -249,13 +456,13 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     /// Bottom-up: the unvisited rows of this rank look for a neighbour in the frontier.
     fn bottom_up(&mut self) -> u64 {
         let part = self.part;
-        let words = self.own.len();
+        let words = self.state.own.len();
         let total = AtomicU64::new(0);
         let level = BottomUp {
-            visited: &self.visited,
-            own: &self.own,
-            next: Shared::new(&mut self.next),
-            parent: Shared::new(&mut self.parent),
+            visited: &self.state.visited,
+            own: &self.state.own,
+            next: Shared::new(&mut self.state.next),
+            parent: Shared::new(&mut self.state.parent),
             columns: &part.columns,
             originals: part.column_originals(),
             offsets: &part.lists.offsets,
@@ -277,8 +484,85 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         total.into_inner()
     }
 
+    /// A level on the device. Returns how many rows were found.
+    fn on_device(&mut self, direction: Direction, kernel: GpuKernel, work: &mut LevelWork) -> Result<u64, DeviceError> {
+        let Some(gpu) = &mut self.gpu else { return Err(DeviceError::NONE) };
+        self.device_has_found = true;
+        let level = match direction {
+            Direction::BottomUp => gpu.bottom_up(&mut self.state, kernel)?,
+            Direction::TopDown => {
+                let frontier = match self.frontier {
+                    Frontier::Queue(len) => PartFrontier::Queue(len),
+                    Frontier::Bitmap => PartFrontier::Bitmap(self.frontier_vertices),
+                    // It is expanded without an engine.
+                    Frontier::Leaf { .. } => return Err(DeviceError::NONE),
+                };
+                gpu.top_down(&mut self.state, frontier, self.frontier_edges / self.part.deal.ranks as u64)?
+            }
+        };
+        work.handover_ns = level.handover_ns;
+        work.threads = 0;
+        Ok(level.found)
+    }
+
+    /// A level on the CPU. Returns how many rows were found; top-down they are in `found`.
+    fn on_cpu(&mut self, direction: Direction, work: &mut LevelWork) -> Result<u64, DeviceError> {
+        if self.gpu.is_some() {
+            let begin = Instant::now();
+            self.state.parents_to_host()?;
+            self.state.host_has_found = true;
+            work.handover_ns = nanoseconds(begin, Instant::now());
+        }
+        Ok(match direction {
+            Direction::TopDown => self.top_down() as u64,
+            Direction::BottomUp => self.bottom_up(),
+        })
+    }
+
+    /// Expands the frontier to this rank's rows, and writes what there is to tell. Returns the length of the message.
+    fn expand(&mut self, plan: LevelPlan, work: &mut LevelWork) -> Result<usize, DeviceError> {
+        if let Some(lost) = self.lost {
+            return Err(lost);
+        }
+        let few = message::few(self.state.own.len()) as u64;
+        let found = match plan.placement {
+            Placement::Gpu(kernel) if self.gpu.is_some() => {
+                let found = self.on_device(plan.direction, kernel, work)?;
+                if plan.direction == Direction::TopDown && found <= few {
+                    // Ascending, as they are told.
+                    let new = self.state.own.iter().zip(self.state.next.iter()).enumerate();
+                    let rows = new.flat_map(|(word, (before, now))| Bits(now & !before).map(move |bit| (word * 64) as Vertex + bit));
+                    for (found, row) in self.found.iter_mut().zip(rows) {
+                        *found = row;
+                    }
+                }
+                found
+            }
+            _ => {
+                let found = self.on_cpu(plan.direction, work)?;
+                if plan.direction == Direction::TopDown && found <= few {
+                    self.found[..found as usize].sort_unstable();
+                }
+                found
+            }
+        };
+        let length = if plan.direction == Direction::TopDown && found <= few {
+            message::write_rows(&self.found[..found as usize], &mut self.outgoing)
+        } else {
+            message::write(&self.state.own, &self.state.next, &mut self.outgoing)
+        };
+        match plan.direction {
+            Direction::TopDown => self.state.own.copy_from_slice(&self.state.next),
+            Direction::BottomUp => {
+                mem::swap(&mut self.state.own, &mut self.state.next);
+                self.state.next.copy_from_slice(&self.state.own);
+            }
+        }
+        Ok(length)
+    }
+
     /// Tells all ranks what this one found, and learns what they did: the next frontier. Returns how many vertices all found.
-    fn exchange(&mut self, length: usize, work: &mut LevelWork) -> Result<u64, ClusterError> {
+    fn exchange(&mut self, length: usize, work: &mut LevelWork) -> Result<u64, Halt> {
         let ranks = self.part.deal.ranks;
         let begin = Instant::now();
         // A message has a bit for each vertex of the rank that was unvisited before the level, or a few rows of mostly two bytes; ranks
@@ -293,7 +577,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             let arrived = &self.first[rank * block..][..block];
             let length = message::length(arrived);
             if length > self.stride {
-                return Err(ClusterError::Message { rank });
+                return Err(ClusterError::Message { rank }.into());
             }
             longest = longest.max(length);
             self.lengths[rank] = length.saturating_sub(block) as i32;
@@ -328,16 +612,24 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     }
 
     /// Reads all messages: visited bits, the next frontier, and how many arcs leave it.
-    fn take_in(&mut self) -> Result<u64, ClusterError> {
+    fn take_in(&mut self) -> Result<u64, Halt> {
         let part = self.part;
         let (ranks, words) = (part.deal.ranks, part.words);
         let (incoming, stride) = (&self.incoming[..], self.stride);
         let message = |rank: usize| Message::read(&incoming[rank * stride..][..stride]).map_err(|Malformed| ClusterError::Message { rank });
-        let (mut nothing, mut all_rows) = (true, true);
+        let (mut nothing, mut all_rows, mut halt) = (true, true, None);
         for rank in 0..ranks {
             let message = message(rank)?;
+            match message.form {
+                Form::Failed => halt = Some(Halt::Failed),
+                Form::Again => halt = halt.or(Some(Halt::Again)),
+                Form::Rows | Form::Chunks | Form::Whole => {}
+            }
             all_rows &= message.form == Form::Rows;
             nothing &= message.is_empty();
+        }
+        if let Some(halt) = halt {
+            return Err(halt);
         }
         // Nothing found by any rank: the frontier stays, so that the depth of the tree can be read off it.
         if nothing {
@@ -349,12 +641,12 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                 let deal = Deal { rank, ..part.deal };
                 let rows = 64 * deal.words(words);
                 for row in message(rank)?.rows() {
-                    if row as usize >= rows || len == self.queue.len() {
-                        return Err(ClusterError::Message { rank });
+                    if row as usize >= rows || len == self.state.queue.len() {
+                        return Err(ClusterError::Message { rank }.into());
                     }
                     let v = deal.vertex(row);
-                    self.visited[(v >> 6) as usize] |= 1 << (v & 63);
-                    self.queue[len] = v;
+                    self.state.visited[(v >> 6) as usize] |= 1 << (v & 63);
+                    self.state.queue[len] = v;
                     len += 1;
                     edges += self.degree_like(v);
                 }
@@ -364,9 +656,9 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             return Ok(len as u64);
         }
         let (found, edges, malformed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(usize::MAX));
-        let visited = &as_wide_atomics(&mut self.visited)[..words];
-        let bitmap = as_wide_atomics(&mut self.bitmap);
-        let own = &self.own[..];
+        let visited = &as_wide_atomics(&mut self.state.visited)[..words];
+        let bitmap = as_wide_atomics(&mut self.state.bitmap);
+        let own = &self.state.own[..];
         let alone = self.team.size() == 1 || words < SHARED_READ;
         share(&self.team, ranks, 1, alone, &|_, range| {
             let (mut new_found, mut new_edges) = (0, 0);
@@ -396,10 +688,10 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             edges.fetch_add(new_edges, Relaxed);
         });
         if malformed.load(Relaxed) != usize::MAX {
-            return Err(ClusterError::Message { rank: malformed.into_inner() });
+            return Err(ClusterError::Message { rank: malformed.into_inner() }.into());
         }
         let mut edges = edges.into_inner();
-        if let Some(&first) = self.bitmap.first() {
+        if let Some(&first) = self.state.bitmap.first() {
             let exact: u64 = Bits(first).map(|bit| u64::from(part.first_degrees[bit as usize])).sum();
             edges += exact;
             edges -= u64::from(first.count_ones()) * u64::from(part.word_degrees[0]);
@@ -480,16 +772,19 @@ impl TopDown<'_> {
 }
 
 impl<R: Ranks> Engine for RankEngine<'_, R> {
-    type Error = ClusterError;
+    type Error = Halt;
 
-    fn begin(&mut self, root: Vertex) -> Result<u64, ClusterError> {
+    fn begin(&mut self, root: Vertex) -> Result<u64, Halt> {
         let part = self.part;
+        self.take_parents();
+        (self.device_has_found, self.state.host_has_found, self.root_row) = (false, false, None);
         if mem::take(&mut self.strange_parent) {
-            self.parent.fill(NONE);
+            self.state.parent.fill(NONE);
+            self.state.parents_are_new = true;
         }
         self.root_leaf = None;
-        self.visited.copy_from_slice(&part.closed);
-        for (own, word) in self.own.iter_mut().enumerate() {
+        self.state.visited.copy_from_slice(&part.closed);
+        for (own, word) in self.state.own.iter_mut().enumerate() {
             *word = part.closed[part.deal.word(own)];
         }
         self.traffic.clear();
@@ -499,18 +794,18 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
         let owns = part.deal.owns(root);
         let row = part.deal.row(root) as usize;
         if owns {
-            self.parent[row] = part.original(root);
+            self.root_row = Some((row, part.original(root)));
         }
         self.unvisited = part.counts().searched;
         self.unexplored = self.arcs;
         self.frontier_vertices = 1;
         if part.closed[word] & bit == 0 {
-            self.visited[word] |= bit;
+            self.state.visited[word] |= bit;
             if owns {
-                self.own[row / 64] |= bit;
+                self.state.own[row / 64] |= bit;
             }
             self.unvisited -= 1;
-            self.queue[0] = root;
+            self.state.queue[0] = root;
             self.frontier = Frontier::Queue(1);
             self.frontier_edges = self.degree_like(root);
         } else {
@@ -524,7 +819,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             self.frontier = Frontier::Leaf { neighbour: Vertex::from_le_bytes(neighbour), root: part.original(root) };
             self.frontier_edges = 1;
         }
-        self.next.copy_from_slice(&self.own);
+        self.state.next.copy_from_slice(&self.state.own);
         Ok(0)
     }
 
@@ -543,58 +838,42 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
         }
     }
 
-    fn sample(&mut self) -> Result<Option<f32>, ClusterError> {
+    fn sample(&mut self) -> Result<Option<f32>, Halt> {
         // A rank could only look at its own lists, and the others at theirs: they would not all decide the same.
         Ok(None)
     }
 
-    fn sample_hubs(&mut self) -> Result<Option<f32>, ClusterError> {
+    fn sample_hubs(&mut self) -> Result<Option<f32>, Halt> {
         Ok(None)
     }
 
-    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, ClusterError> {
+    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Halt> {
         let begin = Instant::now();
         let mut work = LevelWork { levels: 1, threads: self.team.size() as u32, ..LevelWork::default() };
         let found = if let Frontier::Leaf { neighbour, root } = self.frontier {
             // All ranks know it.
             let (word, bit) = ((neighbour >> 6) as usize, 1 << (neighbour & 63));
-            self.visited[word] |= bit;
+            self.state.visited[word] |= bit;
             if self.part.deal.owns(neighbour) {
                 let row = self.part.deal.row(neighbour) as usize;
-                self.parent[row] = root;
-                self.own[row / 64] |= bit;
-                self.next[row / 64] |= bit;
+                self.root_row = Some((row, root));
+                self.state.own[row / 64] |= bit;
+                self.state.next[row / 64] |= bit;
             }
-            self.queue[0] = neighbour;
+            self.state.queue[0] = neighbour;
             self.frontier = Frontier::Queue(1);
             self.frontier_edges = self.degree_like(neighbour);
             self.traffic.push(LevelTraffic::default());
             1
         } else {
             self.unexplored = self.unexplored.saturating_sub(self.frontier_edges);
-            let length = match plan.direction {
-                Direction::TopDown => {
-                    let count = self.top_down();
-                    let rows = &mut self.found[..count];
-                    if count <= message::few(self.own.len()) {
-                        rows.sort_unstable();
-                        message::write_rows(rows, &mut self.outgoing)
-                    } else {
-                        message::write(&self.own, &self.next, &mut self.outgoing)
-                    }
-                }
-                Direction::BottomUp => {
-                    self.bottom_up();
-                    message::write(&self.own, &self.next, &mut self.outgoing)
+            let length = match self.expand(plan, &mut work) {
+                Ok(length) => length,
+                Err(error) => {
+                    self.lost = Some(error);
+                    message::write_form(if self.fall_back { Form::Again } else { Form::Failed }, &mut self.outgoing)
                 }
             };
-            match plan.direction {
-                Direction::TopDown => self.own.copy_from_slice(&self.next),
-                Direction::BottomUp => {
-                    mem::swap(&mut self.own, &mut self.next);
-                    self.next.copy_from_slice(&self.own);
-                }
-            }
             let compute_ns = nanoseconds(begin, Instant::now());
             let found = self.exchange(length, &mut work)?;
             if let Some(traffic) = self.traffic.last_mut() {

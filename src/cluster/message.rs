@@ -38,6 +38,10 @@ pub(super) enum Form {
     Chunks = 1,
     /// One chunk of all words.
     Whole = 2,
+    /// The rank's device has failed at the level: the search begins again, without it.
+    Again = 3,
+    /// The same, and the rank is not to go on without.
+    Failed = 4,
 }
 
 /// Most bytes a message of a rank with `words` words may have.
@@ -70,6 +74,8 @@ impl<'m> Message<'m> {
             0 => Form::Rows,
             1 => Form::Chunks,
             2 => Form::Whole,
+            3 => Form::Again,
+            4 => Form::Failed,
             _ => return Err(Malformed),
         };
         Ok(Self { form, payload: bytes.get(HEADER..length(bytes)).ok_or(Malformed)? })
@@ -118,6 +124,11 @@ fn finish(form: Form, end: usize, out: &mut [u8]) -> usize {
     out[0] = form as u8;
     out[1..HEADER].copy_from_slice(&((end - HEADER) as u32).to_le_bytes());
     end
+}
+
+/// Writes a message that says no more than its form; gives its length.
+pub(super) fn write_form(form: Form, out: &mut [u8]) -> usize {
+    finish(form, HEADER, out)
 }
 
 /// Writes the message about `rows`, which are in ascending order and at most [`few`]; gives its length.
@@ -483,6 +494,8 @@ unsafe fn read_by<P: Pack>(
         }
         Form::Chunks => CHUNK,
         Form::Whole => words.max(1),
+        // They are no vertices.
+        Form::Again | Form::Failed => return Err(Malformed),
     };
     let mut bits = BitReader { bytes: message.payload, at: 0 };
     for begin in (0..words).step_by(chunk) {

@@ -8,6 +8,7 @@
 //! - [`Part`]: what a rank keeps. Lists lie at the owner of their vertex, in both directions; about 1/P of the arcs a rank.
 //! - [`ClusterSearch`]: visited bits and frontier are replicated, so that every rank plans the same level without asking; one exchange a
 //!   level says which vertices were found, in a Golomb-Rice code where that is shorter than bits. Parents never travel. Leaves are left out of the search.
+//! - [`RankDevice`]: a rank with a device expands its part of a level there, where that is faster on its board. The others need not know.
 //! - [`Exchange::Pairs`]: the plain scheme of Sunway 2021 instead, a queue for each owner and an all-to-all, to compare with.
 //! - [`ClusterValidator`]: the five checks of Graph500, each rank for its own vertices against the edges as listed.
 //!
@@ -23,6 +24,7 @@ mod mpi;
 mod network;
 mod pairs;
 mod part;
+mod placing;
 mod ranks;
 mod search;
 mod validate;
@@ -32,6 +34,7 @@ pub use self::{
     host::{Host, told_by_all},
     network::{Link, measure_links},
     part::{Part, PartCounts},
+    placing::{Places, RankDevice, measured_bands},
     ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},
     search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, SLICE, gather, in_slices},
     validate::{ClusterValidator, Tree},
@@ -40,7 +43,7 @@ pub use self::{
 pub use mpi::MpiRanks;
 
 use crate::{
-    engine::SimdError,
+    engine::{GpuEngineError, SimdError},
     graph::{GraphError, Vertex},
     memory::OutOfMemory,
 };
@@ -73,6 +76,23 @@ pub enum ClusterError {
         what: &'static str,
         /// The first rank that differs from rank 0.
         rank: usize,
+    },
+    /// The device of this rank can't be used.
+    #[error("{device}")]
+    Gpu {
+        /// The device.
+        device: String,
+        /// Why.
+        #[source]
+        source: GpuEngineError,
+    },
+    /// The device of a rank has failed in the middle of a search.
+    #[error("the search failed on the device of rank {rank}, {reason}")]
+    Device {
+        /// The rank.
+        rank: usize,
+        /// The device, and what failed.
+        reason: String,
     },
     /// A message that a rank does not write.
     #[error("what rank {rank} sent can't be read: does the network or its memory fail?")]

@@ -8,6 +8,7 @@ use super::{
     ranks::{Ranks, max, sum, values},
 };
 use crate::{
+    engine::PartArrays,
     graph::{
         Csr, EdgeStream, GraphError, NONE, Order, Vertex,
         build::{Arcs, Naming, adjacency, by_degree, count_degrees},
@@ -391,6 +392,17 @@ impl Part {
             + self.by_source.offsets.bytes()
             + self.closed.bytes()
             + self.word_degrees.bytes()
+    }
+
+    /// What a device is given of it.
+    pub(super) fn arrays(&self) -> PartArrays<'_> {
+        PartArrays {
+            lists: &self.lists,
+            by_source: &self.by_source,
+            columns: &self.columns,
+            names: self.column_originals(),
+            to_original: &self.to_original,
+        }
     }
 
     pub(super) fn column_originals(&self) -> &[Slab<Vertex>] {

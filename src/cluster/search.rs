@@ -8,14 +8,15 @@ use std::{
 
 use super::{
     ClusterError,
-    levels::RankEngine,
+    levels::{Halt, RankEngine},
     pairs::PairsEngine,
     part::Part,
-    ranks::{Messages, Ranks, max, sum, values},
+    placing::{Places, RankDevice, RankPlanner},
+    ranks::{Messages, Ranks, max, sum, texts, values},
 };
 use crate::{
     bfs::{LevelRecord, Records, level_loop},
-    engine::Simd,
+    engine::{DeviceUse, Simd},
     graph::{NONE, Vertex},
     policy::{LevelDevice, Policy, PolicyPlanner},
     search::Outcome,
@@ -35,9 +36,11 @@ pub enum Exchange {
 /// How to search over ranks.
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
-    /// What decides the direction of each level. It must decide the same on every rank, so it gets no samples, and what it places on a
-    /// device runs on the CPU.
+    /// What decides the direction of each level. It must decide the same on every rank, so it gets no samples. Where it names a kernel of a
+    /// device and the rank has one, that runs the level; with another direction than the kernel's it is not asked.
     pub policy: Policy,
+    /// The device of this rank; ranks may have different ones, or none. ([`Exchange::Pairs`] takes none.)
+    pub device: Option<RankDevice>,
     /// Threads of each rank.
     pub threads: usize,
     /// CPUs the threads are bound to.
@@ -65,6 +68,7 @@ impl Default for ClusterOptions {
     fn default() -> Self {
         Self {
             policy: Policy::AlphaBeta(crate::policy::AlphaBeta::default()),
+            device: None,
             threads: 1,
             cpus: Vec::new(),
             simd: None,
@@ -103,8 +107,8 @@ impl LevelTraffic {
 
 #[derive(Debug)]
 enum Runner<'p, R: Ranks> {
-    Found(RankEngine<'p, R>),
-    Pairs(PairsEngine<'p, R>),
+    Found(Box<RankEngine<'p, R>>),
+    Pairs(Box<PairsEngine<'p, R>>),
 }
 
 /// Searches one graph over ranks, again and again, without allocating in [`run_uncounted`](Self::run_uncounted).
@@ -113,10 +117,12 @@ pub struct ClusterSearch<'p, R: Ranks> {
     part: &'p Part,
     ranks: &'p R,
     runner: Runner<'p, R>,
-    planner: PolicyPlanner,
+    planner: RankPlanner,
     records: Records,
     /// The root where it has no internal number.
     alone: Option<Vertex>,
+    device: Option<DeviceUse>,
+    fallen_back: Option<String>,
 }
 
 impl<'p, R: Ranks> ClusterSearch<'p, R> {
@@ -126,11 +132,32 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// [`ClusterError`] where memory, threads or vector instructions are refused.
     pub fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
         let (runner, policy) = match options.exchange {
-            Exchange::Found => (Runner::Found(RankEngine::new(part, ranks, options)?), options.policy.clone()),
-            Exchange::Pairs => (Runner::Pairs(PairsEngine::new(part, ranks, options)?), Policy::Fixed(crate::bfs::Strategy::Tc)),
+            Exchange::Found => (Runner::Found(Box::new(RankEngine::new(part, ranks, options)?)), options.policy.clone()),
+            Exchange::Pairs => (Runner::Pairs(Box::new(PairsEngine::new(part, ranks, options)?)), Policy::Fixed(crate::bfs::Strategy::Tc)),
         };
         let records = Records::with_capacity(part.vertices().clamp(1, 4096));
-        Ok(Self { part, ranks, runner, planner: PolicyPlanner::new(policy, LevelDevice::Cpu), records, alone: None })
+        let device = match &runner {
+            Runner::Found(engine) => engine.device(),
+            Runner::Pairs(_) => None,
+        };
+        let planner = PolicyPlanner::new(policy, LevelDevice::Cpu);
+        let planner = RankPlanner::new(planner, options.device.as_ref().filter(|_| device.is_some()), ranks.size());
+        Ok(Self { part, ranks, runner, planner, records, alone: None, device, fallen_back: None })
+    }
+
+    /// The device that this rank was set up with.
+    pub fn device(&self) -> Option<&DeviceUse> {
+        self.device.as_ref()
+    }
+
+    /// Why this rank goes on without its device, if it does (see [`RankDevice::fall_back`]).
+    pub fn fallen_back(&self) -> Option<&str> {
+        self.fallen_back.as_deref()
+    }
+
+    /// Levels run in other places on this rank from the next search on (`None`: on the CPU for good).
+    pub(super) fn set_places(&mut self, places: Option<Places>) {
+        self.planner.set_places(places);
     }
 
     /// Threads of this rank.
@@ -189,11 +216,26 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         if root as usize >= self.part.vertices() {
             return Err(ClusterError::RootOutOfRange { root, vertices: self.part.vertices() });
         }
-        let internal = self.part.internal(root);
         self.ranks.barrier();
         let begin = Instant::now();
+        let (levels, found) = loop {
+            match self.search(root) {
+                Ok(done) => break done,
+                Err(Halt::Again) => self.go_on()?,
+                Err(Halt::Failed) => return Err(self.failed()),
+                Err(Halt::Error(error)) => return Err(error),
+            }
+        };
+        let end = Instant::now();
+        Ok(Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found })
+    }
+
+    /// Levels that were searched, and when they were done.
+    fn search(&mut self, root: Vertex) -> Result<(u32, Instant), Halt> {
+        let internal = self.part.internal(root);
         let is_alone = internal == NONE || self.part.is_isolated(internal);
-        let levels = if is_alone {
+        self.alone = is_alone.then_some(root);
+        if is_alone {
             self.records.clear();
             match &mut self.runner {
                 Runner::Found(engine) => engine.begin_isolated(),
@@ -202,34 +244,51 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
             if let Some(row) = self.part.own_row(root) {
                 self.parents_mut()[row] = root;
             }
-            1
-        } else {
-            match &mut self.runner {
-                Runner::Found(engine) => level_loop(engine, &mut self.planner, internal, &mut self.records)?,
-                Runner::Pairs(engine) => {
-                    let levels: Result<u32, Infallible> = level_loop(engine, &mut self.planner, internal, &mut self.records);
-                    match levels {
-                        Ok(levels) => levels,
-                        Err(never) => match never {},
-                    }
+            return Ok((1, Instant::now()));
+        }
+        let levels = match &mut self.runner {
+            Runner::Found(engine) => level_loop(&mut **engine, &mut self.planner, internal, &mut self.records)?,
+            Runner::Pairs(engine) => {
+                let levels: Result<u32, Infallible> = level_loop(&mut **engine, &mut self.planner, internal, &mut self.records);
+                match levels {
+                    Ok(levels) => levels,
+                    Err(never) => match never {},
                 }
             }
         };
-        self.alone = is_alone.then_some(root);
         let found = Instant::now();
-        if !is_alone {
-            match &mut self.runner {
-                Runner::Found(engine) => engine.finish(),
-                Runner::Pairs(engine) => engine.finish(),
-            }
+        match &mut self.runner {
+            Runner::Found(engine) => engine.finish()?,
+            Runner::Pairs(engine) => engine.finish(),
         }
-        let end = Instant::now();
-        Ok(Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found })
+        Ok((levels, found))
+    }
+
+    /// Gives the device of this rank up where it is one that failed.
+    fn go_on(&mut self) -> Result<(), ClusterError> {
+        let Runner::Found(engine) = &mut self.runner else { return Ok(()) };
+        if let Some(reason) = engine.fall_back()? {
+            log::warn!("rank {}: the search failed on {reason}; going on with the CPU alone", self.part.deal.rank);
+            self.planner.set_places(None);
+            self.fallen_back = Some(reason);
+        }
+        Ok(())
+    }
+
+    /// All ranks tell what failed.
+    fn failed(&self) -> ClusterError {
+        let own = match &self.runner {
+            Runner::Found(engine) => engine.failure(),
+            Runner::Pairs(_) => String::new(),
+        };
+        let failures = texts(self.ranks, &own);
+        let (rank, reason) = failures.into_iter().enumerate().find(|(_, reason)| !reason.is_empty()).unwrap_or_default();
+        ClusterError::Device { rank, reason }
     }
 
     fn parents_mut(&mut self) -> &mut [Vertex] {
         match &mut self.runner {
-            Runner::Found(engine) => &mut engine.parent,
+            Runner::Found(engine) => &mut engine.state.parent,
             Runner::Pairs(engine) => &mut engine.parent,
         }
     }
@@ -238,7 +297,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// [`NONE`] where not reached.
     pub fn parents_by_row(&self) -> &[Vertex] {
         match &self.runner {
-            Runner::Found(engine) => &engine.parent,
+            Runner::Found(engine) => &engine.state.parent,
             Runner::Pairs(engine) => &engine.parent,
         }
     }

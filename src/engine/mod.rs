@@ -9,5 +9,7 @@ mod team;
 pub(crate) use cpu::{BottomUp, SPREAD, SharedBuffers, SimdKernels, prefetch, share};
 pub use cpu::{CpuEngine, CpuEngineError, Simd, SimdError};
 pub use gpu::{GpuEngineError, GpuOptions, GraphMemory};
+pub(crate) use gpu::{PartArrays, PartFrontier, PartGpu, PartState, check_parents};
 pub use hybrid::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse};
+pub(crate) use state::OnHost;
 pub use team::{Span, Team};

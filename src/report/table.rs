@@ -106,6 +106,10 @@ fn search(out: &mut String, record: &Record) -> fmt::Result {
         let items = counted(used.group as u64, "item", "items");
         row(out, "", format_args!("work-groups of {items}{parts}; graph {copied}; memory by {}", device.memory_way))?;
     }
+    for device in record.cluster.iter().flat_map(|cluster| &cluster.devices) {
+        let levels = counted(device.levels, "level", "levels");
+        row(out, "", format_args!("rank {}: {levels} on {} (driver {})", device.rank, device.name, device.driver))?;
+    }
     if s.chosen.policy != s.policy {
         row(out, "Policy", format_args!("{} ({}: {})", s.chosen.policy, s.chosen.origin, s.chosen.reason))?;
     }

@@ -37,7 +37,7 @@ pub fn timeline(board: &str, searches: &[Traced]) -> Value {
         let about = json!({ "levels": search.outcome.levels });
         tracks.add(LEVELS, &format!("root {}", search.outcome.root), now, end, about);
         one(&mut tracks, search, now, first_device);
-        now += end.max(last(search) as f64);
+        now += end;
     }
     json!({
         "traceEvents": named(board).into_iter().chain(tracks.0).collect::<Vec<_>>(),
@@ -71,12 +71,6 @@ impl Tracks {
     fn counter(&mut self, name: &str, at: f64, value: u64) {
         self.0.push(json!({ "name": name, "ph": "C", "pid": 1, "tid": 0, "ts": at / 1e3, "args": { "vertices": value } }));
     }
-}
-
-/// When the last of its stretches ends: threads and devices note them from the call on, and the search takes its time from a little later.
-fn last(search: &Traced) -> u64 {
-    let kernels = search.devices.iter().flat_map(|device| device.kernels.iter().map(|(_, stretch)| stretch));
-    search.threads.iter().flatten().chain(kernels).map(|stretch| stretch.end_ns).max().unwrap_or(0)
 }
 
 /// One search, which begins at `begin`.
@@ -188,7 +182,7 @@ mod tests {
             records: records.clone(),
             // The second level by two threads, the first by the caller alone.
             threads: vec![
-                vec![stretch(first + 1001, first + 1009), stretch(whole + 1, whole + 520)],
+                vec![stretch(first + 1001, first + 1009), stretch(whole + 1, whole + 400)],
                 vec![stretch(first + 1002, first + 1007)],
             ],
             devices: vec![TracedDevice {
@@ -208,8 +202,7 @@ mod tests {
                 assert!(name == wanted && (at - *begin as f64).abs() < 1e-3, "{found:?}");
             }
         };
-        // What the caller noted goes on a little after the search's own time.
-        let again = whole + 520;
+        let again = whole + 500;
         near(
             of(0),
             &[

@@ -164,7 +164,13 @@ impl Runtime {
     }
 
     /// Fills what `adaptive` does not say, and tells where each bound came from: `given` for those that are there.
-    fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&FoundCalibration>, costs: Costs<'_>) -> Vec<BandRecord> {
+    pub(super) fn complete(
+        &self,
+        adaptive: &mut Adaptive,
+        given: Origin,
+        found: Option<&FoundCalibration>,
+        costs: Costs<'_>,
+    ) -> Vec<BandRecord> {
         let mut sources = vec![(adaptive.bands, given), (self.board_bands(false), self.profile.origin)];
         if let Some(found) = found {
             sources.push((found.calibration.bands.unwrap_or_default(), Origin::Calibration));

@@ -34,6 +34,9 @@ pub enum RuntimeError {
     /// A device that was asked for is not there, or can't be used.
     #[error("the device can't be used")]
     Device(#[source] OpenClError),
+    /// Levels of a rank run on one device.
+    #[error("{0} devices are named, and a rank of several takes one: name one, or one for each rank")]
+    RankDevices(usize),
     /// A device can't be opened.
     #[error("the device can't be opened")]
     Open(#[source] OpenClError),
@@ -130,6 +133,7 @@ impl RuntimeError {
             Self::Calibration(_) => "`socbfs calibrate` makes a new one; --calibration off does without".to_owned(),
             Self::NoProfile(_) => format!("compiled in: {}", board::shipped().collect::<Vec<_>>().join(", ")),
             Self::Device(_) => "`socbfs devices` lists what there is, --device chooses".to_owned(),
+            Self::RankDevices(_) => "`mpirun -n 1 socbfs ... --device A : -n 1 socbfs ... --device B` gives each rank its own".to_owned(),
             Self::SharingMode { offered, .. } => {
                 format!("it offers {}", offered.iter().map(SharingMode::to_string).collect::<Vec<_>>().join(", "))
             }

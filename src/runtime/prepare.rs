@@ -8,11 +8,12 @@ use crate::{
     bfs::GpuKernel,
     board::OpenClDevice,
     calibrate::{HandoverTable, Measured, measure_permitted, thresholds},
+    cluster::{Places, RankDevice},
     engine::{GpuOptions, GpuSetup, GraphMemory},
     graph::{Layout, Vertex},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
-    policy::{ChangeCost, LevelDevice},
+    policy::{Adaptive, Bands, ChangeCost, LevelDevice},
     search::{Outcome, Search, SearchOptions},
 };
 
@@ -86,6 +87,15 @@ impl Prepared<'_> {
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, RuntimeError> {
         Ok(self.search.run(root)?)
     }
+}
+
+/// The device of one rank of several.
+#[derive(Debug)]
+pub struct PreparedRank {
+    /// The device, and which levels it runs.
+    pub device: RankDevice,
+    /// Nothing says which levels it should run: [`measured_bands`](crate::cluster::measured_bands) does.
+    pub wants_bounds: bool,
 }
 
 /// What strategies are measured with.
@@ -259,6 +269,36 @@ impl Runtime {
             chosen = opencl::choose(&found, &DeviceChoice::Gpu).map_err(RuntimeError::Device)?;
         }
         Ok(chosen)
+    }
+
+    /// The device of this process as one rank of several ([`cluster`](crate::cluster)), which runs all levels where it was named, and those
+    /// inside the bounds of the board and the calibration where it was found. `None`: the rank searches on its CPU.
+    ///
+    /// # Errors
+    /// [`RuntimeError`]: a device or a calibration that was asked for is not there.
+    pub fn rank_device(&self) -> Result<Option<PreparedRank>, RuntimeError> {
+        let found = self.chosen().or_else(|error| self.without(error))?;
+        if found.len() > 1 {
+            return Err(RuntimeError::RankDevices(found.len()));
+        }
+        let Some(info) = found.first() else { return Ok(None) };
+        let calibration = if self.wants_calibration() { self.calibration(Some((info, self.way_asked(info))))? } else { None };
+        let opened = match self.open_one(info, calibration.as_ref()) {
+            Ok(opened) => opened,
+            Err(error) => return self.without::<()>(error).map(|_| None),
+        };
+        let was_found = self.device.value == DeviceChoice::Auto;
+        let (places, wants_bounds) = if was_found && !self.policy.value.needs_device() {
+            let mut adaptive = Adaptive::default();
+            self.complete(&mut adaptive, self.policy.origin, calibration.as_ref(), Costs::default());
+            let Bands { top_down, bottom_up } = adaptive.bands;
+            (Places::By(adaptive.bands), top_down.gpu_from.is_none() || bottom_up.gpu_from.is_none())
+        } else {
+            (Places::Every, false)
+        };
+        let bottom_up = if let LevelDevice::Gpu(kernel) = opened.runs { kernel } else { GpuKernel::Bg };
+        let device = RankDevice { setup: opened.setup, bottom_up, places, fall_back: was_found };
+        Ok(Some(PreparedRank { device, wants_bounds }))
     }
 
     /// Opens them; `calibration` is that of the first.

@@ -225,7 +225,7 @@ fn group_is_as_wanted(device: &Device, wanted: Option<usize>, got: usize) -> boo
 }
 
 /// Whether every combination is tried: `tests/run --all` sets `SOCBFS_TEST_ALL`.
-fn all_combinations() -> bool {
+pub fn all_combinations() -> bool {
     std::env::var_os("SOCBFS_TEST_ALL").is_some()
 }
 

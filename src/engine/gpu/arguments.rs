@@ -38,8 +38,8 @@ arguments! {
     tgm: mask_a mask_b padded offsets to_original visited_a visited_b parent pieces most_pieces all_counters slot guards guard;
     tgm_pieces: mask_a mask_b offsets to_original visited_a visited_b parent pieces most_pieces all_counters slot;
     tg_run: queue_a queue_b offsets to_original visited_a visited_b parent most most_levels all_counters slot guards guard;
-    bg: visited next parent offsets offsets_out to_original first end all_counters slot guards guard;
-    bgc: visited next parent offsets offsets_out to_original first end all_counters slot guards guard cache cached;
+    bg: visited own next parent offsets offsets_out to_original first end all_counters slot guards guard;
+    bgc: visited own next parent offsets offsets_out to_original first end all_counters slot guards guard cache cached;
     sample: visited_a visited_b offsets vertices places most_probes all_counters slot;
     apply_words: changes first count visited;
     gather_parents: found parent gathered all_counters slot;

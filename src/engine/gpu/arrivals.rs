@@ -104,7 +104,7 @@ impl GpuEngine<'_> {
 }
 
 /// Parents by original vertex: each is one of `vertices`, or none.
-pub(in crate::engine) fn check_parents(parents: &[Vertex], vertices: usize) -> Result<(), DeviceError> {
+pub(crate) fn check_parents(parents: &[Vertex], vertices: usize) -> Result<(), DeviceError> {
     // Without a branch: several at a time.
     let wrong = parents.iter().fold(0u32, |wrong, &parent| wrong | u32::from(parent != NONE && parent as usize >= vertices));
     demand(wrong == 0)

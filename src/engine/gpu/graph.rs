@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::GraphMemory;
 use crate::{
     graph::{Csr, Layout, Vertex},
+    memory::Slab,
     opencl::{Buffer, Device, DeviceError, HostBuffer, Kernel, OpenClError},
 };
 
@@ -114,7 +115,36 @@ pub(crate) struct Places<'g> {
     pub(crate) names: HostBuffer<'g, Vertex>,
 }
 
-/// A [`Layout`] on a device: in its memory, or the host's own arrays.
+/// What a device is given of a graph.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GraphArrays<'g> {
+    /// The lists that a top-down level reads.
+    pub(crate) out: &'g Csr,
+    /// Those that a bottom-up level reads, where they are others.
+    pub(crate) incoming: Option<&'g Csr>,
+    /// Columns of first neighbours, by internal and by original number.
+    pub(crate) columns: &'g [Slab<Vertex>],
+    pub(crate) names: &'g [Slab<Vertex>],
+    /// Internal to original numbers; empty where they are the same.
+    pub(crate) to_original: &'g [Vertex],
+    /// See [`Places`]; the first is empty where vertices have their original numbers.
+    pub(crate) places: [&'g [Vertex]; 3],
+}
+
+impl<'g> GraphArrays<'g> {
+    fn of(layout: &'g Layout) -> Self {
+        Self {
+            out: layout.csr(),
+            incoming: layout.directed().then(|| layout.incoming()),
+            columns: layout.columns(),
+            names: layout.column_originals(),
+            to_original: layout.original_numbers(),
+            places: [layout.internal_places(), layout.leaves().host_of(), layout.leaves().name_of()],
+        }
+    }
+}
+
+/// A graph on a device: in its memory, or the host's own arrays.
 #[derive(Debug)]
 pub(crate) struct DeviceGraph<'g> {
     out: Lists<'g>,
@@ -132,37 +162,47 @@ impl<'g> DeviceGraph<'g> {
     /// Puts `layout` on `device`, its neighbours in `at_least` parts or more. Where nothing is said of the `memory`, a device with memory
     /// of its own gets a copy, as far as there is room; any other reads the host's arrays.
     pub(crate) fn new(device: &Arc<Device>, layout: &'g Layout, at_least: usize, memory: Option<GraphMemory>) -> Result<Self, OpenClError> {
+        Self::of(device, GraphArrays::of(layout), at_least, memory)
+    }
+
+    /// The same of these arrays.
+    pub(crate) fn of(
+        device: &Arc<Device>,
+        arrays: GraphArrays<'g>,
+        at_least: usize,
+        memory: Option<GraphMemory>,
+    ) -> Result<Self, OpenClError> {
         let first = memory.unwrap_or(if device.info().unified_memory { GraphMemory::InPlace } else { GraphMemory::Device });
-        match Self::on(Target { device, memory: first }, layout, at_least) {
+        match Self::on(Target { device, memory: first }, arrays, at_least) {
             Err(error @ OpenClError::OutOfMemory { .. }) if memory.is_none() && first == GraphMemory::Device => {
                 log::warn!("{error}: the graph stays in the host's memory, where kernels read it more slowly");
-                Self::on(Target { device, memory: GraphMemory::InPlace }, layout, at_least)
+                Self::on(Target { device, memory: GraphMemory::InPlace }, arrays, at_least)
             }
             result => result,
         }
     }
 
-    fn on(target: Target<'_>, layout: &'g Layout, at_least: usize) -> Result<Self, OpenClError> {
+    fn on(target: Target<'_>, arrays: GraphArrays<'g>, at_least: usize) -> Result<Self, OpenClError> {
         let device = target.device;
-        let arcs = layout.csr().arcs().max(layout.incoming().arcs());
+        let arcs = arrays.out.arcs().max(arrays.incoming.map_or(0, Csr::arcs));
         let split = EdgeParts::new(arcs, device.max_alloc_bytes(), at_least, &device.info().name)?;
         let (mut columns, mut names) = (Vec::new(), Vec::new());
-        for (column, name) in layout.columns().iter().zip(layout.column_originals()) {
+        for (column, name) in arrays.columns.iter().zip(arrays.names) {
             columns.push(target.put(column, "columns of first neighbours")?);
             names.push(target.put(name, "columns of first neighbours")?);
         }
-        let (place, leaves) = (layout.internal_places(), layout.leaves());
+        let [place, hosts, names_of_hosts] = arrays.places;
         let places = || -> Result<_, OpenClError> {
             let of = target.put(place, "internal numbers")?;
-            let [hosts, names] = [target.put(leaves.host_of(), "leaves")?, target.put(leaves.name_of(), "leaves")?];
+            let [hosts, names] = [target.put(hosts, "leaves")?, target.put(names_of_hosts, "leaves")?];
             Ok(Places { of, hosts, names })
         };
         Ok(Self {
-            out: Lists::new(target, layout.csr(), split)?,
-            incoming: if layout.directed() { Some(Lists::new(target, layout.incoming(), split)?) } else { None },
+            out: Lists::new(target, arrays.out, split)?,
+            incoming: arrays.incoming.map(|lists| Lists::new(target, lists, split)).transpose()?,
             columns,
             names,
-            to_original: target.put(layout.original_numbers(), "original numbers")?,
+            to_original: target.put(arrays.to_original, "original numbers")?,
             places: if place.is_empty() { None } else { Some(places()?) },
             split,
         })
@@ -203,13 +243,13 @@ impl<'g> DeviceGraph<'g> {
     }
 
     /// The part of the compiler's options that depends on the graph.
-    pub(crate) fn options(&self, layout: &Layout) -> String {
+    pub(crate) fn options(&self) -> String {
         let per_part = if self.split.parts == 1 { 1 } else { self.split.edges_per_part };
         format!(
             "-DPARTS={} -DEDGES_PER_PART={per_part}u -DCOLUMNS={} -DRENUMBERED={}",
             self.split.slots(),
             self.columns.len(),
-            u8::from(!layout.original_numbers().is_empty())
+            u8::from(!self.to_original.is_empty())
         )
     }
 }

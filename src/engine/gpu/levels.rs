@@ -437,6 +437,7 @@ impl GpuEngine<'_> {
         // Both begin with the same arguments.
         let kernel: &Kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
         kernel.set_buffer(args::bg::visited, &state.visited[current])?;
+        kernel.set_buffer(args::bg::own, &state.visited[current])?;
         kernel.set_buffer(args::bg::next, &state.visited[1 - current])?;
         kernel.set_buffer(args::bg::parent, &state.parent)?;
         kernel.set(args::bg::first, words.start)?;

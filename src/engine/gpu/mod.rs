@@ -7,6 +7,7 @@ mod convert;
 mod graph;
 mod handover;
 mod levels;
+mod part;
 mod sampling;
 mod setup;
 mod slots;
@@ -15,7 +16,11 @@ mod stamps;
 
 use std::sync::Arc;
 
-pub(super) use arrivals::{check_found, check_parents, check_total};
+pub(super) use arrivals::{check_found, check_total};
+pub(crate) use {
+    arrivals::check_parents,
+    part::{PartArrays, PartFrontier, PartGpu, PartState},
+};
 
 use self::{graph::DeviceGraph, levels::RunAhead, setup::Kernels, slots::Slot};
 use super::state::Allocate;

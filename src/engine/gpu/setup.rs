@@ -114,12 +114,27 @@ impl Kernels {
     }
 }
 
-impl<'g> GpuEngine<'g> {
-    /// Builds the kernels and puts the graph on `device`. `excluded` are the bits of vertices that take no part.
-    pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, excluded: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
-        let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS), options.graph)?;
+/// Kernels built for a device and a graph, with the sizes of their launches.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub(super) kernels: Kernels,
+    /// Items in a work-group.
+    pub(super) group: usize,
+    /// Work-groups of a launch, at most.
+    pub(super) groups: usize,
+}
+
+impl Built {
+    /// Builds the kernels for `graph` with work-groups of the size `wanted` (`None`: by the kind of device), or as near to it as the device
+    /// takes them. `vertices` are those that kernels count, with the padding.
+    pub(super) fn new(
+        device: &Arc<Device>,
+        graph: &DeviceGraph<'_>,
+        wanted: Option<usize>,
+        vertices: usize,
+    ) -> Result<Self, GpuEngineError> {
         let is_cpu = device.info().kind == DeviceKind::Cpu;
-        let mut group = Self::fitting(options.group.unwrap_or(if is_cpu { 1 } else { GROUP }), device.max_work_group());
+        let mut group = GpuEngine::fitting(wanted.unwrap_or(if is_cpu { 1 } else { GROUP }), device.max_work_group());
         let source = SOURCES.concat();
         // Words of local memory that one kernel may declare.
         let words = device.local_bytes() as usize / 4;
@@ -129,37 +144,58 @@ impl<'g> GpuEngine<'g> {
             let (left, most, least) =
                 if group == 1 { (room, COLLECTED_ALONE, 16) } else { (room.saturating_sub(3 * group + 64), COLLECTED, 2 * group) };
             let collected = (left.min(most) / group * group).max(least);
-            let flags = format!("-DGROUP={group} -DNEXT={collected} {}{}", graph.options(layout), slots::defines());
+            let flags = format!("-DGROUP={group} -DNEXT={collected} {}{}", graph.options(), slots::defines());
             let built = device.program(&source, &flags).and_then(|program| Kernels::new(&program, group > 1));
             match built {
                 // A kernel may take less than the device promises, and what its local memory allows.
-                Ok(kernels) if kernels.max_group() < group => group = Self::fitting(kernels.max_group(), device.max_work_group()),
+                Ok(kernels) if kernels.max_group() < group => group = GpuEngine::fitting(kernels.max_group(), device.max_work_group()),
                 Ok(kernels) => break kernels,
                 // A driver may count what all kernels declare together.
                 Err(OpenClError::LocalMemory { .. }) if collected > least => room /= 2,
                 // It may refuse work-groups of a size, or have too few registers for them.
                 Err(OpenClError::Build { .. } | OpenClError::NoKernel { .. }) if group > 32 => {
-                    (group, room) = (Self::fitting(group / 2, device.max_work_group()), words);
+                    (group, room) = (GpuEngine::fitting(group / 2, device.max_work_group()), words);
                 }
                 Err(OpenClError::LocalMemory { .. }) if group > 1 => {
-                    (group, room) = (Self::fitting(group / 2, device.max_work_group()), words);
+                    (group, room) = (GpuEngine::fitting(group / 2, device.max_work_group()), words);
                 }
                 Err(error) => return Err(error.into()),
             }
         };
         let units = device.info().compute_units.max(1) as usize;
         let groups = if group == 1 { units } else { units * GROUPS_PER_UNIT };
-        let most = Self::most_vertices(groups, group);
-        if layout.padded() > most {
-            return Err(GpuEngineError::TooManyVertices { vertices: layout.padded(), most });
+        let most = GpuEngine::most_vertices(groups, group);
+        if vertices > most {
+            return Err(GpuEngineError::TooManyVertices { vertices, most });
         }
+        Ok(Self { kernels, group, groups })
+    }
+
+    /// Room for pieces of long lists, of which the kernels are told how many there are.
+    pub(super) fn pieces(&self, device: &Arc<Device>) -> Result<Buffer<u32>, OpenClError> {
+        Buffer::new(device, 2 * PIECES_PER_GROUP * self.groups, "pieces of long lists")
+    }
+
+    /// Words of the visited bitmap that BGC keeps in local memory, of so many.
+    pub(super) fn cached_words(&self, device: &Device, wanted: Option<usize>, words: usize) -> usize {
+        let free_local = (device.local_bytes().saturating_sub(self.kernels.bgc.local_bytes()) / 4) as usize;
+        wanted.unwrap_or(CACHED_WORDS).min(words).min(free_local).max(1)
+    }
+}
+
+impl<'g> GpuEngine<'g> {
+    /// Builds the kernels and puts the graph on `device`. `excluded` are the bits of vertices that take no part.
+    pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, excluded: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
+        let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS), options.graph)?;
+        let built = Built::new(device, &graph, options.group, layout.padded())?;
+        let (pieces, cached_words) = (built.pieces(device)?, built.cached_words(device, options.cached_words, layout.padded() / 32));
+        let Built { kernels, group, groups } = built;
         let degrees = || (0..layout.csr().vertices()).map(|v| layout.csr().degree(v as Vertex) as usize);
         let (longest, with_arcs) = (degrees().max().unwrap_or(0), degrees().filter(|&degree| degree > 0).count());
         let run_arcs = options.run_arcs.map_or(if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 }, u64::from);
         // Roads and grids have two to four arcs a vertex.
         let roads = layout.csr().arcs() <= 5 * with_arcs && longest <= 64;
         let padded = layout.padded();
-        let free_local = (device.local_bytes().saturating_sub(kernels.bgc.local_bytes()) / 4) as usize;
         let most_steps = options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS);
         let engine = Self {
             seen: Slab::zeroed(padded / 64, "bitmaps")?,
@@ -189,7 +225,7 @@ impl<'g> GpuEngine<'g> {
             steps: most_steps,
             places: options.places.map_or(PLACES, |places| places as usize).max(1),
             probes: options.probes.unwrap_or(MOST_PROBES).max(1),
-            cached_words: options.cached_words.unwrap_or(CACHED_WORDS).min(padded / 32).min(free_local).max(1),
+            cached_words,
             layout,
             device: Arc::clone(device),
             graph,
@@ -197,7 +233,7 @@ impl<'g> GpuEngine<'g> {
         };
         engine.counters.fill(0)?;
         engine.clear_masks()?;
-        engine.bind(&Buffer::new(device, 2 * PIECES_PER_GROUP * groups, "pieces of long lists")?)?;
+        engine.bind(&pieces)?;
         device.finish()?;
         Ok(engine)
     }

@@ -1,0 +1,274 @@
+//! Where a rank runs its part of a level: on its CPU or on its device, by what is known of its own board.
+//!
+//! The direction of a level is the same on all ranks. Where it is expanded each rank decides by itself, and the others never know: the result
+//! is the same bits. So boards may differ, and one of them may have no device. Rules are as pure as policies are: counts that all ranks know,
+//! divided by the number of ranks, against bounds that were set before the search.
+
+use super::{
+    ClusterError, ClusterOptions,
+    part::Part,
+    ranks::{Ranks, sum},
+    search::ClusterSearch,
+};
+use crate::{
+    bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
+    board::NEVER,
+    engine::GpuSetup,
+    graph::Vertex,
+    policy::{Band, Bands, PolicyPlanner},
+};
+
+/// The OpenCL device of a rank.
+#[derive(Debug, Clone)]
+pub struct RankDevice {
+    /// The device, and how memory is shared with it.
+    pub setup: GpuSetup,
+    /// By which kernel it runs levels bottom-up, where the policy names none: BG or BGC.
+    pub bottom_up: GpuKernel,
+    /// Which levels it runs.
+    pub places: Places,
+    /// Go on with the CPU where it fails in the middle of a search.
+    pub fall_back: bool,
+}
+
+/// Which levels run on a rank's device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    /// All of them.
+    Every,
+    /// Those inside the bounds, by the rank's own share of the work: arcs from the frontier top-down, unvisited vertices bottom-up. No level
+    /// is split: what the bounds give to both devices is the GPU's.
+    By(Bands),
+}
+
+impl Places {
+    fn on_device(&self, direction: Direction, stats: &LevelStats, ranks: u64) -> bool {
+        let Self::By(bands) = self else { return true };
+        let work = work(direction, stats) / ranks;
+        let reached = |from: Option<u64>| from.is_some_and(|from| from < NEVER && work >= from);
+        let Band { gpu_from, split_from, up_to, .. } = *bands.of(direction);
+        (reached(gpu_from) || reached(split_from)) && !reached(up_to)
+    }
+}
+
+/// The work of a level, of all ranks.
+fn work(direction: Direction, stats: &LevelStats) -> u64 {
+    match direction {
+        Direction::TopDown => stats.frontier_edges,
+        Direction::BottomUp => stats.unvisited_vertices,
+    }
+}
+
+/// A policy that decides directions, and where this rank runs its part.
+#[derive(Debug)]
+pub(super) struct RankPlanner {
+    policy: PolicyPlanner,
+    device: Option<(GpuKernel, Places)>,
+    ranks: u64,
+}
+
+impl RankPlanner {
+    pub(super) fn new(policy: PolicyPlanner, device: Option<&RankDevice>, ranks: usize) -> Self {
+        Self { policy, device: device.map(|device| (device.bottom_up, device.places)), ranks: ranks as u64 }
+    }
+
+    /// Levels run in other places from the next search on (`None`: on the CPU).
+    pub(super) fn set_places(&mut self, places: Option<Places>) {
+        self.device = self.device.zip(places).map(|((bottom_up, _), places)| (bottom_up, places));
+    }
+}
+
+impl Planner for RankPlanner {
+    fn begin(&mut self) {
+        self.policy.begin();
+    }
+
+    fn wants_sample(&self, stats: &LevelStats) -> bool {
+        self.policy.wants_sample(stats)
+    }
+
+    fn wants_hubs(&self, stats: &LevelStats) -> bool {
+        self.policy.wants_hubs(stats)
+    }
+
+    fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
+        // Nothing is sure before the others have told what they found.
+        Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
+    }
+
+    fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
+        let LevelPlan { direction, placement } = self.policy.plan(stats);
+        let placement = match (self.device, placement) {
+            (None, _) => Placement::Cpu,
+            (Some(_), Placement::Gpu(kernel)) => Placement::Gpu(kernel),
+            (Some((bottom_up, places)), _) if places.on_device(direction, stats, self.ranks) => {
+                Placement::Gpu(if direction == Direction::BottomUp { bottom_up } else { GpuKernel::Tg })
+            }
+            _ => Placement::Cpu,
+        };
+        LevelPlan { direction, placement }
+    }
+}
+
+/// Roots searched from, each so many times in every place after one time to warm up; the fastest counts.
+const ROOTS: usize = 3;
+const TURNS: usize = 3;
+/// Bounds must gain this much over the better of CPU and device alone to be taken, as in one process
+/// ([`thresholds`](crate::calibrate::thresholds)).
+const GAIN: f64 = 0.97;
+
+/// How long levels of one direction took in one place.
+#[derive(Debug, Clone, Default)]
+struct Line {
+    levels: Vec<(u64, u64)>,
+}
+
+impl Line {
+    /// The cheapest level, and nanoseconds for each unit of work beyond that.
+    fn fit(&self) -> Option<(f64, f64)> {
+        let fixed = self.levels.iter().map(|&(_, ns)| ns).min()? as f64;
+        let work: f64 = self.levels.iter().map(|&(work, _)| work as f64).sum();
+        let time: f64 = self.levels.iter().map(|&(_, ns)| ns as f64 - fixed).sum();
+        Some((fixed, if work > 0.0 { time / work } else { 0.0 }))
+    }
+
+    /// From how much work on `device` is the faster one.
+    fn crossing(&self, device: &Self) -> u64 {
+        let (Some((cpu_fixed, cpu_unit)), Some((fixed, unit))) = (self.fit(), device.fit()) else { return NEVER };
+        let (cost, gain) = (fixed - cpu_fixed, cpu_unit - unit);
+        if cost <= 0.0 && gain >= 0.0 {
+            0
+        } else if gain <= 0.0 {
+            NEVER
+        } else {
+            (cost / gain).min(NEVER as f64) as u64
+        }
+    }
+}
+
+/// The fastest search from each root in one place: time in all, and levels of either direction.
+#[derive(Debug, Clone, Default)]
+struct Fastest {
+    total_ns: u64,
+    top_down: Line,
+    bottom_up: Line,
+}
+
+/// Searches on the CPU and on the device in turn, and compares what a rank's own part took: bounds for [`Places::By`], where this rank
+/// `wants` them and has a device. All ranks call it, and search together; those that want none run as `options` says.
+///
+/// # Errors
+/// As [`ClusterSearch::run_uncounted`].
+pub fn measured_bands(part: &Part, ranks: &impl Ranks, options: &ClusterOptions, wants: bool) -> Result<Option<Bands>, ClusterError> {
+    let wants = wants && options.device.is_some();
+    if sum(ranks, wants.into()) == 0 {
+        return Ok(None);
+    }
+    let step = (part.vertices() / ROOTS).max(1);
+    let mut roots: Vec<Vertex> =
+        (0..ROOTS).filter_map(|i| (i * step..part.vertices()).map(|v| v as Vertex).find(|&v| part.has_edge(v))).collect();
+    roots.dedup();
+    let mut search = ClusterSearch::new(part, ranks, options)?;
+    let mut searches = |places: &[Places]| -> Result<Vec<Fastest>, ClusterError> {
+        let mut all = vec![Fastest::default(); places.len()];
+        for &root in &roots {
+            let mut best = vec![u64::MAX; places.len()];
+            let mut levels = vec![Vec::new(); places.len()];
+            for turn in 0..=TURNS {
+                for (place, (best, levels)) in places.iter().zip(best.iter_mut().zip(&mut levels)) {
+                    if wants {
+                        search.set_places(Some(*place));
+                    }
+                    search.run_uncounted(root)?;
+                    let own: u64 = search.traffic().iter().map(|level| level.compute_ns).sum();
+                    if turn > 0 && own < *best {
+                        *best = own;
+                        let of = search.records().iter().zip(search.traffic());
+                        *levels = of
+                            .filter(|(_, traffic)| traffic.messages > 0)
+                            .map(|(record, traffic)| {
+                                (record.plan.direction, work(record.plan.direction, &record.stats), traffic.compute_ns)
+                            })
+                            .collect();
+                    }
+                }
+            }
+            for (fastest, (best, levels)) in all.iter_mut().zip(best.into_iter().zip(levels)) {
+                fastest.total_ns += best;
+                for (direction, work, ns) in levels {
+                    let line = if direction == Direction::TopDown { &mut fastest.top_down } else { &mut fastest.bottom_up };
+                    line.levels.push((work / ranks.size() as u64, ns));
+                }
+            }
+        }
+        Ok(all)
+    };
+    let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
+    let [cpu, device] = &searches(&[Places::By(Bands::CPU), Places::By(always)])?[..] else { return Ok(None) };
+    let lines = Bands {
+        top_down: Band::gpu_from(cpu.top_down.crossing(&device.top_down)),
+        bottom_up: Band::gpu_from(cpu.bottom_up.crossing(&device.bottom_up)),
+    };
+    // Lines are a simple model; whole searches have the last word.
+    let candidates = [Bands::CPU, always, lines];
+    let measured = searches(&candidates.map(Places::By))?;
+    let mut best = (Bands::CPU, f64::INFINITY);
+    for (bands, fastest) in candidates.into_iter().zip(measured) {
+        let gain = if bands == lines { GAIN } else { 1.0 };
+        if (fastest.total_ns as f64) < gain * best.1 {
+            best = (bands, fastest.total_ns as f64);
+        }
+    }
+    Ok(wants.then_some(best.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_of_the_ranks_own_work() {
+        let bands = Bands { top_down: Band { up_to: Some(500), ..Band::gpu_from(100) }, bottom_up: Band::split_from(10, 500) };
+        let at = |frontier_edges, unvisited_vertices| LevelStats { frontier_edges, unvisited_vertices, ..LevelStats::default() };
+        for (direction, stats, ranks, on_device) in [
+            (Direction::TopDown, at(99, 1000), 1, false),
+            (Direction::TopDown, at(100, 0), 1, true),
+            (Direction::TopDown, at(399, 0), 4, false),
+            (Direction::TopDown, at(400, 0), 4, true),
+            (Direction::TopDown, at(2000, 0), 4, false),
+            (Direction::BottomUp, at(0, 19), 2, false),
+            (Direction::BottomUp, at(0, 20), 2, true),
+        ] {
+            assert_eq!(Places::By(bands).on_device(direction, &stats, ranks), on_device, "{direction:?} {stats:?} over {ranks} ranks");
+            assert!(Places::Every.on_device(direction, &stats, ranks));
+            assert!(!Places::By(Bands::CPU).on_device(direction, &stats, ranks));
+        }
+    }
+
+    #[test]
+    fn a_device_is_taken_from_where_it_is_faster() {
+        let line = |levels: &[(u64, u64)]| Line { levels: levels.to_vec() };
+        // 1000 ns and 2 ns a unit against 5000 ns and 1 ns a unit.
+        let (cpu, device) = (line(&[(0, 1000), (1000, 3000)]), line(&[(0, 5000), (1000, 6000)]));
+        assert_eq!(cpu.crossing(&device), 4000);
+        assert_eq!(device.crossing(&cpu), NEVER);
+        assert_eq!(line(&[(0, 10), (10, 100)]).crossing(&line(&[(0, 5), (10, 10)])), 0);
+        assert_eq!(line(&[]).crossing(&device), NEVER);
+    }
+
+    #[test]
+    fn a_policy_that_names_the_device_is_followed_where_there_is_one() {
+        use crate::{bfs::Strategy, policy::LevelDevice};
+        for (strategy, with_device, expected) in [
+            (Strategy::Bg, true, Placement::Gpu(GpuKernel::Bg)),
+            (Strategy::Bg, false, Placement::Cpu),
+            (Strategy::Tc, true, Placement::Cpu),
+        ] {
+            let policy = PolicyPlanner::new(crate::policy::Policy::Fixed(strategy), LevelDevice::Cpu);
+            let device = with_device.then_some((GpuKernel::Bgc, Places::By(Bands::CPU)));
+            let mut planner = RankPlanner { policy, device, ranks: 2 };
+            let plan = planner.plan(&LevelStats::default());
+            assert_eq!((plan.direction, plan.placement), (strategy.direction(), expected));
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Levels of one rank of a cluster on its device, by the kernels of any other search.
+//!
+//! A rank has rows for its own vertices. Top-down it goes from frontier vertices, which are any rank's, to rows; bottom-up its rows look for
+//! a parent among all vertices. To the kernels that is a directed graph whose vertices have one number as sources and another as targets:
+//! visited bits of neighbours are by vertex, and parents, bits of what looks for one and of what was found by row.
+//!
+//! Every level ends with all bits on the host, which has to tell them to the other ranks. Parents stay on the device until the host needs them.
+
+use std::{sync::Arc, time::Instant};
+
+use super::{
+    GpuEngineError, OnDevice, arguments as args,
+    arrivals::demand,
+    graph::{DeviceGraph, GraphArrays, MOST_PARTS},
+    setup::{Built, Kernels},
+    slots::{self, IS_BITMAP, IS_QUEUE, LEVELS, SLOT, SLOTS, Slot, TAIL},
+};
+use crate::{
+    bfs::GpuKernel,
+    engine::{DeviceUse, GpuSetup, state::Allocate},
+    graph::{Csr, Vertex},
+    memory::{Plain, ShareError, SharedSlice, SharingMode, Slab},
+    opencl::{Buffer, Device, DeviceError, Kernel},
+};
+
+/// What a rank keeps of a graph, for its device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartArrays<'g> {
+    /// Rows to their neighbours.
+    pub(crate) lists: &'g Csr,
+    /// The same arcs by neighbour: all vertices to rows.
+    pub(crate) by_source: &'g Csr,
+    /// First neighbours of the rows, by internal and by original number.
+    pub(crate) columns: &'g [Slab<Vertex>],
+    pub(crate) names: &'g [Slab<Vertex>],
+    /// Internal to original numbers; empty where they are the same.
+    pub(crate) to_original: &'g [Vertex],
+}
+
+/// What host and device take turns with. Bitmaps of rows have a word for every 64 of them, those of vertices one more than that, of 0.
+#[derive(Debug)]
+pub(crate) struct PartState {
+    /// Parents by row, in original numbers.
+    pub(crate) parent: SharedSlice<Vertex>,
+    /// Visited bits of all vertices.
+    pub(crate) visited: SharedSlice<u64>,
+    /// Those of the rows, when the level began and when it is done.
+    pub(crate) own: SharedSlice<u64>,
+    pub(crate) next: SharedSlice<u64>,
+    /// The frontier as bits.
+    pub(crate) bitmap: SharedSlice<u64>,
+    /// The frontier as a queue.
+    pub(crate) queue: SharedSlice<Vertex>,
+    /// The device may hold other parents than the host where no vertex has one: none of them was ever carried to it.
+    pub(crate) parents_are_new: bool,
+    /// The host has given parents to vertices since the device last had them.
+    pub(crate) host_has_found: bool,
+}
+
+impl PartState {
+    /// Memory for so many words of vertices and of rows, and a queue. `allocate` makes the arrays.
+    pub(crate) fn new<E>(allocate: &impl Allocate<E>, words: usize, rows: usize, queue: usize) -> Result<Self, E> {
+        Ok(Self {
+            parent: allocate.numbers(64 * rows, "parents")?,
+            visited: allocate.words(words + 1, "bitmaps")?,
+            own: allocate.words(rows, "bitmaps")?,
+            next: allocate.words(rows, "bitmaps")?,
+            bitmap: allocate.words(words, "bitmaps")?,
+            queue: allocate.queue(queue, "frontier queue")?,
+            parents_are_new: true,
+            host_has_found: true,
+        })
+    }
+
+    /// The host's turn with the parents, as it has it with all else.
+    pub(crate) fn parents_to_host(&mut self) -> Result<(), DeviceError> {
+        let all = 0..self.parent.device_len();
+        self.parent.to_host(all)
+    }
+
+    /// The device's turn with the parents. What it has found itself it still has, and what it finds needs none of the others'.
+    fn parents_to_device(&mut self) -> Result<(), DeviceError> {
+        let carried = if self.parents_are_new || self.host_has_found { self.parent.device_len() } else { 0 };
+        self.parent.to_device(0..carried)?;
+        (self.parents_are_new, self.host_has_found) = (false, false);
+        Ok(())
+    }
+}
+
+/// A frontier, for a level top-down.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PartFrontier {
+    /// The first so many entries of [`PartState::queue`].
+    Queue(usize),
+    /// So many bits of [`PartState::bitmap`].
+    Bitmap(u64),
+}
+
+/// What a level on the device did.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartWork {
+    /// Rows found.
+    pub(crate) found: u64,
+    /// Time in which memory changed hands.
+    pub(crate) handover_ns: u64,
+}
+
+/// The device of one rank.
+#[derive(Debug)]
+pub(crate) struct PartGpu<'g> {
+    device: Arc<Device>,
+    graph: DeviceGraph<'g>,
+    kernels: Kernels,
+    /// Slots of counters, and where they are read to: see [`GpuEngine`](super::GpuEngine).
+    counters: Buffer<u32>,
+    arrived: Slab<u32>,
+    slot: u32,
+    /// A frontier that was made a queue of, and what is found top-down: the host reads neither.
+    frontier: Buffer<Vertex>,
+    found: Buffer<Vertex>,
+    /// Bits of nothing, of all vertices.
+    nothing: Buffer<u64>,
+    group: usize,
+    groups: usize,
+    has_long_lists: bool,
+    way: SharingMode,
+}
+
+impl<'g> PartGpu<'g> {
+    /// Builds the kernels and puts a rank's part of a graph on its device. Bitmaps of all vertices have `words` words.
+    pub(crate) fn new(arrays: PartArrays<'g>, words: usize, setup: &GpuSetup) -> Result<Self, GpuEngineError> {
+        let GpuSetup { device, way, options } = setup;
+        let PartArrays { lists, by_source, columns, names, to_original } = arrays;
+        let of_graph = GraphArrays { out: by_source, incoming: Some(lists), columns, names, to_original, places: [&[]; 3] };
+        let graph = DeviceGraph::of(device, of_graph, options.parts.min(MOST_PARTS), options.graph)?;
+        let built = Built::new(device, &graph, options.group, 64 * words)?;
+        let (pieces, cached) = (built.pieces(device)?, built.cached_words(device, options.cached_words, 2 * words));
+        let Built { kernels, group, groups } = built;
+        let longest = (0..by_source.vertices()).map(|v| by_source.degree(v as Vertex) as usize).max().unwrap_or(0);
+        let gpu = Self {
+            counters: Buffer::new(device, (SLOT * SLOTS) as usize, "counters")?,
+            arrived: Slab::zeroed((SLOT * SLOTS) as usize, "counters")?,
+            slot: 0,
+            // Some room for what kernels write and do not keep, as in other searches.
+            frontier: Buffer::new(device, 64 * words + 4, "frontier queue")?,
+            found: Buffer::new(device, lists.vertices() + 4, "frontier queue")?,
+            nothing: Buffer::new(device, words, "bitmaps")?,
+            group,
+            groups,
+            has_long_lists: longest > group,
+            way: *way,
+            device: Arc::clone(device),
+            graph,
+            kernels,
+        };
+        gpu.counters.fill(0)?;
+        gpu.nothing.fill(0)?;
+        let guards = Buffer::new(device, slots::GUARDS, "conditions")?;
+        guards.fill(0)?;
+        gpu.bind(&guards, &pieces, words, cached)?;
+        device.finish()?;
+        Ok(gpu)
+    }
+
+    /// Memory that the host shares with the device.
+    pub(crate) fn state(&self, words: usize, rows: usize, queue: usize) -> Result<PartState, ShareError> {
+        PartState::new(&OnDevice { device: &self.device, way: self.way }, words, rows, queue)
+    }
+
+    /// Whether the driver is known to compute kernels of such work-groups wrongly now and then, which a check may miss.
+    pub(crate) fn is_known_to_be_wrong(&self) -> bool {
+        self.device.driver().groups_of_one && self.group == 1
+    }
+
+    /// The device, for a record.
+    pub(crate) fn used(&self) -> DeviceUse {
+        let info = self.device.info();
+        DeviceUse {
+            name: info.name.clone(),
+            platform: info.platform.clone(),
+            driver: info.driver.clone(),
+            group: self.group,
+            parts: self.graph.split().parts,
+            zero_copy: self.graph.is_zero_copy(),
+        }
+    }
+
+    /// Sets the arguments that never change.
+    fn bind(&self, guards: &Buffer<u32>, pieces: &Buffer<u32>, words: usize, cached: usize) -> Result<(), DeviceError> {
+        let Self { kernels, graph, counters, .. } = self;
+        let (out, incoming) = (graph.out(), graph.incoming());
+        kernels.seed.set_buffer(args::seed::all_counters, counters)?;
+        {
+            use args::bitmap_to_queue as arg;
+            kernels.bitmap_to_queue.set_buffer(arg::visited_b, &self.nothing)?;
+            kernels.bitmap_to_queue.set(arg::words, 2 * words as u32)?;
+            kernels.bitmap_to_queue.set_buffer(arg::queue_a, &self.frontier)?;
+            kernels.bitmap_to_queue.set_buffer(arg::queue_b, &self.found)?;
+            kernels.bitmap_to_queue.set_buffer(arg::all_counters, counters)?;
+            kernels.bitmap_to_queue.set_buffer(arg::guards, guards)?;
+            kernels.bitmap_to_queue.set(arg::guard, 0)?;
+        }
+        {
+            use args::tg as arg;
+            kernels.tg.set_buffer(arg::queue_b, &self.found)?;
+            kernels.tg.set_buffer(arg::offsets, &out.offsets)?;
+            kernels.tg.set_buffer(arg::to_original, &graph.to_original)?;
+            kernels.tg.set_buffer(arg::pieces, pieces)?;
+            kernels.tg.set(arg::most_pieces, (pieces.len() / 2) as u32)?;
+            kernels.tg.set(arg::least, 0)?;
+            kernels.tg.set_buffer(arg::all_counters, counters)?;
+            kernels.tg.set_buffer(arg::guards, guards)?;
+            kernels.tg.set(arg::guard, 0)?;
+            out.bind(&kernels.tg, arg::REST)?;
+        }
+        if let Some([tg_pieces, _]) = &kernels.pieces {
+            use args::tg_pieces as arg;
+            tg_pieces.set_buffer(arg::queue_b, &self.found)?;
+            tg_pieces.set_buffer(arg::offsets, &out.offsets)?;
+            tg_pieces.set_buffer(arg::to_original, &graph.to_original)?;
+            tg_pieces.set_buffer(arg::pieces, pieces)?;
+            tg_pieces.set(arg::most_pieces, (pieces.len() / 2) as u32)?;
+            tg_pieces.set_buffer(arg::all_counters, counters)?;
+            out.bind(tg_pieces, arg::REST)?;
+        }
+        for (kernel, columns) in [(&kernels.bg, args::bg::REST), (&kernels.bgc, args::bgc::REST)] {
+            use args::bg as arg;
+            kernel.set_buffer(arg::offsets, &incoming.offsets)?;
+            // Which arcs leave what was found is nothing that the device needs to know; lists by source have no rows.
+            kernel.set_buffer(arg::offsets_out, &incoming.offsets)?;
+            kernel.set_buffer(arg::to_original, &graph.to_original)?;
+            kernel.set_buffer(arg::all_counters, counters)?;
+            kernel.set_buffer(arg::guards, guards)?;
+            kernel.set(arg::guard, 0)?;
+            let parts = graph.bind_columns(kernel, columns)?;
+            incoming.bind(kernel, parts)?;
+        }
+        kernels.bgc.set_local(args::bgc::cache, 4 * cached)?;
+        kernels.bgc.set(args::bgc::cached, cached as u32)
+    }
+
+    /// Bottom-up: the unvisited rows look for a neighbour that was visited before the level.
+    pub(crate) fn bottom_up(&mut self, state: &mut PartState, kernel: GpuKernel) -> Result<PartWork, DeviceError> {
+        let begin = Instant::now();
+        lend(&mut state.visited, None)?;
+        lend(&mut state.own, None)?;
+        // Every word is written.
+        state.next.to_device(0..0)?;
+        state.parents_to_device()?;
+        let lent = Instant::now();
+        // One vertex in the frontier: there is something to do.
+        self.seed(IS_QUEUE, 1, 0)?;
+        let words = 2 * state.own.device_len() as u32;
+        let slot = self.next_slot();
+        let kernel: &Kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
+        {
+            use args::bg as arg;
+            kernel.set_buffer(arg::visited, &state.visited)?;
+            kernel.set_buffer(arg::own, &state.own)?;
+            kernel.set_buffer(arg::next, &state.next)?;
+            kernel.set_buffer(arg::parent, &state.parent)?;
+            kernel.set(arg::first, 0)?;
+            kernel.set(arg::end, words)?;
+            kernel.set(arg::slot, slot)?;
+        }
+        let items = if self.group == 1 { (words as usize).div_ceil(256) } else { words as usize * 32 };
+        self.start(kernel, items.div_ceil(self.group).clamp(1, self.groups))?;
+        let found = self.wait(slot)?;
+        let back = Instant::now();
+        take_back(&mut state.visited)?;
+        take_back(&mut state.own)?;
+        take_back(&mut state.next)?;
+        Self::check(state, found)?;
+        Ok(PartWork { found, handover_ns: ((lent - begin) + back.elapsed()).as_nanos() as u64 })
+    }
+
+    /// Top-down: the arcs, about `edges`, from the frontier to rows. (`next` holds what `own` does.)
+    pub(crate) fn top_down(&mut self, state: &mut PartState, frontier: PartFrontier, edges: u64) -> Result<PartWork, DeviceError> {
+        let begin = Instant::now();
+        match frontier {
+            PartFrontier::Queue(len) => lend(&mut state.queue, Some(len))?,
+            PartFrontier::Bitmap(_) => lend(&mut state.bitmap, None)?,
+        }
+        let all = 0..state.next.device_len();
+        state.next.to_device(all)?;
+        state.parents_to_device()?;
+        let lent = Instant::now();
+        match frontier {
+            PartFrontier::Queue(len) => {
+                self.seed(IS_QUEUE, len as u64, edges)?;
+                self.kernels.tg.set_buffer(args::tg::queue_a, &state.queue)?;
+            }
+            PartFrontier::Bitmap(len) => {
+                self.seed(IS_BITMAP, len, edges)?;
+                let slot = self.next_slot();
+                let kernel = &self.kernels.bitmap_to_queue;
+                kernel.set_buffer(args::bitmap_to_queue::visited_a, &state.bitmap)?;
+                kernel.set(args::bitmap_to_queue::slot, slot)?;
+                let words_per_item = if self.group == 1 { 64 } else { 1 };
+                self.start(kernel, (2 * state.bitmap.device_len()).div_ceil(words_per_item * self.group))?;
+                self.kernels.tg.set_buffer(args::tg::queue_a, &self.frontier)?;
+            }
+        }
+        let slot = self.next_slot();
+        let tg_pieces = self.kernels.pieces.as_ref().filter(|_| self.has_long_lists).map(|[tg_pieces, _]| tg_pieces);
+        for kernel in [&self.kernels.tg].into_iter().chain(tg_pieces) {
+            // Both begin alike. Nothing is flipped: the second of two is not looked at.
+            use args::tg as arg;
+            kernel.set_buffer(arg::visited_a, &state.next)?;
+            kernel.set_buffer(arg::visited_b, &state.next)?;
+            kernel.set_buffer(arg::parent, &state.parent)?;
+        }
+        self.kernels.tg.set(args::tg::slot, slot)?;
+        self.start(&self.kernels.tg, self.groups)?;
+        if let Some(kernel) = tg_pieces {
+            kernel.set_buffer(args::tg_pieces::queue_a, &self.frontier)?;
+            kernel.set(args::tg_pieces::slot, slot)?;
+            self.start(kernel, self.groups)?;
+        }
+        let found = self.wait(slot)?;
+        let back = Instant::now();
+        match frontier {
+            PartFrontier::Queue(_) => take_back(&mut state.queue)?,
+            PartFrontier::Bitmap(_) => take_back(&mut state.bitmap)?,
+        }
+        take_back(&mut state.next)?;
+        Self::check(state, found)?;
+        Ok(PartWork { found, handover_ns: ((lent - begin) + back.elapsed()).as_nanos() as u64 })
+    }
+
+    /// Refuses bits that no level can have left: rows that are visited stay so, and as many are new as were counted.
+    fn check(state: &PartState, found: u64) -> Result<(), DeviceError> {
+        let (mut lost, mut new) = (0, 0);
+        for (&before, &now) in state.own.iter().zip(state.next.iter()) {
+            lost |= before & !now;
+            new += u64::from((now & !before).count_ones());
+        }
+        demand(lost == 0 && new == found)
+    }
+
+    fn next_slot(&mut self) -> u32 {
+        self.slot = (self.slot + 1) % SLOTS;
+        self.slot
+    }
+
+    /// Tells the device where the search stands.
+    fn seed(&mut self, form: u32, len: u64, edges: u64) -> Result<(), DeviceError> {
+        let capped = |number: u64| number.min(u64::from(u32::MAX)) as u32;
+        let slot = self.next_slot();
+        let kernel = &self.kernels.seed;
+        kernel.set(args::seed::slot, slot)?;
+        kernel.set(args::seed::len, capped(len))?;
+        kernel.set(args::seed::edges, capped(edges))?;
+        kernel.set(args::seed::visited_before, 0)?;
+        kernel.set(args::seed::expanded, 0)?;
+        kernel.set(args::seed::state, form)?;
+        self.start(kernel, 1)
+    }
+
+    /// Waits for a level; how many rows it found.
+    fn wait(&mut self, slot: u32) -> Result<u64, DeviceError> {
+        self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
+        let level = Slot::of(&self.arrived, slot);
+        demand(level.get(LEVELS) == 1)?;
+        Ok(u64::from(level.get(TAIL)))
+    }
+
+    fn start(&self, kernel: &Kernel, groups: usize) -> Result<(), DeviceError> {
+        // SAFETY: these are the kernels of kernels/*.cl, which stay inside what `bind` and the levels give them: sources index `by_source`
+        // and `visited`, which cover all vertices, rows index `lists`, columns, parents, `own` and `next`, which cover all rows, and a row's
+        // number is not above its vertex's, so that it may index `by_source` too (TG adds up the arcs of what it found, which nobody reads).
+        // Memory changes hands in `lend` and `take_back` only, the latter after a wait.
+        unsafe { kernel.run(groups, self.group) }
+    }
+}
+
+/// The device may read all values, or so many. (Of those that are copied, the host's stay as they are, so that none come back.)
+fn lend<T: Plain>(slice: &mut SharedSlice<T>, count: Option<usize>) -> Result<(), DeviceError> {
+    let valid = 0..count.unwrap_or(slice.device_len());
+    if slice.way() == Some(SharingMode::Copy) { slice.read_both(valid) } else { slice.to_device(valid) }
+}
+
+/// The host's turn again.
+fn take_back<T: Plain>(slice: &mut SharedSlice<T>) -> Result<(), DeviceError> {
+    let all = 0..slice.device_len();
+    slice.to_host(all)
+}
