@@ -308,7 +308,12 @@ impl Core {
         let (parents, levels) = (array(with_parents), array(with_levels));
         let partial = {
             // SAFETY: nobody else knows these arrays.
-            let output = unsafe { Output { parents: entries(&parents)?, levels: entries(&levels)? } };
+            let output = unsafe {
+                Output {
+                    parents: parents.as_ref().map(|array| array.as_slice_mut()).transpose()?,
+                    levels: levels.as_ref().map(|array| array.as_slice_mut()).transpose()?,
+                }
+            };
             py.detach(|| {
                 let mut owned = self.take()?;
                 let done = owned.with(|search| {
@@ -352,13 +357,6 @@ impl Core {
         let roots = roots.into_iter().map(|root| vertex(root, "root", self.vertices())).collect::<PyResult<Vec<u32>>>()?;
         if bytes { self.many::<u8>(py, &roots, with_parents) } else { self.many::<u32>(py, &roots, with_parents) }
     }
-}
-
-/// # Safety
-/// Nothing else uses the array's entries.
-unsafe fn entries<'a>(array: &'a Option<Bound<'_, PyArray1<u32>>>) -> PyResult<Option<&'a mut [u32]>> {
-    // SAFETY: passed on.
-    Ok(array.as_ref().map(|array| unsafe { array.as_slice_mut() }).transpose()?)
 }
 
 type Found<'py> = (Option<Bound<'py, PyArray1<u32>>>, Option<Bound<'py, PyArray1<u32>>>, u32, f64, &'static str);

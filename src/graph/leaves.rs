@@ -122,6 +122,12 @@ impl Leaves {
         (self.before[word] + (self.bits[word] & (lowest - 1)).count_ones()) as usize
     }
 
+    /// Whether leaves hang on `v`, an internal number.
+    #[inline]
+    pub(crate) fn is_host(&self, v: Vertex) -> bool {
+        self.bits.get(v as usize / 64).is_some_and(|bits| bits >> (v % 64) & 1 == 1)
+    }
+
     /// Which host `v` is, an internal number, if it is one.
     #[inline]
     pub(crate) fn index_of(&self, v: Vertex) -> Option<usize> {

@@ -5,6 +5,8 @@
 //! every row is written once, from the first to the last. Levels that do not fit are written where they belong at once, and rows so
 //! short that this pays from the beginning.
 
+use std::ops::Range;
+
 use super::{AHEAD, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, each_bit};
 use crate::{
     engine::{SPREAD, Team, prefetch, share},
@@ -20,6 +22,8 @@ const TOO_DEEP: u32 = (1 << PLANES) - 1;
 pub(super) const ENOUGH: usize = 16;
 /// Entries that one word fills.
 const WORD: usize = u64::BITS as usize;
+/// Arrays of more bytes are written past the caches.
+const LARGE: usize = 8 << 20;
 
 /// A type that levels are written as; its largest value stands for "not reached".
 pub trait LevelNumber: Plain + PartialEq {
@@ -129,8 +133,15 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
     /// The pass, and all that is left to be written after it.
     pub(super) fn pass(mut self, words: &mut Words, team: &Team, limits: &Limits<'_>) -> Result<ManyOutcome, SearchError> {
         let outcome = words.pass(self.layout, team, self.roots, &mut self, limits)?;
-        self.write_rows(team);
-        self.write_leaves(team);
+        if self.planes.is_some() {
+            self.write_rows(team);
+        } else {
+            self.write_leaves(team);
+        }
+        if PARENTS {
+            self.write_parents_of_leaves(team);
+        }
+        self.write_roots();
         Ok(outcome)
     }
 
@@ -149,31 +160,48 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         }
     }
 
-    /// Writes the rows of leaves that are not searched, by those of the vertices on which they hang, and what is said of roots that are
-    /// not searched.
-    fn write_leaves(&self, team: &Team) {
+    /// Calls `visit` with each leaf that is not searched, the vertex on which it hangs, and the levels of that.
+    fn each_leaf(&self, team: &Team, visit: impl Fn(Vertex, Vertex, &[N]) + Sync) {
         let (layout, rows) = (self.layout, self.rows);
         let leaves = layout.leaves();
         let hosts = leaves.hosts().len();
         share(team, hosts, VERTICES, hosts < VERTICES, &|_, range| {
             for index in range {
                 let host = layout.to_original(leaves.hosts()[index]);
-                // SAFETY: the array has a row for every vertex; that of a host is only read now, and those of leaves, each of which hangs
-                // on one host, are handed out once.
+                // SAFETY: the array has a row for every vertex; that of a host is only read now.
                 let levels = unsafe { std::slice::from_raw_parts(self.levels.get().add(rows.of(host)), rows.columns) };
-                for &leaf in leaves.of(index) {
-                    // SAFETY: as above.
-                    let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(rows.of(leaf)), rows.columns) };
-                    for (column, (level, above)) in row.iter_mut().zip(levels).enumerate() {
-                        *level = above.deeper();
-                        if PARENTS && *above != N::NONE {
-                            // SAFETY: as above, of the array of parents.
-                            unsafe { *self.parents.get().add(rows.of(leaf) + column) = host };
-                        }
-                    }
+                leaves.of(index).iter().for_each(|&leaf| visit(leaf, host, levels));
+            }
+        });
+    }
+
+    /// Writes the levels of leaves that are not searched, by those of the vertices on which they hang.
+    fn write_leaves(&self, team: &Team) {
+        self.each_leaf(team, |leaf, _, levels| {
+            // SAFETY: the array has a row for every vertex; a leaf hangs on one vertex, which is visited once.
+            let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(self.rows.of(leaf)), self.rows.columns) };
+            for (level, above) in row.iter_mut().zip(levels) {
+                *level = above.deeper();
+            }
+        });
+    }
+
+    /// Writes the parents of leaves that are not searched.
+    fn write_parents_of_leaves(&self, team: &Team) {
+        self.each_leaf(team, |leaf, host, levels| {
+            // SAFETY: as for levels.
+            let row = unsafe { std::slice::from_raw_parts_mut(self.parents.get().add(self.rows.of(leaf)), self.rows.columns) };
+            for (parent, above) in row.iter_mut().zip(levels) {
+                if *above != N::NONE {
+                    *parent = host;
                 }
             }
         });
+    }
+
+    /// Writes what is said of roots that are not searched.
+    fn write_roots(&self) {
+        let (layout, rows) = (self.layout, self.rows);
         for (column, &root) in self.roots.iter().enumerate() {
             let write = |vertex: Vertex, level: u32| {
                 // SAFETY: the arrays have a row for every vertex, and the team has ended its work.
@@ -195,34 +223,87 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         }
     }
 
-    /// Writes the rows of what is in the planes, which are not needed any more.
+    /// Writes the rows of what is in the planes, which are not needed any more; those of leaves by the vertices on which they hang.
     fn write_rows(&mut self, team: &Team) {
         let Some(planes) = self.planes.take() else { return };
-        let (layout, rows, levels) = (self.layout, self.rows, self.levels);
-        let vertices = layout.vertices();
-        let words_of = |original: Vertex| match layout.to_internal(original) {
-            NONE => None,
-            // SAFETY: a vertex that is searched has so many words, and only this call uses them.
-            v => Some(unsafe { planes.get().add(v as usize * PLANES) }),
-        };
+        let vertices = self.layout.vertices();
         share(team, vertices, VERTICES, vertices < VERTICES, &|_, range| {
-            for v in range {
-                if v + AHEAD < vertices {
-                    if let Some(ahead) = words_of((v + AHEAD) as Vertex) {
-                        prefetch(ahead.cast_const());
-                    }
-                }
-                let words = words_of(v as Vertex);
-                if words.is_none() && matches!(layout.place(v as Vertex), Place::LeafOf(_)) {
-                    continue; // see `write_leaves`
-                }
-                // SAFETY: see `words_of`.
-                let words = words.map_or([0; PLANES], |words| unsafe { words.cast::<[u64; PLANES]>().read() });
-                // SAFETY: the array has a row for every vertex, and each is handed out once.
-                let row = unsafe { std::slice::from_raw_parts_mut(levels.get().add(rows.of(v as Vertex)), rows.columns) };
-                write_row(row, words);
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: AVX2 is here; ranges are handed out once.
+                return unsafe { self.write_range_avx2(planes, range) };
             }
+            // SAFETY: ranges are handed out once.
+            unsafe { self.write_range::<false>(planes, range) };
         });
+    }
+
+    /// # Safety
+    /// As [`Self::write_range`], on a processor that has AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn write_range_avx2(&self, planes: Shared<u64>, range: Range<usize>) {
+        // SAFETY: passed on.
+        unsafe { self.write_range::<true>(planes, range) };
+    }
+
+    /// The rows of these vertices.
+    ///
+    /// # Safety
+    /// No other thread uses them, and the planes are only read now. `AVX2`: the processor has it.
+    #[inline(always)]
+    unsafe fn write_range<const AVX2: bool>(&self, planes: Shared<u64>, range: Range<usize>) {
+        let (layout, rows) = (self.layout, self.rows);
+        let (places, searched, first_leaf) = (layout.internal_places(), layout.csr().vertices(), layout.first_leaf());
+        let host_of = layout.leaves().host_of();
+        // Where its words are, and whether it is a leaf of the vertex whose words these are.
+        let of = |v: usize| {
+            let place = places.get(v).map_or(v, |&place| place as usize);
+            if place < searched {
+                return Some((place, false));
+            }
+            place.checked_sub(first_leaf).and_then(|slot| host_of.get(slot)).map(|&host| (host as usize, true))
+        };
+        let large = layout.vertices() * rows.columns * size_of::<N>() > LARGE;
+        for v in range {
+            if v + AHEAD < layout.vertices() {
+                if let Some((ahead, _)) = of(v + AHEAD) {
+                    prefetch(planes.get().wrapping_add(ahead * PLANES).cast_const());
+                }
+            }
+            let (words, is_leaf) = match of(v) {
+                // SAFETY: a vertex that is searched has so many words.
+                Some((at, is_leaf)) => (unsafe { planes.get().add(at * PLANES).cast::<[u64; PLANES]>().read() }, is_leaf),
+                None => ([0; PLANES], false),
+            };
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has AVX2 (caller).
+            let mut codes = if AVX2 { unsafe { codes_avx2(words) } } else { codes(words) };
+            #[cfg(not(target_arch = "x86_64"))]
+            let mut codes = codes(words);
+            if is_leaf {
+                codes.iter_mut().for_each(|code| *code += u8::from(*code != 0));
+            }
+            // SAFETY: the array has a row for every vertex, and this one is the caller's.
+            let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(rows.of(v as Vertex)), rows.columns) };
+            // Of a length that the compiler knows, for most rows are whole.
+            if let Ok(whole) = <&mut [N; WORD]>::try_from(&mut *row) {
+                let mut levels = [N::NONE; WORD];
+                for (level, code) in levels.iter_mut().zip(codes) {
+                    *level = N::of_code(code);
+                }
+                if large { past_caches(whole, &levels) } else { *whole = levels }
+            } else {
+                for (entry, code) in row.iter_mut().zip(codes) {
+                    *entry = N::of_code(code);
+                }
+            }
+        }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: SSE is part of x86-64. What was written past the caches is there before this thread says that it is done.
+        unsafe {
+            std::arch::x86_64::_mm_sfence();
+        }
     }
 }
 
@@ -277,9 +358,9 @@ impl<N: LevelNumber, const PARENTS: bool> Sink for Written<'_, N, PARENTS> {
     }
 }
 
-/// The levels that the words of a vertex hold.
+/// What the words of a vertex hold, for each search: its level and 1, 0: not reached.
 #[inline]
-fn write_row<N: LevelNumber>(row: &mut [N], words: [u64; PLANES]) {
+fn codes(words: [u64; PLANES]) -> [u8; WORD] {
     let mut codes = [0_u8; WORD];
     for (eight, codes) in codes.chunks_exact_mut(8).enumerate() {
         let mut sum = 0;
@@ -290,14 +371,88 @@ fn write_row<N: LevelNumber>(row: &mut [N], words: [u64; PLANES]) {
         }
         codes.copy_from_slice(&sum.to_ne_bytes());
     }
-    // Of a length that the compiler knows, for most rows are whole.
-    if let Ok(whole) = <&mut [N; WORD]>::try_from(&mut *row) {
-        for (entry, code) in whole.iter_mut().zip(codes) {
-            *entry = N::of_code(code);
+    codes
+}
+
+/// The same.
+///
+/// # Safety
+/// The processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn codes_avx2(words: [u64; PLANES]) -> [u8; WORD] {
+    use std::arch::x86_64::*;
+    let mut codes = [0_u8; WORD];
+    // SAFETY: AVX2 is here (caller), and 32 bytes at 0 and at 32 lie in the array.
+    unsafe {
+        // Which byte of 32 bits each byte has its bit from, within halves of the vector, and which bit of that it is.
+        let from = _mm256_setr_epi64x(0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303);
+        let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+        for half in 0..2 {
+            let mut sum = _mm256_setzero_si256();
+            for (plane, word) in words.iter().enumerate() {
+                let bytes = _mm256_shuffle_epi8(_mm256_set1_epi32((word >> (32 * half)) as i32), from);
+                let is_set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
+                sum = _mm256_or_si256(sum, _mm256_and_si256(is_set, _mm256_set1_epi8(1 << plane)));
+            }
+            _mm256_storeu_si256(codes.as_mut_ptr().add(32 * half).cast(), sum);
         }
-    } else {
-        for (entry, code) in row.iter_mut().zip(codes) {
-            *entry = N::of_code(code);
+    }
+    codes
+}
+
+/// Writes a row that is not read soon past the caches, so that memory is not read for it first.
+#[inline(always)]
+fn past_caches<N: LevelNumber>(row: &mut [N; WORD], levels: &[N; WORD]) {
+    #[cfg(target_arch = "x86_64")]
+    if row.as_ptr().addr() % 16 == 0 {
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+        let (to, from) = (row.as_mut_ptr().cast::<__m128i>(), levels.as_ptr().cast::<__m128i>());
+        for at in 0..size_of::<[N; WORD]>() / size_of::<__m128i>() {
+            // SAFETY: SSE2 is part of x86-64; 64 numbers are so many vectors without a rest, and the row is aligned for them.
+            unsafe { _mm_stream_si128(to.add(at), _mm_loadu_si128(from.add(at))) };
+        }
+        return;
+    }
+    *row = *levels;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn codes_are_the_same_with_avx2() {
+        if !is_x86_feature_detected!("avx2") {
+            println!("SKIPPED: no AVX2 here");
+            return;
+        }
+        let mut state = 1_u64;
+        for _ in 0..1000 {
+            let words = [(); PLANES].map(|()| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state ^ state >> 31
+            });
+            let wanted: Vec<u8> = (0..WORD).map(|bit| (0..PLANES).map(|plane| ((words[plane] >> bit & 1) as u8) << plane).sum()).collect();
+            assert_eq!(codes(words)[..], wanted);
+            // SAFETY: AVX2 is here.
+            assert_eq!(unsafe { codes_avx2(words) }[..], wanted);
+        }
+    }
+
+    #[test]
+    fn rows_past_the_caches_are_whole() {
+        let levels: [u32; WORD] = std::array::from_fn(|at| at as u32 * 0x0101_0101);
+        let mut room = [[7; WORD]; 3];
+        for shift in 0..5 {
+            let flat = room.as_flattened_mut();
+            flat.fill(7);
+            let (_, from) = flat.split_at_mut(shift);
+            past_caches(from.first_chunk_mut().unwrap(), &levels);
+            assert_eq!(flat[shift..shift + WORD], levels);
+            assert!(flat[..shift].iter().chain(&flat[shift + WORD..]).all(|&entry| entry == 7));
         }
     }
 }
