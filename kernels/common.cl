@@ -4,6 +4,7 @@
 //   GROUP           items in a work-group: 1 where a device is a CPU (an item is then a thread that works through
 //                   vertices by itself), else a multiple of 32 whose items work through vertices side by side
 //   NEXT            vertices that a group (or item) collects in fast memory before it appends them to the next queue
+//   ROUND           frontier vertices that an item expands side by side where GROUP is 1
 //   COLUMNS         columns of first neighbours: 0, 2 or 4
 //   RENUMBERED      1 where parents must be translated to original numbers
 //   PARTS           buffers over which the neighbours are spread, and EDGES_PER_PART, the size of each but the last

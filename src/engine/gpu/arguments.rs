@@ -78,8 +78,8 @@ mod tests {
             let device = Device::open(info, Limits::default()).unwrap();
             for (group, columns, parts) in [(1, 4, 1), (32, 0, 4)] {
                 let flags = format!(
-                    "-cl-opt-disable -cl-kernel-arg-info -DGROUP={group} -DNEXT=64 -DPARTS={parts} -DEDGES_PER_PART=1024u -DCOLUMNS={columns} \
-                     -DRENUMBERED=1 {}",
+                    "-cl-opt-disable -cl-kernel-arg-info -DGROUP={group} -DNEXT=64 -DROUND=8 -DPARTS={parts} -DEDGES_PER_PART=1024u \
+                     -DCOLUMNS={columns} -DRENUMBERED=1 {}",
                     slots::defines()
                 );
                 let program = device.program(&SOURCES.concat(), &flags).unwrap();

@@ -37,6 +37,8 @@ const GROUPS_PER_UNIT: usize = 8;
 const COLLECTED: usize = 2048;
 /// Vertices that an item of its own collects.
 const COLLECTED_ALONE: usize = 512;
+/// It expands one frontier vertex for so many of them side by side (`ROUND` in `kernels/top_down.cl`; 64: measured on PoCL, 16 and 32 are slower).
+const COLLECTED_PER_ROUND: usize = 8;
 /// Pieces of long lists that a group gets of a level, at most (`piece_arcs` in `kernels/top_down.cl`), and some to spare for levels whose
 /// arcs were estimated.
 const PIECES_PER_GROUP: usize = 16;
@@ -140,11 +142,16 @@ impl Built {
         let words = device.local_bytes() as usize / 4;
         let mut room = words;
         let kernels = loop {
-            // Three numbers an item for a batch, and what is left (but for some room to spare) for what was found.
-            let (left, most, least) =
-                if group == 1 { (room, COLLECTED_ALONE, 16) } else { (room.saturating_sub(3 * group + 64), COLLECTED, 2 * group) };
+            // Three numbers an item for a batch, and what is left (but for some room to spare) for what was found. An item by itself has two
+            // numbers for each vertex found, and three for each that it expands.
+            let (left, most, least) = if group == 1 {
+                (room / 3, COLLECTED_ALONE, COLLECTED_PER_ROUND)
+            } else {
+                (room.saturating_sub(3 * group + 64), COLLECTED, 2 * group)
+            };
             let collected = (left.min(most) / group * group).max(least);
-            let flags = format!("-DGROUP={group} -DNEXT={collected} {}{}", graph.options(), slots::defines());
+            let round = collected / COLLECTED_PER_ROUND;
+            let flags = format!("-DGROUP={group} -DNEXT={collected} -DROUND={round} {}{}", graph.options(), slots::defines());
             let built = device.program(&source, &flags).and_then(|program| Kernels::new(&program, group > 1));
             match built {
                 // A kernel may take less than the device promises, and what its local memory allows.
