@@ -511,8 +511,7 @@ impl Run<'_> {
         // The goals are of a million vertices.
         let vertices = if self.arguments.rodinia.is_some() { 1_000_000 } else { self.pick(1_000_000, 100_000, 1000) };
         let edges = Generator::Rodinia { vertices, seed: 1 }.generate(&|_| ()).map_err(|error| error.to_string())?;
-        let layout =
-            Layout::build(&edges, &BuildOptions { directed: true, ..BuildOptions::default() }).map_err(|error| error.to_string())?;
+        let layout = Layout::build(&edges, &BuildOptions::default()).map_err(|error| error.to_string())?;
         let mut times = Vec::new();
         for policy in ["tg", "tgm", "bg", "bgc", "sampled"] {
             let parsed: Policy = policy.parse().map_err(|error| format!("{policy}: {error}"))?;
@@ -739,10 +738,14 @@ fn output(command: &mut Command, most: Duration) -> Result<String, String> {
     Err(format!("{} ended with {}: {}", Path::new(command.get_program()).display(), output.status, last.join(" / ")))
 }
 
-/// Writes the graph as Rodinia's program reads it: vertices with where their arcs begin and how many there are, the source, the arcs.
+/// Writes an undirected graph as Rodinia's program reads it: vertices with where their arcs begin and how many there are, the source, the arcs.
 fn write_rodinia(path: &Path, edges: &EdgeList) -> std::io::Result<()> {
     let mut lists = vec![Vec::new(); edges.vertices()];
-    edges.for_each(0..edges.len(), |u, v| lists[u as usize].push(v));
+    // Both ends have an arc, as Rodinia's generator writes them.
+    edges.for_each(0..edges.len(), |u, v| {
+        lists[u as usize].push(v);
+        lists[v as usize].push(u);
+    });
     let mut text = format!("{}\n", lists.len());
     let mut start = 0;
     for list in &lists {
