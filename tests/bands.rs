@@ -330,3 +330,28 @@ fn a_quirk_takes_a_way_of_sharing_memory_away() {
     assert!(all.contains("alloc-host-ptr") && all.contains("use-host-ptr"), "{all:?}");
     assert_eq!(left, all.into_iter().filter(|way| !way.ends_with("host-ptr")).collect());
 }
+
+/// Where nothing says what a bottom-up level costs on the device, it is measured.
+#[test]
+fn directions_on_a_device_are_by_its_own_costs() {
+    let Some(user) = User::with_device("directions_on_a_device_are_by_its_own_costs") else { return };
+    let board = |line: &str| format!("schema = 1\n[board]\nname = 'd'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\n{line}");
+    let (plain, doubled) = (user.file("plain.toml", &board("")), user.file("doubled.toml", &board("bottom_up_permille = 2000\n")));
+    let chosen = |graph: &str, policy: &str, board: &str| {
+        let record = user.json(&["bench", graph, "--roots", "1", "--policy", policy, "--board", board, "--json", "-"]);
+        let chosen = &record["search"]["chosen"];
+        (chosen["policy"].as_str().unwrap().to_owned(), chosen["reason"].as_str().unwrap().to_owned())
+    };
+    let (policy, reason) = chosen("kronecker:14", "auto", &plain);
+    let costs: Vec<f64> = policy.strip_prefix("sampled:").unwrap().split(',').map(|cost| cost.parse().unwrap()).collect();
+    assert!(reason.contains("(measured)"), "{policy}: {reason}");
+    // One number, for the three costs alike.
+    let factors: Vec<f64> = costs.iter().zip([0.5, 0.25, 0.35]).map(|(cost, usual)| cost / usual).collect();
+    assert!(factors[0] > 0.0 && factors.iter().all(|factor| (factor / factors[0] - 1.0).abs() < 0.01), "{policy}");
+    let (policy, reason) = chosen("kronecker:14", "sampled", &doubled);
+    assert_eq!(policy, "sampled:1,0.5,0.7", "{reason}");
+    assert!(reason.contains("(board file)"), "{reason}");
+    // What is asked for is done, and a small graph is not worth a measurement.
+    assert_eq!(chosen("kronecker:14", "sampled:1,1,2", &doubled).0, "sampled:1,1,2");
+    assert_eq!(chosen("kronecker:9", "sampled", &plain).0, "sampled");
+}

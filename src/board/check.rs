@@ -210,6 +210,7 @@ impl OpenClDevice {
             ("max_alloc_bytes", self.max_alloc_bytes),
             ("max_work_group", self.max_work_group.map(u64::from)),
             ("work_group", self.work_group.map(u64::from)),
+            ("bottom_up_permille", self.bottom_up_permille.map(u64::from)),
             ("local_bytes", self.local_bytes),
             ("global_bytes", self.global_bytes),
         ] {

@@ -21,6 +21,7 @@ const EMPTY: &str = r#"
 # name = "Mali-*"                            # * is any text
 # memory_way = "alloc-host-ptr"              # alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy
 # work_group = 64                            # 1, or a multiple of 32; `socbfs board tune` measures it
+# bottom_up_permille = 700                   # bottom-up over top-down, 1000: as `sampled` says; `socbfs board tune` measures it
 # bgc = false                                # whether local memory is real
 #
 # [policy]

@@ -39,6 +39,7 @@ pub const KEYS: &[Key] = &[
     acts("opencl.devices[].max_alloc_bytes", "limit of a buffer"),
     acts("opencl.devices[].max_work_group", "limit of a work-group"),
     acts("opencl.devices[].work_group", "size of a work-group"),
+    acts("opencl.devices[].bottom_up_permille", "from where on sampled goes bottom-up on the device"),
     acts("opencl.devices[].local_bytes", "limit of local memory"),
     acts("opencl.devices[].global_bytes", "limit of all buffers"),
     acts("opencl.devices[].memory_way", "how memory is shared"),

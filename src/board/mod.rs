@@ -246,6 +246,7 @@ compute_units = 4
 max_alloc_bytes = 1
 max_work_group = 256
 work_group = 64
+bottom_up_permille = 700
 local_bytes = 32_768
 global_bytes = 2
 memory_way = 'alloc-host-ptr'

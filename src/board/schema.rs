@@ -144,6 +144,8 @@ pub struct OpenClDevice {
     pub max_work_group: Option<u32>,
     /// Work-items in a work-group: 1, or a multiple of 32.
     pub work_group: Option<u32>,
+    /// What a bottom-up level costs over a top-down one, in thousandths of what `sampled` says.
+    pub bottom_up_permille: Option<u32>,
     /// Local memory of a work-group in bytes.
     pub local_bytes: Option<u64>,
     /// Memory the device may use in bytes.

@@ -175,6 +175,9 @@ pub struct MeasuredDevice {
     /// Sizes of work-groups, where they were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work_groups: Vec<GroupTimes>,
+    /// What a bottom-up level costs over a top-down one, in thousandths of what [`SampledCosts`](crate::policy::SampledCosts) says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottom_up_permille: Option<u32>,
     /// What handing memory over costs, by way and size.
     pub handover: HandoverTable,
 }
@@ -537,6 +540,7 @@ pub(crate) mod tests {
             device: Some(MeasuredDevice {
                 launch_ns: Some(7),
                 work_groups: vec![GroupTimes { items: 64, relative: 1.0 }],
+                bottom_up_permille: Some(640),
                 handover: HandoverTable { ways: vec![way] },
             }),
             graphs: vec![GraphNumbers { graph: "grid".into(), vertices: 9, edges: 12, roots: 1, levels: 5 }],

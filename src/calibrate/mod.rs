@@ -2,6 +2,7 @@
 
 mod bands;
 mod calibration;
+mod directions;
 mod evaluation;
 mod fit;
 mod handover;
@@ -23,6 +24,7 @@ pub(crate) use calibration::tests::with_device as example;
 pub use calibration::{
     Calibration, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
 };
+pub use directions::{bottom_up_permille, measure_bottom_up};
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
 pub use fit::{fit, fit_zhang};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_permitted, measure_quickly};

@@ -201,7 +201,7 @@ fn selective(adaptive: Adaptive) -> Policy {
 }
 
 /// The vertex with most edges, and some others that have any.
-fn roots(search: &Search<'_>) -> Vec<Vertex> {
+pub(super) fn roots(search: &Search<'_>) -> Vec<Vertex> {
     let degrees = search.layout().input_degrees();
     let most = (0..degrees.len()).max_by_key(|&v| degrees[v]);
     let step = (degrees.len() / ROOTS).max(1);
@@ -241,7 +241,7 @@ fn in_turn(
 }
 
 /// The fastest search from this root by each policy.
-fn fastest(
+pub(super) fn fastest(
     search: &mut Search<'_>,
     kinds: &[(Policy, LevelDevice)],
     root: Vertex,

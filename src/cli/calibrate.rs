@@ -216,7 +216,8 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     let device = machine.device.as_ref().map(|(device, _)| {
         let handover = if arguments.quick { calibrate::measure_quickly(device) } else { calibrate::measure(device) };
         let launch_ns = handover.ways.iter().filter_map(|way| way.sizes.first()).map(|times| times.device_fill_ns).min();
-        MeasuredDevice { launch_ns, work_groups: header.work_groups.clone(), handover }
+        let bottom_up_permille = calibrate::bottom_up_permille(graphs.iter().flat_map(|graph| &graph.tables));
+        MeasuredDevice { launch_ns, work_groups: header.work_groups.clone(), bottom_up_permille, handover }
     });
     let environment = Environment::read(Path::new("/"));
     let by_graph: Vec<&[LevelTable]> = graphs.iter().map(|graph| &graph.tables[..]).collect();

@@ -202,8 +202,12 @@ pub(super) fn compare(
 /// The policy of `contestant` as a search has it: with what the board, the calibration and measurements say of it.
 fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, RuntimeError> {
     let policy = &contestant.policy;
-    // Networks decide directions only: the contestant says where their levels run.
-    let with_device = if matches!(policy, Policy::Mlp(_)) { contestant.runs != LevelDevice::Cpu } else { !prepared.devices.is_empty() };
+    // These decide directions only: the contestant says where their levels run.
+    let with_device = if matches!(policy, Policy::Mlp(_) | Policy::Sampled(_)) {
+        contestant.runs != LevelDevice::Cpu
+    } else {
+        !prepared.devices.is_empty()
+    };
     let mut config = config.clone();
     config.policy = Setting::flag(policy.clone());
     // The objective is that of the cost model, not of those it is compared with.

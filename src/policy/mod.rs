@@ -255,6 +255,11 @@ impl Policy {
         }
     }
 
+    /// Whether it decides directions by [`SampledCosts`] that nobody gave.
+    pub fn has_usual_costs(&self) -> bool {
+        matches!(self, Self::Auto(_)) || matches!(self, Self::Sampled(costs) if *costs == SampledCosts::default())
+    }
+
     /// The same, to be completed with what a board, a calibration or a measurement says.
     pub fn adaptive_mut(&mut self) -> Option<&mut Adaptive> {
         match self {

@@ -19,8 +19,8 @@ pub(super) const KNOWN: &[Known] = &[Known {
 
 /// What a bottom-up level costs, in units of one top-down edge.
 ///
-/// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20; a board
-/// profile may hold better ones for its board.
+/// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20. On a device they are multiplied
+/// by what was measured there (`runtime`): a board profile's number, a calibration's, or one of the graph at hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampledCosts {
     /// A word of 64 vertices that is looked at at all.
@@ -41,6 +41,13 @@ impl Default for SampledCosts {
 const SAMPLE: f64 = 1024.0;
 
 impl SampledCosts {
+    /// The same on a device whose bottom-up levels cost so many thousandths of it, over top-down ones.
+    #[must_use]
+    pub fn times(self, permille: u32) -> Self {
+        let factor = f64::from(permille) / 1e3;
+        Self { word: self.word * factor, vertex: self.vertex * factor, probe: self.probe * factor }
+    }
+
     /// A bottom-up level in which every unvisited vertex looks at `probes` neighbours on average.
     pub(super) fn bottom_up(&self, stats: &LevelStats, probes: f64) -> f64 {
         let words = stats.vertices as f64 / 64.0;

@@ -72,6 +72,9 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
         let all: Vec<String> = numbers.work_groups.iter().map(|group| format!("{} {:.2}x", group.items, group.relative)).collect();
         writeln!(out, "time by size of work-group, over that of the first: {}", all.join(", "))?;
     }
+    if let Some(permille) = device_numbers.as_ref().and_then(|numbers| numbers.bottom_up_permille) {
+        writeln!(out, "bottom-up on the device costs {:.2} times what sampled says without it", f64::from(permille) / 1e3)?;
+    }
     if let Some(power) = power {
         let idle = power.idle_watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W"));
         writeln!(out, "power: {} by {}; idle {idle}", power.scope, power.sensors.join(" + "))?;

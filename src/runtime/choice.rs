@@ -8,7 +8,10 @@ use crate::{
     board,
     calibrate::{Decider, Measured, watts_of},
     opencl::DeviceChoice,
-    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Form as ModelForm, Mlp, NEVER, Objective, Policy, StrategyCost, mlp::Form},
+    policy::{
+        Adaptive, Band, Bands, ChangeCost, CostModel, Form as ModelForm, Mlp, NEVER, Objective, Policy, SampledCosts, StrategyCost,
+        mlp::Form,
+    },
 };
 
 /// A policy with everything that board, calibration and measurements say of it.
@@ -59,6 +62,8 @@ pub struct Costs<'a> {
     pub measured: Option<&'a Measured>,
     /// Handing the state of this search over, to the GPU and back.
     pub handover: Option<(ChangeCost, ChangeCost)>,
+    /// A bottom-up level over a top-down one, in thousandths of what [`SampledCosts`] says.
+    pub bottom_up: Option<(u32, Origin)>,
 }
 
 /// Names of the bounds, in the order of [`bounds`].
@@ -103,6 +108,10 @@ impl Runtime {
         let costs = if matches!(choice.policy, Policy::Concurrent(_)) { Costs { measured: None, ..costs } } else { costs };
         if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device) {
             choice.bands = self.complete(adaptive, given, found, costs);
+        }
+        if let Some((permille, origin)) = costs.bottom_up.filter(|_| with_device && choice.policy.has_usual_costs()) {
+            choice.policy = Policy::Sampled(SampledCosts::default().times(permille));
+            choice.reason = format!("{}; bottom-up costs {:.3} times the usual ({origin})", choice.reason, f64::from(permille) / 1e3);
         }
         Ok(choice)
     }
@@ -391,7 +400,7 @@ mod tests {
     fn each_bound_is_that_of_the_first_place_that_gives_it() {
         let full = Band { gpu_from: Some(5), split_from: Some(6), up_to: Some(900), gpu_permille: Some(7) };
         let measured = measured(Bands { top_down: full, bottom_up: full });
-        let costs = Costs { measured: Some(&measured), handover: None };
+        let costs = Costs { measured: Some(&measured), ..Costs::default() };
         for (place, name) in NAMES.into_iter().enumerate() {
             let (table, key) = name.split_once('.').unwrap();
             let was = [5, 6, 900, 7][place % 4];
@@ -528,6 +537,38 @@ mod tests {
     }
 
     #[test]
+    fn the_cost_of_bottom_up_levels_comes_from_flag_then_board_then_calibration() {
+        let info = invented("p", "Mali-G610", DeviceKind::Gpu, 4);
+        let board = format!("{NAME}[[opencl.devices]]\nname = 'Mali*'\nbottom_up_permille = 2000\n");
+        let found = calibrated();
+        let chosen = |text: &str, asked: Option<&str>, found: Option<&FoundCalibration>, measured: Option<u32>| {
+            let runtime = runtime(text, asked);
+            let bottom_up = runtime.bottom_up(&info, found).or(measured.map(|permille| (permille, Origin::Measured)));
+            (bottom_up, runtime.choose(None, true, Costs { bottom_up, ..Costs::default() }).unwrap().policy)
+        };
+        let times = |permille| Policy::Sampled(SampledCosts::default().times(permille));
+        for asked in [None, Some("sampled")] {
+            if asked.is_some() {
+                assert_eq!(chosen(NAME, asked, None, None), (None, times(1000)));
+            }
+            let told = |text, found, measured| {
+                let (known, policy) = chosen(text, asked, found, measured);
+                let (permille, origin) = known.unwrap();
+                assert!(asked.is_none() || policy == times(permille), "{policy}");
+                (permille, origin)
+            };
+            assert_eq!(told(NAME, None, Some(500)), (500, Origin::Measured));
+            assert_eq!(told(NAME, Some(&found), Some(500)), (640, Origin::Calibration));
+            assert_eq!(told(&board, Some(&found), Some(500)), (2000, Origin::Board));
+        }
+        // What the flag says, it says.
+        let (_, given) = chosen(&board, Some("sampled:1,1,1"), Some(&found), None);
+        assert_eq!(given, "sampled:1,1,1".parse().unwrap());
+        // A policy that does not ask for it is left alone.
+        assert_eq!(chosen(&board, Some("tg"), Some(&found), None).1, "tg".parse().unwrap());
+    }
+
+    #[test]
     fn the_size_of_a_batch_comes_from_flag_then_board() {
         let board = format!("{NAME}[cpu]\nbatch = 512\n");
         let batch = |text: &str, asked: Option<Setting<usize>>| {
@@ -568,6 +609,7 @@ mod tests {
             (
                 (runtime.profile.name(), &runtime.threads, &runtime.cpus, &runtime.batch, &runtime.policy, runtime.profile.power()),
                 (runtime.limits(&info), runtime.way_asked(&info), runtime.group_asked(&info), permitted, runtime.runs(&info)),
+                runtime.bottom_up(&info, None),
                 (choose(Some("adaptive"), Objective::Time), choose(Some("cost-model:zhang"), Objective::Time)),
                 (choose(Some("cost-model"), Objective::Energy), choose(Some("cost-model:zhang"), Objective::Energy)),
                 evidence.fits(&runtime.profile.board.detect),
@@ -599,6 +641,7 @@ mod tests {
             ("opencl.devices[0].max_alloc_bytes", device, "1024", "2048"),
             ("opencl.devices[0].max_work_group", device, "64", "128"),
             ("opencl.devices[0].work_group", device, "64", "128"),
+            ("opencl.devices[0].bottom_up_permille", device, "500", "2000"),
             ("opencl.devices[0].local_bytes", device, "64", "128"),
             ("opencl.devices[0].global_bytes", device, "4096", "8192"),
             ("opencl.devices[0].memory_way", device, "'copy'", "'svm-fine'"),

@@ -7,13 +7,13 @@ use crate::{
     bench::DeviceRecord,
     bfs::GpuKernel,
     board::OpenClDevice,
-    calibrate::{HandoverTable, Measured, measure_permitted, thresholds},
+    calibrate::{HandoverTable, Measured, measure_bottom_up, measure_permitted, thresholds},
     cluster::{Places, RankDevice},
     engine::{GpuOptions, GpuSetup, GraphMemory},
     graph::{Layout, Vertex},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
-    policy::{Adaptive, Bands, ChangeCost, LevelDevice},
+    policy::{Adaptive, Bands, ChangeCost, LevelDevice, SampledCosts},
     search::{Outcome, Search, SearchOptions},
 };
 
@@ -29,6 +29,8 @@ pub enum Step {
     WorkGroups,
     /// Thresholds between CPU and GPU are measured.
     Thresholds,
+    /// Costs of both directions are measured on the device.
+    Directions,
 }
 
 impl fmt::Display for Step {
@@ -37,6 +39,7 @@ impl fmt::Display for Step {
             Self::Kernels => "Building kernels",
             Self::WorkGroups => "Comparing work-groups",
             Self::Thresholds => "Measuring thresholds",
+            Self::Directions => "Measuring directions",
         })
     }
 }
@@ -62,6 +65,8 @@ pub struct Prepared<'g> {
     pub measured: Option<Measured>,
     /// What handing the state over costs.
     pub handover: Option<(ChangeCost, ChangeCost)>,
+    /// What a bottom-up level costs on the device over a top-down one, in thousandths of what `sampled` says, and who says it.
+    pub bottom_up: Option<(u32, Origin)>,
     /// The policy, and why it is this one.
     pub choice: Choice,
     /// As the search was set up, devices included.
@@ -76,7 +81,7 @@ impl Prepared<'_> {
     /// # Errors
     /// As [`Runtime::choose`].
     pub fn choose(&self, runtime: &Runtime, with_device: bool) -> Result<Choice, RuntimeError> {
-        let costs = Costs { measured: self.measured.as_ref(), handover: self.handover };
+        let costs = Costs { measured: self.measured.as_ref(), handover: self.handover, bottom_up: self.bottom_up };
         runtime.choose(self.calibration.as_ref(), with_device, costs)
     }
 
@@ -154,13 +159,16 @@ impl Runtime {
         }
         let found = self.chosen_for(every_policy).or_else(|error| self.without(error))?;
         let calibration = match found.first() {
-            Some(info) if every_policy || self.wants_calibration() => self.calibration(Some((info, self.way_asked(info))))?,
+            Some(info) if every_policy || self.wants_calibration() || self.policy.value.has_usual_costs() => {
+                self.calibration(Some((info, self.way_asked(info))))?
+            }
             _ => None,
         };
         let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
         let Some(first) = opened.first() else { return self.prepare_cpu(layout, every_policy) };
         let handover = first.handover.of_state(first.setup.way, layout.csr().vertices() as u64);
-        let mut choice = self.choose(calibration.as_ref(), true, Costs { measured: None, handover })?;
+        let mut bottom_up = self.bottom_up(first.setup.device.info(), calibration.as_ref());
+        let mut choice = self.choose(calibration.as_ref(), true, Costs { measured: None, handover, bottom_up })?;
         let is_complete = choice.is_complete();
         // What is to be measured has to be possible.
         let splits = every_policy || (!is_complete && choice.policy.uses(first.runs).together);
@@ -197,9 +205,22 @@ impl Runtime {
                 }
                 Err(error) => return Err(error.into()),
             };
-            choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover })?;
+            choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover, bottom_up })?;
             search.set_policy(choice.policy.clone(), options.runs)?;
             measured = Some(found);
+        }
+        if bottom_up.is_none() && (every_policy || choice.policy.has_usual_costs()) {
+            let found = match during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs)) {
+                Ok(found) => found,
+                Err(error) if self.may_do_without() => {
+                    log::warn!("{}; going on with the CPU alone", with_causes("", &error));
+                    return self.prepare_cpu(layout, every_policy);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            bottom_up = found.map(|permille| (permille, Origin::Measured));
+            choice = self.choose(calibration.as_ref(), true, Costs { measured: measured.as_ref(), handover, bottom_up })?;
+            search.set_policy(choice.policy.clone(), options.runs)?;
         }
         // Policies are compared by what they do on the devices.
         let fall_back = self.device.value == DeviceChoice::Auto && !every_policy;
@@ -212,7 +233,7 @@ impl Runtime {
             .map(|(opened, used)| DeviceRecord { used, memory_way: opened.setup.way, handover: opened.handover })
             .collect();
         let options = SearchOptions { policy: choice.policy.clone(), fall_back, ..options };
-        Ok(Prepared { search, devices, measured, handover, choice, options, calibration })
+        Ok(Prepared { search, devices, measured, handover, bottom_up, choice, options, calibration })
     }
 
     /// The search on the CPU alone.
@@ -222,7 +243,7 @@ impl Runtime {
         choice.tell();
         let options = SearchOptions { every_policy, policy: choice.policy.clone(), ..self.options() };
         let search = Search::new(layout, &options)?;
-        Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, choice, options, calibration })
+        Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, bottom_up: None, choice, options, calibration })
     }
 
     /// No device where it is optional, else the error.
@@ -333,6 +354,16 @@ impl Runtime {
         self.group_asked(info).or_else(|| calibration?.calibration.identity.device.as_ref()?.work_group)
     }
 
+    /// What a bottom-up level costs on this device over a top-down one, in thousandths of what `sampled` says, where the board or the calibration
+    /// says it, and which of them.
+    pub fn bottom_up(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<(u32, Origin)> {
+        let of_board =
+            self.device_profile(info).and_then(|device| device.bottom_up_permille).map(|permille| (permille, self.profile.origin));
+        let of_calibration =
+            || calibration?.calibration.device.as_ref()?.bottom_up_permille.map(|permille| (permille, Origin::Calibration));
+        of_board.or_else(of_calibration)
+    }
+
     fn device_profile(&self, info: &DeviceInfo) -> Option<&OpenClDevice> {
         self.profile.board.opencl.devices.iter().find(|device| device.describes(&info.name, &info.platform))
     }
@@ -372,7 +403,8 @@ impl Runtime {
         let way = way.unwrap_or_else(|| handover.best(TYPICAL_BYTES));
         // What a driver would copy behind the scenes is copied once, to where kernels read it best.
         let graph = (!self.permits(info, SharingMode::UseHostPtr)).then_some(GraphMemory::Device);
-        let options = GpuOptions { group: self.group(info, calibration), parts: self.parts.value, graph, ..GpuOptions::default() };
+        let costs = self.bottom_up(info, calibration).map(|(permille, _)| SampledCosts::default().times(permille));
+        let options = GpuOptions { group: self.group(info, calibration), parts: self.parts.value, graph, costs, ..GpuOptions::default() };
         Ok(Opened { setup: GpuSetup { device, way, options }, runs: self.runs(info), handover })
     }
 

@@ -1,6 +1,6 @@
 //! The bands of a board, measured on this machine and written into its profile.
 
-use super::{Prepared, Profile, Progress, Runtime, RuntimeError, Setting, Step, prepare::during};
+use super::{Origin, Prepared, Profile, Progress, Runtime, RuntimeError, Setting, Step, prepare::during};
 use crate::{
     bench::{BandRecord, Environment},
     board::{self, Change},
@@ -65,7 +65,8 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
     let (fixed_us, mega_vertex_us) = handover(&prepared, device.memory_way);
     set("adaptive.handover.fixed_us".to_owned(), fixed_us.map(Into::into));
     set("adaptive.handover.mega_vertex_us".to_owned(), mega_vertex_us.map(Into::into));
-    for (key, value) in described(runtime, used, device.memory_way, group) {
+    let measured_permille = prepared.bottom_up.filter(|(_, origin)| *origin == Origin::Measured).map(|(permille, _)| permille);
+    for (key, value) in described(runtime, used, device.memory_way, group, measured_permille) {
         set(key, Some(value));
     }
     let text = board::edit(&runtime.profile.text, &runtime.profile.place, &changes).map_err(RuntimeError::Profile)?;
@@ -87,7 +88,13 @@ fn handover(prepared: &Prepared<'_>, way: SharingMode) -> (Option<f64>, Option<f
 }
 
 /// How the device is used, where the profile does not say it: otherwise the next start would measure it again.
-fn described(runtime: &Runtime, used: &DeviceUse, way: SharingMode, group: Option<usize>) -> Vec<(String, toml_edit::Value)> {
+fn described(
+    runtime: &Runtime,
+    used: &DeviceUse,
+    way: SharingMode,
+    group: Option<usize>,
+    bottom_up: Option<u32>,
+) -> Vec<(String, toml_edit::Value)> {
     let devices = &runtime.profile.board.opencl.devices;
     let described = devices.iter().position(|device| device.describes(&used.name, &used.platform));
     let key = |key: &str| format!("opencl.devices[{}].{key}", described.unwrap_or(devices.len()));
@@ -101,6 +108,9 @@ fn described(runtime: &Runtime, used: &DeviceUse, way: SharingMode, group: Optio
     // It was compared only where neither board nor flag says it.
     if let Some(items) = group.and_then(|items| i64::try_from(items).ok()) {
         all.push((key("work_group"), items.into()));
+    }
+    if let Some(permille) = bottom_up {
+        all.push((key("bottom_up_permille"), i64::from(permille).into()));
     }
     all
 }

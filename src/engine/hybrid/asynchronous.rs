@@ -69,7 +69,7 @@ impl HybridEngine<'_> {
 
         let together = Instant::now();
         let searched = self.cpu.searched();
-        let (layout, costs) = (self.layout, self.costs);
+        let (layout, [costs, far_costs]) = (self.layout, self.costs);
         // The first to come takes out what it needs.
         let far = Mutex::new(Some((&mut helper.gpu, own)));
         let near = Mutex::new((&mut self.cpu, &mut mine[..]));
@@ -79,7 +79,7 @@ impl HybridEngine<'_> {
             let mut far = locked(&far);
             let Some((gpu, own)) = far.take() else { return };
             let begin = Instant::now();
-            let result = search_on_device(gpu, own, layout, searched, costs);
+            let result = search_on_device(gpu, own, layout, searched, far_costs);
             let mut outcome = locked(&outcome);
             outcome.0 = result;
             outcome.2 = begin.elapsed().as_nanos() as u64;

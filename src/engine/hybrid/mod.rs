@@ -126,8 +126,8 @@ pub struct HybridEngine<'g> {
     pub(crate) split_in_turn: bool,
     /// See [`Search::set_handover_round_levels`](crate::search::Search::set_handover_round_levels).
     pub(crate) handover_round_levels: bool,
-    /// Direction of levels after the searches have parted, where no policy is asked.
-    costs: SampledCosts,
+    /// Direction of levels after the searches have parted, where no policy is asked: the CPU's, and the device's.
+    costs: [SampledCosts; 2],
 }
 
 impl<'g> HybridEngine<'g> {
@@ -181,7 +181,7 @@ impl<'g> HybridEngine<'g> {
             levels: [Slab::zeroed(levels, "levels")?, Slab::zeroed(levels, "levels")?],
             split_in_turn: false,
             handover_round_levels: false,
-            costs: SampledCosts::default(),
+            costs: [SampledCosts::default(), setups.first().and_then(|setup| setup.options.costs).unwrap_or_default()],
         };
         engine.check_devices(setups)?;
         Ok(engine)

@@ -1,0 +1,138 @@
+//! What bottom-up levels cost on a device, over what top-down ones do.
+
+use super::{
+    levels::LevelTable,
+    thresholds::{fastest, roots},
+};
+use crate::{
+    bfs::{Direction, LevelStats, Placement, Strategy},
+    policy::{CostModel, LevelDevice, Policy, SampledCosts, expected_probes},
+    search::{Search, SearchError},
+};
+
+/// Levels count where, by the costs of `sampled`, either direction takes up to so many times as long as the other. Elsewhere it is clear which one is
+/// faster, and what an arc costs there is no measure: of a frontier that has nearly everything behind it, most arcs are cheap.
+const NEAR: f64 = 4.0;
+
+/// Graphs with fewer arcs are not worth a measurement before a search.
+const LEAST_ARCS: u64 = 1 << 18;
+
+/// Nothing measured is taken for more, or for less than one over it: it would be a disturbance.
+const MOST_PERMILLE: f64 = 16_000.0;
+
+/// What levels took in one direction, and what they should by the costs of `sampled`, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Took {
+    ns: f64,
+    should_ns: f64,
+}
+
+/// Levels of a device in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Both {
+    top_down: Took,
+    bottom_up: Took,
+}
+
+impl Both {
+    fn add(&mut self, model: &CostModel, stats: &LevelStats, direction: Direction, ns: f64) {
+        let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
+        let probes = stats.sampled_probes.map_or_else(|| expected_probes(stats.arcs, stats.frontier_edges, list), f64::from);
+        let should = |direction| model.of(Strategy::on_cpu(direction)).map_or(0.0, |cost| cost.level_ns(stats, probes));
+        let (top_down, bottom_up) = (should(Direction::TopDown), should(Direction::BottomUp));
+        if top_down * NEAR < bottom_up || bottom_up * NEAR < top_down {
+            return;
+        }
+        let (took, should_ns) = match direction {
+            Direction::TopDown => (&mut self.top_down, top_down),
+            Direction::BottomUp => (&mut self.bottom_up, bottom_up),
+        };
+        took.ns += ns;
+        took.should_ns += should_ns;
+    }
+
+    fn permille(&self) -> Option<u32> {
+        let factor = |took: Took| (took.ns > 0.0 && took.should_ns > 0.0).then(|| took.ns / took.should_ns);
+        let permille = 1000.0 * factor(self.bottom_up)? / factor(self.top_down)?;
+        Some(permille.clamp(1e6 / MOST_PERMILLE, MOST_PERMILLE).round() as u32)
+    }
+}
+
+/// What a bottom-up level costs on the device of these tables over a top-down one, in thousandths of what [`SampledCosts`] says. `None` where no level
+/// ran near the point at which the directions change.
+pub fn bottom_up_permille<'a>(tables: impl IntoIterator<Item = &'a LevelTable>) -> Option<u32> {
+    let model = CostModel::from(SampledCosts::default());
+    let mut took = Both::default();
+    for times in tables.into_iter().flat_map(|table| &table.levels) {
+        for (strategy, direction) in [(Strategy::Tg, Direction::TopDown), (Strategy::Bg, Direction::BottomUp)] {
+            if let Some(ns) = times.own_ns(strategy) {
+                took.add(&model, &times.stats, direction, ns);
+            }
+        }
+    }
+    took.permille()
+}
+
+/// The same of the graph at hand: searches it on the device in two ways, one of which turns bottom-up early. `None` also where the graph is
+/// too small for directions to matter. The search's policy is left changed.
+///
+/// # Errors
+/// [`SearchError`] where the search was not set up with a device, or the device fails.
+pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<Option<u32>, SearchError> {
+    if (search.layout().csr().arcs() as u64) < LEAST_ARCS {
+        return Ok(None);
+    }
+    let usual = SampledCosts::default();
+    let kinds = [usual, usual.times((1000.0 / NEAR) as u32)].map(|costs| (Policy::Sampled(costs), runs));
+    let model = CostModel::from(usual);
+    let mut took = Both::default();
+    search.set_looks_ahead(false);
+    let mut levels = Vec::new();
+    let searched = roots(search).into_iter().take(2).try_for_each(|root| -> Result<(), SearchError> {
+        levels.extend(fastest(search, &kinds, root)?.into_iter().flat_map(|(_, levels)| levels));
+        Ok(())
+    });
+    search.set_looks_ahead(true);
+    searched?;
+    for record in levels.iter().filter(|record| record.levels <= 1 && matches!(record.plan.placement, Placement::Gpu(_))) {
+        let ns = record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns);
+        took.add(&model, &record.stats, record.plan.direction, ns as f64);
+    }
+    Ok(took.permille())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 words, 10,000 unvisited vertices that look at two neighbours: 500 + 2500 + 7000 arcs' worth.
+    fn stats(frontier_edges: u64) -> LevelStats {
+        LevelStats {
+            vertices: 64_000,
+            arcs: 1_000_000,
+            frontier_vertices: 5000,
+            frontier_edges,
+            unvisited_vertices: 10_000,
+            unvisited_edges: 200_000,
+            sampled_probes: Some(2.0),
+            ..LevelStats::default()
+        }
+    }
+
+    #[test]
+    fn a_device_whose_bottom_up_levels_are_cheaper_has_a_smaller_number() {
+        let model = CostModel::from(SampledCosts::default());
+        let mut took = Both::default();
+        // 10 ns an arc top-down, and half of that for as much work bottom-up.
+        took.add(&model, &stats(8000), Direction::TopDown, 80_000.0);
+        assert_eq!(took.permille(), None, "one direction says nothing");
+        took.add(&model, &stats(12_000), Direction::BottomUp, 50_000.0);
+        assert_eq!(took.permille(), Some(500));
+        // A level at which nobody would go bottom-up, and one at which nobody would go top-down.
+        took.add(&model, &stats(2000), Direction::TopDown, 1e9);
+        took.add(&model, &stats(60_000), Direction::BottomUp, 1e9);
+        assert_eq!(took.permille(), Some(500));
+        took.add(&model, &stats(10_000), Direction::BottomUp, 1e12);
+        assert_eq!(took.permille(), Some(MOST_PERMILLE as u32), "bounded");
+    }
+}
