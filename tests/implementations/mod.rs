@@ -80,6 +80,9 @@ pub fn run(kernel: &Kernel, groups: usize, local: usize) -> Result<(), DeviceErr
 /// Tells a process that it was started by [`inside`], and by which test.
 const INSIDE: &str = "SOCBFS_TEST_INSIDE";
 
+/// A command, and its arguments, that [`inside`] runs the other process by, such as "valgrind -q".
+pub const UNDER: &str = "SOCBFS_TEST_UNDER";
+
 /// Whether the test `test` of `module` (`module_path!()`) goes on here: in a process of its own with `variables` set, since
 /// implementations read them when they are loaded. In any other process it starts that one, and fails where that fails.
 pub fn inside(module: &str, test: &str, variables: &[(&str, &str)]) -> bool {
@@ -88,7 +91,18 @@ pub fn inside(module: &str, test: &str, variables: &[(&str, &str)]) -> bool {
     if std::env::var(INSIDE).is_ok_and(|inside| inside == *test) {
         return true;
     }
-    let output = Command::new(std::env::current_exe().unwrap())
+    let program = std::env::current_exe().unwrap();
+    let under = std::env::var(UNDER).unwrap_or_default();
+    let mut words = under.split_whitespace();
+    let mut command = words.next().map_or_else(
+        || Command::new(&program),
+        |first| {
+            let mut command = Command::new(first);
+            command.args(words).arg(&program);
+            command
+        },
+    );
+    let output = command
         .args([test.as_str(), "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(INSIDE, test)
         .envs(variables.iter().copied())
