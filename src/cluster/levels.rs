@@ -26,7 +26,7 @@ use crate::{
     bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelStats, LevelWork, Placement},
     engine::{
         BottomUp, DeviceUse, GpuEngineError, OnHost, PartFrontier, PartGpu, PartState, SharedBuffers, SimdKernels, Team, check_parents,
-        share,
+        share, share_and_sum,
     },
     graph::{NONE, Vertex},
     memory::{OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
@@ -457,7 +457,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     fn bottom_up(&mut self) -> u64 {
         let part = self.part;
         let words = self.state.own.len();
-        let total = AtomicU64::new(0);
         let level = BottomUp {
             visited: &self.state.visited,
             own: &self.state.own,
@@ -474,14 +473,14 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let left = SharedBuffers(&self.left);
         let kernel = self.kernels.bottom_up;
         let alone = words < SHARED_WORDS || self.unvisited / (part.deal.ranks as u64) < SHARED_UNVISITED;
-        share(&self.team, words, WORDS, alone, &|thread, range| {
+        let ([found, _], _) = share_and_sum(&self.team, words, WORDS, alone, &|thread, range| {
             // SAFETY: words are handed out once, buffer `thread` is this thread's own, and the slabs have the sizes that `BottomUp` asks
             // for: columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0
             // behind that.
             let found = unsafe { kernel(&level, range, left.of(thread)) };
-            total.fetch_add(found.vertices, Relaxed);
+            [found.vertices, found.edges]
         });
-        total.into_inner()
+        found
     }
 
     /// A level on the device. Returns how many rows were found.

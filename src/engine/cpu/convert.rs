@@ -1,10 +1,10 @@
 //! One form of the state into another: parents to bitmap, bitmap to queue, and parents into the order of the original vertices.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use super::{
     CpuEngine,
-    share::share,
+    share::{share, share_and_sum},
     simd::{MapBack, Visited},
     tuning::{MAPPED, SHARED_WORDS, WORDS},
 };
@@ -69,8 +69,8 @@ impl CpuEngine<'_> {
     /// same: what is not reached is [`NONE`] in both.)
     pub(in crate::engine) fn count_reached(&self, parents: &[Vertex], degrees: &[u32]) -> (u64, u64) {
         let parents = &parents[..degrees.len()];
-        let (reached, arcs) = (AtomicU64::new(0), AtomicU64::new(0));
-        share(&self.team, parents.len(), MAPPED.end, parents.len() < SHARED_WORDS * 64, &|_, vertices| {
+        let alone = parents.len() < SHARED_WORDS * 64;
+        let ([reached, arcs], _) = share_and_sum(&self.team, parents.len(), MAPPED.end, alone, &|_, vertices| {
             let (mut some, mut sum) = (0, 0);
             for (&parent, &degree) in parents[vertices.clone()].iter().zip(&degrees[vertices]) {
                 let is_reached = u32::from(parent != NONE);
@@ -78,10 +78,9 @@ impl CpuEngine<'_> {
                 // No branch, which would be foretold wrongly (one thread on an R-MAT graph: 5 ns a vertex with one).
                 sum += u64::from(degree & is_reached.wrapping_neg());
             }
-            reached.fetch_add(some, Relaxed);
-            arcs.fetch_add(sum, Relaxed);
+            [some, sum]
         });
-        (reached.into_inner(), arcs.into_inner())
+        (reached, arcs)
     }
 
     /// Writes the level of every original vertex ([`NONE`]: not reached), each found from its nearest ancestor whose level is known. `false`
@@ -132,18 +131,17 @@ impl CpuEngine<'_> {
     /// Visited bitmap from the parents; returns the number of vertices visited.
     fn make_bitmap(&mut self) -> u64 {
         let words = self.excluded.len();
-        let total = AtomicU64::new(0);
         let work = Visited {
             parent: &self.state.parent,
             excluded: &self.excluded,
             words: Shared::new(&mut self.state.visited[self.state.current]),
         };
         let kernel = self.kernels.visited;
-        share(&self.team, words, 8 * WORDS, words < 4 * SHARED_WORDS, &|_, range| {
+        let ([total, _], _) = share_and_sum(&self.team, words, 8 * WORDS, words < 4 * SHARED_WORDS, &|_, range| {
             // SAFETY: every word is handed out once, parents cover all words, and the kernel was chosen for this CPU.
-            total.fetch_add(unsafe { kernel(&work, range) }, Relaxed);
+            [unsafe { kernel(&work, range) }, 0]
         });
-        total.into_inner() - self.excluded_count
+        total - self.excluded_count
     }
 
     /// Makes the visited bitmap and counts exactly the vertices visited; returns how many were counted twice before.

@@ -19,13 +19,13 @@ pub(crate) use self::{
     bottom_up::BottomUp,
     distances::SPREAD,
     prefetch::prefetch,
-    share::{SharedBuffers, share},
+    share::{SharedBuffers, share, share_and_sum},
     simd::SimdKernels,
 };
 pub use simd::{Simd, SimdError};
 
 use self::distances::Distances;
-use self::tuning::{HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, WORDS};
+use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, WORDS};
 use super::{
     Team,
     state::{Frontier, OnHost, SearchState},
@@ -54,6 +54,8 @@ pub struct CpuEngine<'g> {
     /// The claim of each entry (see `top_down`).
     claims: Slab<Vertex>,
     next_claims: Slab<Vertex>,
+    /// Arcs before each vertex of a small frontier that threads share.
+    starts: Vec<u64>,
     /// Per thread, vertices that found no frontier neighbour in the columns.
     remaining: Vec<Slab<Vertex>>,
     /// Mean degree of the vertices of each word of the bitmap, where they are ordered by degree (else empty): neighbours in that order
@@ -127,6 +129,7 @@ impl<'g> CpuEngine<'g> {
             claims: claimed_queue()?,
             next_claims: claimed_queue()?,
             remaining,
+            starts: vec![0; if team.size() == 1 { 0 } else { CUT_VERTICES + 1 }],
             mixed: mixed_words(layout, &degrees),
             degrees,
             hubs: vec![0; by_degree.min(HUB_WORDS)],

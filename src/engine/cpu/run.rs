@@ -6,13 +6,15 @@ use std::{
     time::Instant,
 };
 
+use crossbeam_utils::CachePadded;
+
 use super::{
     CpuEngine,
     bottom_up::{BottomUp, FoundCounts},
-    share::{SharedBuffers, share},
+    share::{Pieces, SharedBuffers, share_and_sum},
     top_down::{self, TopDown},
     tuning::{
-        DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, OFTEN_FOUND, SHARED_ARCS, SHARED_HUB_ARCS, SHARED_MEDIUM_ARCS,
+        CUT_ARCS, DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, OFTEN_FOUND, SHARED_ARCS, SHARED_HUB_ARCS, SHARED_MEDIUM_ARCS,
         SHARED_ROW_ARCS, SHARED_UNVISITED, SHARED_WORDS, WORDS,
     },
 };
@@ -116,24 +118,33 @@ impl CpuEngine<'_> {
             let finished = self.state.frontier.len() == 0;
             return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
-        let (tail, piece, repeats) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
-        let arrived = AtomicU32::new(0);
+        // Apart from each other: every thread writes the end of the queue.
+        let tail = CachePadded::new(AtomicUsize::new(0));
+        let (repeats, arrived) = (AtomicU64::new(0), AtomicU32::new(0));
         let store_all = edges < FEW_MEETINGS * self.searched() && OFTEN_FOUND * len as u64 >= self.state.previous_edges;
         let together = edges >= enough;
         let next = if together { &mut self.next_claimed[..] } else { &mut self.state.next[..] };
+        let queue = if claims { &self.claimed[..len] } else { &self.state.queue[..len] };
+        let starts = if together { top_down::starts(self.layout.csr(), queue, &mut self.starts) } else { &[] };
+        let threads = if together { self.team.size() } else { 1 };
+        let arcs = starts.last().map_or(0, |&arcs| arcs as usize);
         let level = TopDown {
             csr: self.layout.csr(),
             to_original: self.layout.original_numbers(),
             parent: as_atomics(&mut self.state.parent),
-            queue: if claims { &self.claimed[..len] } else { &self.state.queue[..len] },
+            queue,
             claims: if claims { &self.claims[..len] } else { &[] },
             capacity: next.len(),
             next: Shared::new(next),
+            starts,
             next_claims: Shared::new(&mut self.next_claims),
             tail: &tail,
-            piece: &piece,
+            pieces: if starts.is_empty() {
+                Pieces::new(len, (len / (8 * self.team.size())).clamp(16, 1024), threads)
+            } else {
+                Pieces::new(arcs, (arcs / (8 * threads)).max(CUT_ARCS), threads)
+            },
             repeats: &repeats,
-            grain: (len / (8 * self.team.size())).clamp(16, 1024),
             store_all,
         };
         if together {
@@ -148,7 +159,7 @@ impl CpuEngine<'_> {
             level.work();
             std::mem::swap(&mut self.state.queue, &mut self.state.next);
         }
-        let found = tail.into_inner();
+        let found = tail.into_inner().into_inner();
         // A helper that comes late may enter twice.
         let threads = arrived.into_inner().min(self.team.size() as u32);
         self.state.previous_frontier = len as u64;
@@ -200,7 +211,6 @@ impl CpuEngine<'_> {
     /// A bottom-up level for the vertices of `words` of the bitmap; what is visited then is in `visited[1 - current]`. Returns
     /// what was found, and by how many threads.
     pub(super) fn bottom_up_over(&mut self, words: Range<usize>) -> (FoundCounts, u32) {
-        let (total, total_edges, arrived) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU32::new(0));
         let unvisited = self.searched().saturating_sub(self.state.visited_count);
         let [first, second] = &mut self.state.visited;
         let (now, next) = if self.state.current == 0 { (first, second) } else { (second, first) };
@@ -220,19 +230,14 @@ impl CpuEngine<'_> {
         };
         let remaining: SharedBuffers<'_> = SharedBuffers(&self.remaining);
         let kernel = self.kernels.bottom_up;
-        let last = AtomicU32::new(u32::MAX);
         let alone = words.len() < SHARED_WORDS || unvisited < SHARED_UNVISITED;
-        share(&self.team, words.len(), WORDS, alone, &|thread, range| {
-            if last.swap(thread as u32, Relaxed) != thread as u32 {
-                arrived.fetch_or(1 << (thread % 32), Relaxed);
-            }
+        let ([vertices, edges], threads) = share_and_sum(&self.team, words.len(), WORDS, alone, &|thread, range| {
             let range = words.start + range.start..words.start + range.end;
             // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` asks for (see `new`); the
             // kernel was chosen for this CPU; buffer `thread` is this thread's own.
             let found = unsafe { kernel(&level, range, remaining.of(thread)) };
-            total.fetch_add(found.vertices, Relaxed);
-            total_edges.fetch_add(found.edges, Relaxed);
+            [found.vertices, found.edges]
         });
-        (FoundCounts { vertices: total.into_inner(), edges: total_edges.into_inner() }, arrived.into_inner().count_ones())
+        (FoundCounts { vertices, edges }, threads)
     }
 }

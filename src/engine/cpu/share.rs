@@ -2,8 +2,10 @@
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
+
+use crossbeam_utils::CachePadded;
 
 use crate::{engine::Team, graph::Vertex, memory::Slab};
 
@@ -21,15 +23,115 @@ impl SharedBuffers<'_> {
     }
 }
 
-/// Hands `0..len` out to the team in ranges of `grain`, or to the caller alone.
-pub(crate) fn share(team: &Team, len: usize, grain: usize, alone: bool, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
-    let next = AtomicUsize::new(0);
-    let run = |thread: usize| loop {
-        let begin = next.fetch_add(grain, Relaxed);
-        if begin >= len {
-            break;
+/// Hands `0..len` out to the team in pieces of `most` at most, or to the caller alone. Towards the end pieces are smaller, down to an
+/// eighth of that, so that no thread waits long for one that is slower or began late.
+pub(crate) fn share(team: &Team, len: usize, most: usize, alone: bool, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
+    share_and_sum(team, len, most, alone, &|thread, range| {
+        work(thread, range);
+        [0; 2]
+    });
+}
+
+/// The same of work that counts. Returns the sums of what it returns, and how many threads took part. (Each thread adds its own up: to
+/// add every piece to what all share would move a cache line to and fro for each.)
+pub(crate) fn share_and_sum(
+    team: &Team,
+    len: usize,
+    most: usize,
+    alone: bool,
+    work: &(dyn Fn(usize, Range<usize>) -> [u64; 2] + Sync),
+) -> ([u64; 2], u32) {
+    let threads = if alone { 1 } else { team.size() };
+    let pieces = Pieces::new(len, most, threads);
+    let joint = CachePadded::new(([AtomicU64::new(0), AtomicU64::new(0)], AtomicU32::new(0)));
+    let run = |thread: usize| {
+        let (mut sums, mut worked) = ([0; 2], false);
+        while let Some(piece) = pieces.next() {
+            let [first, second] = work(thread, piece);
+            sums = [sums[0] + first, sums[1] + second];
+            worked = true;
         }
-        work(thread, begin..len.min(begin + grain));
+        if worked {
+            joint.0.iter().zip(sums).for_each(|(joint, sum)| _ = joint.fetch_add(sum, Relaxed));
+            joint.1.fetch_add(1, Relaxed);
+        }
     };
-    if alone { run(0) } else { team.run(&run) }
+    if alone {
+        run(0)
+    } else {
+        team.run(&run)
+    }
+    let ([first, second], worked) = joint.into_inner();
+    // A helper that comes late may enter twice.
+    ([first.into_inner(), second.into_inner()], worked.into_inner().min(threads as u32))
+}
+
+/// `0..len`, handed out piece by piece to several threads.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    /// Where the next one begins, on a cache line that holds nothing else: every thread writes it.
+    next: CachePadded<AtomicUsize>,
+    len: usize,
+    /// The size of a piece at least and at most.
+    sizes: (usize, usize),
+    threads: usize,
+}
+
+impl Pieces {
+    pub(super) fn new(len: usize, most: usize, threads: usize) -> Self {
+        let least = if threads == 1 { most } else { (most / 8).max(1) };
+        Self { next: CachePadded::new(AtomicUsize::new(0)), len, sizes: (least, most), threads }
+    }
+
+    /// The next piece, of which each is handed out once.
+    #[inline]
+    pub(super) fn next(&self) -> Option<Range<usize>> {
+        // Its size may go by an old value of `next`; it is reserved as a whole all the same.
+        let left = self.len.saturating_sub(self.next.load(Relaxed));
+        let (least, most) = self.sizes;
+        // Multiples, so that a piece begins where a cache line does as long as the largest does.
+        let size = (left / (4 * self.threads) / least * least).clamp(least, most);
+        let begin = self.next.fetch_add(size, Relaxed);
+        (begin < self.len).then(|| begin..self.len.min(begin + size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_everything_once_and_become_smaller() {
+        for len in [0, 1, 63, 64, 1000, 100_000] {
+            for threads in [1, 2, 8] {
+                let pieces = Pieces::new(len, 64, threads);
+                let mut end = 0;
+                let mut sizes = Vec::new();
+                while let Some(piece) = pieces.next() {
+                    assert_eq!(piece.start, end);
+                    end = piece.end;
+                    sizes.push(piece.len());
+                }
+                assert_eq!(end, len);
+                assert!(sizes.windows(2).all(|pair| pair[1] <= pair[0]) && sizes.iter().all(|&size| size <= 64), "{sizes:?}");
+                if len == 100_000 {
+                    assert_eq!((sizes[0], sizes[sizes.len() - 2]), (64, if threads == 1 { 64 } else { 8 }), "{threads} threads");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_are_those_of_all_pieces() {
+        for size in [1, 2, 5] {
+            let team = Team::new(size, &[]).unwrap();
+            for alone in [false, true] {
+                let (sums, threads) =
+                    share_and_sum(&team, 10_000, 16, alone, &|_, range| [range.len() as u64, range.map(|i| i as u64).sum()]);
+                assert_eq!(sums, [10_000, 10_000 * 9_999 / 2]);
+                assert!((1..=if alone { 1 } else { size as u32 }).contains(&threads));
+            }
+            assert_eq!(share_and_sum(&team, 0, 16, false, &|_, _| [1, 1]), ([0, 0], 0));
+        }
+    }
 }

@@ -7,12 +7,15 @@
 //! with the parent its thread wrote, its *claim*: when the entry is expanded, only the one whose claim stands in the
 //! parent array counts.
 
-use std::sync::atomic::{
-    AtomicU32, AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Relaxed},
+use std::{
+    ops::Range,
+    sync::atomic::{
+        AtomicU32, AtomicU64, AtomicUsize,
+        Ordering::{AcqRel, Relaxed},
+    },
 };
 
-use super::prefetch::prefetch;
+use super::{prefetch::prefetch, share::Pieces};
 use crate::{
     graph::{Csr, NONE, ROW_CONTINUES, Vertex},
     memory::Shared,
@@ -145,14 +148,29 @@ pub(super) struct TopDown<'a> {
     pub(super) capacity: usize,
     /// Entries so far.
     pub(super) tail: &'a AtomicUsize,
-    /// Next piece to be handed out.
-    pub(super) piece: &'a AtomicUsize,
+    /// What is handed out: entries of the queue, or arcs that leave it where `starts` says which.
+    pub(super) pieces: Pieces,
+    /// The arcs that leave the entries before each, and of all at the end, where a list may be cut; empty where pieces are of whole lists.
+    pub(super) starts: &'a [u64],
     /// Entries whose claim does not stand: repeats of the level before.
     pub(super) repeats: &'a AtomicU64,
-    /// Frontier vertices handed out at a time.
-    pub(super) grain: usize,
     /// Whether parents are written where there is nothing to write: see [`TopDown::list`].
     pub(super) store_all: bool,
+}
+
+/// For [`TopDown::starts`], where the frontier has so few vertices that one of them may keep a thread for long: the arcs before each
+/// entry of `queue`, in `room`. Else nothing.
+pub(super) fn starts<'a>(csr: &Csr, queue: &[Vertex], room: &'a mut [u64]) -> &'a [u64] {
+    let Some(starts) = room.get_mut(..queue.len() + 1) else { return &[] };
+    let mut arcs = 0;
+    for (start, &v) in starts.iter_mut().zip(queue) {
+        *start = arcs;
+        arcs += u64::from(csr.degree(v));
+    }
+    if let Some(end) = starts.last_mut() {
+        *end = arcs;
+    }
+    starts
 }
 
 /// A thread's part of the next queue, on its stack.
@@ -170,15 +188,33 @@ impl TopDown<'_> {
         self.flush(&mut found);
     }
 
+    /// A piece of the arcs: a part of the lists in which it begins and ends, and all of those between.
+    fn expand_arcs(&self, arcs: Range<u64>, found: &mut FoundBuffer) -> u64 {
+        let mut repeats = 0;
+        let mut at = self.starts.partition_point(|&start| start <= arcs.start) - 1;
+        while let Some(&[start, end]) = self.starts.get(at..at + 2).filter(|around| around[0] < arcs.end).and_then(|a| a.first_chunk()) {
+            let u = self.queue[at];
+            let stands = self.claims.get(at).is_none_or(|&claim| self.parent[u as usize].load(Relaxed) == claim);
+            // One of the threads that share a list counts it.
+            repeats += u64::from(!stands && start >= arcs.start);
+            if stands {
+                let part = arcs.start.saturating_sub(start) as usize..(end.min(arcs.end) - start) as usize;
+                let list = &self.csr.neighbours(u)[part];
+                if self.store_all { self.list::<true>(u, list, found) } else { self.list::<false>(u, list, found) }
+            }
+            at += 1;
+        }
+        repeats
+    }
+
     fn expand(&self, found: &mut FoundBuffer) {
         let (mut repeats, offsets) = (0, &self.csr.offsets);
-        loop {
-            let begin = self.piece.fetch_add(self.grain, Relaxed);
-            if begin >= self.queue.len() {
-                break;
+        while let Some(piece) = self.pieces.next() {
+            if !self.starts.is_empty() {
+                repeats += self.expand_arcs(piece.start as u64..piece.end as u64, found);
+                continue;
             }
-            let end = self.queue.len().min(begin + self.grain);
-            for i in begin..end {
+            for i in piece {
                 if let Some(&ahead) = self.queue.get(i + AHEAD_OFFSETS) {
                     prefetch(&raw const offsets[ahead as usize]);
                     if !self.claims.is_empty() {
@@ -259,5 +295,71 @@ impl TopDown<'_> {
             std::ptr::copy_nonoverlapping(found.claims.as_ptr(), self.next_claims.get().add(at), found.len);
         }
         found.len = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{
+        engine::Team,
+        graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+        memory::as_atomics,
+    };
+
+    /// Lists that are cut anywhere lead to what whole ones do, and each repeat is counted once.
+    #[test]
+    fn lists_may_be_shared() {
+        const N: u32 = 300;
+        // Hubs of 290 neighbours, and lists of none, one and two.
+        let edges: Vec<[Vertex; 2]> = (0..3).flat_map(|hub| (10..N).map(move |v| [hub, v])).chain([[3, 4], [4, 5], [10, 11]]).collect();
+        let edges = EdgeList::new(N as usize, edges, Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions { order: Order::Original, ..BuildOptions::default() }).unwrap();
+        let csr = layout.csr();
+        let queue = [0, 6, 1, 4, 7, 2, 10, 11];
+        // The second hub and one of the others are repeats: their parents are not what was claimed.
+        let claims = [50, 50, 51, 50, 50, 50, 50, 49];
+        for size in [1, 3] {
+            let team = Team::new(size, &[]).unwrap();
+            for most in [1, 5, 64, 10_000] {
+                for store_all in [false, true] {
+                    let mut parent = vec![NONE; layout.padded() + 2];
+                    queue.iter().for_each(|&v| parent[v as usize] = 50);
+                    parent[20] = 8;
+                    let (mut next, mut next_claims, mut room) = (vec![0; 2000], vec![0; 2000], vec![0; queue.len() + 1]);
+                    let starts = starts(csr, &queue, &mut room);
+                    let arcs = starts[queue.len()] as usize;
+                    assert_eq!(arcs, queue.iter().map(|&v| csr.degree(v) as usize).sum::<usize>());
+                    let (tail, repeats) = (AtomicUsize::new(0), AtomicU64::new(0));
+                    let level = TopDown {
+                        csr,
+                        to_original: &[],
+                        parent: as_atomics(&mut parent),
+                        queue: &queue,
+                        claims: &claims,
+                        capacity: next.len(),
+                        next: Shared::new(&mut next),
+                        next_claims: Shared::new(&mut next_claims),
+                        tail: &tail,
+                        pieces: Pieces::new(arcs, most, size),
+                        starts,
+                        repeats: &repeats,
+                        store_all,
+                    };
+                    team.run(&|_| level.work());
+                    let found: BTreeSet<Vertex> = next[..tail.into_inner()].iter().copied().collect();
+                    let wanted: BTreeSet<Vertex> = (12..N).filter(|&v| v != 20).chain([3, 5]).collect();
+                    assert_eq!((found, repeats.into_inner()), (wanted.clone(), 2), "{size} threads, {most} arcs");
+                    for v in wanted {
+                        let by = parent[v as usize];
+                        assert!([0, 2, 4].contains(&by) && csr.neighbours(by).contains(&v), "{v} by {by}");
+                    }
+                    assert_eq!(parent[20], 8);
+                }
+            }
+        }
+        assert!(starts(csr, &queue, &mut [0; 8]).is_empty(), "there is no room for so many");
     }
 }

@@ -49,6 +49,11 @@ pub(super) const SHARED_MEDIUM_ARCS: u64 = 64 << 10;
 /// in its own cache, and another thread has to fetch every line from there (measured on two cores: from twice to four times as
 /// long with two threads for 15 Ki to 500 Ki arcs, equally long at some millions).
 pub(super) const SHARED_HUB_ARCS: u64 = 2 << 20;
+/// Frontiers of up to this many vertices are handed out by arcs where several threads share them, so that a hub's list is no single
+/// thread's: in larger ones a list is one of many.
+pub(super) const CUT_VERTICES: usize = 1 << 10;
+/// Arcs handed out at a time there, at least.
+pub(super) const CUT_ARCS: usize = 4 << 10;
 /// Mean degree of a frontier whose lists are not short.
 pub(super) const MEDIUM_LISTS: u64 = 16;
 /// Mean degree of a frontier with hubs.
