@@ -44,6 +44,8 @@ struct Gate {
     sleepers: AtomicUsize,
     job: UnsafeCell<Option<Job>>,
     leave: AtomicBool,
+    /// There are more threads than processors: one that waits gives way to one that works.
+    crowded: bool,
     /// A helper's share of the work panicked.
     panicked: AtomicBool,
     /// Whether threads note when they work.
@@ -131,6 +133,7 @@ impl Team {
             sleepers: AtomicUsize::new(0),
             job: UnsafeCell::new(None),
             leave: AtomicBool::new(false),
+            crowded: size > processors(cpus),
             panicked: AtomicBool::new(false),
             traced: AtomicBool::new(false),
             tracks: (0..size.max(1)).map(|_| Track::default()).collect(),
@@ -237,7 +240,7 @@ impl Drop for CloseOnDrop<'_> {
             // A helper that lost its core needs ours to finish; one of a lower scheduling class gets it only while we sleep.
             match spins {
                 YIELDS_UNTIL.. => thread::sleep(NAP),
-                _ if spins % SPINS_PER_YIELD == 0 => thread::yield_now(),
+                _ if self.0.crowded || spins % SPINS_PER_YIELD == 0 => thread::yield_now(),
                 _ => hint::spin_loop(),
             }
         }
@@ -294,6 +297,9 @@ fn wait(gate: &Gate, seen: u32) -> u32 {
             }
             hint::spin_loop();
         }
+        if gate.crowded {
+            thread::yield_now();
+        }
         if begin.elapsed() > SPIN {
             break;
         }
@@ -308,6 +314,17 @@ fn wait(gate: &Gate, seen: u32) -> u32 {
     };
     gate.sleepers.fetch_sub(1, SeqCst);
     calls
+}
+
+/// How many processors threads have that are bound to `cpus`, or to none.
+fn processors(cpus: &[usize]) -> usize {
+    if cpus.is_empty() {
+        return thread::available_parallelism().map_or(1, usize::from);
+    }
+    let mut different = cpus.to_vec();
+    different.sort_unstable();
+    different.dedup();
+    different.len()
 }
 
 /// Binds the calling thread to these CPUs, if any are named.
