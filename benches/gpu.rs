@@ -650,8 +650,8 @@ fn graphs() -> Vec<(&'static str, EdgeList, bool)> {
     ]
 }
 
-/// The time in milliseconds that Rodinia's program gives for its kernels in what it printed, and how that is called; `elapsed` where it gives
-/// none. It ends with 0 whatever happens, so that nothing counts that it does not call right itself.
+/// The time in milliseconds that Rodinia's program gives for its kernels in what it printed, and how that is called; `elapsed` where it
+/// gives none. It ends with 0 whatever happens, so that nothing counts that it does not call right itself.
 fn their_word(text: &str, elapsed: f64) -> Result<(f64, &'static str), String> {
     if !text.contains("passed") {
         let last: Vec<&str> = text.lines().rev().take(2).collect();
@@ -738,7 +738,8 @@ fn output(command: &mut Command, most: Duration) -> Result<String, String> {
     Err(format!("{} ended with {}: {}", Path::new(command.get_program()).display(), output.status, last.join(" / ")))
 }
 
-/// Writes an undirected graph as Rodinia's program reads it: vertices with where their arcs begin and how many there are, the source, the arcs.
+/// Writes an undirected graph as Rodinia's program reads it: vertices with where their arcs begin and how many there are, the source, the
+/// arcs.
 fn write_rodinia(path: &Path, edges: &EdgeList) -> std::io::Result<()> {
     let mut lists = vec![Vec::new(); edges.vertices()];
     // Both ends have an arc, as Rodinia's generator writes them.

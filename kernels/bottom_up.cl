@@ -207,8 +207,8 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
 
 #endif
 
-// Any frontier becomes a bitmap: its vertices are marked as visited whatever it is in. Which bitmap is the visited one the host knows, since
-// steps bottom-up follow one another.
+// Any frontier becomes a bitmap: its vertices are marked as visited whatever it is in. Which bitmap is the visited one the host knows,
+// since steps bottom-up follow one another.
 static bool open_bottom_up(__global uint *all_counters, uint slot, __global const uint *guards, uint guard) {
     __global const uint *from = slot_before(all_counters, slot);
     bool runs = applies(from, IS_QUEUE | IS_BITMAP | IS_MASK, guards, guard);

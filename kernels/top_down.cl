@@ -14,9 +14,9 @@
 // Where lists are short, an item that works by itself goes in rounds of a few frontier vertices, and each round in passes. What a processor
 // waits for there are cache misses: in a pass none depends on another, so that many are under way at once. An atomic would let none past
 // it, so all of a round's stand together, where nothing misses any more, and no branch depends on what a read brings. Long lists are walked
-// arc by arc instead: most of their arcs lead to visited vertices, which the branch foretells. (Measured on PoCL with two cores, in turn, the
-// machine quiet: Rodinia's graph of 1 M vertices 60 ms by TG without rounds and 40 with them; prefetches in place of the reads ahead gave no more;
-// Kronecker 18 gains nothing. TGM, whose lists follow one another in memory, lost a fifth.)
+// arc by arc instead: most of their arcs lead to visited vertices, which the branch foretells. (Measured on PoCL with two cores, in turn,
+// the machine quiet: Rodinia's graph of 1 M vertices 60 ms by TG without rounds and 40 with them; prefetches in place of the reads ahead
+// gave no more; Kronecker 18 gains nothing. TGM, whose lists follow one another in memory, lost a fifth.)
 
 // Arcs of a frontier vertex, on average, up to which lists are short.
 #define SHORT_LISTS 16
@@ -47,8 +47,8 @@ static void begin_round(__local Round *round, __global const uint *queue, uint l
     round->done = 0;
 }
 
-// Goes on with a round until all of its lists are done or there is no room for more. Returns how many vertices it found, whose parents it has
-// written, and adds their arcs to `edges`.
+// Goes on with a round until all of its lists are done or there is no room for more. Returns how many vertices it found, whose parents it
+// has written, and adds their arcs to `edges`.
 static uint go_on(__local Round *round, uint lists, volatile __global uint *visited, __global uint *parent, __global const uint *offsets,
                   uint *edges, TARGET_PARAMETERS) {
     // What seems to be unvisited: a bit that is set stays set.

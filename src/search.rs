@@ -318,8 +318,8 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Whether a device runs levels before they are planned where the plan is sure, from the next search on (else the record of each has its
-    /// own time).
+    /// Whether a device runs levels before they are planned where the plan is sure, from the next search on (else the record of each has
+    /// its own time).
     pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
         self.engine.set_looks_ahead(looks_ahead);
     }
@@ -631,8 +631,8 @@ impl<'g> Search<'g> {
     }
 
     /// Levels of the last search, by original vertex ([`NONE`] where not reached), into `levels` (one per vertex).
-    /// They are read off the parents, in time linear in the vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no root
-    /// has no level (no tree: a device's driver has a bug, which [`validate`](mod@crate::validate) finds).
+    /// They are read off the parents, in time linear in the vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no
+    /// root has no level (no tree: a device's driver has a bug, which [`validate`](mod@crate::validate) finds).
     ///
     /// # Panics
     /// If `levels` has not exactly one entry per vertex.

@@ -32,7 +32,8 @@ fn row(level: &ExactLevel) -> [u64; 7] {
 
 const KRONECKER: Generator = Generator::Kronecker { scale: 14, edge_factor: 16, seed1: 2, seed2: 3 };
 
-/// Counted by another program: t, |F|, E, discovering, repeat, backward, probes, with the adjacency sorted by descending distinct degree of the neighbour, ties by number.
+/// Counted by another program: t, |F|, E, discovering, repeat, backward, probes, with the adjacency sorted by descending distinct degree of
+/// the neighbour, ties by number.
 const GOLDEN: [[u64; 7]; 4] = [
     [1, 2, 398, 373, 23, 2, 343_225],
     [2, 373, 116_657, 9_851, 82_358, 24_448, 15_170],

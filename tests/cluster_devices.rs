@@ -135,8 +135,8 @@ fn ranks_search_on_their_devices() {
                     for (d, &size) in sizes.iter().enumerate() {
                         for (e, policy) in policies.iter().enumerate() {
                             for (f, places) in places().into_iter().enumerate() {
-                                // Few of them, for each builds kernels on every rank; with all factors prime to it, every choice of one dimension
-                                // comes with every one of another.
+                                // Few of them, for each builds kernels on every rank; with all factors prime to it, every choice of one
+                                // dimension comes with every one of another.
                                 if (a + 2 * b + 3 * c + 5 * d + 7 * e + 11 * f) % 67 != 0 && !all_combinations() {
                                     continue;
                                 }

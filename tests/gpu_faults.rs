@@ -131,7 +131,8 @@ fn a_search_goes_on_without_a_lost_device() {
     });
 }
 
-/// Searches over two ranks, of which the second has the device, loses it at a point, and searches again. Gives what the second fell back for.
+/// Searches over two ranks, of which the second has the device, loses it at a point, and searches again. Gives what the second fell back
+/// for.
 fn lose_over_ranks(
     list: &EdgeList,
     reference: &Reference,

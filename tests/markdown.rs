@@ -1,4 +1,5 @@
-//! The pages of this repository: their form, where their links lead, and the commands that they show.
+//! The pages of this repository: their form, where their links lead, and the commands that they show. The width of comments, which
+//! rustfmt leaves as they are.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -176,6 +177,40 @@ fn pages_have_one_form() {
         found.extend(faults.into_iter().map(|(line, reason)| format!("{}:{line}: {reason}", page.display())));
     }
     assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+/// Rust and OpenCL C files below `folder`.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() && !name.starts_with('.') && name != "target" {
+            sources(&path, found);
+        } else if name.ends_with(".rs") || name.ends_with(".cl") {
+            found.push(path);
+        }
+    }
+}
+
+/// The numbers of the lines that are a comment wider than [`WIDTH`]. One that ends in a link may be.
+fn wide_comments(text: &str) -> Vec<usize> {
+    let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > WIDTH && !line.contains("://");
+    text.lines().enumerate().filter(|(_, line)| is_wide(line)).map(|(number, _)| number + 1).collect()
+}
+
+#[test]
+fn comments_are_as_wide_as_pages() {
+    let long = "x".repeat(WIDTH);
+    assert_eq!(wide_comments(&format!("//! a\n    // {long}\nlet text = \"// {long}\";\n/// {long}\n// https://{long}\n")), [2, 4]);
+    let mut all = Vec::new();
+    sources(Path::new(env!("CARGO_MANIFEST_DIR")), &mut all);
+    assert!(all.len() > 100, "{all:?}");
+    let mut found = Vec::new();
+    for file in &all {
+        let lines = wide_comments(&fs::read_to_string(file).unwrap());
+        found.extend(lines.into_iter().map(|line| format!("{}:{line}", file.display())));
+    }
+    assert!(found.is_empty(), "comments of more than {WIDTH} characters:\n{}", found.join("\n"));
 }
 
 /// The calls of socbfs that a page shows, in code blocks and within a line, without what a shell does with them.

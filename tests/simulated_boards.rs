@@ -43,8 +43,8 @@ fn cpu(stats: &LevelStats, direction: Direction) -> f64 {
     }
 }
 
-/// Nanoseconds of a level by one kernel: the first number, the second for every vertex (TG) or word of the masks, the third for every arc of
-/// the frontier or unvisited vertex, the fourth for the square root of the arcs (TG) or for every probe of an unvisited vertex.
+/// Nanoseconds of a level by one kernel: the first number, the second for every vertex (TG) or word of the masks, the third for every arc
+/// of the frontier or unvisited vertex, the fourth for the square root of the arcs (TG) or for every probe of an unvisited vertex.
 type Gpu = [[f64; 4]; 4];
 
 fn by_gpu([tg, tgm, bg, bgc]: Gpu, stats: &LevelStats, kernel: GpuKernel) -> f64 {

@@ -341,8 +341,8 @@ pub unsafe extern "C" fn socbfs_graph_free(graph: *mut *mut socbfs_graph) {
     unsafe { free(graph) }
 }
 
-/// Settings of searches, each as on the command line of `socbfs`, or null (0) for what fits this machine: `device` is "auto", "cpu", "gpu" or
-/// a name ("cpu" where it is null), `policy` is one of `socbfs bench --help`, `board` a profile's name or file.
+/// Settings of searches, each as on the command line of `socbfs`, or null (0) for what fits this machine: `device` is "auto", "cpu", "gpu"
+/// or a name ("cpu" where it is null), `policy` is one of `socbfs bench --help`, `board` a profile's name or file.
 ///
 /// # Safety
 /// Each text is null or a string that ends in 0; `runtime` points to a pointer.
@@ -481,8 +481,8 @@ pub unsafe extern "C" fn socbfs_search_run_until(
     })
 }
 
-/// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, arrays of the caller's of `length` numbers, one for
-/// each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
+/// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, arrays of the caller's of `length` numbers, one
+/// for each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
 /// socbfs_search_parents and socbfs_search_levels have nothing to give afterwards. It allocates nothing. `outcome` may be null.
 ///
 /// # Safety
@@ -644,8 +644,8 @@ pub unsafe extern "C" fn socbfs_many_new(graph: *const socbfs_graph, threads: u3
     })
 }
 
-/// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i] is
-/// levels[v * count + i]. SOCBFS_ARGUMENT where a level is deeper than 254, or `length` is not vertices * count. It allocates nothing.
+/// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i]
+/// is levels[v * count + i]. SOCBFS_ARGUMENT where a level is deeper than 254, or `length` is not vertices * count. It allocates nothing.
 /// `outcome` may be null.
 ///
 /// # Safety
@@ -663,7 +663,8 @@ pub unsafe extern "C" fn socbfs_many_levels8(
     unsafe { many_trees(many, roots, count, levels, std::ptr::null_mut(), length, outcome) }
 }
 
-/// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order where `parents` is not null. Both have `length` numbers.
+/// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order where `parents` is not null. Both have `length`
+/// numbers.
 ///
 /// # Safety
 /// As for socbfs_many_levels8.

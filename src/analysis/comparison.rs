@@ -150,9 +150,9 @@ pub struct Dropped {
 /// Names of SURF's inputs, in its order.
 const INPUTS: [&str; SURF_INPUTS] = ["m_d", "p_h", "s_f", "c_f", "r_f", "r_u"];
 
-/// What each input is worth to SURF's network on the levels of `graphs`, each a name with its tables. Twice: the network as shipped with the
-/// input held at its mean over all of these levels; and networks trained anew without the input, each graph judged by networks that have not
-/// seen it. `progress` hears the trainings done and how many there are.
+/// What each input is worth to SURF's network on the levels of `graphs`, each a name with its tables. Twice: the network as shipped with
+/// the input held at its mean over all of these levels; and networks trained anew without the input, each graph judged by networks that
+/// have not seen it. `progress` hears the trainings done and how many there are.
 pub fn dropped_inputs(graphs: &[(&str, &[LevelTable])], progress: &dyn Fn(usize, usize)) -> Dropped {
     let Ok(whole) = Mlp::shipped(Form::Surf) else { return Dropped::default() };
     let levels = || graphs.iter().flat_map(|(_, tables)| tables.iter()).flat_map(decided);

@@ -18,8 +18,8 @@ pub struct Levels {
     pub root: Vertex,
     /// The last level D: 0 where the root reaches nothing.
     pub last: u32,
-    /// By internal vertex; [`NONE`] where not reached. A root that is not searched (it has no edge, or is a leaf that the layout leaves out)
-    /// is in none of them: of such a leaf, levels count from the vertex on which it hangs.
+    /// By internal vertex; [`NONE`] where not reached. A root that is not searched (it has no edge, or is a leaf that the layout leaves
+    /// out) is in none of them: of such a leaf, levels count from the vertex on which it hangs.
     pub of: Vec<u32>,
 }
 

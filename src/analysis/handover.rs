@@ -45,8 +45,8 @@ pub struct MappedLevel {
     pub handover_ns: f64,
 }
 
-/// Measures the search from `root` top-down on the CPU: by `plain`, which has no device, and by `shared`, which hands its state to the device
-/// and back round every level; in turns. Policies of both are left changed.
+/// Measures the search from `root` top-down on the CPU: by `plain`, which has no device, and by `shared`, which hands its state to the
+/// device and back round every level; in turns. Policies of both are left changed.
 ///
 /// # Errors
 /// [`SearchError`] where a device fails.

@@ -60,8 +60,8 @@ pub struct SplitShare {
     pub contention: f64,
 }
 
-/// Measures level `level` of the search from `root`, which `arcs` leave: each share in turn with each other, `turns` times, in an order that
-/// changes from turn to turn. The search's policy is left changed.
+/// Measures level `level` of the search from `root`, which `arcs` leave: each share in turn with each other, `turns` times, in an order
+/// that changes from turn to turn. The search's policy is left changed.
 ///
 /// # Errors
 /// [`SearchError`] where the search was not set up for split levels, or a device fails.

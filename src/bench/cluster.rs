@@ -50,7 +50,8 @@ pub struct RankDeviceRecord {
     pub driver: String,
     /// How memory is shared with it.
     pub memory_way: SharingMode,
-    /// From how many of the rank's own arcs it runs levels top-down, from how many of its unvisited vertices bottom-up (`None`: all of them).
+    /// From how many of the rank's own arcs it runs levels top-down, from how many of its unvisited vertices bottom-up (`None`: all of
+    /// them).
     pub bands: Option<Bands>,
     /// Levels that it ran, in all searches that were timed.
     pub levels: u64,

@@ -73,8 +73,8 @@ fn roots(known: &[Vertex]) -> String {
     text
 }
 
-/// The levels of all searches of a record that is replayed, at most: 64 searches of a path of a million vertices. Each is a plan in memory, and
-/// a record may claim any number.
+/// The levels of all searches of a record that is replayed, at most: 64 searches of a path of a million vertices. Each is a plan in memory,
+/// and a record may claim any number.
 const MOST_LEVELS: u64 = 1 << 26;
 
 /// The plans of a run, root by root, and what is known of its graph.

@@ -293,8 +293,8 @@ pub struct LevelRecord {
     /// `wait_ns` it makes up the time of a level that both ran.
     #[serde(default)]
     pub merge_ns: u64,
-    /// Time of the devices' kernels at this level by the devices' own clocks, in nanoseconds: what is left of the time is that of the queue,
-    /// the driver and the CPU. 0 where no device keeps it ([`Device::open_timed`](crate::opencl::Device::open_timed)).
+    /// Time of the devices' kernels at this level by the devices' own clocks, in nanoseconds: what is left of the time is that of the
+    /// queue, the driver and the CPU. 0 where no device keeps it ([`Device::open_timed`](crate::opencl::Device::open_timed)).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub device_ns: u64,
     /// Threads that took part.

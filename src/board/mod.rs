@@ -153,8 +153,8 @@ impl<P> Board<P> {
         self.estimates.iter().any(|name| document::covers(name, path))
     }
 
-    /// Every key of the profile in `text` that has a value, in the order of the file, but `schema` and `estimates`: for readers who want to know
-    /// what is set, on which line, and where each value is from. `file` names the profile in errors.
+    /// Every key of the profile in `text` that has a value, in the order of the file, but `schema` and `estimates`: for readers who want to
+    /// know what is set, on which line, and where each value is from. `file` names the profile in errors.
     ///
     /// # Errors
     /// As [`Board::load`].

@@ -223,9 +223,9 @@ pub struct Adaptive {
 /// The bound that is never reached, as any above it: a graph has fewer vertices, and fewer arcs.
 pub const NEVER: u64 = 1 << 32;
 
-/// A table `[adaptive.top_down]` or `[adaptive.bottom_up]`, where levels of one direction run, by their work: below `gpu_from` a level is the CPU's, from there on the GPU's, from
-/// `split_from` on that of both, from `up_to` on the CPU's again. What is `None` was not said: another origin may fill it, and a search takes it
-/// for [`NEVER`] (the share for a half).
+/// A table `[adaptive.top_down]` or `[adaptive.bottom_up]`, where levels of one direction run, by their work: below `gpu_from` a level is
+/// the CPU's, from there on the GPU's, from `split_from` on that of both, from `up_to` on the CPU's again. What is `None` was not said:
+/// another origin may fill it, and a search takes it for [`NEVER`] (the share for a half).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Band {

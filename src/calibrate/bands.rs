@@ -12,15 +12,15 @@ const IN_QUESTION: f64 = 2.0;
 /// Levels that both run, and the CPU again, have to save this much of the time of the searches, on average: less may be noise.
 const WORTH: f64 = 0.005;
 
-/// A level: its work, and what it costs beyond its cheapest placement on the CPU, on the GPU and split by the best of [`SHARES`], as a share
-/// of the time of its search.
+/// A level: its work, and what it costs beyond its cheapest placement on the CPU, on the GPU and split by the best of [`SHARES`], as a
+/// share of the time of its search.
 struct Sample {
     work: u64,
     beyond: [f64; 3],
 }
 
-/// The bands by which the levels of `tables` cost least beyond their cheapest placements, handover aside, where each search counts the same.
-/// What was not measured is never reached.
+/// The bands by which the levels of `tables` cost least beyond their cheapest placements, handover aside, where each search counts the
+/// same. What was not measured is never reached.
 pub fn bands(tables: &[LevelTable]) -> Bands {
     Bands { top_down: band(tables, Direction::TopDown), bottom_up: band(tables, Direction::BottomUp) }
 }
@@ -56,7 +56,8 @@ fn band(tables: &[LevelTable], direction: Direction) -> Band {
     best_band(&samples, WORTH * tables.len() as f64)
 }
 
-/// The band whose levels cost least beyond the best, where levels that both run, and the CPU again, have to save `worth`. Shares are left to the costs.
+/// The band whose levels cost least beyond the best, where levels that both run, and the CPU again, have to save `worth`. Shares are left
+/// to the costs.
 fn best_band(samples: &[Sample], worth: f64) -> Band {
     // The zones in their order, each by its place in a sample: CPU, GPU, both, CPU again. Least cost of the levels so far that end in each
     // zone, and where each zone before it began.

@@ -294,7 +294,8 @@ impl Calibration {
         Ok(format!("{HEAD}{}", toml::to_string(self)?))
     }
 
-    /// Every key of the contest, the models and of power in the calibration at `path`, with value and line: for readers who want to know what decides.
+    /// Every key of the contest, the models and of power in the calibration at `path`, with value and line: for readers who want to know
+    /// what decides.
     ///
     /// # Errors
     /// [`DocumentError`] where the file can't be read.

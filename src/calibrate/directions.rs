@@ -10,8 +10,8 @@ use crate::{
     search::{Search, SearchError},
 };
 
-/// Levels count where, by the costs of `sampled`, either direction takes up to so many times as long as the other. Elsewhere it is clear which one is
-/// faster, and what an arc costs there is no measure: of a frontier that has nearly everything behind it, most arcs are cheap.
+/// Levels count where, by the costs of `sampled`, either direction takes up to so many times as long as the other. Elsewhere it is clear
+/// which one is faster, and what an arc costs there is no measure: of a frontier that has nearly everything behind it, most arcs are cheap.
 const NEAR: f64 = 4.0;
 
 /// Graphs with fewer arcs are not worth a measurement before a search.
@@ -58,8 +58,8 @@ impl Both {
     }
 }
 
-/// What a bottom-up level costs on the device of these tables over a top-down one, in thousandths of what [`SampledCosts`] says. `None` where no level
-/// ran near the point at which the directions change.
+/// What a bottom-up level costs on the device of these tables over a top-down one, in thousandths of what [`SampledCosts`] says. `None`
+/// where no level ran near the point at which the directions change.
 pub fn bottom_up_permille<'a>(tables: impl IntoIterator<Item = &'a LevelTable>) -> Option<u32> {
     let model = CostModel::from(SampledCosts::default());
     let mut took = Both::default();

@@ -76,7 +76,8 @@ pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
     Some(model)
 }
 
-/// Levels of all tables by `strategy`: what was known and what it took, in nanoseconds. Level 0 includes the reset of the state, and is left out.
+/// Levels of all tables by `strategy`: what was known and what it took, in nanoseconds. Level 0 includes the reset of the state, and is
+/// left out.
 fn samples(tables: &[LevelTable], strategy: Strategy) -> impl Iterator<Item = (&LevelStats, f64)> {
     tables.iter().flat_map(move |table| {
         let step = table.levels.len().div_ceil(LEVELS).max(1);
@@ -155,8 +156,8 @@ fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost>
     (!rows.is_empty()).then_some(ChangeCost { fixed_ns, word_ns, frontier_vertex_ns })
 }
 
-/// Coefficients, none of them negative, with which the terms of each row come closest to its time; an error of a long level weighs more, but
-/// less than in proportion. Coordinate descent on the normal equations, which for so few terms is as good as any method.
+/// Coefficients, none of them negative, with which the terms of each row come closest to its time; an error of a long level weighs more,
+/// but less than in proportion. Coordinate descent on the normal equations, which for so few terms is as good as any method.
 fn least_squares<const N: usize>(rows: &[([f64; N], f64)]) -> [f64; N] {
     let mut gram = [[0.0; N]; N];
     let mut right = [0.0; N];

@@ -14,8 +14,8 @@ use crate::{
 
 /// Sizes that are compared on a device whose groups are of several work-items, the largest first.
 const SEVERAL: [usize; 3] = [256, 128, 64];
-/// The same where the usual size is a work-item that works through vertices by itself, as processors like it. (On a GPU that is not tried: it
-/// would leave all but one lane of each compute unit idle, for minutes.)
+/// The same where the usual size is a work-item that works through vertices by itself, as processors like it. (On a GPU that is not tried:
+/// it would leave all but one lane of each compute unit idle, for minutes.)
 const ALONE: [usize; 3] = [64, 128, 256];
 
 /// Rounds in which both sizes have their turn; the fastest search of each counts.
@@ -52,8 +52,8 @@ pub enum WorkGroupError {
     Search(#[from] SearchError),
 }
 
-/// Measures searches on the first device of `options` by several sizes of work-group, each in turn with the usual one, on a skewed graph, a random
-/// one and a grid. The usual size comes first.
+/// Measures searches on the first device of `options` by several sizes of work-group, each in turn with the usual one, on a skewed graph, a
+/// random one and a grid. The usual size comes first.
 ///
 /// # Errors
 /// [`WorkGroupError`].

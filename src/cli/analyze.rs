@@ -43,8 +43,8 @@ Counts are exact, never the estimates that policies read.";
 
 /// Count and measure what papers on breadth-first search draw
 ///
-/// Prints every analysis as a sentence, bars and a table; --html writes a page of charts, --json a record of which `socbfs report` makes the
-/// same page.
+/// Prints every analysis as a sentence, bars and a table; --html writes a page of charts, --json a record of which `socbfs report` makes
+/// the same page.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct AnalyzeArgs {

@@ -108,7 +108,8 @@ pub(super) struct BenchArgs {
 
     /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, decisions, handovers, each thread, the device's kernels
     ///
-    /// The roots are searched again for it after they have been measured. The device keeps the times of its kernels, as with --device-times.
+    /// The roots are searched again for it after they have been measured. The device keeps the times of its kernels, as with
+    /// --device-times.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) trace: Option<PathBuf>,
 

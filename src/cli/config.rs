@@ -68,7 +68,8 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "WAY", env = "SOCBFS_MEMORY_WAY", hide_env_values = true)]
     memory_way: Option<SharingMode>,
 
-    /// Items in a work-group of the device: 1, or a multiple of 32 [default: as the board file or the calibration says, else 1 where the device is a CPU, 256 on a GPU]
+    /// Items in a work-group of the device: 1, or a multiple of 32
+    /// [default: as the board file or the calibration says, else 1 where the device is a CPU, 256 on a GPU]
     #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true)]
     work_group: Option<usize>,
 

@@ -1,6 +1,6 @@
 //! What nothing in the program can go on after: a panic, memory that is refused where no error can be given, a driver that crashes when it
-//! is asked for its devices, a file that is cut off while it is read. Each ends it with exit code 2 and a line that says why, as every error
-//! does, and leaves no temporary.
+//! is asked for its devices, a file that is cut off while it is read. Each ends it with exit code 2 and a line that says why, as every
+//! error does, and leaves no temporary.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},

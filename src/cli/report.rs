@@ -22,8 +22,8 @@ Examples:
 
 /// Show recorded results: figures, tables, a page
 ///
-/// Reads what `analyze --json` wrote, on this machine or another. One record gives the page that the command itself writes with --html; several
-/// stand side by side. The page is a single file that needs no network and no scripts.
+/// Reads what `analyze --json` wrote, on this machine or another. One record gives the page that the command itself writes with --html;
+/// several stand side by side. The page is a single file that needs no network and no scripts.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {

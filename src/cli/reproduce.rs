@@ -27,8 +27,8 @@ not there are listed with where to get them.";
 
 /// Repeat a paper's experiments and set its figures beside ours
 ///
-/// Runs the analyses that the paper draws, on its graphs as far as they are there, and writes one page: the paper's figure, ours, the ratio, and
-/// what can't be compared and why.
+/// Runs the analyses that the paper draws, on its graphs as far as they are there, and writes one page: the paper's figure, ours, the
+/// ratio, and what can't be compared and why.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReproduceArgs {

@@ -5,8 +5,8 @@
 //! its unvisited rows. So nothing has to be sent to an owner. After a level each rank tells the others which of its vertices it found
 //! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then knows the same numbers and plans the same level.
 //!
-//! Where a level is expanded is a rank's own business: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits. A
-//! device that fails is told to all ranks in the place of what was found. They begin the search again, which that rank runs on its CPU.
+//! Where a level is expanded is a rank's own business: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits.
+//! A device that fails is told to all ranks in the place of what was found. They begin the search again, which that rank runs on its CPU.
 
 use std::{
     error::Error,
@@ -219,8 +219,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(engine)
     }
 
-    /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU does: drivers have bugs. Where
-    /// the kernels of one kind of work-group are wrong, those of the other kind may be right.
+    /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU does: drivers have bugs.
+    /// Where the kernels of one kind of work-group are wrong, those of the other kind may be right.
     fn set_up(&mut self, device: &RankDevice) -> Result<(), GpuEngineError> {
         let mut setup = device.setup.clone();
         for is_last in [false, true] {

@@ -1,8 +1,8 @@
 //! Where a rank runs its part of a level: on its CPU or on its device, by what is known of its own board.
 //!
-//! The direction of a level is the same on all ranks. Where it is expanded each rank decides by itself, and the others never know: the result
-//! is the same bits. So boards may differ, and one of them may have no device. Rules are as pure as policies are: counts that all ranks know,
-//! divided by the number of ranks, against bounds that were set before the search.
+//! The direction of a level is the same on all ranks. Where it is expanded each rank decides by itself, and the others never know: the
+//! result is the same bits. So boards may differ, and one of them may have no device. Rules are as pure as policies are: counts that all
+//! ranks know, divided by the number of ranks, against bounds that were set before the search.
 
 use super::{
     ClusterError, ClusterOptions,
@@ -36,8 +36,8 @@ pub struct RankDevice {
 pub enum Places {
     /// All of them.
     Every,
-    /// Those inside the bounds, by the rank's own share of the work: arcs from the frontier top-down, unvisited vertices bottom-up. No level
-    /// is split: what the bounds give to both devices is the GPU's.
+    /// Those inside the bounds, by the rank's own share of the work: arcs from the frontier top-down, unvisited vertices bottom-up. No
+    /// level is split: what the bounds give to both devices is the GPU's.
     By(Bands),
 }
 

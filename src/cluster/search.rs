@@ -339,8 +339,8 @@ pub const SLICE: usize = 1 << 20;
 
 /// Gives `to` a value for every vertex on rank 0, in the order of original numbers, `slice` vertices at a time: no rank holds them all.
 ///
-/// Every rank calls it with the values of its rows. `root` is the root and its value, which no rank has where the root has no edge. A vertex
-/// that no rank has gets [`NONE`].
+/// Every rank calls it with the values of its rows. `root` is the root and its value, which no rank has where the root has no edge. A
+/// vertex that no rank has gets [`NONE`].
 ///
 /// # Errors
 /// The first error of `to`, on rank 0, once all slices have arrived.

@@ -96,8 +96,8 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         usize::try_from(smallest).unwrap_or(usize::MAX).clamp(1, trees.max(1))
     }
 
-    /// The part of a whole tree that is this rank's; all ranks give the same tree, as read from a file. The error, which all ranks get, says
-    /// what is wrong with a vertex that no rank owns, since it has no edge.
+    /// The part of a whole tree that is this rank's; all ranks give the same tree, as read from a file. The error, which all ranks get,
+    /// says what is wrong with a vertex that no rank owns, since it has no edge.
     ///
     /// # Panics
     /// If `parents` has not one entry for every vertex, or `root` is no vertex.
@@ -248,7 +248,8 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         Some(format!("vertex {vertex} has parent {}, but no edge joins them", tree.parents[row]))
     }
 
-    /// Levels from parents; and what is wrong where some vertex has a parent but no level: a cycle, or a way that does not lead to the root.
+    /// Levels from parents; and what is wrong where some vertex has a parent but no level: a cycle, or a way that does not lead to the
+    /// root.
     fn find_levels(&self, tree: &Tree, children: &mut Children) -> (Levels, Option<String>) {
         let (part, n) = (self.part, self.part.vertices());
         let mut fault = None;

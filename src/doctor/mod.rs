@@ -1,7 +1,8 @@
 //! What on this machine keeps a search from working, slows it, or spoils its figures, each with the command that cures it.
 //!
 //! Most of it is read from files below a root directory (`/` on a live system, anything in a test); what only a running machine tells is
-//! a [`Probe`], made by a caller that may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a container hides much.
+//! a [`Probe`], made by a caller that may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a container hides
+//! much.
 
 #[cfg(any(test, feature = "mpi"))]
 mod cluster;

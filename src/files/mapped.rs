@@ -40,8 +40,8 @@ fn mapped() -> MutexGuard<'static, Vec<Arc<Origin>>> {
     MAPPED.lock().unwrap_or_else(PoisonError::into_inner) // a list of files is never half-changed
 }
 
-/// The file that is mapped at `address`. For the handler of a signal that a thread got because it read there: such a thread holds no lock of
-/// this module, and is not in the midst of allocating.
+/// The file that is mapped at `address`. For the handler of a signal that a thread got because it read there: such a thread holds no lock
+/// of this module, and is not in the midst of allocating.
 pub fn mapped_at(address: usize) -> Option<PathBuf> {
     let is_there = |origin: &&Arc<Origin>| address.checked_sub(origin.start).is_some_and(|offset| offset < origin.size);
     mapped().iter().find(is_there).map(|origin| origin.path.clone())

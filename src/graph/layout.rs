@@ -102,8 +102,8 @@ pub struct Layout {
     csr: Csr,
     incoming: Option<Csr>,
     to_original: Slab<Vertex>,
-    /// Original vertex to internal number; to `padded + 1` where the vertex was dropped; behind that, each to one of its own, leaves that are
-    /// left out.
+    /// Original vertex to internal number; to `padded + 1` where the vertex was dropped; behind that, each to one of its own, leaves that
+    /// are left out.
     places: Slab<Vertex>,
     leaves: Leaves,
     input_degree: Slab<u32>,
@@ -417,8 +417,8 @@ impl Layout {
         }
     }
 
-    /// The first place of [`internal_places`](Self::internal_places) at which a leaf's parent stands: behind those of all internal vertices,
-    /// "no neighbour", and dropped vertices.
+    /// The first place of [`internal_places`](Self::internal_places) at which a leaf's parent stands: behind those of all internal
+    /// vertices, "no neighbour", and dropped vertices.
     pub(crate) fn first_leaf(&self) -> usize {
         first_place(self.csr.vertices())
     }
@@ -436,8 +436,8 @@ impl Layout {
         if self.order == Order::Degree { self.to_original[internal as usize] } else { internal }
     }
 
-    /// Original vertex to internal number (`padded + 1`: dropped; [`first_leaf`](Self::first_leaf)` + i`: the `i`-th leaf); empty where the order is the
-    /// original one.
+    /// Original vertex to internal number (`padded + 1`: dropped; [`first_leaf`](Self::first_leaf)` + i`: the `i`-th leaf); empty where the
+    /// order is the original one.
     pub(crate) fn internal_places(&self) -> &[Vertex] {
         &self.places
     }

@@ -1,8 +1,8 @@
 //! Vertices with a single edge, which an undirected search need not look for.
 //!
 //! A leaf has one possible parent, its *host*, and is reached exactly where that is. So the searched structure holds neither the leaves
-//! nor the arcs to them; their parents are written when the search is over. (One round takes 99.7 % of what taking off leaves again and again
-//! would take from a Kronecker graph of scale 20.)
+//! nor the arcs to them; their parents are written when the search is over. (One round takes 99.7 % of what taking off leaves again and
+//! again would take from a Kronecker graph of scale 20.)
 
 use rayon::prelude::*;
 
@@ -29,9 +29,9 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// Takes the leaves off `csr`: its rows from `core` on are those of vertices that have one arc, by number. `to_original` names its rows,
-    /// and `place` (original vertex to row) becomes, for a leaf, the place past the padding at which its parent will stand, or [`NONE`] where
-    /// its neighbour is a leaf as well.
+    /// Takes the leaves off `csr`: its rows from `core` on are those of vertices that have one arc, by number. `to_original` names its
+    /// rows, and `place` (original vertex to row) becomes, for a leaf, the place past the padding at which its parent will stand, or
+    /// [`NONE`] where its neighbour is a leaf as well.
     ///
     /// The lists of the other rows must not have these rows in them any more.
     pub(super) fn take_off(csr: &mut Csr, core: usize, to_original: &mut Slab<Vertex>, place: &mut [Vertex]) -> Result<Self, OutOfMemory> {

@@ -86,7 +86,8 @@ pub fn peak_resident_bytes() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// What is taken beside a large piece before the next one is asked for: small pieces that are not counted, and the system's tables of pages.
+/// What is taken beside a large piece before the next one is asked for: small pieces that are not counted, and the system's tables of
+/// pages.
 fn beside(bytes: u64) -> u64 {
     bytes.min(16 << 20) + bytes / 256
 }

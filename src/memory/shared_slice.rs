@@ -1,8 +1,9 @@
 //! One array that host and device take turns with.
 //!
-//! At any time the host owns it, or the device does, or both read. A side that does not own it can't reach it: while the device has its turn the
-//! slice is empty on the host, and while the host has its turn a launch with it is refused. Where the array lies, and what a handover does,
-//! is the [`SharingMode`]; which one is quickest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::calibrate)).
+//! At any time the host owns it, or the device does, or both read. A side that does not own it can't reach it: while the device has its
+//! turn the slice is empty on the host, and while the host has its turn a launch with it is refused. Where the array lies, and what a
+//! handover does, is the [`SharingMode`]; which one is quickest differs from driver to driver, so it is measured
+//! ([`calibrate`](mod@crate::calibrate)).
 //!
 //! A handover promises to carry only the values of the range it is given; all others are undefined after it (they are some values, so
 //! that reading them is no error of the language).
@@ -236,8 +237,8 @@ impl<T: Plain> SharedSlice<T> {
     /// The device's turn: kernels launched from now on may read and write. Carries the values of `valid`.
     ///
     /// # Errors
-    /// [`OUT_OF_RANGE`]; what the driver says. Where it could not be unmapped, neither side has a turn then: the slice is empty, and launches
-    /// with it are refused.
+    /// [`OUT_OF_RANGE`]; what the driver says. Where it could not be unmapped, neither side has a turn then: the slice is empty, and
+    /// launches with it are refused.
     pub fn to_device(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
         self.check(&valid)?;
         if self.owner == Owner::Device {
@@ -346,7 +347,8 @@ impl<T: Plain> SharedSlice<T> {
     }
 
     /// Has the values of `valid` alone carried to the host, for reading, without waiting: after one [`Device::finish`] for several arrays
-    /// [`range`](Self::range) shows them. No others are carried or mapped: to the rest of the host the slice is empty until it is handed over.
+    /// [`range`](Self::range) shows them. No others are carried or mapped: to the rest of the host the slice is empty until it is handed
+    /// over.
     ///
     /// # Errors
     /// As [`to_host`](Self::to_host).
@@ -374,8 +376,8 @@ impl<T: Plain> SharedSlice<T> {
         };
         self.show(start, Owner::HostReading);
         self.len = 0;
-        // SAFETY: so many values from `start` were mapped for reading, or are the slab's, or need no mapping; the device only reads them until
-        // the slice, which is borrowed as long, is handed over.
+        // SAFETY: so many values from `start` were mapped for reading, or are the slab's, or need no mapping; the device only reads them
+        // until the slice, which is borrowed as long, is handed over.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), called.len()) }
     }
 

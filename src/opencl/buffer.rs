@@ -108,8 +108,8 @@ impl<T: Plain> Buffer<T> {
     /// As [`read`](Self::read).
     ///
     /// # Safety
-    /// Nothing may access `into` before the device has ended what it was given ([`Device::finish`]), and `into` must live until then; where the
-    /// device does not end, [`end_reads`](Self::end_reads) keeps it.
+    /// Nothing may access `into` before the device has ended what it was given ([`Device::finish`]), and `into` must live until then; where
+    /// the device does not end, [`end_reads`](Self::end_reads) keeps it.
     pub(crate) unsafe fn read_later(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
         // SAFETY: the slice is as long as said, any bytes are values of its type, and the caller leaves it alone.

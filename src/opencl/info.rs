@@ -215,8 +215,8 @@ fn device(platform: &Platform, platform_name: &str, platform_version: &str, devi
     info
 }
 
-/// What `bits` say. A device that claims to be several things at once (Oclgrind, the simulator, says CPU, GPU and accelerator) is none of them: it must
-/// not be taken for a GPU.
+/// What `bits` say. A device that claims to be several things at once (Oclgrind, the simulator, says CPU, GPU and accelerator) is none of
+/// them: it must not be taken for a GPU.
 fn kind(bits: u64) -> DeviceKind {
     match bits & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR) {
         CL_DEVICE_TYPE_CPU => DeviceKind::Cpu,

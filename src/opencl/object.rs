@@ -255,8 +255,8 @@ impl Memory {
                 }
                 // SAFETY: the range lies inside the allocation.
                 let place = unsafe { start.byte_add(offset) };
-                // SAFETY: as above, and queue and memory are of one context. (opencl3's own method wants a slice of it, which there must not
-                // be while the device has its turn.)
+                // SAFETY: as above, and queue and memory are of one context. (opencl3's own method wants a slice of it, which there must
+                // not be while the device has its turn.)
                 let event = unsafe { enqueue_svm_map(queue.get(), blocking, flags, place.as_ptr(), bytes, 0, std::ptr::null()) };
                 self.enqueued(event, CALL)?;
                 Ok(place)
@@ -329,8 +329,8 @@ impl Memory {
         self.transferred(event.map(Event::new).called(CALL), from as usize, bytes)
     }
 
-    /// Waits for transfers of `bytes` at `host`, whose owner is about to free them. Where that fails they may still be under way, so that the
-    /// host's memory stays.
+    /// Waits for transfers of `bytes` at `host`, whose owner is about to free them. Where that fails they may still be under way, so that
+    /// the host's memory stays.
     pub(crate) fn end_transfers(&self, host: usize, bytes: usize) {
         if self.device.finish().is_err() {
             kept::keep_range(host, bytes);

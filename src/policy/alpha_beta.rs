@@ -7,10 +7,10 @@
 //!   nodes. Most of what makes it fast is the layout: vertices renumbered by descending degree, those without an edge dropped, every list
 //!   sorted. That is the layout of `--order degree`, which `--order auto` chooses for skewed graphs; the policy takes the layout it is
 //!   given.
-//! - `daga`: Daga, Nutter and Meswani's hybrid++ (Efficient breadth-first search on a heterogeneous processor, IEEE Big Data 2014), as Zhang
-//!   et al. 2018 describe it (sections 1 and 5.1): top-down levels run on the CPU (TC), bottom-up levels on the GPU (BG, for hubs in local
-//!   memory came with Zhang). What hybrid++ adds for graphs whose degrees hardly differ (a search of these never turns bottom-up) is no
-//!   part of Zhang's description, and none here.
+//! - `daga`: Daga, Nutter and Meswani's hybrid++ (Efficient breadth-first search on a heterogeneous processor, IEEE Big Data 2014), as
+//!   Zhang et al. 2018 describe it (sections 1 and 5.1): top-down levels run on the CPU (TC), bottom-up levels on the GPU (BG, for hubs in
+//!   local memory came with Zhang). What hybrid++ adds for graphs whose degrees hardly differ (a search of these never turns bottom-up) is
+//!   no part of Zhang's description, and none here.
 
 use super::{
     Policy, PolicyError,

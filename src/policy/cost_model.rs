@@ -132,8 +132,8 @@ impl StrategyCost {
             + self.unvisited_edge_ns * stats.unvisited_edges as f64
     }
 
-    /// [`level_ns`](Self::level_ns) of levels in a graph of so many vertices at least, where unvisited vertices look at one neighbour, or at
-    /// most, where they look at all. (Arcs left may be an estimate, which may be less than one for each vertex: that one is added.)
+    /// [`level_ns`](Self::level_ns) of levels in a graph of so many vertices at least, where unvisited vertices look at one neighbour, or
+    /// at most, where they look at all. (Arcs left may be an estimate, which may be less than one for each vertex: that one is added.)
     pub(super) fn linear(&self, vertices: u64, all: bool) -> Linear {
         let all_ns = if all { self.probe_ns } else { 0.0 };
         Linear {
@@ -165,7 +165,8 @@ impl StrategyCost {
     }
 }
 
-/// Neighbours that an unvisited vertex should look at, whose list is so long on average: of random arcs every so many leads to the frontier.
+/// Neighbours that an unvisited vertex should look at, whose list is so long on average: of random arcs every so many leads to the
+/// frontier.
 pub(crate) fn expected_probes(arcs: u64, frontier_edges: u64, list: f64) -> f64 {
     (arcs as f64 / frontier_edges.max(1) as f64).min(list).max(1.0)
 }

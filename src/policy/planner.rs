@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use crate::bfs::{GpuKernel, Strategy};
 
-    /// The strategies of a search of 1000 vertices and 10,000 arcs whose levels are (vertices of the frontier, their arcs, visited vertices,
-    /// arcs expanded before, share of hubs in the frontier), by the name of a policy. `*` is a level that both run.
+    /// The strategies of a search of 1000 vertices and 10,000 arcs whose levels are (vertices of the frontier, their arcs, visited
+    /// vertices, arcs expanded before, share of hubs in the frontier), by the name of a policy. `*` is a level that both run.
     fn plans(policy: &str, runs: LevelDevice, levels: &[(u64, u64, u64, u64, f32)]) -> String {
         let mut planner = PolicyPlanner::new(policy.parse().unwrap(), runs);
         planner.begin();

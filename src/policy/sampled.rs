@@ -19,8 +19,8 @@ pub(super) const KNOWN: &[Known] = &[Known {
 
 /// What a bottom-up level costs, in units of one top-down edge.
 ///
-/// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20. On a device they are multiplied
-/// by what was measured there (`runtime`): a board profile's number, a calibration's, or one of the graph at hand.
+/// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20. On a device they are
+/// multiplied by what was measured there (`runtime`): a board profile's number, a calibration's, or one of the graph at hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampledCosts {
     /// A word of 64 vertices that is looked at at all.

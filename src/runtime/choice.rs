@@ -96,8 +96,8 @@ fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
 }
 
 impl Runtime {
-    /// The policy that decides on this machine, by a calibration that holds here, with a device beside the CPU or without, and what is known
-    /// of its costs.
+    /// The policy that decides on this machine, by a calibration that holds here, with a device beside the CPU or without, and what is
+    /// known of its costs.
     ///
     /// # Errors
     /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].

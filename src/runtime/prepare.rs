@@ -354,8 +354,8 @@ impl Runtime {
         self.group_asked(info).or_else(|| calibration?.calibration.identity.device.as_ref()?.work_group)
     }
 
-    /// What a bottom-up level costs on this device over a top-down one, in thousandths of what `sampled` says, where the board or the calibration
-    /// says it, and which of them.
+    /// What a bottom-up level costs on this device over a top-down one, in thousandths of what `sampled` says, where the board or the
+    /// calibration says it, and which of them.
     pub fn bottom_up(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<(u32, Origin)> {
         let of_board =
             self.device_profile(info).and_then(|device| device.bottom_up_permille).map(|permille| (permille, self.profile.origin));

@@ -21,8 +21,8 @@ pub struct Tuned {
     pub bands: Vec<BandRecord>,
 }
 
-/// Measures on `layout`, which errors and comments call `graph`, from where on the GPU and both devices are faster, with which share, and what a
-/// change of device costs; gives the profile of `runtime` with these values.
+/// Measures on `layout`, which errors and comments call `graph`, from where on the GPU and both devices are faster, with which share, and
+/// what a change of device costs; gives the profile of `runtime` with these values.
 ///
 /// # Errors
 /// [`RuntimeError`] where there is no device, a search fails, or the profile can't be changed.

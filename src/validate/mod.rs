@@ -1,7 +1,8 @@
 //! Checks of a search tree: the five of Graph500, on the parents of any program, and a serial search to compare with.
 //!
 //! The checks go by the edge list as the source gave it, sorted once for all trees of a graph, and not by the structure that was
-//! searched, so that a fault of that structure shows. Levels are computed from the parents. Then, in the numbering of the Graph500 specification,
+//! searched, so that a fault of that structure shows. Levels are computed from the parents. Then, in the numbering of the Graph500
+//! specification,
 //!
 //! 1. the tree is a tree with the given root: no cycle, and all parents lead to the root;
 //! 2. each tree edge spans exactly one level: true of computed levels, so this checks levels that come with the parents;

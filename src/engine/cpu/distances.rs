@@ -40,8 +40,8 @@ pub(crate) const SPREAD: [[u8; 8]; 256] = {
 /// What is noted.
 #[derive(Debug)]
 pub(super) struct Distances {
-    /// The level of every internal vertex, with an entry for "no neighbour", one for dropped vertices, and those of leaves that are left out,
-    /// as in the parents.
+    /// The level of every internal vertex, with an entry for "no neighbour", one for dropped vertices, and those of leaves that are left
+    /// out, as in the parents.
     levels: Slab<u8>,
     /// The caller wants them.
     are_wanted: bool,
@@ -141,8 +141,8 @@ impl CpuEngine<'_> {
         deepest < FAR
     }
 
-    /// Writes the level of every original vertex ([`NONE`]: not reached) as it was noted, `all` as for the parents. `false` where it was not:
-    /// the levels did not fit.
+    /// Writes the level of every original vertex ([`NONE`]: not reached) as it was noted, `all` as for the parents. `false` where it was
+    /// not: the levels did not fit.
     pub(in crate::engine) fn noted_distances_into(&mut self, out: &mut [u32], all: bool) -> bool {
         if !self.distances.are_known || !self.note_leaves(all) {
             return false;

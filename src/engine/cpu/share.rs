@@ -33,7 +33,7 @@ pub(crate) fn share(team: &Team, len: usize, most: usize, alone: bool, work: &(d
 }
 
 /// The same of work that counts. Returns the sums of what it returns, and how many threads took part. (Each thread adds its own up: to
-/// add every piece to what all share would move a cache line to and fro for each.)
+/// add every piece to what all share would move a cache line between cores for each.)
 pub(crate) fn share_and_sum(
     team: &Team,
     len: usize,

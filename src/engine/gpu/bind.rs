@@ -131,8 +131,8 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Gives the kernels the arrays of `state`, of which the device's state says that nothing is swapped. `other` is the visited bitmap that is
-    /// not the current one; the current one itself where the device was given no other.
+    /// Gives the kernels the arrays of `state`, of which the device's state says that nothing is swapped. `other` is the visited bitmap
+    /// that is not the current one; the current one itself where the device was given no other.
     pub(super) fn bind_state(&self, state: &SearchState, other: usize) -> Result<(), DeviceError> {
         let Self { kernels, .. } = self;
         let [visited_a, visited_b] = [&state.visited[state.current], &state.visited[other]];

@@ -37,8 +37,8 @@ enum Next {
 
 use Next::{BottomUp, Mask, Run, ToQueue, TopDown};
 
-/// After a run of small levels: those that are too large for it, and the small ones at the end. Where directions change, bottom-up levels are
-/// in the middle of a search.
+/// After a run of small levels: those that are too large for it, and the small ones at the end. Where directions change, bottom-up levels
+/// are in the middle of a search.
 const AFTER_RUN: &[Next] = &[TopDown, TopDown, BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, TopDown, TopDown, Run];
 /// After a level by all groups.
 const AFTER_TOP_DOWN: &[Next] = &[TopDown, BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, TopDown, TopDown, Run];

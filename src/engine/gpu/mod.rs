@@ -60,7 +60,8 @@ pub struct GpuOptions {
     /// Steps (levels, or runs of small ones) launched together before the host waits, as far as the planner is sure of them: 1 to 16
     /// (`None`: 8). A step in vain costs a launch, a wait saved a round trip.
     pub steps: Option<usize>,
-    /// What a bottom-up level costs on this device, where it decides a direction by itself, as in an asynchronous search (`None`: as on the CPU).
+    /// What a bottom-up level costs on this device, where it decides a direction by itself, as in an asynchronous search (`None`: as on the
+    /// CPU).
     pub costs: Option<SampledCosts>,
     /// Vertices looked at in a sample of unvisited ones (`None`: 256).
     pub places: Option<u32>,

@@ -1,10 +1,11 @@
 //! Levels of one rank of a cluster on its device, by the kernels of any other search.
 //!
-//! A rank has rows for its own vertices. Top-down it goes from frontier vertices, which are any rank's, to rows; bottom-up its rows look for
-//! a parent among all vertices. To the kernels that is a directed graph whose vertices have one number as sources and another as targets:
-//! visited bits of neighbours are by vertex, and parents, bits of what looks for one and of what was found by row.
+//! A rank has rows for its own vertices. Top-down it goes from frontier vertices, which are any rank's, to rows; bottom-up its rows look
+//! for a parent among all vertices. To the kernels that is a directed graph whose vertices have one number as sources and another as
+//! targets: visited bits of neighbours are by vertex, and parents, bits of what looks for one and of what was found by row.
 //!
-//! Every level ends with all bits on the host, which has to tell them to the other ranks. Parents stay on the device until the host needs them.
+//! Every level ends with all bits on the host, which has to tell them to the other ranks. Parents stay on the device until the host needs
+//! them.
 
 use std::{sync::Arc, time::Instant};
 
@@ -367,9 +368,9 @@ impl<'g> PartGpu<'g> {
 
     fn start(&self, kernel: &Kernel, groups: usize) -> Result<(), DeviceError> {
         // SAFETY: these are the kernels of kernels/*.cl, which stay inside what `bind` and the levels give them: sources index `by_source`
-        // and `visited`, which cover all vertices, rows index `lists`, columns, parents, `own` and `next`, which cover all rows, and a row's
-        // number is not above its vertex's, so that it may index `by_source` too (TG adds up the arcs of what it found, which nobody reads).
-        // Memory changes hands in `lend` and `take_back` only, the latter after a wait.
+        // and `visited`, which cover all vertices, rows index `lists`, columns, parents, `own` and `next`, which cover all rows, and a
+        // row's number is not above its vertex's, so that it may index `by_source` too (TG adds up the arcs of what it found, which nobody
+        // reads). Memory changes hands in `lend` and `take_back` only, the latter after a wait.
         unsafe { kernel.run(groups, self.group) }
     }
 }

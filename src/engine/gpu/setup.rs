@@ -37,7 +37,8 @@ const GROUPS_PER_UNIT: usize = 8;
 const COLLECTED: usize = 2048;
 /// Vertices that an item of its own collects.
 const COLLECTED_ALONE: usize = 512;
-/// It expands one frontier vertex for so many of them side by side (`ROUND` in `kernels/top_down.cl`; 64: measured on PoCL, 16 and 32 are slower).
+/// It expands one frontier vertex for so many of them side by side (`ROUND` in `kernels/top_down.cl`; 64: measured on PoCL, 16 and 32 are
+/// slower).
 const COLLECTED_PER_ROUND: usize = 8;
 /// Pieces of long lists that a group gets of a level, at most (`piece_arcs` in `kernels/top_down.cl`), and some to spare for levels whose
 /// arcs were estimated.
@@ -142,8 +143,8 @@ impl Built {
         let words = device.local_bytes() as usize / 4;
         let mut room = words;
         let kernels = loop {
-            // Three numbers an item for a batch, and what is left (but for some room to spare) for what was found. An item by itself has two
-            // numbers for each vertex found, and three for each that it expands.
+            // Three numbers an item for a batch, and what is left (but for some room to spare) for what was found. An item by itself has
+            // two numbers for each vertex found, and three for each that it expands.
             let (left, most, least) = if group == 1 {
                 (room / 3, COLLECTED_ALONE, COLLECTED_PER_ROUND)
             } else {

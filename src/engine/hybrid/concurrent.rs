@@ -234,8 +234,9 @@ struct Times {
     gpu_ns: u64,
 }
 
-/// Runs `work` on the CPU while another thread waits for the devices; `in_turn`: when they are done. The devices' time begins at `launched`,
-/// when they (of several the last) got their first kernel: some work while the host still enqueues, and are done when it begins to wait.
+/// Runs `work` on the CPU while another thread waits for the devices; `in_turn`: when they are done. The devices' time begins at
+/// `launched`, when they (of several the last) got their first kernel: some work while the host still enqueues, and are done when it begins
+/// to wait.
 fn together<'g, R: Default + Send>(
     (pair, in_turn, launched): (Option<&Team>, bool, Instant),
     cpu: &mut CpuEngine<'g>,

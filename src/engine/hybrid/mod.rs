@@ -192,8 +192,8 @@ impl<'g> HybridEngine<'g> {
         self.uses.at_home_on_gpu = at_home_on_gpu;
     }
 
-    /// Whether a device runs levels before they are planned where the plan is sure, from the next search on (else the record of each has its
-    /// own time).
+    /// Whether a device runs levels before they are planned where the plan is sure, from the next search on (else the record of each has
+    /// its own time).
     pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
         self.looks_ahead = looks_ahead;
     }
@@ -278,8 +278,8 @@ impl<'g> HybridEngine<'g> {
         self.cpu.count_reached(parents, degrees)
     }
 
-    /// Whether the CPU notes levels from the next search on, for [`HybridEngine::finish_into`]. (Where devices take part they can be read off
-    /// the parents only.)
+    /// Whether the CPU notes levels from the next search on, for [`HybridEngine::finish_into`]. (Where devices take part they can be read
+    /// off the parents only.)
     pub(crate) fn note_distances(&mut self, are_wanted: bool) {
         self.cpu.note_distances(are_wanted && self.helpers.is_empty());
     }

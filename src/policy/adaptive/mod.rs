@@ -1,9 +1,9 @@
 //! Adaptive: at each level the CPU, the GPU, or both, by bands of the level's work (after Remis 2016, sections 3.1 and 3.2).
 //!
-//! The thesis compares the size of the frontier with one threshold. Here each direction has a band of its own, in the unit in which its work
-//! is counted: arcs that leave the frontier top-down, unvisited vertices bottom-up. Below `gpu_from` the CPU runs a level; from there on the
-//! GPU; from `split_from` on both, with a share that adapts until both end together; from `up_to` on the CPU again. Each bound is optional:
-//! what a board, a calibration or a measurement does not say is never reached.
+//! The thesis compares the size of the frontier with one threshold. Here each direction has a band of its own, in the unit in which its
+//! work is counted: arcs that leave the frontier top-down, unvisited vertices bottom-up. Below `gpu_from` the CPU runs a level; from there
+//! on the GPU; from `split_from` on both, with a share that adapts until both end together; from `up_to` on the CPU again. Each bound is
+//! optional: what a board, a calibration or a measurement does not say is never reached.
 //!
 //! A band says where two placements are even. Changing hands costs on top, and how much depends on the sizes of this graph's arrays. So a
 //! search changes device only where that pays: where the level at hand gains more than the way costs, together with what the levels to come
@@ -171,8 +171,8 @@ pub struct Adaptive {
     pub bands: Bands,
     /// What they cost. `to_gpu` and `to_cpu` are the handover at the sizes of this graph: 0 changes hands exactly at the bands.
     pub model: CostModel,
-    /// How far around a bound, as a factor, the costs of the very level decide and not its work alone. 1 where the bounds come from a better
-    /// place than the costs.
+    /// How far around a bound, as a factor, the costs of the very level decide and not its work alone. 1 where the bounds come from a
+    /// better place than the costs.
     pub near: f64,
 }
 
@@ -260,8 +260,8 @@ impl Adaptive {
         (kernel, beyond(cpu_ns, work(stats, direction), self.bands.of(direction).gpu_from))
     }
 
-    /// The level split, where the GPU has this share, by the cheaper kernel. Not measured it is as long as on one device at the bound, and half as long for each
-    /// unit of work beyond it.
+    /// The level split, where the GPU has this share, by the cheaper kernel. Not measured it is as long as on one device at the bound, and
+    /// half as long for each unit of work beyond it.
     fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice, gpu_permille: u16) -> (GpuKernel, f64) {
         if let Some(measured) = self.model.split_ns(direction, stats, probes, gpu_permille) {
             return measured;
@@ -376,8 +376,8 @@ impl Adaptive {
         if is_free || !(calls(Direction::TopDown) || calls(Direction::BottomUp)) { [0.0; 2] } else { self.rest_ns(stats, runs) }
     }
 
-    /// What the levels after this one should cost, by the cheapest plans. The frontier goes on growing as it did, a little less at each level
-    /// as that of a mesh does, and as far as vertices are left.
+    /// What the levels after this one should cost, by the cheapest plans. The frontier goes on growing as it did, a little less at each
+    /// level as that of a mesh does, and as far as vertices are left.
     fn rest_ns(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
         let mut levels = [[0.0; 4]; AHEAD];
         let mut count = 0;

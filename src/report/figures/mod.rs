@@ -1,7 +1,7 @@
 //! Figures: charts with their tables and sentences, made of records as JSON and of nothing else.
 //!
-//! A [`Document`] is what there is to see of one record. The terminal ([`text`]) and pages (`report::html`) show the same documents, so that
-//! text, page and JSON agree.
+//! A [`Document`] is what there is to see of one record. The terminal ([`text`]) and pages (`report::html`) show the same documents, so
+//! that text, page and JSON agree.
 
 mod analysis;
 mod bench;
