@@ -179,8 +179,8 @@ uint64_t socbfs_graph_edges(const struct socbfs_graph *graph);
 // `graph` is null, or points to null or to a graph that was not freed.
 void socbfs_graph_free(struct socbfs_graph **graph);
 
-// Settings of searches, each as on the command line of `socbfs`, or null (0) for what fits this machine: `device` is "auto", "cpu", "gpu" or
-// a name ("cpu" where it is null), `policy` is one of `socbfs bench --help`, `board` a profile's name or file.
+// Settings of searches, each as on the command line of `socbfs`, or null (0) for what fits this machine: `device` is "auto", "cpu", "gpu"
+// or a name ("cpu" where it is null), `policy` is one of `socbfs bench --help`, `board` a profile's name or file.
 //
 // # Safety
 // Each text is null or a string that ends in 0; `runtime` points to a pointer.
@@ -225,8 +225,8 @@ enum socbfs_code socbfs_search_run_until(const struct socbfs_search *search,
                                          uint32_t target,
                                          struct socbfs_outcome *outcome);
 
-// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, arrays of the caller's of `length` numbers, one for
-// each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
+// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, arrays of the caller's of `length` numbers, one
+// for each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
 // socbfs_search_parents and socbfs_search_levels have nothing to give afterwards. It allocates nothing. `outcome` may be null.
 //
 // # Safety
@@ -289,8 +289,8 @@ void socbfs_search_free(struct socbfs_search **search);
 // `graph` is a graph; `many` points to a pointer.
 enum socbfs_code socbfs_many_new(const struct socbfs_graph *graph, uint32_t threads, struct socbfs_many **many);
 
-// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i] is
-// levels[v * count + i]. SOCBFS_ARGUMENT where a level is deeper than 254, or `length` is not vertices * count. It allocates nothing.
+// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i]
+// is levels[v * count + i]. SOCBFS_ARGUMENT where a level is deeper than 254, or `length` is not vertices * count. It allocates nothing.
 // `outcome` may be null.
 //
 // # Safety
@@ -302,7 +302,8 @@ enum socbfs_code socbfs_many_levels8(const struct socbfs_many *many,
                                      size_t length,
                                      struct socbfs_outcome *outcome);
 
-// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order where `parents` is not null. Both have `length` numbers.
+// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order where `parents` is not null. Both have `length`
+// numbers.
 //
 // # Safety
 // As for socbfs_many_levels8.
