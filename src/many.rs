@@ -35,9 +35,9 @@ use rows::{PLANES, Rows, Written};
 pub const ROOTS: usize = 64;
 /// A search goes top-down as long as its frontier has less than one in so many of all arcs, and fewer than it has not looked at yet:
 /// bottom-up, a single one whose frontier is rarely met has every vertex look at most of its neighbours. (64 roots of Kronecker 20: at
-/// level 2 sixty searches have at most 3 % each, and bottom-up without the 32 lightest of them still takes 21 million looks of 31; at level
-/// 3 the lightest two, of 4 %, take two looks of five.) How many arcs all of these have together does not matter: to tell along an arc
-/// takes no longer than to look along it.
+/// level 2 sixty searches have at most 3.5 % each, and bottom-up without the 32 lightest of them still takes 21 million looks of 31; at
+/// level 3 the lightest two, of 4 %, take two looks of five.) How many arcs all of these have together does not matter: to tell along an
+/// arc takes no longer than to look along it.
 const FEW_ARCS: u64 = 16;
 /// What a top-down level finds is entered into a queue as long as less than one in so many of all arcs leave the joint frontier. A level of
 /// more reaches a good part of all vertices, whose words are then gone through in their order: as `bottom_up` does without searches that

@@ -127,7 +127,7 @@ impl CpuEngine<'_> {
         let queue = if claims { &self.claimed[..len] } else { &self.state.queue[..len] };
         let starts = if together { top_down::starts(self.layout.csr(), queue, &mut self.starts) } else { &[] };
         let threads = if together { self.team.size() } else { 1 };
-        let arcs = starts.last().map_or(0, |&arcs| arcs as usize);
+        let units = starts.last().map_or(0, |&units| units as usize);
         let level = TopDown {
             csr: self.layout.csr(),
             to_original: self.layout.original_numbers(),
@@ -142,7 +142,7 @@ impl CpuEngine<'_> {
             pieces: if starts.is_empty() {
                 Pieces::new(len, (len / (8 * self.team.size())).clamp(16, 1024), threads)
             } else {
-                Pieces::new(arcs, (arcs / (8 * threads)).max(CUT_ARCS), threads)
+                Pieces::new(units, (units / (8 * threads)).max(CUT_ARCS), threads)
             },
             repeats: &repeats,
             store_all,
