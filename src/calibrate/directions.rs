@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(took.permille(), None, "one direction says nothing");
         took.add(&model, &stats(12_000), Direction::BottomUp, 50_000.0);
         assert_eq!(took.permille(), Some(500));
-        // A level at which nobody would go bottom-up, and one at which nobody would go top-down.
+        // A level at which no policy would go bottom-up, and one at which none would go top-down.
         took.add(&model, &stats(2000), Direction::TopDown, 1e9);
         took.add(&model, &stats(60_000), Direction::BottomUp, 1e9);
         assert_eq!(took.permille(), Some(500));

@@ -255,7 +255,7 @@ impl Policy {
         }
     }
 
-    /// Whether it decides directions by [`SampledCosts`] that nobody gave.
+    /// Whether it decides directions by [`SampledCosts`] that were not given.
     pub fn has_usual_costs(&self) -> bool {
         matches!(self, Self::Auto(_)) || matches!(self, Self::Sampled(costs) if *costs == SampledCosts::default())
     }

@@ -369,8 +369,8 @@ impl<'g> PartGpu<'g> {
     fn start(&self, kernel: &Kernel, groups: usize) -> Result<(), DeviceError> {
         // SAFETY: these are the kernels of kernels/*.cl, which stay inside what `bind` and the levels give them: sources index `by_source`
         // and `visited`, which cover all vertices, rows index `lists`, columns, parents, `own` and `next`, which cover all rows, and a
-        // row's number is not above its vertex's, so that it may index `by_source` too (TG adds up the arcs of what it found, which nobody
-        // reads). Memory changes hands in `lend` and `take_back` only, the latter after a wait.
+        // row's number is not above its vertex's, so that it may index `by_source` too (TG adds up the arcs of what it found, which are
+        // not read). Memory changes hands in `lend` and `take_back` only, the latter after a wait.
         unsafe { kernel.run(groups, self.group) }
     }
 }
