@@ -8,6 +8,7 @@ use socbfs::{
     cluster::{
         ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, Ranks, ThreadRanks, Tree, in_slices,
     },
+    engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     input::generate::Generator,
     policy::Policy,
@@ -264,6 +265,25 @@ fn ranks_with_different_graphs_are_refused() {
     let errors = ThreadRanks::run(3, |ranks| Part::build(&lists[usize::from(ranks.rank() == 2)], Order::Auto, ranks).unwrap_err());
     for error in errors {
         assert!(matches!(error, ClusterError::Different { rank: 2, .. }), "{error}");
+    }
+}
+
+/// A rank that can't be set up says why, and the others do not wait for it.
+#[test]
+fn no_rank_searches_where_one_can_not() {
+    let absent = Simd::ALL.into_iter().find(|simd| !simd.available()).unwrap();
+    let list = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Unknown).unwrap();
+    let errors = ThreadRanks::run(3, |ranks| {
+        let part = Part::build(&list, Order::Auto, ranks).unwrap();
+        let simd = Some(absent).filter(|_| ranks.rank() == 1);
+        ClusterSearch::new(&part, ranks, &ClusterOptions { simd, ..ClusterOptions::default() }).unwrap_err()
+    });
+    for (rank, error) in errors.iter().enumerate() {
+        match error {
+            ClusterError::Simd(_) => assert_eq!(rank, 1),
+            ClusterError::SetUp { rank: 1, reason } => assert_eq!((rank != 1, reason), (true, &errors[1].to_string())),
+            other => panic!("rank {rank}: {other}"),
+        }
     }
 }
 

@@ -94,7 +94,11 @@ fn check(graph: &Graph, reference: &Reference, size: usize, order: Order, option
         let (mut trees, mut on_device) = (Vec::new(), 0);
         for &root in &graph.roots {
             let outcome = search.run(root).unwrap();
-            on_device += search.records().iter().filter(|level| matches!(level.plan.placement, Placement::Gpu(_))).count();
+            let levels = search.records().iter().filter(|level| matches!(level.plan.placement, Placement::Gpu(_))).count();
+            let is_connected = graph.edges.iter().any(|&[u, v]| u != v && (u == root || v == root));
+            let runs_all = search.device().is_some() && own.device.as_ref().is_some_and(|device| device.places == Places::Every);
+            assert!(levels > 0 || !is_connected || !runs_all, "{what}, root {root}: no level on the device of rank {}", ranks.rank());
+            on_device += levels;
             let tree = Tree { root, parents: search.parents_by_row().to_vec() };
             let found = validator.validate(&list, &[tree]).unwrap().remove(0);
             let found = found.unwrap_or_else(|fault| panic!("{what}, root {root}: {fault}"));
@@ -171,8 +175,8 @@ fn bounds_are_measured_where_ranks_want_them() {
             let part = Part::build(&list, Order::Auto, ranks).unwrap();
             let gpu = rank_device(device, SharingMode::AllocHostPtr, GpuOptions::default(), Places::Every);
             let options = ClusterOptions { device: Some(gpu).filter(|_| ranks.rank() != 1), ..ClusterOptions::default() };
-            let nobody = measured_bands(&part, ranks, &options, false).unwrap();
-            assert_eq!(nobody, None);
+            let unwanted = measured_bands(&part, ranks, &options, false).unwrap();
+            assert_eq!(unwanted, None);
             measured_bands(&part, ranks, &options, ranks.rank() != 2).unwrap()
         });
         // The second rank has no device, and the third wants nothing measured.

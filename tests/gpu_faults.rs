@@ -12,6 +12,7 @@ use std::{
 };
 
 use socbfs::{
+    bench::measure_cluster,
     cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks, in_slices},
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
@@ -155,8 +156,15 @@ fn lose_over_ranks(
                 ranks.barrier();
             }
             // The answers are right, whether it is lost in the first, the second, or none; and no rank asks it again.
-            for root in [3, 700] {
-                search.run(root).map_err(|error| error.to_string())?;
+            // (1200 has no edge.)
+            for root in [3, 1200, 700] {
+                if let Err(error) = search.run(root) {
+                    // It is not asked again, and no rank waits for it: not in a search, nor for a vertex without an edge.
+                    for root in [3, 1200] {
+                        assert_eq!(search.run(root).unwrap_err().to_string(), error.to_string());
+                    }
+                    return Err(error.to_string());
+                }
                 let mut tree = Vec::new();
                 in_slices(ranks, &part, search.parents_by_row(), (root, root), 1000, &mut |values| {
                     tree.extend_from_slice(values);
@@ -190,8 +198,8 @@ fn ranks_go_on_without_a_lost_device_or_end_together() {
     const TEST: &str = "ranks_go_on_without_a_lost_device_or_end_together";
     with_a_device_to_lose(TEST, |device, file| {
         let edges = edges(1200, 5000, 5, 1);
-        let list = EdgeList::new(1200, edges.clone(), Listing::Once).unwrap();
-        let reference = Reference::new(1200, &edges, false, &[3, 700]);
+        let list = EdgeList::new(1201, edges.clone(), Listing::Once).unwrap();
+        let reference = Reference::new(1201, &edges, false, &[3, 1200, 700]);
         let bands = Bands { top_down: Band::gpu_from(30), bottom_up: Band::gpu_from(0) };
         let ways = || SharingMode::ALL.into_iter().filter(|way| way.offered(device.info()));
         for (places, way) in [Places::Every, Places::By(bands)].into_iter().flat_map(|places| ways().map(move |way| (places, way))) {
@@ -214,6 +222,55 @@ fn ranks_go_on_without_a_lost_device_or_end_together() {
                 }
             }
             assert!(lost >= 6, "{places:?} {way}: lost at {lost} points only");
+        }
+    });
+}
+
+/// A rank whose device fails before the first search goes on with its CPU where it may, and else all ranks get an error: none waits.
+#[test]
+fn ranks_do_without_a_device_lost_while_setting_up_or_none_begins() {
+    const TEST: &str = "ranks_do_without_a_device_lost_while_setting_up_or_none_begins";
+    with_a_device_to_lose(TEST, |device, file| {
+        let edges = edges(1200, 5000, 5, 1);
+        let list = EdgeList::new(1200, edges.clone(), Listing::Once).unwrap();
+        let name = &device.info().name;
+        // Whether the second rank falls back, by the policy and by what it may.
+        for (policy, fall_back, goes_on) in [("alpha-beta", true, true), ("alpha-beta", false, false), ("tg", true, false)] {
+            let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
+            let own = RankDevice { setup, bottom_up: socbfs::bfs::GpuKernel::Bg, places: Places::Every, fall_back };
+            let of_ranks = ThreadRanks::run(2, |ranks| {
+                let part = Part::build(&list, Order::Degree, ranks).unwrap();
+                let own = Some(own.clone()).filter(|_| ranks.rank() == 1);
+                let options = ClusterOptions { policy: policy.parse().unwrap(), device: own, ..ClusterOptions::default() };
+                ranks.barrier();
+                if ranks.rank() == 1 {
+                    fs::write(file, "3").unwrap();
+                }
+                ranks.barrier();
+                measure_cluster(&list, &part, ranks, &options, &[3, 700], &mut |_| ())
+                    .map(|measured| {
+                        assert!(measured.records.iter().all(|root| root.validation.passed));
+                        measured.devices
+                    })
+                    .map_err(|error| (error.to_string(), error.source().map(ToString::to_string)))
+            });
+            fs::remove_file(file).unwrap();
+            // A command that succeeds: the count begins anew.
+            device.finish().unwrap();
+            match &of_ranks[..] {
+                [Ok(first), Ok(second)] if goes_on => {
+                    assert_eq!(first, second);
+                    let [record] = &first[..] else { panic!("{policy}: {first:?}") };
+                    assert_eq!((record.rank, &record.name, record.levels), (1, name, 0), "{policy}");
+                    let reason = record.fallen_back.as_ref().unwrap();
+                    assert!(reason.contains(name) && reason.contains("CL_OUT_OF_RESOURCES"), "{policy}: {reason}");
+                }
+                [Err((first, None)), Err((second, Some(cause)))] if !goes_on => {
+                    assert!(first.contains("rank 1") && first.contains(name) && first.contains("CL_OUT_OF_RESOURCES"), "{policy}: {first}");
+                    assert!(second.contains(name) && cause.contains("CL_OUT_OF_RESOURCES"), "{policy}: {second}: {cause}");
+                }
+                other => panic!("{policy}, may fall back: {fall_back}: {other:?}"),
+            }
         }
     });
 }

@@ -131,7 +131,12 @@ pub struct MeasuredRoots {
 
 /// What this rank says of its device.
 fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &ClusterOptions, levels: u64) -> Option<RankDeviceRecord> {
-    let (device, asked) = (search.device()?, options.device.as_ref()?);
+    let asked = options.device.as_ref()?;
+    // One that could not be set up is told of, with the reason.
+    if search.device().is_none() && search.fallen_back().is_none() {
+        return None;
+    }
+    let device = asked.setup.device.info();
     Some(RankDeviceRecord {
         rank: ranks.rank(),
         name: device.name.clone(),

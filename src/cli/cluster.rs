@@ -29,7 +29,7 @@ use crate::{
     engine::Simd,
     graph::{EdgeStream, LayoutStats, Order, Vertex},
     opencl::DeviceChoice,
-    policy::{AlphaBeta, LevelDevice, Objective, Policy, Uses},
+    policy::{AlphaBeta, Bands, LevelDevice, Objective, Policy, Uses},
     report::{self, ArrayWriter, Column, numbers, numbers::counted, read_array},
     runtime::{CalibrationChoice, Origin, PreparedRank, Runtime, Setting},
     search::SearchError,
@@ -168,14 +168,17 @@ fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRa
 
 /// Which levels run on this rank's device, where nothing but a measurement can say it. All ranks call it.
 fn settle_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, wants: bool) -> Result<(), Failure> {
-    if let Some(bands) = measured_bands(part, ranks, options, wants)? {
-        for (name, band) in [("top_down", bands.top_down), ("bottom_up", bands.bottom_up)] {
+    let measured = measured_bands(part, ranks, options, wants)?;
+    if let (Some(measured), Some(device)) = (measured, &mut options.device) {
+        let known = if let Places::By(bands) = device.places { bands } else { Bands::CPU };
+        for (name, known, band) in [("top_down", known.top_down, measured.top_down), ("bottom_up", known.bottom_up, measured.bottom_up)] {
+            if known.gpu_from.is_some() {
+                continue;
+            }
             let from = band.gpu_from.filter(|&from| from < NEVER).map_or_else(|| "never".to_owned(), |from| from.to_string());
             log::info!("rank {}: {name}.gpu_from = {from} (measured)", ranks.rank());
         }
-        if let Some(device) = &mut options.device {
-            device.places = Places::By(bands);
-        }
+        device.places = device.places.or(measured);
     }
     Ok(())
 }

@@ -67,7 +67,7 @@ enum Frontier {
 }
 
 /// An error with those behind it, on one line.
-fn with_causes(error: &dyn Error) -> String {
+pub(super) fn with_causes(error: &dyn Error) -> String {
     let (mut text, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {
         text.push_str(": ");
@@ -110,6 +110,8 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     any_device: bool,
     /// What failed on this one's, which is not used any more.
     lost: Option<DeviceError>,
+    /// Why this rank does without its device from the beginning, where it does.
+    set_up_without: Option<String>,
     /// The search goes on without it.
     fall_back: bool,
     /// The device has written parents in the search at hand.
@@ -173,6 +175,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             any_device: false,
             gpu: None,
             lost: None,
+            set_up_without: None,
             fall_back: false,
             device_has_found: false,
             verdicts: vec![0; part.deal.ranks],
@@ -207,16 +210,23 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                 Ok(()) => {}
                 Err(source) => {
                     let error = ClusterError::Gpu { device: device.setup.device.info().name.clone(), source };
-                    if !device.fall_back {
+                    // As in one process: what is to run on a device alone is not begun without one.
+                    if !device.fall_back || options.policy.needs_device() {
                         return Err(error);
                     }
-                    log::warn!("rank {}: {}; going on with the CPU alone", part.deal.rank, with_causes(&error));
+                    let reason = with_causes(&error);
+                    log::warn!("rank {}: {reason}; going on with the CPU alone", part.deal.rank);
+                    engine.set_up_without = Some(reason);
                     (engine.gpu, engine.state) = (None, PartState::new(&OnHost, words, own, queue)?);
                 }
             }
         }
-        engine.any_device = sum(ranks, engine.gpu.is_some().into()) > 0;
         Ok(engine)
+    }
+
+    /// Tells all ranks which of them have a device.
+    pub(super) fn announce(&mut self) {
+        self.any_device = sum(self.ranks, self.gpu.is_some().into()) > 0;
     }
 
     /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU does: drivers have bugs.
@@ -234,11 +244,12 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             if is_last {
                 return Err(GpuEngineError::Wrong { kernel, driver: info.driver.clone() });
             }
-            log::warn!(
-                "{}: kernel {kernel:?} with {group} items in a work-group finds wrong levels (a bug of driver {}); trying the other kind",
-                info.name,
-                info.driver,
-            );
+            let what = if is_known {
+                format!("driver {} is known to run kernels with {group} item in a work-group wrongly", info.driver)
+            } else {
+                format!("kernel {kernel:?} with {group} items in a work-group finds wrong levels (a bug of driver {})", info.driver)
+            };
+            log::warn!("{}: {what}; trying the other kind", info.name);
             setup.options.group = Some(if group == 1 { 32 } else { 1 });
         }
         Ok(())
@@ -303,6 +314,11 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         self.gpu.as_ref().map(PartGpu::used)
     }
 
+    /// Why it could not be set up, where the rank goes on without it.
+    pub(super) fn set_up_without(&self) -> Option<&str> {
+        self.set_up_without.as_deref()
+    }
+
     /// What failed on it, for all ranks to know ("": nothing).
     pub(super) fn failure(&self) -> String {
         match (&self.lost, &self.gpu) {
@@ -331,12 +347,16 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     }
 
     /// Begins the search from a vertex without an edge: it is alone.
-    pub(super) fn begin_isolated(&mut self) {
+    pub(super) fn begin_isolated(&mut self) -> Result<(), Halt> {
+        self.traffic.clear();
         self.take_parents();
+        if self.any_device {
+            self.settle()?;
+        }
         self.state.parent.fill(NONE);
         self.strange_parent = true;
         self.state.visited.copy_from_slice(&self.part.closed);
-        self.traffic.clear();
+        Ok(())
     }
 
     /// Gives leaves their parents, where those were reached, and takes parents of the last search away from what this one has not reached.
@@ -361,7 +381,14 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             (Some(_), true) => Form::Again as u8,
             (Some(_), false) => Form::Failed as u8,
         };
+        let begin = Instant::now();
         self.ranks.all_gather(&[own], &mut self.verdicts);
+        // A byte from each, with the messages of the last level.
+        if let Some(last) = self.traffic.last_mut() {
+            let others = self.part.deal.ranks as u64 - 1;
+            let wait_ns = nanoseconds(begin, Instant::now());
+            last.add(LevelTraffic { received: others, sent: others, messages: 1, wait_ns, compute_ns: 0 });
+        }
         if self.verdicts.contains(&(Form::Failed as u8)) {
             Err(Halt::Failed)
         } else if self.verdicts.contains(&(Form::Again as u8)) {

@@ -1,6 +1,7 @@
 //! What a rank tells the others after a level: which of its vertices it found, in few bytes.
 //!
-//! All ranks know which vertices were visited before the level, so a message speaks of the unvisited ones only. It has one of two forms:
+//! All ranks know which vertices were visited before the level, so a message speaks of the unvisited ones only. They are told in one of two
+//! forms:
 //!
 //! - *rows*: the rows of those found, as gaps in groups of seven bits (LEB128). Nothing is counted, so that a level of few vertices costs
 //!   few instructions.
@@ -8,6 +9,8 @@
 //!   ones long before the low ones, so that neighbouring chunks differ. A chunk is a number of six bits and what that announces: nothing or
 //!   everything was found; one bit for each unvisited vertex; or the places, among the unvisited vertices of the chunk, of those found or
 //!   of those not found, as gaps in a Golomb-Rice code whose parameter is in the number. A last gap leads to the end of the chunk.
+//!
+//! A rank whose device has failed at the level tells that instead, in a message without vertices: the search begins again, or ends.
 //!
 //! Lv et al. 2012 ("Compression and sieve") send fewer bytes for the same reason. Golomb-Rice: Rice and Plaunt 1971.
 

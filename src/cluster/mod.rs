@@ -87,6 +87,14 @@ pub enum ClusterError {
         #[source]
         source: GpuEngineError,
     },
+    /// Another rank can't be set up, so that there is no search.
+    #[error("rank {rank} can't search: {reason}")]
+    SetUp {
+        /// The rank.
+        rank: usize,
+        /// Why it can't.
+        reason: String,
+    },
     /// The device of a rank has failed in the middle of a search.
     #[error("the search failed on the device of rank {rank}, {reason}")]
     Device {

@@ -27,7 +27,7 @@ pub struct RankDevice {
     pub bottom_up: GpuKernel,
     /// Which levels it runs.
     pub places: Places,
-    /// Go on with the CPU where it fails in the middle of a search.
+    /// Go on with the CPU where it fails: in the middle of a search, or, with a policy that does not name its kernels, before the first.
     pub fall_back: bool,
 }
 
@@ -42,6 +42,15 @@ pub enum Places {
 }
 
 impl Places {
+    /// These bounds, and those that were `measured` where these say nothing.
+    #[must_use]
+    pub fn or(self, measured: Bands) -> Self {
+        match self {
+            Self::Every => Self::Every,
+            Self::By(known) => Self::By(known.or(measured)),
+        }
+    }
+
     fn on_device(&self, direction: Direction, stats: &LevelStats, ranks: u64) -> bool {
         let Self::By(bands) = self else { return true };
         let work = work(direction, stats) / ranks;
@@ -243,6 +252,18 @@ mod tests {
             assert!(Places::Every.on_device(direction, &stats, ranks));
             assert!(!Places::By(Bands::CPU).on_device(direction, &stats, ranks));
         }
+    }
+
+    #[test]
+    fn what_is_known_of_bounds_is_not_measured_away() {
+        // A board file that says when to leave the device top-down, and all of bottom-up.
+        let known =
+            Bands { top_down: Band { up_to: Some(500), ..Band::default() }, bottom_up: Band { gpu_from: Some(70), ..Band::default() } };
+        let measured = Bands { top_down: Band::gpu_from(100), bottom_up: Band::gpu_from(0) };
+        let Places::By(bands) = Places::By(known).or(measured) else { panic!("no bounds") };
+        assert_eq!((bands.top_down.gpu_from, bands.top_down.up_to, bands.bottom_up.gpu_from), (Some(100), Some(500), Some(70)));
+        assert_eq!(Places::By(Bands::default()).or(measured), Places::By(measured));
+        assert_eq!(Places::Every.or(measured), Places::Every);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     ClusterError,
-    levels::{Halt, RankEngine},
+    levels::{Halt, RankEngine, with_causes},
     pairs::PairsEngine,
     part::Part,
     placing::{Places, RankDevice, RankPlanner},
@@ -123,17 +123,30 @@ pub struct ClusterSearch<'p, R: Ranks> {
     alone: Option<Vertex>,
     device: Option<DeviceUse>,
     fallen_back: Option<String>,
+    /// The rank whose device was lost for good, and the reason: nothing is searched any more. All ranks have the same.
+    failed: Option<(usize, String)>,
 }
 
 impl<'p, R: Ranks> ClusterSearch<'p, R> {
-    /// Allocates everything a search needs on this rank.
+    /// Allocates everything a search needs on this rank. All ranks call it, and all get an error where one does.
     ///
     /// # Errors
-    /// [`ClusterError`] where memory, threads or vector instructions are refused.
+    /// [`ClusterError`] where memory, threads, vector instructions or the device are refused; [`ClusterError::SetUp`] where another rank
+    /// is refused them.
     pub fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
-        let (runner, policy) = match options.exchange {
-            Exchange::Found => (Runner::Found(Box::new(RankEngine::new(part, ranks, options)?)), options.policy.clone()),
-            Exchange::Pairs => (Runner::Pairs(Box::new(PairsEngine::new(part, ranks, options)?)), Policy::Fixed(crate::bfs::Strategy::Tc)),
+        let made = match options.exchange {
+            Exchange::Found => RankEngine::new(part, ranks, options).map(|engine| Runner::Found(Box::new(engine))),
+            Exchange::Pairs => PairsEngine::new(part, ranks, options).map(|engine| Runner::Pairs(Box::new(engine))),
+        };
+        let mut runner = all_or_none(ranks, made)?;
+        let mut fallen_back = None;
+        let policy = match &mut runner {
+            Runner::Found(engine) => {
+                engine.announce();
+                fallen_back = engine.set_up_without().map(str::to_owned);
+                options.policy.clone()
+            }
+            Runner::Pairs(_) => Policy::Fixed(crate::bfs::Strategy::Tc),
         };
         let records = Records::with_capacity(part.vertices().clamp(1, 4096));
         let device = match &runner {
@@ -142,10 +155,10 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         };
         let planner = PolicyPlanner::new(policy, LevelDevice::Cpu);
         let planner = RankPlanner::new(planner, options.device.as_ref().filter(|_| device.is_some()), ranks.size());
-        Ok(Self { part, ranks, runner, planner, records, alone: None, device, fallen_back: None })
+        Ok(Self { part, ranks, runner, planner, records, alone: None, device, fallen_back, failed: None })
     }
 
-    /// The device that this rank was set up with.
+    /// The device that this rank was set up with, also where it has failed since.
     pub fn device(&self) -> Option<&DeviceUse> {
         self.device.as_ref()
     }
@@ -172,7 +185,8 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// of the slowest rank, from a barrier on.
     ///
     /// # Errors
-    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`].
+    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] where the device of one was
+    /// lost and that rank is not to go on without it ([`RankDevice::fall_back`]), or can't: in this search, or in one before.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         let mut outcome = self.run_uncounted(root)?;
         let (mut reached, mut edges) = (0, 0);
@@ -211,10 +225,14 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// rank's.
     ///
     /// # Errors
-    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`].
+    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] where the device of one was
+    /// lost and that rank is not to go on without it ([`RankDevice::fall_back`]), or can't: in this search, or in one before.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         if root as usize >= self.part.vertices() {
             return Err(ClusterError::RootOutOfRange { root, vertices: self.part.vertices() });
+        }
+        if let Some((rank, reason)) = self.failed.clone() {
+            return Err(ClusterError::Device { rank, reason });
         }
         self.ranks.barrier();
         let begin = Instant::now();
@@ -222,7 +240,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
             match self.search(root) {
                 Ok(done) => break done,
                 Err(Halt::Again) => self.go_on()?,
-                Err(Halt::Failed) => return Err(self.failed()),
+                Err(Halt::Failed) => return Err(self.fail("")),
                 Err(Halt::Error(error)) => return Err(error),
             }
         };
@@ -238,7 +256,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         if is_alone {
             self.records.clear();
             match &mut self.runner {
-                Runner::Found(engine) => engine.begin_isolated(),
+                Runner::Found(engine) => engine.begin_isolated()?,
                 Runner::Pairs(engine) => engine.begin_isolated(),
             }
             if let Some(row) = self.part.own_row(root) {
@@ -264,25 +282,30 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         Ok((levels, found))
     }
 
-    /// Gives the device of this rank up where it is one that failed.
+    /// Gives the device of this rank up where it is one that failed. All ranks call it.
     fn go_on(&mut self) -> Result<(), ClusterError> {
         let Runner::Found(engine) = &mut self.runner else { return Ok(()) };
-        if let Some(reason) = engine.fall_back()? {
-            log::warn!("rank {}: the search failed on {reason}; going on with the CPU alone", self.part.deal.rank);
-            self.planner.set_places(None);
-            self.fallen_back = Some(reason);
+        let mut refused = String::new();
+        match engine.fall_back() {
+            Ok(None) => {}
+            Ok(Some(reason)) => {
+                log::warn!("rank {}: the search failed on {reason}; going on with the CPU alone", self.part.deal.rank);
+                self.planner.set_places(None);
+                self.fallen_back = Some(reason);
+            }
+            Err(error) => refused = format!("{}, and going on with the CPU alone: {error}", engine.failure()),
         }
-        Ok(())
+        if sum(self.ranks, u64::from(!refused.is_empty())) > 0 { Err(self.fail(&refused)) } else { Ok(()) }
     }
 
-    /// All ranks tell what failed.
-    fn failed(&self) -> ClusterError {
+    /// All ranks tell what failed, and keep it: a device that is lost still owns the rank's memory. `refused`: what failed after that.
+    fn fail(&mut self, refused: &str) -> ClusterError {
         let own = match &self.runner {
-            Runner::Found(engine) => engine.failure(),
-            Runner::Pairs(_) => String::new(),
+            Runner::Found(engine) if refused.is_empty() => engine.failure(),
+            _ => refused.to_owned(),
         };
-        let failures = texts(self.ranks, &own);
-        let (rank, reason) = failures.into_iter().enumerate().find(|(_, reason)| !reason.is_empty()).unwrap_or_default();
+        let (rank, reason) = first_of(texts(self.ranks, &own)).unwrap_or_default();
+        self.failed = Some((rank, reason.clone()));
         ClusterError::Device { rank, reason }
     }
 
@@ -313,6 +336,21 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
             Runner::Found(engine) => &engine.traffic,
             Runner::Pairs(engine) => &engine.traffic,
         }
+    }
+}
+
+/// The first rank that tells something, and what.
+fn first_of(told: Vec<String>) -> Option<(usize, String)> {
+    told.into_iter().enumerate().find(|(_, text)| !text.is_empty())
+}
+
+/// What each rank has made, or an error on every rank: one that returned alone would leave the others waiting for it.
+fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, ClusterError>) -> Result<T, ClusterError> {
+    let own = made.as_ref().err().map_or_else(String::new, |error| with_causes(error));
+    let failed = first_of(texts(ranks, &own));
+    match (made, failed) {
+        (Ok(_), Some((rank, reason))) => Err(ClusterError::SetUp { rank, reason }),
+        (made, _) => made,
     }
 }
 

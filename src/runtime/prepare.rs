@@ -65,7 +65,7 @@ pub struct Prepared<'g> {
     pub measured: Option<Measured>,
     /// What handing the state over costs.
     pub handover: Option<(ChangeCost, ChangeCost)>,
-    /// What a bottom-up level costs on the device over a top-down one, in thousandths of what `sampled` says, and who says it.
+    /// What a bottom-up level costs on the device over a top-down one, in thousandths of what `sampled` says, and what says it.
     pub bottom_up: Option<(u32, Origin)>,
     /// The policy, and why it is this one.
     pub choice: Choice,
@@ -99,7 +99,8 @@ impl Prepared<'_> {
 pub struct PreparedRank {
     /// The device, and which levels it runs.
     pub device: RankDevice,
-    /// Nothing says which levels it should run: [`measured_bands`](crate::cluster::measured_bands) does.
+    /// A bound of the levels that it should run is said nowhere: [`measured_bands`](crate::cluster::measured_bands) finds it, and
+    /// [`Places::or`] adds it to what is said.
     pub wants_bounds: bool,
 }
 
