@@ -11,7 +11,7 @@ use std::{
     marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{
             AtomicBool, AtomicU32, AtomicUsize,
             Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
@@ -42,6 +42,8 @@ struct Gate {
     state: AtomicU32,
     /// Helpers asleep or about to fall asleep.
     sleepers: AtomicUsize,
+    /// The helpers' threads by their index less one, once all of them have started.
+    helpers: OnceLock<Box<[Thread]>>,
     job: UnsafeCell<Option<Job>>,
     leave: AtomicBool,
     /// There are more threads than processors: one that waits gives way to one that works.
@@ -88,6 +90,20 @@ unsafe impl Sync for Gate {}
 // SAFETY: the job pointer is only dereferenced between the opening and the end of `Team::run`, which borrows it.
 unsafe impl Send for Gate {}
 
+impl Gate {
+    /// Wakes the two helpers below thread `index` in a tree whose root is the caller, if any helper sleeps. They wake those below
+    /// themselves, so that no thread pays for more than two (a system call each) before it begins to work.
+    fn wake_below(&self, index: usize) {
+        // Sequentially consistent with the helper's announcement that it goes to sleep: either it sees the call that this thread has made
+        // or seen, or this thread sees it asleep.
+        if self.sleepers.load(SeqCst) == 0 {
+            return;
+        }
+        let below = 2 * index..2 * index + 2;
+        self.helpers.get().into_iter().flat_map(|helpers| helpers.iter().take(below.end).skip(below.start)).for_each(Thread::unpark);
+    }
+}
+
 impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gate").field("calls", &self.calls).field("state", &self.state).finish_non_exhaustive()
@@ -99,7 +115,6 @@ impl std::fmt::Debug for Gate {
 pub struct Team {
     gate: Arc<Gate>,
     helpers: Vec<JoinHandle<()>>,
-    threads: Vec<Thread>,
     /// What the team may run on; empty: anything.
     cpus: Vec<usize>,
     /// There is one job at a time: a team may move to another thread, but two must not share it.
@@ -131,6 +146,7 @@ impl Team {
             calls: AtomicU32::new(0),
             state: AtomicU32::new(0),
             sleepers: AtomicUsize::new(0),
+            helpers: OnceLock::new(),
             job: UnsafeCell::new(None),
             leave: AtomicBool::new(false),
             crowded: size > processors(cpus),
@@ -138,7 +154,7 @@ impl Team {
             traced: AtomicBool::new(false),
             tracks: (0..size.max(1)).map(|_| Track::default()).collect(),
         });
-        let mut team = Self { gate, helpers: Vec::new(), threads: Vec::new(), cpus: cpus.to_vec(), one_caller: PhantomData };
+        let mut team = Self { gate, helpers: Vec::new(), cpus: cpus.to_vec(), one_caller: PhantomData };
         for index in 1..size.max(1) {
             let gate = Arc::clone(&team.gate);
             let own = of_helper(index);
@@ -154,10 +170,10 @@ impl Team {
                     }
                 })
                 .map_err(|error| format!("can't start thread {index} of {size}: {error}; use fewer with --threads"))?;
-            team.threads.push(helper.thread().clone());
             team.helpers.push(helper);
             bound.recv().unwrap_or_else(|_| Err(format!("thread {index} ended before it started")))?;
         }
+        team.gate.helpers.get_or_init(|| team.helpers.iter().map(|helper| helper.thread().clone()).collect());
         Ok(team)
     }
 
@@ -185,14 +201,8 @@ impl Team {
         // every thread that could read the pointer has left.
         unsafe { *gate.job.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(work)) };
         gate.state.store(OPEN, Release);
-        // Sequentially consistent with the helper's announcement that it goes to sleep: either it sees this call, or
-        // we see it asleep.
         gate.calls.fetch_add(1, SeqCst);
-        if gate.sleepers.load(SeqCst) > 0 {
-            for thread in &self.threads {
-                thread.unpark();
-            }
-        }
+        gate.wake_below(0);
         let closing = CloseOnDrop(gate);
         work(0);
         self.note(begin);
@@ -266,6 +276,7 @@ fn help(gate: &Gate, index: usize) {
         if gate.leave.load(Acquire) {
             return;
         }
+        gate.wake_below(index);
         // Enter if the gate is still open.
         let entered = gate.state.fetch_update(AcqRel, Acquire, |state| (state & OPEN != 0).then_some(state + 1)).is_ok();
         if entered {
@@ -291,7 +302,7 @@ fn wait(gate: &Gate, seen: u32) -> u32 {
     let begin = Instant::now();
     loop {
         for _ in 0..64 {
-            let calls = gate.calls.load(Acquire);
+            let calls = gate.calls.load(SeqCst);
             if calls != seen {
                 return calls;
             }
@@ -371,6 +382,30 @@ mod tests {
                 if round % 500 == 0 {
                     thread::sleep(Duration::from_millis(1)); // let the helpers fall asleep
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn helpers_that_sleep_wake_each_other() {
+        for size in [2, 3, 4, 7, 12] {
+            let team = Team::new(size, &[]).unwrap();
+            for round in 0..5 {
+                // Until all sleep, each time but the first.
+                let begin = Instant::now();
+                while round > 0 && team.gate.sleepers.load(SeqCst) + 1 < size {
+                    assert!(begin.elapsed() < Duration::from_secs(60), "{size} threads: a helper does not fall asleep");
+                    thread::sleep(SPIN);
+                }
+                let arrived = AtomicUsize::new(0);
+                team.run(&|_| {
+                    arrived.fetch_add(1, SeqCst);
+                    let begin = Instant::now();
+                    while arrived.load(SeqCst) < size && begin.elapsed() < Duration::from_secs(60) {
+                        thread::yield_now();
+                    }
+                });
+                assert_eq!(arrived.into_inner(), size, "round {round}");
             }
         }
     }

@@ -87,7 +87,6 @@ impl CpuEngine<'_> {
     }
 
     pub(super) fn run_top_down(&mut self) -> LevelWork {
-        let begin = Instant::now();
         self.note_deepest();
         if let Some(over) = self.all_is_found() {
             return over;
@@ -95,6 +94,7 @@ impl CpuEngine<'_> {
         self.enter_frontier();
         let mut conversion_ns = 0;
         if let Frontier::Bitmap { .. } = self.state.frontier {
+            let begin = Instant::now();
             let len = self.make_queue();
             self.state.frontier = Frontier::Queue { len, claims: false };
             conversion_ns = begin.elapsed().as_nanos() as u64;
@@ -174,7 +174,6 @@ impl CpuEngine<'_> {
     }
 
     pub(super) fn run_bottom_up(&mut self) -> LevelWork {
-        let begin = Instant::now();
         let (mut conversion_ns, mut repeats_before) = (0, 0);
         let frontier = self.state.frontier.len();
         self.note_deepest();
@@ -183,6 +182,7 @@ impl CpuEngine<'_> {
         }
         repeats_before += self.enter_frontier();
         if !self.state.bitmap_is_current {
+            let begin = Instant::now();
             repeats_before = self.bring_bitmap_up_to_date();
             conversion_ns = begin.elapsed().as_nanos() as u64;
         }
