@@ -7,10 +7,11 @@ use socbfs::{
     bfs::Strategy,
     cluster::{
         ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, Ranks, ThreadRanks, Tree, in_slices,
+        read, read_on_first,
     },
     engine::Simd,
-    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    input::generate::Generator,
+    graph::{BuildOptions, EdgeList, EdgeSlice, Layout, Listing, NONE, Order},
+    input::{Format, ReadOptions, WriteOptions, generate::Generator, write},
     policy::Policy,
     search::{Search, SearchOptions},
     validate::validate,
@@ -29,6 +30,11 @@ fn ways() -> Vec<ClusterOptions> {
         ClusterOptions { exchange: Exchange::Pairs, ..ClusterOptions::default() },
         ClusterOptions { exchange: Exchange::Pairs, batch: 2, sorted: false, ..ClusterOptions::default() },
     ]
+}
+
+/// The tree of the last search, on rank 0.
+fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R>) -> Vec<u32> {
+    whole(ranks, part, search.parents_by_row(), (1, 1), 1000)
 }
 
 /// A value for every vertex, on rank 0.
@@ -255,6 +261,175 @@ fn whole_trees_are_checked_by_all_ranks() {
             let found = verdict(root, parents, order).unwrap_err();
             assert!(found.contains(fault), "{found:?} instead of {fault:?}");
         }
+    }
+}
+
+/// The edges of all slices, in ascending order, with the number of vertices.
+fn read_by_ranks(size: usize, read: impl Fn(&ThreadRanks<'_>) -> Result<EdgeSlice, ClusterError> + Sync) -> (usize, Vec<[u32; 2]>) {
+    let slices = ThreadRanks::run(size, |ranks| {
+        let slice = read(ranks).unwrap();
+        let mut edges = Vec::new();
+        slice.for_each(0..slice.len(), |source, target| edges.push([source, target]));
+        (slice.vertices(), edges)
+    });
+    let longest = slices.iter().map(|(_, edges)| edges.len()).max().unwrap();
+    let mut all: Vec<[u32; 2]> = slices.iter().flat_map(|(_, edges)| edges).copied().collect();
+    assert!(longest <= all.len() * 2 / size + 2, "a rank has {longest} of {} edges, over {size} ranks", all.len());
+    all.sort_unstable();
+    (slices[0].0, all)
+}
+
+/// Files that can be cut, one that can't, and one that only rank 0 has.
+#[test]
+fn files_are_read_by_all_ranks_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = Generator::graph500(9).generate(&|_| ()).unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for (format, name) in [(Format::EdgeListText, "g.el"), (Format::MatrixMarket, "g.mtx"), (Format::GapSg, "g.sg")] {
+        write(&path(name), format, &list, &WriteOptions::default()).unwrap();
+    }
+    let mut ligra = "AdjacencyGraph\n4\n5\n0\n2\n3\n3\n".to_owned();
+    ligra.push_str("1\n2\n3\n0\n1\n");
+    std::fs::write(path("g.adj"), ligra).unwrap();
+    let options = ReadOptions::default();
+    for name in ["g.el", "g.mtx", "g.sg", "g.adj"] {
+        let path = path(name);
+        let whole = socbfs::input::read(&path, &options).unwrap();
+        let mut edges = Vec::new();
+        whole.for_each(0..whole.len(), |source, target| edges.push([source, target]));
+        edges.sort_unstable();
+        let expected = (whole.vertices(), edges);
+        for size in SIZES {
+            assert!(read_by_ranks(size, |ranks| read(&path, &options, ranks)) == expected, "{name} over {size} ranks");
+            // The other ranks do not even look for it.
+            let absent = folder.path().join("absent").join(name);
+            let of_rank = |ranks: &ThreadRanks<'_>| {
+                let path = if ranks.rank() == 0 { &path } else { &absent };
+                read_on_first(path, &options, ranks)
+            };
+            assert!(read_by_ranks(size, of_rank) == expected, "{name} from rank 0 to {size} ranks");
+        }
+        // From the file to a tree that has passed.
+        let reference = Reference::new(expected.0, &expected.1, false, &[1]);
+        let trees = ThreadRanks::run(3, |ranks| {
+            let slice = read(&path, &options, ranks).unwrap();
+            let part = Part::build(&slice, Order::Auto, ranks).unwrap();
+            let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
+            let outcome = search.run(1).unwrap();
+            let tree = Tree { root: 1, parents: search.parents_by_row().to_vec() };
+            let found = ClusterValidator::new(&part, ranks).validate(&slice, &[tree]).unwrap().remove(0).unwrap();
+            assert_eq!((found.reached, found.edges), (outcome.reached, outcome.edges));
+            whole_tree(ranks, &part, &search)
+        });
+        reference.compare_tree(1, &trees[0]);
+    }
+}
+
+/// Real graphs, read by the ranks together as they lie there: levels of every vertex as of the serial reference.
+#[test]
+fn real_graphs_over_ranks() {
+    let folder = std::env::var_os("SOCBFS_DATA")
+        .map_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), std::path::PathBuf::from);
+    // Not by a macro: the test harness would swallow it.
+    let skipped = |why: &str| {
+        std::io::Write::write_all(&mut std::io::stderr(), format!("SKIPPED cluster::real_graphs_over_ranks: {why}\n").as_bytes()).unwrap();
+    };
+    if !folder.is_dir() {
+        return skipped(&format!("no data folder at {} (set SOCBFS_DATA)", folder.display()));
+    }
+    let small = ["chesapeake.mtx.xz", "wiki-Vote.txt.xz", "bips98_606.mtx.xz", "rodinia-graph4096.txt.xz", "facebook_combined.txt.xz"];
+    let large = [
+        "p2p-Gnutella31.txt.xz",
+        "luxembourg_osm.mtx.xz",
+        "email-Enron.txt.gz",
+        "dimacs-NY.gr.xz",
+        "soc-Slashdot0902.txt.gz",
+        "metis-mdual.graph.xz",
+        "ego-Twitter.txt.xz",
+        "dblp-2010.txt.xz",
+        "cnr-2000.txt.xz",
+        "dimacs-NE.gr.xz",
+    ];
+    let all = std::env::var_os("SOCBFS_TEST_ALL").is_some();
+    if !all {
+        skipped(&format!("{} are large: SOCBFS_TEST_ALL=1 takes them", large.join(", ")));
+    }
+    for name in small.iter().chain(large.iter().filter(|_| all)) {
+        let path = folder.join(name);
+        if !path.is_file() {
+            skipped(&format!("{} is absent", path.display()));
+            continue;
+        }
+        let list = socbfs::input::read(&path, &ReadOptions::default()).unwrap();
+        let mut edges = Vec::new();
+        list.for_each(0..list.len(), |source, target| edges.push([source, target]));
+        let roots = [0, list.vertices() as u32 / 2, list.vertices() as u32 - 1];
+        let reference = Reference::new(list.vertices(), &edges, false, &roots);
+        for size in SIZES {
+            let of_ranks = ThreadRanks::run(size, |ranks| {
+                let slice = read(&path, &ReadOptions::default(), ranks).unwrap();
+                let part = Part::build(&slice, Order::Auto, ranks).unwrap();
+                let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
+                let trees = roots.map(|root| {
+                    search.run(root).unwrap();
+                    Tree { root, parents: search.parents_by_row().to_vec() }
+                });
+                let validator = ClusterValidator::new(&part, ranks);
+                for verdict in validator.validate(&slice, &trees).unwrap() {
+                    verdict.unwrap_or_else(|fault| panic!("{name} over {size} ranks: {fault}"));
+                }
+                trees.each_ref().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree), (tree.root, 0), 10_000))
+            });
+            for (root, levels) in roots.iter().zip(&of_ranks[0]) {
+                assert!(reference.levels(*root).iter().eq(levels), "{name} over {size} ranks from {root}");
+            }
+        }
+    }
+}
+
+/// What is wrong with a file on one rank, every rank says: which rank, which file, which line.
+#[test]
+fn a_file_that_a_rank_can_not_read_is_told_by_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let lines: String = (0..2000).map(|v| format!("{v} {}\n", v + 1)).collect();
+    let good = file("good.el", &lines);
+    let wrong = file("wrong.el", &lines.replace("\n1500 1501\n", "\n1500 x\n"));
+    let longer = file("longer.el", &(lines.clone() + "0 1\n"));
+    // Of the same length; in the slice of the last rank, and in that of the first, which the last rank does not use.
+    let other = file("other.el", &lines.replace("\n1990 1991\n", "\n1990 1992\n"));
+    let unused = file("unused.el", &lines.replace("\n100 101\n", "\n100 102\n"));
+    let absent = folder.path().join("absent.el");
+    let packed = folder.path().join("packed.adj");
+    std::fs::write(&packed, "AdjacencyGraph\n2\n1\n0\n1\n").unwrap();
+    let told = |paths: [&std::path::Path; 3], on_first: bool| {
+        let of_ranks = ThreadRanks::run(3, |ranks| {
+            let (path, options) = (paths[ranks.rank()], ReadOptions::default());
+            let slice = if on_first { read_on_first(path, &options, ranks) } else { read(path, &options, ranks) };
+            slice.map(|slice| slice.vertices()).map_err(|error| error.to_string())
+        });
+        assert!(of_ranks.iter().all(|told| *told == of_ranks[0]), "{of_ranks:?}");
+        of_ranks[0].clone()
+    };
+    assert_eq!(told([&good, &good, &good], false), Ok(2001));
+    assert_eq!(told([&good, &absent, &absent], true), Ok(2001));
+    // What a rank does not use of its file need not be right.
+    assert_eq!(told([&good, &good, &unused], false), Ok(2001));
+    for (paths, on_first, expected) in [
+        ([&wrong, &wrong, &wrong], false, &["rank 2: ", "wrong.el:1501: 'x' is no vertex number"][..]),
+        ([&wrong, &absent, &absent], true, &["rank 0: ", "wrong.el:1501: 'x'"]),
+        ([&good, &absent, &good], false, &["rank 1: ", "absent.el: can't open it", "--from-rank-0"]),
+        ([&absent, &good, &good], true, &["rank 0: ", "absent.el: can't open it"]),
+        ([&good, &good, &longer], false, &["rank 2 has another graph than rank 0: another size of the file"]),
+        ([&good, &good, &other], false, &["rank 2 has another graph than rank 0: another content of the file"]),
+        ([&packed, &packed, &packed], false, &["rank 0: ", "packed.adj: the file ends before the edges"]),
+    ] {
+        let error = told(paths.map(|path| path.as_path()), on_first).unwrap_err();
+        assert!(expected.iter().all(|part| error.contains(part)), "{error}");
     }
 }
 

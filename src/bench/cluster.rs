@@ -8,10 +8,10 @@ use super::RootRecord;
 use crate::{
     bfs::Placement,
     cluster::{
-        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, PartCounts, Places, Ranks, Tree,
-        gather, told_by_all,
+        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, PartCounts, Places, RankEdges, Ranks,
+        Tree, gather, told_by_all,
     },
-    graph::{EdgeStream, Vertex},
+    graph::Vertex,
     memory::SharingMode,
     policy::Bands,
 };
@@ -157,7 +157,7 @@ fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &C
 /// # Errors
 /// [`ClusterError`] for a root that is no vertex, or where memory is short.
 pub fn measure_cluster<R: Ranks>(
-    edges: &impl EdgeStream,
+    edges: &impl RankEdges,
     part: &Part,
     ranks: &R,
     options: &ClusterOptions,

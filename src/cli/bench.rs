@@ -144,6 +144,8 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     if let Some(ranks) = crate::cluster::MpiRanks::join() {
         return super::cluster::as_rank(&ranks, || super::cluster::bench(arguments, matches, quiet, &ranks));
     }
+    #[cfg(feature = "mpi")]
+    super::cluster::ClusterArgs::none_is_given(matches)?;
     if arguments.report == ReportKind::Board {
         return board_report::run(arguments, matches, quiet);
     }

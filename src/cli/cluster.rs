@@ -1,8 +1,12 @@
 //! `socbfs bench` and `socbfs run` as one of several processes of `mpirun`.
 
-use std::{fmt::Write as _, path::Path, time::Instant};
+use std::{
+    fmt::Write as _,
+    path::Path,
+    time::{Duration, Instant},
+};
 
-use clap::{ArgMatches, Args, ValueEnum};
+use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
 use super::{
     bench::{BenchArgs, graph_record, publish},
@@ -22,12 +26,13 @@ use crate::{
     bfs::Strategy,
     board::{MOST_BATCH, NEVER},
     cluster::{
-        ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Host, MpiRanks, Part, Places, RankDevice, Ranks, SLICE, Tree, gather,
-        in_slices, max, measured_bands, texts,
+        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, Host, MpiRanks, Part, Places, RankDevice,
+        RankEdges, Ranks, SLICE, Tree, gather, in_slices, max, measured_bands, read, read_on_first, texts,
     },
     doctor::{Diagnosis, RankFacts, examine_ranks},
     engine::Simd,
-    graph::{EdgeStream, LayoutStats, Order, Vertex},
+    graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
+    input::{ReadOptions, generate::GeneratedEdges},
     opencl::DeviceChoice,
     policy::{AlphaBeta, Bands, LevelDevice, Objective, Policy, Uses},
     report::{self, ArrayWriter, Column, numbers, numbers::counted, read_array},
@@ -52,15 +57,30 @@ pub(super) struct ClusterArgs {
     /// Work batches off as they come instead of sorted
     #[arg(long)]
     unsorted: bool,
+
+    /// Only rank 0 has the file GRAPH: it reads it and sends every rank a part
+    #[arg(long)]
+    from_rank_0: bool,
 }
 
 impl ClusterArgs {
+    /// Refuses what has no effect in a program that is started alone. (That its only rank reads the file is so in any case.)
+    pub(super) fn none_is_given(matches: &ArgMatches) -> Result<(), Failure> {
+        match ["exchange", "batch", "unsorted"].iter().find(|name| matches.value_source(name) == Some(ValueSource::CommandLine)) {
+            Some(name) => Err(Failure::new(format!("--{name} is for a search over several ranks, and this program was started alone"))
+                .cure(format!("start it with mpirun -n 2 or more, or omit --{name}"))),
+            None => Ok(()),
+        }
+    }
+
     /// The settings of a search over ranks: those of any search, and the batch.
     fn resolve(&self, search: &SearchArgs, matches: &ArgMatches) -> Result<Runtime, Failure> {
         let mut config = search.resolve(matches)?;
-        if config.objective.value != Objective::Time {
-            return Err(Failure::new(format!("--objective {} is for one process: ranks share no model of costs", config.objective.value))
-                .cure("start it without mpirun, or omit --objective"));
+        let Setting { value, origin } = config.objective;
+        if value != Objective::Time {
+            let given = if origin == Origin::Flag { format!("--objective {value}") } else { format!("the objective {value} ({origin})") };
+            return Err(Failure::new(format!("{given} is for one process: ranks share no model of costs"))
+                .cure("start it without mpirun, or give --objective time"));
         }
         if let Some(batch) = self.batch {
             config.batch = Setting::flag(Some(batch));
@@ -84,15 +104,95 @@ fn parse_batch(text: &str) -> Result<usize, String> {
     }
 }
 
-/// LevelDevice `work` as one rank. What goes wrong on one ends all of them, with a message that names it.
+/// Does `work` as one rank. What goes wrong on one ends all of them, with a message that names it.
 pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     match work() {
         Err(failure @ Failure::Error { .. }) => {
             let code = failure.code();
+            // Most errors, such as a wrong flag, all ranks have: rank 0 tells its own, and ends the others before they tell theirs.
+            if ranks.rank() > 0 {
+                std::thread::sleep(BEFORE_OTHERS + BETWEEN_RANKS * ranks.rank().min(64) as u32);
+            }
             super::tell(&failure.context(&format!("rank {}", ranks.rank())));
             ranks.abort(code.into())
         }
         other => other,
+    }
+}
+
+/// How long a rank that fails leaves rank 0 to say the same first, and how much longer each further rank.
+const BEFORE_OTHERS: Duration = Duration::from_millis(200);
+const BETWEEN_RANKS: Duration = Duration::from_millis(20);
+
+/// What to do about an error of a search over ranks: one that all ranks have rank 0 tells, for all of them.
+fn told_once<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterError) -> Failure + 'r {
+    move |error| {
+        if let ClusterError::SetUp { .. } = error {
+            // The rank that failed tells why, and ends this one meanwhile.
+            ranks.barrier();
+        }
+        let is_of_all = error.is_of_all();
+        let context = if matches!(error, ClusterError::Read { .. }) { "" } else { context };
+        let failure = Failure::because(context, &error);
+        if !is_of_all {
+            return failure;
+        }
+        let code = failure.code();
+        if ranks.rank() == 0 {
+            super::tell(&failure);
+        }
+        // The others leave when it has been told.
+        ranks.barrier();
+        Failure::Command(code)
+    }
+}
+
+/// A graph as a rank has it.
+enum Loaded {
+    /// All edges, made anew whenever they are gone through.
+    Made(GeneratedEdges),
+    /// Some edges of a file.
+    Read(EdgeSlice),
+}
+
+impl RankEdges for Loaded {
+    type Stream = GeneratedEdges;
+
+    fn edges(&self) -> Edges<'_, GeneratedEdges> {
+        match self {
+            Self::Made(edges) => Edges::All(edges),
+            Self::Read(slice) => Edges::Slice(slice),
+        }
+    }
+}
+
+impl Loaded {
+    /// Reads a file together with the other ranks, or prepares to generate; with the seconds that took.
+    fn load(source: &Source, from_rank_0: bool, ranks: &MpiRanks) -> Result<(Self, f64), Failure> {
+        start_pool()?;
+        let start = Instant::now();
+        let loaded = match source {
+            Source::Generated(generator) if from_rank_0 => {
+                return Err(Failure::new(format!("{generator} is generated: --from-rank-0 is for files")));
+            }
+            Source::Generated(generator) => {
+                Self::Made(generator.stream().map_err(|error| Failure::because(&format!("can't generate {generator}"), &error))?)
+            }
+            Source::File(path, format) => {
+                let progress = Progress::start(&format!("Reading {}", path.display()), 0);
+                let options = ReadOptions { format: *format, progress: Some(&progress) };
+                let slice = if from_rank_0 { read_on_first(path, &options, ranks) } else { read(path, &options, ranks) };
+                Self::Read(slice.map_err(told_once(ranks, ""))?)
+            }
+        };
+        Ok((loaded, start.elapsed().as_secs_f64()))
+    }
+
+    fn vertices(&self) -> usize {
+        match self {
+            Self::Made(edges) => edges.vertices(),
+            Self::Read(slice) => slice.vertices(),
+        }
     }
 }
 
@@ -168,7 +268,7 @@ fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRa
 
 /// Which levels run on this rank's device, where nothing but a measurement can say it. All ranks call it.
 fn settle_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, wants: bool) -> Result<(), Failure> {
-    let measured = measured_bands(part, ranks, options, wants)?;
+    let measured = measured_bands(part, ranks, options, wants).map_err(told_once(ranks, ""))?;
     if let (Some(measured), Some(device)) = (measured, &mut options.device) {
         let known = if let Places::By(bands) = device.places { bands } else { Bands::CPU };
         for (name, known, band) in [("top_down", known.top_down, measured.top_down), ("bottom_up", known.bottom_up, measured.bottom_up)] {
@@ -247,52 +347,28 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     arguments.energy.check(&config.profile)?;
     config.apply()?;
     let source = arguments.source()?;
-    match &source {
-        Source::Generated(generator) => {
-            let start = Instant::now();
-            let stream = generator.stream().map_err(|error| Failure::because(&format!("can't generate {generator}"), &error))?;
-            start_pool()?;
-            bench_of(arguments, &config, &source, &stream, start.elapsed().as_secs_f64(), ranks, json, quiet)
-        }
-        Source::File(..) => {
-            let (edges, seconds) = source.load()?;
-            bench_of(arguments, &config, &source, &edges, seconds, ranks, json, quiet)
-        }
-    }
-}
-
-#[allow(clippy::too_many_arguments, reason = "what `bench` has resolved, for either kind of source")]
-fn bench_of(
-    arguments: &BenchArgs,
-    config: &Runtime,
-    source: &Source,
-    edges: &impl EdgeStream,
-    acquisition_seconds: f64,
-    ranks: &MpiRanks,
-    json: Option<Output>,
-    quiet: bool,
-) -> Result<(), Failure> {
+    let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let environment = Environment::read(Path::new(super::bench::ROOT));
-    let (policy, chosen) = policy(config, arguments.cluster.exchange, ranks)?;
-    let prepared = device(&arguments.cluster, config)?;
+    let (policy, chosen) = policy(&config, arguments.cluster.exchange, ranks)?;
+    let prepared = device(&arguments.cluster, &config)?;
     let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
-    let mut options = options(&arguments.cluster, config, policy, prepared.map(|prepared| prepared.device))?;
+    let mut options = options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device))?;
     let start = Instant::now();
-    let part = Part::build(edges, arguments.layout.order(), ranks).map_err(|error| Failure::because(&source.name(), &error))?;
+    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(told_once(ranks, &source.name()))?;
     let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
     let seeds = RootSource { seed1: arguments.seed, seed2: arguments.seed.wrapping_add(1) };
     let drawn = roots(part.vertices(), |v| u32::from(part.has_edge(v)), arguments.roots, seeds);
     if drawn.is_empty() {
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
-    let first = ranks.rank() == 0;
     let progress = first.then(|| Progress::still("Searching", drawn.len() as u64));
     settle_bounds(&part, ranks, &mut options, wants_bounds)?;
-    let MeasuredRoots { records, exchanged, devices } = measure_cluster(edges, &part, ranks, &options, &drawn, &mut |done| {
+    let MeasuredRoots { records, exchanged, devices } = measure_cluster(&edges, &part, ranks, &options, &drawn, &mut |done| {
         if let Some(progress) = &progress {
             progress.between(done);
         }
-    })?;
+    })
+    .map_err(told_once(ranks, ""))?;
     drop(progress);
     let own = devices.iter().find(|device| device.rank == ranks.rank());
     if own.is_none_or(|device| device.fallen_back.is_some()) {
@@ -302,7 +378,7 @@ fn bench_of(
     let summary = Summary::new(&records, part.counts().edges);
     let energy = match &summary {
         Some(_) => {
-            let mut search = ClusterSearch::new(&part, ranks, &options)?;
+            let mut search = ClusterSearch::new(&part, ranks, &options).map_err(told_once(ranks, ""))?;
             arguments.energy.measure_cluster(&config.profile, &mut search, ranks, &records)?
         }
         None => EnergyRecord::unavailable("the run has no speed", None),
@@ -310,8 +386,8 @@ fn bench_of(
     if first {
         let record = record(
             arguments,
-            config,
-            source,
+            &config,
+            &source,
             &part,
             Measured {
                 environment,
@@ -417,19 +493,19 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (parents, levels) = arguments.outputs(ranks.rank() == 0)?;
     config.apply()?;
-    let (edges, _) = source.load()?;
+    let (edges, _) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let (policy, _) = policy(&config, arguments.cluster.exchange, ranks)?;
     let prepared = device(&arguments.cluster, &config)?;
     let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
     let mut options = options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device))?;
-    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(|error| Failure::because(&source.name(), &error))?;
+    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(told_once(ranks, &source.name()))?;
     settle_bounds(&part, ranks, &mut options, wants_bounds)?;
-    let mut search = ClusterSearch::new(&part, ranks, &options)?;
-    let outcome = search.run(arguments.root)?;
+    let mut search = ClusterSearch::new(&part, ranks, &options).map_err(told_once(ranks, ""))?;
+    let outcome = search.run(arguments.root).map_err(told_once(ranks, ""))?;
     let tree = Tree { root: arguments.root, parents: search.parents_by_row().to_vec() };
     let validator = ClusterValidator::new(&part, ranks);
     let trees = [tree];
-    if let Err(violation) = validator.validate(&edges, &trees)?.remove(0) {
+    if let Err(violation) = validator.validate(&edges, &trees).map_err(told_once(ranks, ""))?.remove(0) {
         if ranks.rank() == 0 {
             super::say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
         }
@@ -484,24 +560,42 @@ fn write_by_row(ranks: &MpiRanks, part: &Part, by_row: &[u32], root: (Vertex, u3
     })
 }
 
+/// A tree from a file that only rank 0 has.
+fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Vec<Vertex>, Failure> {
+    // Where rank 0 can't read it, it ends all ranks.
+    let mut parents = if ranks.rank() == 0 { read_array(path, vertices)? } else { vec![0; vertices] };
+    for piece in parents.chunks_mut(SLICE) {
+        let mut bytes: Vec<u8> = piece.iter().flat_map(|parent| parent.to_le_bytes()).collect();
+        ranks.broadcast(0, &mut bytes);
+        for (parent, bytes) in piece.iter_mut().zip(bytes.chunks_exact(4)) {
+            *parent = Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+    }
+    Ok(parents)
+}
+
 /// `socbfs validate` over ranks.
 pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(), Failure> {
     same_program(ranks)?;
     not_directed(arguments.directed)?;
     let source = Source::parse(&arguments.graph, arguments.format)?;
-    let (edges, _) = source.load()?;
+    let (edges, _) = Loaded::load(&source, arguments.from_rank_0, ranks)?;
     let (root, vertices) = (arguments.root, edges.vertices());
     if root as usize >= vertices {
         return Err(SearchError::RootOutOfRange { root, vertices }.into());
     }
-    let parents = read_array(&arguments.parents, vertices)?;
-    let part = Part::build(&edges, Order::Auto, ranks).map_err(|error| Failure::because(&source.name(), &error))?;
+    let parents = if arguments.from_rank_0 {
+        parents_of_first(&arguments.parents, vertices, ranks)?
+    } else {
+        read_array(&arguments.parents, vertices)?
+    };
+    let part = Part::build(&edges, Order::Auto, ranks).map_err(told_once(ranks, &source.name()))?;
     let validator = ClusterValidator::new(&part, ranks);
     let verdict = match validator.tree_of(root, &parents) {
         Err(fault) => Err(fault),
         Ok(tree) => {
             drop(parents);
-            validator.validate(&edges, &[tree])?.remove(0)
+            validator.validate(&edges, &[tree]).map_err(told_once(ranks, ""))?.remove(0)
         }
     };
     let text = match &verdict {

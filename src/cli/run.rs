@@ -92,6 +92,8 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     if let Some(ranks) = crate::cluster::MpiRanks::join() {
         return super::cluster::as_rank(&ranks, || super::cluster::run(arguments, matches, &ranks));
     }
+    #[cfg(feature = "mpi")]
+    super::cluster::ClusterArgs::none_is_given(matches)?;
     let config = arguments.search.resolve(matches)?;
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (parents, levels) = arguments.outputs(true)?;

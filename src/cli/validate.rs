@@ -53,6 +53,11 @@ pub(super) struct ValidateArgs {
     /// Format of the graph file, where name and content do not say it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
     pub(super) format: Option<Format>,
+
+    /// With mpirun: only rank 0 has the files
+    #[cfg(feature = "mpi")]
+    #[arg(long)]
+    pub(super) from_rank_0: bool,
 }
 
 pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {

@@ -5,6 +5,7 @@
 //! - [`Ranks`]: the collective operations that are needed. [`ThreadRanks`] are threads of this process; with the feature `mpi`, `MpiRanks`
 //!   are the processes of `mpirun`.
 //! - [`Deal`]: vertices are dealt to ranks by words of 64, in the order of degrees, so that hubs, arcs and bitmaps are spread evenly.
+//! - [`read`]: each rank reads a slice of a file, and ranks send each other the edges that they need ([`RankEdges`]).
 //! - [`Part`]: what a rank keeps. Lists lie at the owner of their vertex, in both directions; about 1/P of the arcs a rank.
 //! - [`ClusterSearch`]: visited bits and frontier are replicated, so that every rank plans the same level without asking; one exchange a
 //!   level says which vertices were found, in a Golomb-Rice code where that is shorter than bits. Parents never travel. Leaves are left out
@@ -17,6 +18,7 @@
 //! (distributed bottom-up); Lv et al. 2012 (bitmaps and lists compressed, vertices sieved).
 
 mod deal;
+mod edges;
 mod host;
 mod levels;
 mod message;
@@ -27,16 +29,19 @@ mod pairs;
 mod part;
 mod placing;
 mod ranks;
+mod reading;
 mod search;
 mod validate;
 
 pub use self::{
     deal::Deal,
+    edges::{Edges, RankEdges},
     host::{Host, told_by_all},
     network::{Link, measure_links},
     part::{Part, PartCounts},
     placing::{Places, RankDevice, measured_bands},
     ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},
+    reading::{read, read_on_first},
     search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, SLICE, gather, in_slices},
     validate::{ClusterValidator, Tree},
 };
@@ -78,6 +83,14 @@ pub enum ClusterError {
         /// The first rank that differs from rank 0.
         rank: usize,
     },
+    /// A rank can't read the graph: the same on every rank.
+    #[error("rank {rank}: {reason}")]
+    Read {
+        /// The rank.
+        rank: usize,
+        /// What it could not read, and why.
+        reason: String,
+    },
     /// The device of this rank can't be used.
     #[error("{device}")]
     Gpu {
@@ -117,6 +130,13 @@ pub enum ClusterError {
         /// Arcs of the rank.
         arcs: u64,
     },
+}
+
+impl ClusterError {
+    /// Whether every rank has this error where one of them has it, in the same words.
+    pub fn is_of_all(&self) -> bool {
+        matches!(self, Self::Read { .. } | Self::Different { .. } | Self::RootOutOfRange { .. } | Self::Device { .. })
+    }
 }
 
 impl From<OutOfMemory> for ClusterError {

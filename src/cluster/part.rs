@@ -5,13 +5,15 @@ use rayon::prelude::*;
 use super::{
     ClusterError,
     deal::Deal,
-    ranks::{Ranks, max, sum, values},
+    edges::{Edges, Needs, RankEdges},
+    ranks::{Ranks, add_up, max, sum, values},
+    search::all_or_none,
 };
 use crate::{
     engine::PartArrays,
     graph::{
-        Csr, EdgeStream, GraphError, NONE, Order, Vertex,
-        build::{Arcs, Naming, adjacency, by_degree, count_degrees},
+        Csr, GraphError, NONE, Order, Vertex,
+        build::{Arcs, Collected, Degrees, Naming, by_degree, count_degrees},
     },
     memory::{self, Slab},
 };
@@ -99,18 +101,24 @@ impl PartCounts {
 }
 
 impl Part {
-    /// Builds the part of this rank; all ranks call it with the same edges, on their own rayon pools.
+    /// Builds the part of this rank; all ranks call it with edges of the same graph, on their own rayon pools.
     ///
-    /// Every rank goes through all edges twice and keeps its own: generating an edge takes less time than receiving it.
+    /// Where every rank has all edges it goes through them twice and keeps its own: generating an edge takes less time than receiving it.
+    /// Of slices ([`EdgeSlice`](crate::graph::EdgeSlice)) each rank counts its own; degrees are added up, and every edge is then sent to
+    /// the owners of its ends, in pieces of bounded size. The part is the same either way.
     ///
     /// # Errors
     /// [`ClusterError`] where the graph does not fit, an edge is out of range, or ranks have different graphs.
-    pub fn build(edges: &impl EdgeStream, order: Order, ranks: &impl Ranks) -> Result<Self, ClusterError> {
+    pub fn build(edges: &impl RankEdges, order: Order, ranks: &impl Ranks) -> Result<Self, ClusterError> {
+        let edges = edges.edges();
         let deal = Deal { ranks: ranks.size(), rank: ranks.rank() };
         let n = edges.vertices();
         memory::check_available(32 * n as u64, "what every rank keeps of the graph").map_err(GraphError::from)?;
-        let mut degrees = count_degrees(edges)?;
-        let both_directions = degrees.symmetric;
+        let mut degrees = all_or_none(ranks, count_degrees(&edges.own()).map_err(ClusterError::from))?;
+        if let Edges::Slice(_) = edges {
+            degrees.add_up(ranks);
+        }
+        let both_directions = degrees.symmetric();
         if !both_directions {
             degrees.outgoing.par_iter_mut().zip(&degrees.incoming[..]).for_each(|(out, &arriving)| *out += arriving);
         }
@@ -155,7 +163,11 @@ impl Part {
         memory::check_available(own.saturating_mul(8 + 4 + 4), "this rank's part of the graph").map_err(GraphError::from)?;
         let forward = if both_directions { Arcs::Forward } else { Arcs::Both };
         let stored = if by_degree { &[][..] } else { &by_rank[..] };
-        let lists = adjacency(edges, forward, &input_degree, usize::MAX, Naming { row: &row, key: &rank, stored })?;
+        let mut collected = Collected::begin(forward, &input_degree, Naming { row: &row, key: &rank, stored })?;
+        let owner = |v: Vertex| Some(internal(v as usize)).filter(|&internal| internal != NONE).map(|internal| deal.owner(internal));
+        let needs = if both_directions { Needs::First } else { Needs::Both };
+        edges.for_each_needed(ranks, needs, owner, |piece| collected.add(piece))?;
+        let lists = collected.into_lists(usize::MAX)?;
         drop(row);
 
         let own_max = (0..lists.vertices() as Vertex).map(|row| lists.degree(row)).max().unwrap_or(0);
@@ -456,6 +468,18 @@ impl Part {
     }
 }
 
+impl Degrees {
+    /// Adds what the other ranks have counted of the same graph.
+    fn add_up(&mut self, ranks: &impl Ranks) {
+        add_up(ranks, &mut self.outgoing);
+        add_up(ranks, &mut self.incoming);
+        self.entries = sum(ranks, self.entries);
+        self.self_loops = sum(ranks, self.self_loops);
+        // All ranks know the same listing.
+        self.up_and_down = self.up_and_down.map(|up_and_down| up_and_down.map(|fingerprints| sum(ranks, fingerprints)));
+    }
+}
+
 /// Refuses to go on where ranks have different graphs: they would wait for each other for ever, or find a wrong tree.
 fn same_everywhere(ranks: &impl Ranks, vertices: usize, entries: u64, degrees: &[u32]) -> Result<(), ClusterError> {
     let mixed = degrees
@@ -470,4 +494,79 @@ fn same_everywhere(ranks: &impl Ranks, vertices: usize, entries: u64, degrees: &
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cluster::ThreadRanks,
+        graph::{EdgeList, EdgeSlice, Listing},
+        input::generate::Generator,
+    };
+
+    fn assert_same(part: &Part, other: &Part, what: &str) {
+        let numbers = |part: &Part| (part.deal, part.vertices, part.words, part.order, part.first_degrees);
+        assert_eq!(numbers(part), numbers(other), "{what}");
+        assert_eq!(serde_json::to_value(&part.counts).unwrap(), serde_json::to_value(&other.counts).unwrap(), "{what}");
+        let slabs = |part: &Part| {
+            let numbers = [
+                &part.to_original,
+                &part.to_internal,
+                &part.lists.offsets,
+                &part.lists.targets,
+                &part.by_source.offsets,
+                &part.by_source.targets,
+                &part.input_degree,
+                &part.word_degrees,
+            ];
+            numbers.into_iter().chain(&part.columns).chain(&part.column_originals).map(|slab| slab.to_vec()).collect::<Vec<_>>()
+        };
+        assert_eq!(slabs(part), slabs(other), "{what}");
+        let bits = |part: &Part| [part.closed.to_vec(), part.isolated.to_vec()];
+        assert_eq!((bits(part), part.leaves.to_vec()), (bits(other), other.leaves.to_vec()), "{what}");
+    }
+
+    /// Slices of any lengths, as ranks of any number may have read them, make the parts that all edges on every rank make.
+    #[test]
+    fn slices_make_the_same_parts_as_all_edges() {
+        let kronecker = Generator::graph500(10).generate(&|_| ()).unwrap();
+        let mut edges = Vec::new();
+        kronecker.for_each(0..kronecker.len(), |source, target| edges.push([source, target]));
+        let both: Vec<[Vertex; 2]> = edges.iter().flat_map(|&[source, target]| [[source, target], [target, source]]).collect();
+        let grid = Generator::Grid { width: 20, height: 9, deletion: 0.1, seed: 1 }.generate(&|_| ()).unwrap();
+        let mut of_grid = Vec::new();
+        grid.for_each(0..grid.len(), |source, target| of_grid.push([source, target]));
+        for (vertices, edges) in [(1024, edges), (1024, both), (180, of_grid), (3, vec![]), (5, vec![[2, 2], [4, 4]]), (4, vec![[3, 0]])] {
+            for listing in [Listing::Once, Listing::Unknown, Listing::BothDirections] {
+                let all = EdgeList::new(vertices, edges.clone(), listing).unwrap();
+                for (size, order) in [(1, Order::Auto), (2, Order::Degree), (3, Order::Original), (4, Order::Auto), (7, Order::Degree)] {
+                    ThreadRanks::run(size, |ranks| {
+                        let whole = Part::build(&all, order, ranks).unwrap();
+                        let begin = |rank: usize| if rank == 1 && size > 1 { edges.len() / 9 } else { edges.len() * rank / size };
+                        let range = begin(ranks.rank())..begin(ranks.rank() + 1);
+                        // As a list of its own, and as a run of all.
+                        let own = EdgeList::new(vertices, edges[range.clone()].to_vec(), listing).unwrap();
+                        let run = EdgeList::new(vertices, edges.clone(), listing).unwrap();
+                        for slice in [EdgeSlice::new(own, 0..range.len()), EdgeSlice::new(run, range)] {
+                            let part = Part::build(&slice, order, ranks).unwrap();
+                            assert_same(&part, &whole, &format!("{size} ranks, {order:?}, {listing:?}, {} edges", edges.len()));
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    /// An edge to a vertex that is none ends it on all ranks.
+    #[test]
+    fn a_wrong_edge_of_one_slice_is_told_on_all_ranks() {
+        let errors = ThreadRanks::run(3, |ranks| {
+            let edges = if ranks.rank() == 1 { vec![[0, 1], [2, 9]] } else { vec![[1, 2]] };
+            let length = edges.len();
+            let slice = EdgeSlice::new(EdgeList::new(5, edges, Listing::Once).unwrap(), 0..length);
+            Part::build(&slice, Order::Auto, ranks).unwrap_err().to_string()
+        });
+        assert!(errors.iter().all(|error| error.contains("joins 2 and 9")), "{errors:?}");
+    }
 }

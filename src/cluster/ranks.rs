@@ -72,6 +72,41 @@ impl Eights for [u8] {
     }
 }
 
+/// Values that [`add_up`] adds at a time: 4 MiB.
+const ADDED: usize = 1 << 20;
+
+/// Adds up the values of all ranks, place by place, in pieces: each rank adds its share of a piece, and tells all others.
+pub fn add_up(ranks: &(impl Ranks + ?Sized), values: &mut [u32]) {
+    let (rank, size) = (ranks.rank(), ranks.size());
+    if size == 1 {
+        return;
+    }
+    let number = |bytes: &[u8]| u32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+    let (mut bytes, mut arrived) = (Vec::new(), Vec::new());
+    for piece in values.chunks_mut(ADDED) {
+        let begin = |rank: usize| piece.len() * rank / size;
+        let lengths: Vec<i32> = (0..size).map(|rank| 4 * (begin(rank + 1) - begin(rank)) as i32).collect();
+        let offsets: Vec<i32> = (0..size).map(|rank| 4 * begin(rank) as i32).collect();
+        bytes.clear();
+        bytes.extend(piece.iter().flat_map(|value| value.to_le_bytes()));
+        // This rank's share, of every rank.
+        let own = lengths[rank] as usize;
+        arrived.clear();
+        arrived.resize(own * size, 0);
+        let (expected, places) = (vec![lengths[rank]; size], (0..size).map(|rank| (own * rank) as i32).collect::<Vec<_>>());
+        ranks.all_to_all(Messages { bytes: &bytes, lengths: &lengths, offsets: &offsets }, &mut arrived, &expected, &places);
+        let (share, others) = arrived.split_at_mut(own);
+        for (at, sum) in share.chunks_exact_mut(4).enumerate() {
+            let more = (0..size - 1).map(|other| number(&others[other * own + 4 * at..]));
+            sum.copy_from_slice(&more.fold(number(sum), u32::wrapping_add).to_le_bytes());
+        }
+        ranks.all_gather_varying(share, &mut bytes, &lengths, &offsets);
+        for (value, bytes) in piece.iter_mut().zip(bytes.chunks_exact(4)) {
+            *value = number(bytes);
+        }
+    }
+}
+
 /// A text of every rank.
 pub fn texts(ranks: &(impl Ranks + ?Sized), text: &str) -> Vec<String> {
     let lengths = values(ranks, text.len() as u64);

@@ -340,16 +340,17 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
 }
 
 /// The first rank that tells something, and what.
-fn first_of(told: Vec<String>) -> Option<(usize, String)> {
+pub(super) fn first_of(told: Vec<String>) -> Option<(usize, String)> {
     told.into_iter().enumerate().find(|(_, text)| !text.is_empty())
 }
 
 /// What each rank has made, or an error on every rank: one that returned alone would leave the others waiting for it.
-fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, ClusterError>) -> Result<T, ClusterError> {
+pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, ClusterError>) -> Result<T, ClusterError> {
     let own = made.as_ref().err().map_or_else(String::new, |error| with_causes(error));
     let failed = first_of(texts(ranks, &own));
     match (made, failed) {
-        (Ok(_), Some((rank, reason))) => Err(ClusterError::SetUp { rank, reason }),
+        // Only the first of the ranks that fail has its own error.
+        (_, Some((rank, reason))) if rank != ranks.rank() => Err(ClusterError::SetUp { rank, reason }),
         (made, _) => made,
     }
 }

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use super::{
     ClusterError,
+    edges::{Edges, Needs, RankEdges},
     part::Part,
     ranks::{Ranks, sum, texts, values},
 };
@@ -134,7 +135,8 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     ///
     /// # Errors
     /// [`ClusterError`] where the memory is not there.
-    pub fn validate(&self, edges: &impl EdgeStream, trees: &[Tree]) -> Result<Vec<Verdict>, ClusterError> {
+    pub fn validate(&self, edges: &impl RankEdges, trees: &[Tree]) -> Result<Vec<Verdict>, ClusterError> {
+        let edges = &edges.edges();
         let bytes = trees.len() as u64 * 8 * self.part.vertices() as u64;
         memory::check_available(bytes, "levels of the trees").map_err(GraphError::from)?;
         let mut levels = Vec::with_capacity(trees.len());
@@ -147,7 +149,8 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         }
         drop(children);
         let deepest = levels.iter().map(|levels| levels.depth).max().unwrap_or(0);
-        let passed = if deepest <= u8::DEEPEST { self.pass::<u8>(edges, trees, &levels) } else { self.pass::<u32>(edges, trees, &levels) };
+        let passed =
+            if deepest <= u8::DEEPEST { self.pass::<u8, _>(edges, trees, &levels)? } else { self.pass::<u32, _>(edges, trees, &levels)? };
         let mut verdicts = Vec::with_capacity(trees.len());
         for (k, (tree, levels)) in trees.iter().zip(&levels).enumerate() {
             let mut fault = faults[k].take();
@@ -173,7 +176,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
 
     /// Goes through all edges once for all trees. What is known of a vertex lies side by side for all of them, so that an edge reads
     /// memory at few places, however many trees there are.
-    fn pass<L: Stored>(&self, edges: &impl EdgeStream, trees: &[Tree], levels: &[Levels]) -> Passed {
+    fn pass<L: Stored, E: EdgeStream>(&self, edges: &Edges<'_, E>, trees: &[Tree], levels: &[Levels]) -> Result<Passed, ClusterError> {
         let (size, n) = (trees.len(), self.part.vertices());
         let mut level = vec![L::ABSENT; n * size];
         level.par_chunks_mut(size.max(1)).enumerate().for_each(|(v, of_vertex)| {
@@ -202,34 +205,39 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 }
             }
         };
-        (0..edges.parts()).into_par_iter().with_max_len(1).for_each(|part| {
-            let mut own = vec![[0u64; 2]; size];
-            edges.for_each_of(part, |u, v| {
-                // An edge is counted by the owner of its first end, and each end is looked at by its owner.
-                let (row_u, row_v) = (rows[u as usize], rows[v as usize]);
-                if row_u != NONE {
-                    let (of_u, of_v) = (&level[u as usize * size..][..size], &level[v as usize * size..][..size]);
-                    for (own, &level) in own.iter_mut().zip(of_u) {
-                        own[usize::from(u == v)] += u64::from(level != L::ABSENT);
-                    }
-                    if of_u.iter().zip(of_v).fold(false, |any, (&u, &v)| any | u.apart(v)) {
-                        for (k, levels) in levels.iter().enumerate().filter(|&(k, _)| of_u[k].apart(of_v[k])) {
-                            note(&passed.faults[k], || fault_of_edge(u, v, levels.of[u as usize], levels.of[v as usize]));
+        // Where both directions are listed, the reverse of an edge comes to the other owner.
+        let needs = if self.part.counts().both_directions { Needs::First } else { Needs::Both };
+        let owner = |v: Vertex| Some(self.part.internal(v)).filter(|&v| v != NONE).map(|v| self.part.deal.owner(v));
+        edges.for_each_needed(self.ranks, needs, owner, |edges| {
+            (0..edges.parts()).into_par_iter().with_max_len(1).for_each(|part| {
+                let mut own = vec![[0u64; 2]; size];
+                edges.for_each_of(part, |u, v| {
+                    // An edge is counted by the owner of its first end, and each end is looked at by its owner.
+                    let (row_u, row_v) = (rows[u as usize], rows[v as usize]);
+                    if row_u != NONE {
+                        let (of_u, of_v) = (&level[u as usize * size..][..size], &level[v as usize * size..][..size]);
+                        for (own, &level) in own.iter_mut().zip(of_u) {
+                            own[usize::from(u == v)] += u64::from(level != L::ABSENT);
                         }
+                        if of_u.iter().zip(of_v).fold(false, |any, (&u, &v)| any | u.apart(v)) {
+                            for (k, levels) in levels.iter().enumerate().filter(|&(k, _)| of_u[k].apart(of_v[k])) {
+                                note(&passed.faults[k], || fault_of_edge(u, v, levels.of[u as usize], levels.of[v as usize]));
+                            }
+                        }
+                        confirm(row_u, v);
                     }
-                    confirm(row_u, v);
+                    if row_v != NONE {
+                        confirm(row_v, u);
+                    }
+                });
+                for (sums, own) in passed.counts.iter().zip(own) {
+                    for (sum, own) in sums.iter().zip(own) {
+                        sum.fetch_add(own, Relaxed);
+                    }
                 }
-                if row_v != NONE {
-                    confirm(row_v, u);
-                }
-            });
-            for (sums, own) in passed.counts.iter().zip(own) {
-                for (sum, own) in sums.iter().zip(own) {
-                    sum.fetch_add(own, Relaxed);
-                }
-            }
-        });
-        passed
+            })
+        })?;
+        Ok(passed)
     }
 
     /// Rows of this rank by original vertex; [`NONE`] where another rank's.

@@ -45,8 +45,18 @@ pub(crate) struct Degrees {
     pub(crate) entries: u64,
     /// Self-loops.
     pub(crate) self_loops: u64,
+    /// Sums of the fingerprints of entries that go up (u < v), and of those that go down; `None` where the list is known to have each
+    /// edge once.
+    pub(crate) up_and_down: Option<[u64; 2]>,
+}
+
+impl Degrees {
     /// Every entry has its reverse among the others, equally often.
-    pub(crate) symmetric: bool,
+    ///
+    /// Judged by sums of 64-bit fingerprints: equal sets always compare equal, different ones do so with a chance of 2^-64.
+    pub(crate) fn symmetric(&self) -> bool {
+        self.entries > self.self_loops && self.up_and_down.is_some_and(|[up, down]| up == down)
+    }
 }
 
 fn parts(edges: &impl EdgeStream) -> impl IndexedParallelIterator<Item = usize> {
@@ -62,9 +72,6 @@ fn fingerprint(low: Vertex, high: Vertex) -> u64 {
 }
 
 /// Counts the degrees, checks every end, and finds out whether the list is symmetric.
-///
-/// Symmetry is judged by comparing sums of 64-bit fingerprints of the entries that go up (u < v) and of those that go
-/// down: equal sets always compare equal, different ones do so with a chance of 2^-64.
 pub(crate) fn count_degrees(edges: &impl EdgeStream) -> Result<Degrees, GraphError> {
     let n = edges.vertices();
     let mut outgoing = Slab::zeroed(n, "vertex degrees")?;
@@ -115,8 +122,8 @@ pub(crate) fn count_degrees(edges: &impl EdgeStream) -> Result<Degrees, GraphErr
         return Err(GraphError::VertexOutOfRange { index, source_vertex, target_vertex, vertices: n });
     }
     let (entries, self_loops) = (entries.into_inner(), self_loops.into_inner());
-    let symmetric = ask_symmetry && entries > self_loops && up.into_inner() == down.into_inner();
-    Ok(Degrees { outgoing, incoming, entries, self_loops, symmetric })
+    let up_and_down = ask_symmetry.then(|| [up.into_inner(), down.into_inner()]);
+    Ok(Degrees { outgoing, incoming, entries, self_loops, up_and_down })
 }
 
 /// Vertices with an edge by descending degree (ties by number), as `(to_original, to_internal)`; the others are [`NONE`].
@@ -200,12 +207,52 @@ impl RowBuckets {
 /// # Errors
 /// [`GraphError::OutOfMemory`].
 pub(crate) fn adjacency(edges: &impl EdgeStream, arcs: Arcs, degree: &[u32], core: usize, naming: Naming<'_>) -> Result<Csr, GraphError> {
-    let buckets = RowBuckets::new(degree);
-    let total = buckets.arcs[buckets.len()];
-    let mut pairs: Slab<[u32; 2]> = Slab::zeroed(total, "arcs of the graph")?;
-    distribute(edges, arcs, naming, &buckets, &mut pairs);
+    let mut collected = Collected::begin(arcs, degree, naming)?;
+    collected.add(edges);
+    collected.into_lists(core)
+}
+
+/// Arcs on their way into an adjacency, from edges that come in one stream or in several.
+pub(crate) struct Collected<'a> {
+    arcs: Arcs,
+    degree: &'a [u32],
+    naming: Naming<'a>,
+    buckets: RowBuckets,
+    /// Where the next arc of each bucket goes.
+    cursors: Vec<AtomicUsize>,
+    pairs: Slab<[u32; 2]>,
+}
+
+impl<'a> Collected<'a> {
+    /// Makes room: `degree` holds the arcs of each row.
+    pub(crate) fn begin(arcs: Arcs, degree: &'a [u32], naming: Naming<'a>) -> Result<Self, GraphError> {
+        let buckets = RowBuckets::new(degree);
+        let pairs = Slab::zeroed(buckets.arcs[buckets.len()], "arcs of the graph")?;
+        let cursors = buckets.arcs.iter().map(|&first| AtomicUsize::new(first)).collect();
+        Ok(Self { arcs, degree, naming, buckets, cursors, pairs })
+    }
+
+    /// Adds the arcs of `edges`.
+    pub(crate) fn add(&mut self, edges: &impl EdgeStream) {
+        distribute(edges, self.arcs, self.naming, &self.buckets, &self.cursors, &mut self.pairs);
+    }
+
+    /// The lists, when all edges have been added; see [`adjacency`].
+    pub(crate) fn into_lists(self, core: usize) -> Result<Csr, GraphError> {
+        let Self { degree, naming, buckets, mut pairs, .. } = self;
+        sorted_lists(&buckets, degree, core, naming, &mut pairs)
+    }
+}
+
+fn sorted_lists(
+    buckets: &RowBuckets,
+    degree: &[u32],
+    core: usize,
+    naming: Naming<'_>,
+    pairs: &mut Slab<[u32; 2]>,
+) -> Result<Csr, GraphError> {
     let mut offsets = Slab::zeroed(degree.len() + 1, "adjacency offsets")?;
-    sort_buckets(&buckets, degree, core, &mut pairs, &mut offsets[1..]);
+    sort_buckets(buckets, degree, core, pairs, &mut offsets[1..]);
     // From here on the front of each bucket holds its lists, one after the other.
     let mut sum = 0u32;
     for offset in offsets.iter_mut() {
@@ -232,8 +279,14 @@ pub(crate) fn adjacency(edges: &impl EdgeStream, arcs: Arcs, degree: &[u32], cor
 }
 
 /// Writes every arc, as (row, key), to the bucket of its row.
-fn distribute(edges: &impl EdgeStream, arcs: Arcs, naming: Naming<'_>, buckets: &RowBuckets, pairs: &mut [[u32; 2]]) {
-    let cursors: Vec<AtomicUsize> = buckets.arcs.iter().map(|&first| AtomicUsize::new(first)).collect();
+fn distribute(
+    edges: &impl EdgeStream,
+    arcs: Arcs,
+    naming: Naming<'_>,
+    buckets: &RowBuckets,
+    cursors: &[AtomicUsize],
+    pairs: &mut [[u32; 2]],
+) {
     let out = Shared::new(pairs);
     let total = pairs.len();
     let append = |bucket: usize, held: &[[u32; 2]]| {

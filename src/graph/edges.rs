@@ -8,7 +8,7 @@ use super::{GraphError, MAX_VERTICES, Vertex};
 use crate::files::MappedFile;
 
 /// How the source of an edge list lists an undirected edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Listing {
     /// Once, in either direction (the format says so, or a generator made it).
@@ -166,6 +166,9 @@ pub enum RowsError {
     },
 }
 
+/// Values that a task checks.
+const BLOCK: usize = 1 << 16;
+
 impl SerializedRows {
     /// Takes `bytes` that hold `vertices + 1` offsets at `offsets_at` and `entries` targets right behind them, and checks
     /// every offset and every target, in parallel on the current rayon pool.
@@ -173,6 +176,25 @@ impl SerializedRows {
     /// # Errors
     /// [`RowsError`].
     pub fn new(bytes: RowBytes, offsets_at: usize, vertices: u64, entries: u64) -> Result<Self, RowsError> {
+        let rows = Self::unchecked(bytes, offsets_at, vertices, entries)?;
+        rows.check(0..rows.entries)?;
+        Ok(rows)
+    }
+
+    /// As [`new`](Self::new), of which only the targets in `range` are checked: the others are not asked for.
+    pub(crate) fn checked_in(
+        range: Range<usize>,
+        bytes: RowBytes,
+        offsets_at: usize,
+        vertices: u64,
+        entries: u64,
+    ) -> Result<Self, RowsError> {
+        let rows = Self::unchecked(bytes, offsets_at, vertices, entries)?;
+        rows.check(range)?;
+        Ok(rows)
+    }
+
+    fn unchecked(bytes: RowBytes, offsets_at: usize, vertices: u64, entries: u64) -> Result<Self, RowsError> {
         if vertices > MAX_VERTICES as u64 {
             return Err(GraphError::TooManyVertices(vertices).into());
         }
@@ -182,41 +204,21 @@ impl SerializedRows {
             return Err(RowsError::TooShort { vertices, entries, bytes: size as u64 });
         }
         // Both fit a usize: the arrays lie within a slice.
-        let rows = Self { bytes, offsets_at, vertices: vertices as usize, entries: entries as usize };
-        rows.check()?;
-        Ok(rows)
+        Ok(Self { bytes, offsets_at, vertices: vertices as usize, entries: entries as usize })
     }
 
-    fn check(&self) -> Result<(), RowsError> {
-        const BLOCK: usize = 1 << 16;
-        let (offsets, targets) = (self.offsets(), self.targets());
-        let bad_offset = |vertex: usize| {
-            let offset = u64::from_le_bytes(offsets[vertex]);
-            RowsError::Offset { byte: (self.offsets_at + 8 * vertex) as u64, vertex, offset, entries: self.entries }
-        };
-        if u64::from_le_bytes(offsets[0]) != 0 {
-            return Err(bad_offset(0));
-        }
-        let rising = |pair: &[[u8; 8]]| u64::from_le_bytes(pair[0]) <= u64::from_le_bytes(pair[1]);
-        let fall = (0..self.vertices.div_ceil(BLOCK)).into_par_iter().find_map_first(|block| {
-            let start = block * BLOCK;
-            let part = &offsets[start..=(start + BLOCK).min(self.vertices)];
-            part.windows(2).position(|pair| !rising(pair)).map(|at| start + at + 1)
-        });
-        if let Some(vertex) = fall {
-            return Err(bad_offset(vertex));
-        }
-        // They rise, so the last one bounds them all.
-        if u64::from_le_bytes(offsets[self.vertices]) != self.entries as u64 {
-            return Err(bad_offset(self.vertices));
-        }
-        let strange = targets.par_chunks(BLOCK).enumerate().find_map_first(|(block, part)| {
+    fn check(&self, range: Range<usize>) -> Result<(), RowsError> {
+        let targets = self.targets();
+        let first = range.start;
+        check_offsets(self.offsets(), self.entries, self.offsets_at)?;
+        let strange = targets[range].par_chunks(BLOCK).enumerate().find_map_first(|(block, part)| {
             // The largest first: a loop without an exit is vectorised.
             let largest = part.iter().map(|&target| Vertex::from_le_bytes(target)).max()?;
             if (largest as usize) < self.vertices {
                 return None;
             }
-            part.iter().position(|&target| Vertex::from_le_bytes(target) as usize >= self.vertices).map(|at| block * BLOCK + at)
+            let strange = |&target: &[u8; 4]| Vertex::from_le_bytes(target) as usize >= self.vertices;
+            part.iter().position(strange).map(|at| first + block * BLOCK + at)
         });
         match strange {
             None => Ok(()),
@@ -253,8 +255,34 @@ impl SerializedRows {
     }
 }
 
+/// Checks offsets that lie `at` bytes into a file.
+pub(crate) fn check_offsets(offsets: &[[u8; 8]], entries: usize, at: usize) -> Result<(), RowsError> {
+    let vertices = offsets.len() - 1;
+    let bad_offset = |vertex: usize| {
+        let offset = u64::from_le_bytes(offsets[vertex]);
+        RowsError::Offset { byte: (at + 8 * vertex) as u64, vertex, offset, entries }
+    };
+    if u64::from_le_bytes(offsets[0]) != 0 {
+        return Err(bad_offset(0));
+    }
+    let rising = |pair: &[[u8; 8]]| u64::from_le_bytes(pair[0]) <= u64::from_le_bytes(pair[1]);
+    let fall = (0..vertices.div_ceil(BLOCK)).into_par_iter().find_map_first(|block| {
+        let start = block * BLOCK;
+        let part = &offsets[start..=(start + BLOCK).min(vertices)];
+        part.windows(2).position(|pair| !rising(pair)).map(|at| start + at + 1)
+    });
+    if let Some(vertex) = fall {
+        return Err(bad_offset(vertex));
+    }
+    // They rise, so the last one bounds them all.
+    if u64::from_le_bytes(offsets[vertices]) != entries as u64 {
+        return Err(bad_offset(vertices));
+    }
+    Ok(())
+}
+
 /// The first `count` arrays of `N` bytes in `bytes`.
-fn arrays<const N: usize>(bytes: &[u8], count: usize) -> &[[u8; N]] {
+pub(crate) fn arrays<const N: usize>(bytes: &[u8], count: usize) -> &[[u8; N]] {
     let bytes = &bytes[..count * N];
     // SAFETY: the pointer comes from a slice of count * N initialised bytes, [u8; N] has size N and alignment 1, and the
     // result borrows from `bytes`.

@@ -189,8 +189,8 @@ impl Layout {
         // Before the arcs are, while they are sorted, and the lists.
         let most_arcs = if options.directed || edges.listing() == Listing::BothDirections { listed } else { 2 * listed };
         memory::check_available(most_arcs.saturating_mul(8 + 4).saturating_add(24 * n as u64), "the graph's adjacency")?;
-        let both_directions = !options.directed && degrees.symmetric;
-        if !options.directed && edges.listing() == Listing::BothDirections && !degrees.symmetric && listed > degrees.self_loops {
+        let both_directions = !options.directed && degrees.symmetric();
+        if !options.directed && edges.listing() == Listing::BothDirections && !degrees.symmetric() && listed > degrees.self_loops {
             log::warn!("the format lists every edge in both directions, but this file does not: made symmetric");
         }
         let entries = listed - degrees.self_loops;

@@ -12,12 +12,13 @@ mod stream;
 
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
+pub(crate) use edges::{arrays, check_offsets};
 pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 pub(crate) use layout::{Hubs, Place, ROW_CONTINUES};
 pub(crate) use leaves::Leaves;
 pub use rows::{Numbers, RowArrays};
-pub use stream::EdgeStream;
+pub use stream::{EdgeSlice, EdgeStream};
 
 /// A vertex number. Vertices are 32-bit everywhere (design rule 5).
 pub type Vertex = u32;

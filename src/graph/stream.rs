@@ -52,3 +52,51 @@ impl EdgeStream for EdgeList {
         self.for_each(range, visit);
     }
 }
+
+/// Some of the entries of a graph, over all of its vertices: what one rank of a cluster has read of a file.
+#[derive(Debug)]
+pub struct EdgeSlice {
+    list: EdgeList,
+    range: Range<usize>,
+}
+
+impl EdgeSlice {
+    /// The entries `range` of `list`.
+    ///
+    /// # Panics
+    /// Where `range` reaches beyond the list.
+    pub fn new(list: EdgeList, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= list.len(), "entries {range:?} of {}", list.len());
+        Self { list, range }
+    }
+
+    /// Number of vertices of the graph, isolated ones included.
+    pub fn vertices(&self) -> usize {
+        self.list.vertices()
+    }
+
+    /// How the source lists an undirected edge.
+    pub fn listing(&self) -> Listing {
+        self.list.listing()
+    }
+
+    /// Number of its entries.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// True where it has none.
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// Calls `visit(source, target)` for the entries `range` of the slice.
+    ///
+    /// # Panics
+    /// Where `range` reaches beyond [`len`](Self::len).
+    #[inline]
+    pub fn for_each(&self, range: Range<usize>, visit: impl FnMut(Vertex, Vertex)) {
+        assert!(range.end <= self.len(), "entries {range:?} of {}", self.len());
+        self.list.for_each(self.range.start + range.start..self.range.start + range.end, visit);
+    }
+}

@@ -8,7 +8,7 @@
 use super::error::Fault;
 use super::fill::fill;
 use super::scan::{Cut, is_space, shown};
-use super::text::{Parsed, TextReader, Tick};
+use super::text::{Found, TextReader, Tick};
 use super::tokens::{Tokens, locate};
 use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
 
@@ -52,6 +52,8 @@ pub(super) struct AdjacencyReader {
     /// Rodinia: sum of the degrees.
     sum: u64,
     edges: Vec<[Vertex; 2]>,
+    /// Edges that were taken out.
+    taken: usize,
     tokens: Tokens,
 }
 
@@ -75,6 +77,7 @@ impl AdjacencyReader {
             offsets: Vec::new(),
             sum: 0,
             edges: Vec::new(),
+            taken: 0,
             tokens: Tokens::default(),
         }
     }
@@ -242,7 +245,7 @@ impl AdjacencyReader {
         let offsets = &self.offsets[..];
         let values = tokens.values.get(first..end).unwrap_or_default();
         let count = values.len().div_ceil(stride);
-        let entry = self.edges.len(); // of the first target
+        let entry = self.taken + self.edges.len(); // of the first target
         let room: Vec<usize> = (0..count.div_ceil(TASK)).map(|task| TASK.min(count - task * TASK)).collect();
         fill(&mut self.edges, &room, |task, out| {
             let start = task * TASK;
@@ -282,12 +285,18 @@ impl TextReader for AdjacencyReader {
         result.map_err(|fault| fault.shift(start))
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Parsed, Box<Fault>> {
+    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+        let edges = std::mem::take(&mut self.edges);
+        self.taken += edges.len();
+        (Found { entries: edges.len() as u64, ..Found::default() }, edges)
+    }
+
+    fn conclude(&mut self, _found: &Found) -> Result<(u64, Listing), Box<Fault>> {
         if self.section != Section::Word {
             self.advance();
         }
         let what = match self.section {
-            Section::End => return Ok(Parsed { vertices: self.vertices, edges: self.edges, listing: Listing::Unknown }),
+            Section::End => return Ok((self.vertices, Listing::Unknown)),
             Section::Word => "its first word",
             Section::Vertices => "the number of vertices",
             Section::Entries | Section::Total => "the number of edges",

@@ -5,8 +5,8 @@
 use super::error::Fault;
 use super::lines::{LONE_RETURN, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
-use super::text::{Parsed, TextReader, Tick};
-use crate::graph::{GraphError, Listing, MAX_VERTICES};
+use super::text::{Found, TextReader, Tick};
+use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
 
 #[derive(Default)]
 pub(super) struct DimacsReader {
@@ -64,11 +64,19 @@ impl TextReader for DimacsReader {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Parsed, Box<Fault>> {
-        let Some(Header { syntax, listing, count }) = self.header else {
+    fn is_past_header(&self) -> bool {
+        self.header.is_some()
+    }
+
+    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+        self.records.take()
+    }
+
+    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+        let Some(Header { syntax, listing, count }) = &self.header else {
             return Err(Fault::whole("there is no header line").cure("it is 'p sp vertices arcs' or 'p tw vertices edges'"));
         };
-        let found = self.records.edges.len() as u64;
+        let (found, count) = (found.entries, *count);
         if found != count {
             return Err(Fault::whole(format!("the header announces {count} edges, but the file holds {found}")).cure(if found < count {
                 "is it cut off?"
@@ -76,6 +84,6 @@ impl TextReader for DimacsReader {
                 "correct the header"
             }));
         }
-        Ok(Parsed { vertices: syntax.vertices, edges: self.records.edges, listing })
+        Ok((syntax.vertices, *listing))
     }
 }

@@ -2,10 +2,12 @@
 //! (weights, times) are ignored. The format of SNAP, KONECT and GAP's `.el` and `.wel`. Vertices go up to the largest one
 //! named, or further where SNAP's comment `# Nodes: n` (or our own) says so.
 
+use rayon::prelude::*;
+
 use super::error::Fault;
 use super::lines::{Records, Syntax};
-use super::text::{Parsed, TextReader, Tick};
-use crate::graph::{Listing, MAX_VERTICES};
+use super::text::{Found, TextReader, Tick};
+use crate::graph::{Listing, MAX_VERTICES, Vertex};
 
 pub(super) struct EdgeListReader {
     records: Records,
@@ -20,13 +22,26 @@ impl EdgeListReader {
         Self { records: Records::default(), syntax, by_content }
     }
 
-    /// Might the first line be a header "vertices, edges", with edges or METIS rows behind it? Rare, and costs nothing
-    /// but a look at the first edge where it is not so.
-    fn first_line_may_be_a_header(&self) -> bool {
-        let Some((&[vertices, entries], rest)) = self.records.edges.split_first() else { return false };
-        let within = || rest.iter().flatten().all(|&end| end <= vertices);
-        (entries as usize == rest.len() || vertices as usize == rest.len()) && within()
+    /// The first edge and the largest vertex of the others: see [`may_be_a_header`].
+    fn first_and_others(&self) -> (Option<[Vertex; 2]>, Option<Vertex>) {
+        let Some((&first, rest)) = self.records.edges.split_first() else { return (None, None) };
+        let largest = self.records.vertices.saturating_sub(1);
+        // What is larger than both of its ends is in one of the others; that is so of nearly every file.
+        let of_others = if largest > u64::from(first[0].max(first[1])) {
+            Some(largest as Vertex)
+        } else {
+            rest.par_iter().map(|&[source, target]| source.max(target)).max()
+        };
+        (Some(first), of_others)
     }
+}
+
+/// Might the first line be a header "vertices, edges", with edges or METIS rows behind it?
+fn may_be_a_header(found: &Found) -> Option<[Vertex; 2]> {
+    let first @ [vertices, entries] = found.first?;
+    let others = found.entries - 1;
+    let counts = u64::from(entries) == others || u64::from(vertices) == others;
+    (counts && found.largest_but_first.is_none_or(|largest| largest <= vertices)).then_some(first)
 }
 
 impl TextReader for EdgeListReader {
@@ -34,9 +49,18 @@ impl TextReader for EdgeListReader {
         self.records.append(text, &self.syntax, tick)
     }
 
-    fn finish(self: Box<Self>) -> Result<Parsed, Box<Fault>> {
-        if self.by_content && self.first_line_may_be_a_header() {
-            let [first, second] = self.records.edges[0];
+    fn is_past_header(&self) -> bool {
+        true
+    }
+
+    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+        let (first, largest_but_first) = if self.by_content { self.first_and_others() } else { (None, None) };
+        let (found, edges) = self.records.take();
+        (Found { first, largest_but_first, ..found }, edges)
+    }
+
+    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+        if let Some([first, second]) = may_be_a_header(found) {
             return Err(Fault::whole(format!(
                 "the first line '{first} {second}' may be an edge, or a header that gives the numbers of vertices and edges"
             ))
@@ -44,13 +68,11 @@ impl TextReader for EdgeListReader {
                 "say which: --format el where it is an edge, --format metis where rows of neighbours follow; otherwise remove that line",
             ));
         }
-        let Records { edges, vertices, note } = self.records;
-        let found = edges.len() as u64;
+        let &Found { entries: found, vertices, note, .. } = found;
         if let Some(entries) = note.entries.filter(|&entries| entries != found) {
             let cure = if found < entries { "is it cut off?" } else { "correct or remove the comment" };
             return Err(Fault::whole(format!("a comment announces {entries} edges, but the file holds {found}")).cure(cure));
         }
-        let vertices = vertices.max(note.vertices.unwrap_or(0));
-        Ok(Parsed { vertices, edges, listing: note.listing.unwrap_or(Listing::Unknown) })
+        Ok((vertices.max(note.vertices.unwrap_or(0)), note.listing.unwrap_or(Listing::Unknown)))
     }
 }

@@ -4,12 +4,18 @@
 //! ends. The header has 17 bytes, so nothing behind it is aligned.
 
 use std::io::{Cursor, ErrorKind, Read};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use super::error::{Fault, Place};
 use super::source::{Content, Source, read_all};
-use super::text::Tick;
+use super::text::{Take, Tick};
 use super::{Compression, InputError, Progress};
-use crate::graph::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
+use crate::files::MappedFile;
+use crate::graph::{
+    EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowBytes, RowsError, SerializedRows, Vertex, arrays, check_offsets,
+};
 
 /// Bytes before the offsets.
 pub(super) const HEADER: usize = 17;
@@ -106,17 +112,121 @@ pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Resul
     };
     let header = Header::parse(bytes.as_ref()).map_err(fail)?;
     header.check(size).map_err(fail)?;
-    let listing = if header.directed { Listing::Unknown } else { Listing::BothDirections };
-    let rows = SerializedRows::new(bytes, HEADER, header.vertices, header.entries).map_err(|error| match error {
-        RowsError::Graph(reason) => InputError::Graph { path: path.clone(), reason },
+    let range = 0..usize::try_from(header.entries).unwrap_or(usize::MAX);
+    let list = rows(bytes, header, range, &path)?;
+    tick.end();
+    Ok(list)
+}
+
+/// How the file lists an undirected edge.
+fn listing(header: Header) -> Listing {
+    if header.directed { Listing::Unknown } else { Listing::BothDirections }
+}
+
+/// The graph of a file whose size is right; of its targets those in `range` are checked.
+fn rows(bytes: RowBytes, header: Header, range: Range<usize>, path: &Path) -> Result<EdgeList, InputError> {
+    let rows =
+        SerializedRows::checked_in(range, bytes, HEADER, header.vertices, header.entries).map_err(|error| rows_error(error, path))?;
+    Ok(EdgeList::from_rows(rows, listing(header)))
+}
+
+fn rows_error(error: RowsError, path: &Path) -> InputError {
+    match error {
+        RowsError::Graph(reason) => InputError::Graph { path: path.to_owned(), reason },
         RowsError::Offset { byte, .. } | RowsError::Target { byte, .. } => InputError::Malformed {
-            path: path.clone(),
+            path: path.to_owned(),
             place: Place::Byte(byte),
             reason: error.to_string(),
             cure: "is the file damaged?".into(),
         },
-        RowsError::TooShort { .. } => fail(Fault::whole(error.to_string())),
-    })?;
+        RowsError::TooShort { .. } => Fault::whole(error.to_string()).into_error(path.to_owned(), |_| Place::Whole),
+    }
+}
+
+/// The header of a mapped file of the right size, and where its targets begin.
+pub(super) fn begin(map: &MappedFile, path: &Path) -> Result<(Header, usize), InputError> {
+    let header = Header::parse(map).and_then(|header| header.check(map.len() as u64).map(|()| header));
+    let header = header.map_err(|fault| fault.into_error(path.to_owned(), |offset| Place::Byte(offset as u64)))?;
+    // Within the bytes, as just checked.
+    Ok((header, HEADER + 8 * (header.vertices as usize + 1)))
+}
+
+/// The entries `range` of a mapped file with this header.
+pub(super) fn slice(map: MappedFile, header: Header, range: Range<usize>, path: &Path) -> Result<EdgeSlice, InputError> {
+    Ok(EdgeSlice::new(rows(RowBytes::Mapped(map), header, range.clone(), path)?, range))
+}
+
+/// Entries in a piece.
+const PIECE: usize = 1 << 20;
+
+/// Gives the entries to `take` piece by piece; holds the offsets, but not the targets of a stream.
+pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<(u64, Listing), InputError> {
+    let mut piece = Vec::new();
+    if let Content::Mapped(_) = source.content {
+        let list = read(source, progress)?;
+        for begin in (0..list.len()).step_by(PIECE) {
+            piece.clear();
+            list.for_each(begin..list.len().min(begin + PIECE), |source, target| piece.push([source, target]));
+            take(&piece)?;
+        }
+        return Ok((list.vertices() as u64, list.listing()));
+    }
+    let path = source.path.clone();
+    let fail = |fault: Box<Fault>| fault.into_error(path.clone(), |offset| Place::Byte(offset as u64));
+    let tick = Tick::new(progress, source.size, false);
+    let Content::Stream { head, rest } = std::mem::replace(&mut source.content, Content::Stream { head: Vec::new(), rest: None }) else {
+        return Ok((0, Listing::Unknown)); // mapped: see above
+    };
+    let header = Header::parse(&head).map_err(fail)?;
+    if header.vertices > MAX_VERTICES as u64 {
+        return Err(InputError::Graph { path, reason: GraphError::TooManyVertices(header.vertices) });
+    }
+    let mut reader = Cursor::new(head).chain(rest.unwrap_or_else(|| Box::new(std::io::empty())));
+    let stream_error = |bytes: u64, reason: std::io::Error| match reason.kind() {
+        ErrorKind::OutOfMemory => InputError::OutOfMemory { path: path.clone(), bytes },
+        _ => source.stream_error(reason),
+    };
+    let mut offsets = Vec::new();
+    let wanted = 8 * (header.vertices + 1);
+    read_all(&mut reader.by_ref().take(HEADER as u64), &mut offsets, HEADER as u64).map_err(|reason| stream_error(0, reason))?;
+    offsets.clear();
+    read_all(&mut reader, &mut offsets, wanted).map_err(|reason| stream_error(wanted, reason))?;
+    let mut size = (HEADER + offsets.len()) as u64;
+    if offsets.len() as u64 == wanted {
+        let offsets = arrays::<8>(&offsets, header.vertices as usize + 1);
+        let entries = usize::try_from(header.entries).unwrap_or(usize::MAX);
+        check_offsets(offsets, entries, HEADER).map_err(|error| rows_error(error, &path))?;
+        let end = |row: usize| u64::from_le_bytes(offsets[row + 1]) as usize;
+        let (mut entry, mut row, mut bytes) = (0, 0, Vec::new());
+        while entry < entries {
+            bytes.clear();
+            let want = 4 * PIECE.min(entries - entry) as u64;
+            read_all(&mut reader, &mut bytes, want).map_err(|reason| stream_error(want, reason))?;
+            piece.clear();
+            for target in bytes.chunks_exact(4) {
+                let target = Vertex::from_le_bytes([target[0], target[1], target[2], target[3]]);
+                if u64::from(target) >= header.vertices {
+                    let (byte, vertices) = (size + 4 * piece.len() as u64, header.vertices as usize);
+                    return Err(rows_error(RowsError::Target { byte, entry, target, vertices }, &path));
+                }
+                // The offsets rise to the number of entries, so that some row ends behind this one.
+                while end(row) <= entry {
+                    row += 1;
+                }
+                piece.push([row as Vertex, target]);
+                entry += 1;
+            }
+            size += bytes.len() as u64;
+            take(&piece)?;
+            tick.at(source.consumed.load(Ordering::Relaxed));
+            if (bytes.len() as u64) < want {
+                break;
+            }
+        }
+    }
+    // Incoming edges are read past.
+    size += std::io::copy(&mut reader, &mut std::io::sink()).map_err(|reason| stream_error(0, reason))?;
+    header.check(size).map_err(fail)?;
     tick.end();
-    Ok(EdgeList::from_rows(rows, listing))
+    Ok((header.vertices, listing(header)))
 }

@@ -9,13 +9,11 @@
 
 use rayon::prelude::*;
 
-use super::error::{Fault, Place};
+use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::Cut;
-use super::source::{Content, LONGEST, Source};
-use super::text::{Parsed, Tick, stream};
-use super::{InputError, Progress};
-use crate::graph::{EdgeList, Listing, MAX_VERTICES, Vertex};
+use super::text::{Found, TextReader, Tick};
+use crate::graph::{Listing, MAX_VERTICES, Vertex};
 
 /// One of the two layouts of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,20 +73,33 @@ impl Layout {
 }
 
 /// The edges read so far.
-struct Reader {
+pub(super) struct Graph500Reader {
     layout: Layout,
     edges: Vec<[Vertex; 2]>,
     vertices: u64,
 }
 
-impl Reader {
-    fn append(&mut self, bytes: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+impl Graph500Reader {
+    pub(super) fn new(layout: Layout) -> Self {
+        Self { layout, edges: Vec::new(), vertices: 0 }
+    }
+}
+
+impl TextReader for Graph500Reader {
+    fn cut(&self) -> Cut {
+        Cut::Bytes(self.layout.size())
+    }
+
+    fn is_binary(&self) -> bool {
+        true
+    }
+
+    fn is_past_header(&self) -> bool {
+        true
+    }
+
+    fn block(&mut self, bytes: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
         let layout = self.layout;
-        let excess = bytes.len() % layout.size();
-        if excess != 0 {
-            let reason = format!("the file ends with {excess} bytes of an edge of {} bytes", layout.size());
-            return Err(Fault::at(bytes.len() - excess, reason).cure("is it cut off, or in another format (--format)?"));
-        }
         let task = layout.size() << 16;
         let chunks: Vec<&[u8]> = bytes.chunks(task).collect();
         let room: Vec<usize> = chunks.iter().map(|chunk| chunk.len() / layout.size()).collect();
@@ -97,28 +108,21 @@ impl Reader {
             layout.parse(chunks[index], out).map_err(|fault| fault.shift(index * task))
         })?;
         self.vertices = vertices.into_iter().fold(self.vertices, u64::max);
+        // Told after any fault before it, so that blocks of any length tell the same.
+        let excess = bytes.len() % layout.size();
+        if excess != 0 {
+            let reason = format!("the file ends with {excess} bytes of an edge of {} bytes", layout.size());
+            return Err(Fault::at(bytes.len() - excess, reason).cure("is it cut off, or in another format (--format)?"));
+        }
         Ok(())
     }
-}
 
-/// Reads a source.
-pub(super) fn read(source: Source, layout: Layout, progress: Option<&dyn Progress>) -> Result<EdgeList, InputError> {
-    let path = source.path.clone();
-    let mut reader = Reader { layout, edges: Vec::new(), vertices: 0 };
-    let fail = |fault: Box<Fault>, start: u64| fault.into_error(path.clone(), |offset| Place::Byte(start + offset as u64));
-    let tick = Tick::new(progress, source.size, matches!(source.content, Content::Mapped(_)));
-    if let Content::Mapped(map) = &source.content {
-        reader.append(map, &tick).map_err(|fault| fail(fault, 0))?;
-    } else {
-        let mut start = 0;
-        stream(source, Cut::Bytes(layout.size()), LONGEST, |bytes, consumed| {
-            reader.append(bytes, &tick).map_err(|fault| fail(fault, start))?;
-            start += bytes.len() as u64;
-            tick.at(consumed);
-            Ok(())
-        })?;
+    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+        let edges = std::mem::take(&mut self.edges);
+        (Found { entries: edges.len() as u64, vertices: std::mem::take(&mut self.vertices), ..Found::default() }, edges)
     }
-    tick.end();
-    let vertices = reader.vertices.next_power_of_two();
-    Parsed { vertices, edges: reader.edges, listing: Listing::Once }.into_edge_list().map_err(|fault| fail(fault, 0))
+
+    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+        Ok((found.vertices.next_power_of_two(), Listing::Once))
+    }
 }

@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use memchr::memchr;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::{CHUNK, Cut, Field, MARGIN, WEIGHT, count_lines, field, fields, is_weight, line_end, number, shown};
-use super::text::Tick;
+use super::text::{Found, Tick};
 use crate::graph::{Listing, Vertex};
 
 /// How a line of a format gives an edge.
@@ -28,8 +29,8 @@ pub(super) struct Syntax {
 }
 
 /// What a comment tells that the format has no other place for: ours (the writers' ` socbfs ...`), or SNAP's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Note {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Note {
     /// Number of vertices. SNAP's ` Nodes: 5` counts those that have an edge where the numbering has gaps: it is a lower bound.
     pub(super) vertices: Option<u64>,
     /// How edges are listed.
@@ -85,7 +86,8 @@ impl Note {
         (!text.is_empty()).then(|| format!(" socbfs{text}"))
     }
 
-    fn merge(&mut self, later: Self) {
+    /// What both say, where they differ the later one.
+    pub(super) fn merge(&mut self, later: Self) {
         self.vertices = later.vertices.or(self.vertices);
         self.listing = later.listing.or(self.listing);
         self.entries = later.entries.or(self.entries);
@@ -114,6 +116,12 @@ struct Part {
 const SHORTEST: usize = 4;
 
 impl Records {
+    /// What has been read since it was last asked.
+    pub(super) fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+        let Self { edges, vertices, note } = std::mem::take(self);
+        (Found { entries: edges.len() as u64, vertices, note, ..Found::default() }, edges)
+    }
+
     /// Parses whole lines and appends their edges. Offsets in faults count from the start of `text`.
     pub(super) fn append(&mut self, text: &[u8], syntax: &Syntax, tick: &Tick<'_>) -> Result<(), Box<Fault>> {
         let chunks = Cut::Lines.chunks(text, CHUNK);

@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::error::Fault;
 use super::lines::{LONE_RETURN, Note, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
-use super::text::{Parsed, TextReader, Tick};
-use crate::graph::{GraphError, Listing, MAX_VERTICES};
+use super::text::{Found, TextReader, Tick};
+use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
 
 /// The word every file starts with.
 pub(super) const BANNER: &[u8] = b"%%MatrixMarket";
@@ -115,15 +115,23 @@ impl TextReader for MatrixMarketReader {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Parsed, Box<Fault>> {
-        let Stage::Entries { syntax, count } = self.stage else {
+    fn is_past_header(&self) -> bool {
+        matches!(self.stage, Stage::Entries { .. })
+    }
+
+    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+        self.records.take()
+    }
+
+    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+        let Stage::Entries { syntax, count } = &self.stage else {
             return Err(Fault::whole("the file ends before its size line").cure("is it cut off?"));
         };
-        let found = self.records.edges.len() as u64;
+        let (found, count) = (found.entries, *count);
         if found != count {
             return Err(Fault::whole(format!("the size line announces {count} entries, but the file holds {found}"))
                 .cure(if found < count { "is it cut off?" } else { "correct the size line" }));
         }
-        Ok(Parsed { vertices: syntax.vertices, edges: self.records.edges, listing: self.listing })
+        Ok((syntax.vertices, self.listing))
     }
 }

@@ -12,7 +12,7 @@ use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::lines::{LONE_RETURN, RETURN_CURE, lone_return};
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, count_lines, field, fields, is_weight, line_end, number, shown};
-use super::text::{Parsed, TextReader, Tick};
+use super::text::{Found, TextReader, Tick};
 use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
 
 #[derive(Default)]
@@ -20,6 +20,8 @@ pub(super) struct MetisReader {
     header: Option<Header>,
     /// Vertex lines seen so far.
     lines: u64,
+    /// Those that were told of.
+    taken: u64,
     edges: Vec<[Vertex; 2]>,
 }
 
@@ -88,6 +90,11 @@ impl MetisReader {
 
 /// Counts vertex lines, and fields (at least those on vertex lines), of whole lines.
 fn count(text: &[u8]) -> (u64, usize) {
+    (count_rows(text), count_fields(text))
+}
+
+/// Counts vertex lines of whole lines.
+fn count_rows(text: &[u8]) -> u64 {
     let mut lines = count_lines(text) as u64 + u64::from(text.last().is_some_and(|&last| last != b'\n'));
     if memchr(b'%', text).is_some() {
         let mut at = 0;
@@ -96,7 +103,7 @@ fn count(text: &[u8]) -> (u64, usize) {
             at = line_end(text, at);
         }
     }
-    (lines, count_fields(text))
+    lines
 }
 
 /// Parses the rows of a chunk; `vertex` is that of its first vertex line.
@@ -195,15 +202,34 @@ impl TextReader for MetisReader {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Parsed, Box<Fault>> {
+    fn is_past_header(&self) -> bool {
+        self.header.is_some()
+    }
+
+    fn rows(&self, piece: &[u8]) -> u64 {
+        Cut::Lines.chunks(piece, CHUNK).par_iter().map(|chunk| count_rows(&piece[chunk.clone()])).sum()
+    }
+
+    fn skip_rows(&mut self, rows: u64) {
+        self.lines += rows;
+        self.taken = self.lines;
+    }
+
+    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+        let edges = std::mem::take(&mut self.edges);
+        let rows = self.lines - std::mem::replace(&mut self.taken, self.lines);
+        (Found { entries: edges.len() as u64, rows, ..Found::default() }, edges)
+    }
+
+    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
         let Some(header) = self.header else {
             return Err(Fault::whole("there is no header line").cure("it is 'vertices edges [fmt [ncon]]'"));
         };
-        if self.lines < header.vertices {
-            return Err(Fault::whole(format!("the header announces {} vertices, but only {} rows follow", header.vertices, self.lines))
+        if found.rows < header.vertices {
+            return Err(Fault::whole(format!("the header announces {} vertices, but only {} rows follow", header.vertices, found.rows))
                 .cure("is the file cut off?"));
         }
-        let found = self.edges.len() as u64;
+        let found = found.entries;
         if Some(found) != header.edges.checked_mul(2) {
             return Err(Fault::whole(format!(
                 "the header announces {} edges, so {} neighbours (each edge at both ends), but the rows hold {found}",
@@ -212,6 +238,6 @@ impl TextReader for MetisReader {
             ))
             .cure("is the file cut off, or is fmt in the header wrong?"));
         }
-        Ok(Parsed { vertices: header.vertices, edges: self.edges, listing: Listing::BothDirections })
+        Ok((header.vertices, Listing::BothDirections))
     }
 }

@@ -19,6 +19,7 @@ mod matrix_market;
 mod metis;
 mod recognise;
 mod scan;
+mod shared;
 mod source;
 mod text;
 mod tokens;
@@ -36,17 +37,20 @@ use std::path::Path;
 pub use error::{InputError, Place};
 pub use format::{Compression, Format, UnknownFormat};
 pub use recognise::Recognised;
+pub(crate) use shared::{Chosen, FilePart, OpenFile, Whole};
 #[cfg(feature = "cli")]
 pub(crate) use source::READING;
+pub(crate) use text::Found;
 pub use write::{WriteOptions, write};
 
 use self::adjacency::AdjacencyReader;
 use self::dimacs::DimacsReader;
 use self::edge_list::EdgeListReader;
-use self::graph500::Layout;
+use self::graph500::{Graph500Reader, Layout};
 use self::matrix_market::MatrixMarketReader;
 use self::metis::MetisReader;
 use self::source::Source;
+use self::text::TextReader;
 use crate::graph::EdgeList;
 
 /// Is told how far reading or writing has come, now and then, from any thread.
@@ -84,19 +88,27 @@ pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<EdgeList, InputErr
     let Recognised { format, compression, reason, by_structure } = recognise::recognise(&source, options.format)?;
     log::info!("{}: read as {format} ({compression}), {reason}", path.display());
     let progress = options.progress;
-    let edges = match format {
-        Format::EdgeListText => text::read(source, Box::new(EdgeListReader::new(by_structure)), progress),
-        Format::MatrixMarket => text::read(source, Box::new(MatrixMarketReader::new()), progress),
-        Format::Dimacs => text::read(source, Box::new(DimacsReader::default()), progress),
-        Format::Metis => text::read(source, Box::new(MetisReader::default()), progress),
-        Format::Ligra => text::read(source, Box::new(AdjacencyReader::ligra()), progress),
-        Format::Rodinia | Format::Parboil => text::read(source, Box::new(AdjacencyReader::rodinia()), progress),
-        Format::GapSg => gap::read(source, progress),
-        Format::Graph500Packed => graph500::read(source, Layout::Packed, progress),
-        Format::Graph500Int64 => graph500::read(source, Layout::Int64, progress),
-    }?;
+    let edges = match parser(format, by_structure) {
+        Some(mut parser) => text::read(source, &mut *parser, progress)?,
+        None => gap::read(source, progress)?,
+    };
     log::info!("{}: {} vertices, {} entries", path.display(), edges.vertices(), edges.len());
     Ok(edges)
+}
+
+/// The parser of a format that is a sequence; the other one is GAP's.
+fn parser(format: Format, by_structure: bool) -> Option<Box<dyn TextReader>> {
+    Some(match format {
+        Format::EdgeListText => Box::new(EdgeListReader::new(by_structure)),
+        Format::MatrixMarket => Box::new(MatrixMarketReader::new()),
+        Format::Dimacs => Box::new(DimacsReader::default()),
+        Format::Metis => Box::new(MetisReader::default()),
+        Format::Ligra => Box::new(AdjacencyReader::ligra()),
+        Format::Rodinia | Format::Parboil => Box::new(AdjacencyReader::rodinia()),
+        Format::GapSg => return None,
+        Format::Graph500Packed => Box::new(Graph500Reader::new(Layout::Packed)),
+        Format::Graph500Int64 => Box::new(Graph500Reader::new(Layout::Int64)),
+    })
 }
 
 /// Tells the format of a file without reading all of it (unless it is binary and bears no known name).

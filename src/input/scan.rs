@@ -204,7 +204,7 @@ impl Cut {
     }
 
     /// The first place at or after `at` where it may be cut (the end: always).
-    fn next(self, text: &[u8], at: usize) -> usize {
+    pub(super) fn next(self, text: &[u8], at: usize) -> usize {
         match self {
             _ if at >= text.len() => text.len(),
             Self::Lines => line_end(text, at),

@@ -23,7 +23,73 @@ fn read_as(name: &str, bytes: &[u8], format: Option<Format>) -> Result<Parts, In
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     fs::write(&path, bytes).unwrap();
-    read(&path, &ReadOptions { format, progress: None }).map(|list| parts(&list))
+    let whole = read(&path, &ReadOptions { format, progress: None }).map(|list| parts(&list));
+    // Not all numbers of parts of every file: there are many files.
+    let count = 1 + bytes.len() % 7;
+    if let Some(shared) = read_in_parts(&path, format, count) {
+        assert_same(&shared, &whole, &format!("{name} in {count} parts"));
+    }
+    let pieces = read_in_pieces(&path, format);
+    // The size of a stream is known only at its end: what is wrong before that is told first.
+    let is_rows = recognise(&path, format).is_ok_and(|recognised| recognised.format == Format::GapSg);
+    if pieces.is_ok() || whole.is_ok() || !is_rows {
+        assert_same(&pieces, &whole, &format!("{name} in pieces"));
+    }
+    whole
+}
+
+fn assert_same(found: &Result<Parts, InputError>, whole: &Result<Parts, InputError>, what: &str) {
+    match (found, whole) {
+        (Ok(found), Ok(whole)) => assert_eq!(found, whole, "{what}"),
+        (Err(found), Err(whole)) => assert_eq!(found.to_string(), whole.to_string(), "{what}"),
+        (found, whole) => panic!("{what}: {found:?} instead of {whole:?}"),
+    }
+}
+
+/// The same file as so many processes read it together; `None` where it can't be cut.
+fn read_in_parts(path: &Path, format: Option<Format>, count: usize) -> Option<Result<Parts, InputError>> {
+    let open = |part| {
+        let opened = OpenFile::open(path)?;
+        let chosen = opened.recognise(format)?;
+        opened.can_be_cut(&chosen).then(|| opened.cut(&chosen, part, count)).transpose()
+    };
+    let parts: Result<Option<Vec<FilePart>>, InputError> = (0..count).map(open).collect();
+    let mut parts = match parts {
+        Ok(parts) => parts?,
+        Err(error) => return Some(Err(error)),
+    };
+    for part in 0..count {
+        assert_eq!(parts[part].checksum(part), parts[0].checksum(part));
+    }
+    let mut read = || {
+        let (mut rows, mut found) = (0, Found::default());
+        for part in &mut parts {
+            let own = part.rows();
+            found.join(&part.read(rows, None)?);
+            rows += own;
+        }
+        let (mut vertices, mut listing, mut edges) = (0, Listing::Unknown, Vec::new());
+        for part in std::mem::take(&mut parts) {
+            let slice = part.conclude(&found)?;
+            slice.for_each(0..slice.len(), |source, target| edges.push([source, target]));
+            (vertices, listing) = (slice.vertices(), slice.listing());
+        }
+        Ok((vertices, edges, listing))
+    };
+    Some(read())
+}
+
+/// The same file as a process reads it that gives the edges away.
+fn read_in_pieces(path: &Path, format: Option<Format>) -> Result<Parts, InputError> {
+    let opened = OpenFile::open(path)?;
+    let chosen = opened.recognise(format)?;
+    let mut edges = Vec::new();
+    let whole = opened.in_pieces(&chosen, None, &mut |piece| {
+        edges.extend_from_slice(piece);
+        Ok(())
+    })?;
+    assert_eq!(whole.entries, edges.len() as u64);
+    Ok((whole.vertices as usize, edges, whole.listing))
 }
 
 fn read_bytes(name: &str, bytes: &[u8]) -> Result<Parts, InputError> {

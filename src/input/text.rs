@@ -1,15 +1,21 @@
-//! Text formats: what they have in common, and how their text reaches them.
+//! Formats that are a sequence, most of them text: what they have in common, and how their content reaches them.
 
 use std::io::{Cursor, Read};
+use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use super::error::{Fault, Place};
+use super::lines::Note;
 use super::scan::{Cut, count_lines};
 use super::source::{Content, LONGEST, Source, Stopped, for_each_block};
 use super::{InputError, Progress};
 use crate::graph::{EdgeList, GraphError, Listing, Vertex};
 
-/// A parser of a text format. It is given the text in blocks that end where [`cut`](Self::cut) allows (the last one: anywhere).
+/// A parser of a format that is a sequence: text, or edges of so many bytes. It is given the file in blocks that end where
+/// [`cut`](Self::cut) allows (the last one: anywhere).
 pub(super) trait TextReader {
     /// Where blocks may end.
     fn cut(&self) -> Cut {
@@ -26,25 +32,68 @@ pub(super) trait TextReader {
         LONGEST
     }
 
+    /// Faults lie at a byte, not on a line.
+    fn is_binary(&self) -> bool {
+        false
+    }
+
     /// Parses the next block. Offsets of faults count from its start.
     fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>>;
 
-    /// Checks that nothing is missing, and gives the graph.
-    fn finish(self: Box<Self>) -> Result<Parsed, Box<Fault>>;
+    /// All that stands before the edges has been read, and from here on any piece can be parsed for itself: what the pieces before it
+    /// hold does not matter, but for [`rows`](Self::rows).
+    fn is_past_header(&self) -> bool {
+        false
+    }
+
+    /// How much of what the pieces behind it must know a piece holds: rows of METIS.
+    fn rows(&self, _piece: &[u8]) -> u64 {
+        0
+    }
+
+    /// The next piece stands behind so many rows.
+    fn skip_rows(&mut self, _rows: u64) {}
+
+    /// What has been read since it was last asked: the edges leave the parser.
+    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>);
+
+    /// Checks that nothing is missing where `found` is all there is; gives the number of vertices, and how edges are listed.
+    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>>;
 }
 
-/// What a parser has found.
-pub(super) struct Parsed {
+/// Is given edges piece by piece, and ends the reading by an error.
+pub(super) type Take<'a> = dyn FnMut(&[[Vertex; 2]]) -> Result<(), InputError> + 'a;
+
+/// What a piece of a file says of the whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Found {
+    /// Edges.
+    pub(crate) entries: u64,
+    /// One more than the largest vertex.
     pub(super) vertices: u64,
-    pub(super) edges: Vec<[Vertex; 2]>,
-    pub(super) listing: Listing,
+    /// Rows of METIS.
+    pub(super) rows: u64,
+    /// What comments say.
+    pub(super) note: Note,
+    /// The first edge, where it may be none.
+    pub(super) first: Option<[Vertex; 2]>,
+    /// The largest vertex of the others.
+    pub(super) largest_but_first: Option<Vertex>,
 }
 
-impl Parsed {
-    pub(super) fn into_edge_list(self) -> Result<EdgeList, Box<Fault>> {
-        let too_many = |_| GraphError::TooManyVertices(self.vertices);
-        let list = usize::try_from(self.vertices).map_err(too_many).and_then(|vertices| EdgeList::new(vertices, self.edges, self.listing));
-        list.map_err(|error| Box::new(Fault::Graph(error)))
+impl Found {
+    /// Adds what was found in the piece that follows.
+    pub(crate) fn join(&mut self, next: &Self) {
+        self.entries += next.entries;
+        self.vertices = self.vertices.max(next.vertices);
+        self.rows += next.rows;
+        self.note.merge(next.note);
+        if self.first.is_none() {
+            (self.first, self.largest_but_first) = (next.first, next.largest_but_first);
+        } else {
+            let first = next.first.map(|[source, target]| source.max(target));
+            self.largest_but_first = self.largest_but_first.max(first).max(next.largest_but_first);
+        }
     }
 }
 
@@ -86,37 +135,85 @@ impl<'a> Tick<'a> {
 }
 
 /// Reads a source with a parser.
-pub(super) fn read(source: Source, mut parser: Box<dyn TextReader + '_>, progress: Option<&dyn Progress>) -> Result<EdgeList, InputError> {
+pub(super) fn read(source: Source, parser: &mut dyn TextReader, progress: Option<&dyn Progress>) -> Result<EdgeList, InputError> {
+    let path = source.path.clone();
+    go_through(source, parser, usize::MAX, progress, &mut |_| Ok(()))?;
+    let (found, edges) = parser.take();
+    let (vertices, listing) = concluded(parser, &found, &path)?;
+    edge_list(vertices, edges, listing, &path)
+}
+
+/// What a parser says of all that was found in the file at `path`.
+pub(super) fn concluded(parser: &mut dyn TextReader, found: &Found, path: &Path) -> Result<(u64, Listing), InputError> {
+    parser.conclude(found).map_err(|fault| fault.into_error(path.to_owned(), |_| Place::Whole))
+}
+
+/// The edges of the file at `path` over so many vertices.
+pub(super) fn edge_list(vertices: u64, edges: Vec<[Vertex; 2]>, listing: Listing, path: &Path) -> Result<EdgeList, InputError> {
+    let too_many = |_| GraphError::TooManyVertices(vertices);
+    let list = usize::try_from(vertices).map_err(too_many).and_then(|vertices| EdgeList::new(vertices, edges, listing));
+    list.map_err(|reason| InputError::Graph { path: path.to_owned(), reason })
+}
+
+/// Gives the whole source to a parser, in blocks of at most about `most` bytes where that is a choice; `after` each block.
+pub(super) fn go_through(
+    source: Source,
+    parser: &mut dyn TextReader,
+    most: usize,
+    progress: Option<&dyn Progress>,
+    after: &mut dyn FnMut(&mut dyn TextReader) -> Result<(), InputError>,
+) -> Result<(), InputError> {
     let path = source.path.clone();
     let tick = Tick::new(progress, source.size, matches!(source.content, Content::Mapped(_)));
     match &source.content {
         Content::Mapped(map) => {
-            for piece in parser.cut().chunks(map, parser.most()) {
-                let start = piece.start;
-                parser.block(&map[piece], &tick).map_err(|fault| {
-                    let line = |offset: usize| Place::Line(count_lines(&map[..start + offset]) as u64 + 1);
-                    fault.into_error(path.clone(), line)
-                })?;
+            for piece in parser.cut().chunks(map, parser.most().min(most)) {
+                mapped_block(parser, map, piece, &tick, &path)?;
+                after(parser)?;
             }
             if map.has_changed() {
                 return Err(InputError::Changed { path });
             }
         }
         Content::Stream { .. } => {
-            let cut = parser.cut();
-            let mut lines = 0;
-            stream(source, cut, parser.longest(), |text, consumed| {
+            let (cut, longest) = (parser.cut(), parser.longest());
+            let (mut start, mut lines) = (0, 0);
+            stream(source, cut, longest, |text, consumed| {
+                let binary = parser.is_binary();
                 parser.block(text, &tick).map_err(|fault| {
-                    fault.into_error(path.clone(), |offset| Place::Line(lines + count_lines(&text[..offset]) as u64 + 1))
+                    fault.into_error(path.clone(), |offset| match binary {
+                        true => Place::Byte(start + offset as u64),
+                        false => Place::Line(lines + count_lines(&text[..offset]) as u64 + 1),
+                    })
                 })?;
-                lines += count_lines(text) as u64;
+                if !binary {
+                    lines += count_lines(text) as u64;
+                }
+                start += text.len() as u64;
                 tick.at(consumed);
-                Ok(())
+                after(parser)
             })?;
         }
     }
     tick.end();
-    parser.finish().and_then(Parsed::into_edge_list).map_err(|fault| fault.into_error(path, |_| Place::Whole))
+    Ok(())
+}
+
+/// Parses a block of a file that is mapped.
+pub(super) fn mapped_block(
+    parser: &mut dyn TextReader,
+    map: &[u8],
+    block: Range<usize>,
+    tick: &Tick<'_>,
+    path: &Path,
+) -> Result<(), InputError> {
+    let start = block.start;
+    parser.block(&map[block], tick).map_err(|fault| {
+        fault.into_error(path.to_owned(), |offset| match parser.is_binary() {
+            true => Place::Byte((start + offset) as u64),
+            false => Place::Line(count_lines(&map[..start + offset]) as u64 + 1),
+        })
+    })
 }
 
 /// Feeds the blocks of a stream to `consume`, with the bytes of the file consumed so far.

@@ -1,0 +1,246 @@
+//! The edges of a graph as ranks have them: all on every rank, or a slice on each.
+
+use std::ops::Range;
+
+use super::{
+    ClusterError,
+    ranks::{Messages, Ranks, max},
+};
+use crate::{
+    graph::{EdgeSlice, EdgeStream, Listing, Vertex},
+    memory,
+};
+
+/// The edges of a graph as a rank has them.
+#[derive(Debug)]
+pub enum Edges<'e, E> {
+    /// All of them, on every rank: held, or made anew each time, which takes less time than receiving them.
+    All(&'e E),
+    /// Each rank some, which together are all. Ranks send each other those that they need.
+    Slice(&'e EdgeSlice),
+}
+
+/// A source of the edges of a graph that ranks have.
+///
+/// An [`EdgeStream`] is one of which every rank has all; an [`EdgeSlice`] is one of which each rank has some.
+pub trait RankEdges {
+    /// What gives all edges, if every rank has them.
+    type Stream: EdgeStream;
+
+    /// The edges.
+    fn edges(&self) -> Edges<'_, Self::Stream>;
+}
+
+impl<E: EdgeStream> RankEdges for E {
+    type Stream = E;
+
+    fn edges(&self) -> Edges<'_, E> {
+        Edges::All(self)
+    }
+}
+
+impl RankEdges for EdgeSlice {
+    type Stream = crate::graph::EdgeList;
+
+    fn edges(&self) -> Edges<'_, Self::Stream> {
+        Edges::Slice(self)
+    }
+}
+
+/// Which ranks need an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// The owner of its first end.
+    First,
+    /// The owners of both ends.
+    Both,
+}
+
+/// Edges that ranks send each other at a time, all together where they are evenly spread: a rank receives 8 MiB at most.
+const ROUND: usize = 1 << 20;
+
+impl<E: EdgeStream> Edges<'_, E> {
+    /// Number of vertices.
+    pub(super) fn vertices(&self) -> usize {
+        match self {
+            Self::All(edges) => edges.vertices(),
+            Self::Slice(slice) => slice.vertices(),
+        }
+    }
+
+    /// What this rank has of them.
+    pub(super) fn own(&self) -> Piece<'_, E> {
+        match self {
+            Self::All(edges) => Piece::All(edges),
+            Self::Slice(slice) => Piece::Slice(slice),
+        }
+    }
+
+    /// Calls `visit` with streams in which each edge that this rank `needs` is once; there may be others in them. `owner` says which rank
+    /// owns a vertex, if any does. All ranks call it.
+    pub(super) fn for_each_needed<R: Ranks>(
+        &self,
+        ranks: &R,
+        needs: Needs,
+        owner: impl Fn(Vertex) -> Option<usize>,
+        mut visit: impl FnMut(&Piece<'_, E>),
+    ) -> Result<(), ClusterError> {
+        let slice = match self {
+            Self::All(edges) => {
+                visit(&Piece::All(edges));
+                return Ok(());
+            }
+            Self::Slice(slice) => slice,
+        };
+        let size = ranks.size();
+        let step = (ROUND / size).max(1024);
+        memory::check_available(8 * (4 * step + 2 * ROUND) as u64, "the exchange of edges").map_err(crate::graph::GraphError::from)?;
+        let mut exchange = Exchange::new(size);
+        let rounds = max(ranks, slice.len().div_ceil(step) as u64) as usize;
+        for round in 0..rounds {
+            let range = (round * step).min(slice.len())..((round + 1) * step).min(slice.len());
+            let arrived = exchange.exchange(ranks, slice, range, needs, &owner);
+            visit(&Piece::Arrived { edges: arrived, vertices: slice.vertices(), listing: slice.listing() });
+        }
+        Ok(())
+    }
+}
+
+/// Some edges as a stream.
+#[derive(Debug)]
+pub(super) enum Piece<'a, E> {
+    All(&'a E),
+    Slice(&'a EdgeSlice),
+    /// What other ranks have sent, and this one to itself.
+    Arrived {
+        edges: &'a [[Vertex; 2]],
+        vertices: usize,
+        listing: Listing,
+    },
+}
+
+/// Entries of one part of a slice, and of edges that arrived.
+const PART: usize = 64 << 10;
+
+fn part_of(part: usize, length: usize) -> Range<usize> {
+    part * PART..length.min((part + 1) * PART)
+}
+
+impl<E: EdgeStream> EdgeStream for Piece<'_, E> {
+    fn vertices(&self) -> usize {
+        match self {
+            Self::All(edges) => edges.vertices(),
+            Self::Slice(slice) => slice.vertices(),
+            Self::Arrived { vertices, .. } => *vertices,
+        }
+    }
+
+    fn listing(&self) -> Listing {
+        match self {
+            Self::All(edges) => edges.listing(),
+            Self::Slice(slice) => slice.listing(),
+            Self::Arrived { listing, .. } => *listing,
+        }
+    }
+
+    fn parts(&self) -> usize {
+        match self {
+            Self::All(edges) => edges.parts(),
+            Self::Slice(slice) => slice.len().div_ceil(PART),
+            Self::Arrived { edges, .. } => edges.len().div_ceil(PART),
+        }
+    }
+
+    #[inline]
+    fn for_each_of(&self, part: usize, mut visit: impl FnMut(Vertex, Vertex)) {
+        match self {
+            Self::All(edges) => edges.for_each_of(part, visit),
+            Self::Slice(slice) => slice.for_each(part_of(part, slice.len()), visit),
+            Self::Arrived { edges, .. } => edges[part_of(part, edges.len())].iter().for_each(|&[source, target]| visit(source, target)),
+        }
+    }
+
+    fn position(&self, part: usize, index: usize) -> usize {
+        match self {
+            Self::All(edges) => edges.position(part, index),
+            Self::Slice(_) | Self::Arrived { .. } => part * PART + index,
+        }
+    }
+}
+
+/// Room for what is sent and received in a round.
+struct Exchange {
+    bytes: Vec<u8>,
+    /// By rank: bytes to send it, where they begin, and where the next one goes.
+    lengths: Vec<i32>,
+    offsets: Vec<i32>,
+    places: Vec<usize>,
+    arriving: Vec<u8>,
+    expected: Vec<i32>,
+    begins: Vec<i32>,
+    arrived: Vec<[Vertex; 2]>,
+}
+
+impl Exchange {
+    fn new(size: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            lengths: vec![0; size],
+            offsets: vec![0; size],
+            places: vec![0; size],
+            arriving: Vec::new(),
+            expected: vec![0; size],
+            begins: vec![0; size],
+            arrived: Vec::new(),
+        }
+    }
+
+    /// Sends the entries `range` of this rank's slice to the ranks that need them; gives what arrived.
+    fn exchange(
+        &mut self,
+        ranks: &impl Ranks,
+        slice: &EdgeSlice,
+        range: Range<usize>,
+        needs: Needs,
+        owner: &impl Fn(Vertex) -> Option<usize>,
+    ) -> &[[Vertex; 2]] {
+        let ranks_of = |source: Vertex, target: Vertex| {
+            let first = owner(source);
+            let second = if needs == Needs::Both { owner(target).filter(|&second| Some(second) != first) } else { None };
+            first.into_iter().chain(second)
+        };
+        self.lengths.fill(0);
+        slice.for_each(range.clone(), |source, target| ranks_of(source, target).for_each(|rank| self.lengths[rank] += 8));
+        let mut all = 0;
+        for ((offset, place), &length) in self.offsets.iter_mut().zip(&mut self.places).zip(&self.lengths) {
+            (*offset, *place) = (all, all as usize);
+            all += length;
+        }
+        self.bytes.resize(all as usize, 0);
+        slice.for_each(range, |source, target| {
+            ranks_of(source, target).for_each(|rank| {
+                let place = &mut self.places[rank];
+                self.bytes[*place..][..4].copy_from_slice(&source.to_le_bytes());
+                self.bytes[*place + 4..][..4].copy_from_slice(&target.to_le_bytes());
+                *place += 8;
+            });
+        });
+        // First how much each rank gets, then what.
+        let mut told = vec![0; 4 * self.lengths.len()];
+        let own: Vec<u8> = self.lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+        let (fours, starts) = (vec![4; self.lengths.len()], (0..self.lengths.len() as i32).map(|rank| 4 * rank).collect::<Vec<_>>());
+        ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &starts }, &mut told, &fours, &starts);
+        let mut all = 0;
+        for ((expected, begin), told) in self.expected.iter_mut().zip(&mut self.begins).zip(told.chunks_exact(4)) {
+            (*expected, *begin) = (i32::from_le_bytes([told[0], told[1], told[2], told[3]]), all);
+            all += *expected;
+        }
+        self.arriving.resize(all as usize, 0);
+        let messages = Messages { bytes: &self.bytes, lengths: &self.lengths, offsets: &self.offsets };
+        ranks.all_to_all(messages, &mut self.arriving, &self.expected, &self.begins);
+        self.arrived.clear();
+        let vertex = |bytes: &[u8]| Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        self.arrived.extend(self.arriving.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]));
+        &self.arrived
+    }
+}

@@ -1,0 +1,218 @@
+//! Graph files that ranks read together.
+//!
+//! Where every rank has the file, each reads a slice of it: as many bytes as any other, cut behind a line end, or at an entry. A file that
+//! can't be cut every rank goes through and keeps some of, rather than that one rank sends it to all others: they would wait for it as
+//! long. Where only rank 0 has the file, it sends each rank some of every piece. No rank holds all edges.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::{
+    ClusterError,
+    host::told_by_all,
+    ranks::{Messages, Ranks, texts, values},
+    search::first_of,
+};
+use crate::{
+    graph::{EdgeList, EdgeSlice, Vertex},
+    input::{Chosen, FilePart, Found, InputError, OpenFile, ReadOptions, Whole},
+    memory,
+};
+
+/// What a rank has made, or on every rank the error of the first one that has one.
+fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {
+    let told = first_of(texts(ranks, own.as_ref().err().map_or("", |reason| reason)));
+    match (own, told) {
+        (Ok(made), None) => Ok(made),
+        (_, Some((rank, reason))) => Err(ClusterError::Read { rank, reason }),
+        (Err(reason), None) => Err(ClusterError::Read { rank: ranks.rank(), reason }),
+    }
+}
+
+/// A value of rank 0 on every rank, or its error.
+fn of_first<T: serde::Serialize + for<'t> serde::Deserialize<'t> + Clone>(
+    ranks: &impl Ranks,
+    own: Option<Result<T, String>>,
+) -> Result<T, ClusterError> {
+    let own = agreed(ranks, own.transpose())?;
+    told_by_all(ranks, &own)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })
+}
+
+/// Refuses files that differ in something.
+fn same<T: PartialEq>(all: &[T], what: &'static str) -> Result<(), ClusterError> {
+    match all.iter().position(|other| *other != all[0]) {
+        Some(rank) => Err(ClusterError::Different { what, rank }),
+        None => Ok(()),
+    }
+}
+
+fn text(error: InputError) -> String {
+    error.to_string()
+}
+
+/// Reads a file that every rank has at the same path: each rank a slice. All ranks call it, on their own rayon pools.
+///
+/// What the ranks have read is compared with the file of rank 0.
+///
+/// # Errors
+/// On every rank [`ClusterError::Read`] where one of them can't read it, and [`ClusterError::Different`] where one has another file.
+pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
+    let opened = OpenFile::open(path).map_err(|error| match &error {
+        InputError::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound && ranks.rank() > 0 => {
+            format!("{error}; each rank reads its slice of its own copy: copy the file there, or give --from-rank-0 where rank 0 has it")
+        }
+        _ => text(error),
+    });
+    let opened = agreed(ranks, opened)?;
+    same(&values(ranks, opened.size()), "size of the file")?;
+    let first = ranks.rank() == 0;
+    let chosen = of_first(ranks, first.then(|| opened.recognise(options.format).map_err(text)))?;
+    if values(ranks, opened.can_be_cut(&chosen).into()).contains(&0) {
+        return read_whole(opened, &chosen, options, ranks);
+    }
+    let mut part = agreed(ranks, opened.cut(&chosen, ranks.rank(), ranks.size()).map_err(text))?;
+    compare(&part, ranks)?;
+    let rows = values(ranks, part.rows());
+    let found = part.read(rows[..ranks.rank()].iter().sum(), options.progress);
+    let found = told_by_all(ranks, &agreed(ranks, found.map_err(text))?)?;
+    let mut all = Found::default();
+    found.iter().for_each(|found| all.join(found));
+    agreed(ranks, part.conclude(&all).map_err(text))
+}
+
+/// Compares each rank's slice with the same bytes of rank 0's file.
+fn compare(part: &FilePart, ranks: &impl Ranks) -> Result<(), ClusterError> {
+    let own = part.checksum(ranks.rank());
+    let mut of_first: Vec<u8> = if ranks.rank() == 0 {
+        (0..ranks.size()).flat_map(|rank| if rank == 0 { own } else { part.checksum(rank) }.to_le_bytes()).collect()
+    } else {
+        vec![0; 16 * ranks.size()]
+    };
+    ranks.broadcast(0, &mut of_first);
+    let same_as_first = own.to_le_bytes()[..] == of_first[16 * ranks.rank()..][..16];
+    match values(ranks, same_as_first.into()).iter().position(|&same| same == 0) {
+        Some(rank) => Err(ClusterError::Different { what: "content of the file", rank }),
+        None => Ok(()),
+    }
+}
+
+/// Which of `count` edges a rank keeps of a piece.
+fn share(count: usize, rank: usize, size: usize) -> std::ops::Range<usize> {
+    let begin = |rank: usize| (count as u64 * rank as u64 / size as u64) as usize;
+    begin(rank)..begin(rank + 1)
+}
+
+/// Adds edges, as far as there is memory.
+fn keep(kept: &mut Vec<[Vertex; 2]>, edges: impl ExactSizeIterator<Item = [Vertex; 2]>, path: &Path) -> Result<(), InputError> {
+    let more = edges.len();
+    if kept.capacity() - kept.len() < more {
+        let held = kept.len();
+        let bytes = |count: usize| 8 * (held + count) as u64;
+        // What is there moves, and is there twice meanwhile: half as much again at a time.
+        let wanted = more.max(held / 2);
+        if memory::check_available(bytes(wanted), "edges").is_err() || kept.try_reserve_exact(wanted).is_err() {
+            return Err(InputError::OutOfMemory { path: path.to_owned(), bytes: bytes(more) });
+        }
+    }
+    kept.extend(edges);
+    Ok(())
+}
+
+/// A sum over edges that does not depend on their order.
+fn sum_of(edges: &[[Vertex; 2]]) -> u64 {
+    let mixed = |&[source, target]: &[Vertex; 2]| {
+        let mut x = (u64::from(source) << 32 | u64::from(target)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    };
+    edges.par_iter().map(mixed).reduce(|| 0, u64::wrapping_add)
+}
+
+/// Each rank goes through the whole file, and keeps its share of every piece.
+fn read_whole(opened: OpenFile, chosen: &Chosen, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
+    let (rank, size) = (ranks.rank(), ranks.size());
+    let path = opened.path().to_owned();
+    let (mut kept, mut sum) = (Vec::new(), 0u64);
+    let whole = opened.in_pieces(chosen, options.progress, &mut |edges| {
+        sum = sum.wrapping_add(sum_of(edges));
+        keep(&mut kept, edges[share(edges.len(), rank, size)].iter().copied(), &path)
+    });
+    let whole = agreed(ranks, whole.map_err(text))?;
+    same(&told_by_all(ranks, &(whole, sum))?, "content of the file")?;
+    slice_of(kept, whole)
+}
+
+fn slice_of(kept: Vec<[Vertex; 2]>, whole: Whole) -> Result<EdgeSlice, ClusterError> {
+    let range = 0..kept.len();
+    // Checked where it was read; it fits 32 bits.
+    let vertices = usize::try_from(whole.vertices).unwrap_or(usize::MAX);
+    Ok(EdgeSlice::new(EdgeList::new(vertices, kept, whole.listing)?, range))
+}
+
+/// Edges that rank 0 sends at a time.
+const PIECE: usize = 1 << 20;
+
+/// Reads a file that only rank 0 has: it sends every rank its share. All ranks call it, with the same path.
+///
+/// # Errors
+/// On every rank [`ClusterError::Read`] where rank 0 can't read it, or a rank has not enough memory for its share.
+pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
+    let (rank, size) = (ranks.rank(), ranks.size());
+    let (mut kept, mut failed) = (Vec::new(), Ok(()));
+    let mut whole = None;
+    if rank == 0 {
+        whole = Some(OpenFile::open(path).and_then(|opened| {
+            let chosen = opened.recognise(options.format)?;
+            opened.in_pieces(&chosen, options.progress, &mut |edges| {
+                for edges in edges.chunks(PIECE) {
+                    send(edges, ranks);
+                    keep(&mut kept, edges[share(edges.len(), 0, size)].iter().copied(), path)?;
+                }
+                Ok(())
+            })
+        }));
+        ranks.broadcast(0, &mut [0; 8]);
+    } else {
+        let mut bytes = Vec::new();
+        while receive(ranks, &mut bytes) {
+            if failed.is_ok() {
+                let vertex = |bytes: &[u8]| Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                // The others are told when rank 0 is done.
+                failed = keep(&mut kept, bytes.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]), path);
+            }
+        }
+    }
+    let whole = of_first(ranks, whole.map(|whole| whole.map_err(text)))?;
+    agreed(ranks, failed.map_err(text))?;
+    slice_of(kept, whole)
+}
+
+/// Rank 0 sends the other ranks their shares of some edges.
+fn send(edges: &[[Vertex; 2]], ranks: &impl Ranks) {
+    let size = ranks.size();
+    ranks.broadcast(0, &mut (edges.len() as u64).to_le_bytes());
+    let own = share(edges.len(), 0, size).len();
+    let bytes: Vec<u8> = edges[own..].iter().flatten().flat_map(|vertex| vertex.to_le_bytes()).collect();
+    let lengths: Vec<i32> = (0..size).map(|rank| if rank == 0 { 0 } else { 8 * share(edges.len(), rank, size).len() as i32 }).collect();
+    let offsets: Vec<i32> = (0..size).map(|rank| lengths[..rank].iter().sum()).collect();
+    let nothing = vec![0; size];
+    ranks.all_to_all(Messages { bytes: &bytes, lengths: &lengths, offsets: &offsets }, &mut [], &nothing, &nothing);
+}
+
+/// Receives what [`send`] sends this rank; false where nothing is sent any more.
+fn receive(ranks: &impl Ranks, bytes: &mut Vec<u8>) -> bool {
+    let mut count = [0; 8];
+    ranks.broadcast(0, &mut count);
+    let count = u64::from_le_bytes(count) as usize;
+    let size = ranks.size();
+    if count > 0 {
+        bytes.resize(8 * share(count, ranks.rank(), size).len(), 0);
+        let nothing = vec![0; size];
+        let mut expected = vec![0; size];
+        expected[0] = bytes.len() as i32;
+        ranks.all_to_all(Messages { bytes: &[], lengths: &nothing, offsets: &nothing }, bytes, &expected, &nothing);
+    }
+    count > 0
+}

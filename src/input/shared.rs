@@ -1,0 +1,216 @@
+//! Files that several processes read together: each a part of one that can be cut, or piece by piece a whole one of which each keeps some.
+//!
+//! Text of one edge or row on each line can be cut behind any line end, edges of so many bytes behind each, and the targets of a `.sg`
+//! file anywhere. What is compressed can't be cut, nor what is not mapped; nor the formats of Ligra and Rodinia, in which what a number
+//! is depends on how many stand before it.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_128;
+
+use super::{
+    Compression, Format, InputError, Progress, gap, parser,
+    recognise::{Recognised, recognise},
+    source::{Content, Source},
+    text::{Found, Take, TextReader, Tick, concluded, edge_list, go_through, mapped_block},
+};
+use crate::{
+    files::MappedFile,
+    graph::{EdgeSlice, Listing, Vertex},
+};
+
+/// Bytes of a block of a file that is gone through piece by piece.
+const BLOCK: usize = 8 << 20;
+
+/// Bytes that one task sums up.
+const SUMMED: usize = 1 << 20;
+
+/// A file that is open, and nothing read of it but its first bytes.
+pub(crate) struct OpenFile(Source);
+
+/// The format that was recognised, for other processes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Chosen {
+    format: String,
+    by_structure: bool,
+}
+
+/// A graph of which all edges were given away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Whole {
+    pub(crate) vertices: u64,
+    pub(crate) entries: u64,
+    pub(crate) listing: Listing,
+}
+
+impl OpenFile {
+    /// Opens a file.
+    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
+        Source::open(path).map(Self)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Bytes of the file, 0 for a pipe.
+    pub(crate) fn size(&self) -> u64 {
+        self.0.size
+    }
+
+    /// Finds out the format.
+    pub(crate) fn recognise(&self, wanted: Option<Format>) -> Result<Chosen, InputError> {
+        let Recognised { format, compression, reason, by_structure } = recognise(&self.0, wanted)?;
+        log::info!("{}: read as {format} ({compression}), {reason}", self.0.path.display());
+        Ok(Chosen { format: format.name().to_owned(), by_structure })
+    }
+
+    /// Whether the file can be cut here. Other processes may not be able to map it.
+    pub(crate) fn can_be_cut(&self, chosen: &Chosen) -> bool {
+        let mapped = self.0.compression == Compression::None && matches!(self.0.content, Content::Mapped(_));
+        mapped && !matches!(self.format(chosen), Ok(Format::Ligra | Format::Rodinia | Format::Parboil))
+    }
+
+    fn format(&self, chosen: &Chosen) -> Result<Format, InputError> {
+        let unknown = |error: super::UnknownFormat| InputError::Unsupported { path: self.0.path.clone(), reason: error.to_string() };
+        chosen.format.parse().map_err(unknown)
+    }
+
+    /// Part `part` of `parts` of a file that can be cut. Reads what stands before the edges.
+    pub(crate) fn cut(self, chosen: &Chosen, part: usize, parts: usize) -> Result<FilePart, InputError> {
+        let format = self.format(chosen)?;
+        let path = self.0.path;
+        let Content::Mapped(map) = self.0.content else {
+            return Err(InputError::Unsupported { path, reason: "it can't be mapped into memory, so it can't be cut".into() });
+        };
+        let Some(mut parser) = parser(format, chosen.by_structure) else {
+            let (header, body) = gap::begin(&map, &path)?;
+            return Ok(FilePart { path, map, body, part, parts, reader: Reader::Rows(header) });
+        };
+        let tick = Tick::new(None, 0, true);
+        let mut body = 0;
+        while !parser.is_past_header() && body < map.len() {
+            let end = parser.cut().next(&map, body);
+            mapped_block(&mut *parser, &map, body..end, &tick, &path)?;
+            body = end;
+        }
+        Ok(FilePart { path, map, body, part, parts, reader: Reader::Sequence { parser, edges: Vec::new() } })
+    }
+
+    /// Gives all edges to `take`, piece by piece in the order of the file, and keeps none.
+    pub(crate) fn in_pieces(self, chosen: &Chosen, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<Whole, InputError> {
+        let format = self.format(chosen)?;
+        let path = self.0.path.clone();
+        let mut found = Found::default();
+        let (vertices, listing) = match parser(format, chosen.by_structure) {
+            Some(mut parser) => {
+                go_through(self.0, &mut *parser, BLOCK, progress, &mut |parser| {
+                    let (more, edges) = parser.take();
+                    found.join(&more);
+                    take(&edges)
+                })?;
+                concluded(&mut *parser, &found, &path)?
+            }
+            None => gap::in_pieces(self.0, progress, &mut |edges| {
+                found.entries += edges.len() as u64;
+                take(edges)
+            })?,
+        };
+        // Refuses too many vertices.
+        edge_list(vertices, Vec::new(), listing, &path)?;
+        Ok(Whole { vertices, entries: found.entries, listing })
+    }
+}
+
+/// One of the parts that a file is cut into.
+pub(crate) struct FilePart {
+    path: PathBuf,
+    map: MappedFile,
+    /// Where the edges begin.
+    body: usize,
+    part: usize,
+    parts: usize,
+    reader: Reader,
+}
+
+enum Reader {
+    Sequence { parser: Box<dyn TextReader>, edges: Vec<[Vertex; 2]> },
+    Rows(gap::Header),
+}
+
+impl FilePart {
+    /// Where part `part` begins: in bytes, and for rows in entries.
+    fn begin(&self, part: usize) -> (usize, usize) {
+        let share = |all: usize| (all as u128 * part as u128 / self.parts as u128) as usize;
+        match &self.reader {
+            Reader::Rows(header) => {
+                let entry = share(header.entries as usize);
+                (self.body + 4 * entry, entry)
+            }
+            Reader::Sequence { .. } if part == 0 => (self.body, 0),
+            Reader::Sequence { parser, .. } => (parser.cut().next(&self.map, self.body + share(self.map.len() - self.body)), 0),
+        }
+    }
+
+    fn bytes(&self, part: usize) -> Range<usize> {
+        self.begin(part).0..self.begin(part + 1).0
+    }
+
+    /// A sum over part `part`, and over what stands before the edges; parts with the same sum hold the same bytes at the same place.
+    pub(crate) fn checksum(&self, part: usize) -> u128 {
+        let mut sums = Vec::new();
+        for range in [0..self.body, self.bytes(part)] {
+            sums.extend([range.start as u128, range.end as u128]);
+            sums.extend(self.map[range].par_chunks(SUMMED).map(XxHash3_128::oneshot).collect::<Vec<_>>());
+        }
+        let bytes: Vec<u8> = sums.into_iter().flat_map(u128::to_le_bytes).collect();
+        XxHash3_128::oneshot(&bytes)
+    }
+
+    /// How many rows the part holds, of which parts behind it must know.
+    pub(crate) fn rows(&self) -> u64 {
+        match &self.reader {
+            Reader::Sequence { parser, .. } => parser.rows(&self.map[self.bytes(self.part)]),
+            Reader::Rows(_) => 0,
+        }
+    }
+
+    /// Reads the part, before which so many rows stand.
+    pub(crate) fn read(&mut self, rows_before: u64, progress: Option<&dyn Progress>) -> Result<Found, InputError> {
+        let range = self.bytes(self.part);
+        let Reader::Sequence { parser, edges } = &mut self.reader else { return Ok(Found::default()) };
+        let tick = Tick::new(progress, range.len() as u64, true);
+        // What the header says, every part has found.
+        parser.take();
+        parser.skip_rows(rows_before);
+        if !range.is_empty() {
+            mapped_block(&mut **parser, &self.map, range, &tick, &self.path)?;
+        }
+        if self.map.has_changed() {
+            return Err(InputError::Changed { path: self.path.clone() });
+        }
+        tick.end();
+        let (found, read) = parser.take();
+        *edges = read;
+        Ok(found)
+    }
+
+    /// The edges of the part, where `found` is what was found in all of them.
+    pub(crate) fn conclude(self, found: &Found) -> Result<EdgeSlice, InputError> {
+        let range = self.begin(self.part).1..self.begin(self.part + 1).1;
+        match self.reader {
+            Reader::Rows(header) => gap::slice(self.map, header, range, &self.path),
+            Reader::Sequence { mut parser, edges } => {
+                let (vertices, listing) = concluded(&mut *parser, found, &self.path)?;
+                let range = 0..edges.len();
+                Ok(EdgeSlice::new(edge_list(vertices, edges, listing, &self.path)?, range))
+            }
+        }
+    }
+}
