@@ -16,7 +16,7 @@ pub use traced::{Stretch, Traced, TracedDevice};
 
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop_until},
-    engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, Simd, Team},
+    engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, ParallelThresholds, Simd, Team},
     graph::{Layout, NONE, Place, Vertex},
     opencl::{DeviceError, WRONG_NUMBERS},
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
@@ -44,6 +44,8 @@ pub struct SearchOptions {
     pub threads: usize,
     /// CPUs the threads are bound to, one each in turn, the calling thread first (empty: not bound).
     pub cpus: Vec<usize>,
+    /// From how much work on threads share a level (`None`: as measured on two cores of a desktop's kind).
+    pub parallel: Option<ParallelThresholds>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Option<Simd>,
     /// OpenCL devices. Levels on the GPU run on the first; [`Policy::Concurrent`] uses all of them beside the CPU.
@@ -270,7 +272,8 @@ impl<'g> Search<'g> {
             return Err(SearchError::NoDevice { policy: options.policy.to_string() });
         }
         let team = Team::new(threads_of(options.threads, &options.cpus), &options.cpus).map_err(SearchError::Threads)?;
-        let engine = HybridEngine::new(layout, team, options.simd.unwrap_or_else(Simd::detect), setups, uses)?;
+        let engine =
+            HybridEngine::new(layout, team, options.parallel.unwrap_or_default(), options.simd.unwrap_or_else(Simd::detect), setups, uses)?;
         let records = Records::with_capacity(layout.vertices().clamp(1, RECORDS));
         let planner = PolicyPlanner::new(options.policy.clone(), options.runs);
         let devices = engine.devices().collect();

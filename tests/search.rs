@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use socbfs::{
     bfs::{LevelRecord, Strategy},
-    engine::Simd,
+    engine::{ParallelThresholds, Simd},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     policy::{Policy, Replay},
     search::{Search, SearchError, SearchOptions},
@@ -118,6 +118,41 @@ fn larger_graphs_share_their_levels() {
     for (skewed, directed) in [(false, false), (true, false), (true, true)] {
         let n = 20_000;
         check(n as usize, &random(n, 200_000, skewed, 7), directed, &[0, 19_999]);
+    }
+}
+
+/// Thresholds at which threads share everything, or nothing, and pieces of any size change no result.
+#[test]
+fn thresholds_of_threads_change_no_result() {
+    let graphs = [
+        (3000, random(3000, 30_000, true, 5)),
+        (5000, random(5000, 12_000, false, 6)),
+        (1, vec![[0, 0]]),
+        (800, (1..800).map(|v| [0, v]).collect()),
+        // A grid, whose layout has rows of neighbours.
+        (
+            1600,
+            (0..1600)
+                .flat_map(|v| [(v, v + 40), (v, v + u32::from(v % 40 < 39))])
+                .filter(|&(_, v)| v < 1600)
+                .map(|(u, v)| [u, v])
+                .collect(),
+        ),
+    ];
+    for (n, edges) in graphs {
+        let reference = Reference::new(n, &edges, false, &[0, n as u32 / 2]);
+        let list = EdgeList::new(n, edges, Listing::Unknown).unwrap();
+        for order in [Order::Original, Order::Degree] {
+            let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
+            for (arcs, hub_arcs, row_arcs, piece) in [(0, 0, 0, 64), (1, 1 << 40, 1, 192), (u64::MAX, 1, u64::MAX, 1 << 20), (1, 100, 1, 0)]
+            {
+                for (threads, policy) in [(2, "tc"), (3, "auto"), (2, "bc")] {
+                    let parallel = Some(ParallelThresholds { arcs, hub_arcs, row_arcs, piece });
+                    let policy = policy.parse().unwrap();
+                    reference.compare(&layout, &SearchOptions { policy, threads, parallel, ..SearchOptions::default() });
+                }
+            }
+        }
     }
 }
 

@@ -177,7 +177,8 @@ fn model(root: &Path) -> Option<String> {
     }
 }
 
-fn caches(folder: &Path) -> Vec<Cache> {
+/// Caches of the CPU whose folder `cache` below `/sys` this is.
+pub(crate) fn caches(folder: &Path) -> Vec<Cache> {
     let cache = |index: PathBuf| {
         Some(Cache {
             level: number(&index.join("level"))?,

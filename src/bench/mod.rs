@@ -21,6 +21,7 @@ pub use energy::{
     EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy,
     StrategyPower, measure_energy, measure_policies_energy,
 };
+pub(crate) use environment::caches;
 pub use environment::{Build, Cache, Cpu, Environment, System, Temperature, available_memory, temperatures};
 pub use record::{
     BandRecord, CalibrationRecord, ChosenPolicy, DeviceRecord, GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION,

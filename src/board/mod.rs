@@ -70,6 +70,8 @@ const FORMER: &[(&str, &str)] = &[
 pub const MOST_THREADS: usize = 4096;
 /// Most vertices of a batch: 64 MiB of numbers.
 pub const MOST_BATCH: usize = 1 << 24;
+/// Most vertices of a piece of a bottom-up level: of larger ones threads would not get enough to share.
+pub const MOST_PIECE: usize = 1 << 20;
 
 /// The profile of a machine of which nothing is known.
 pub const GENERIC: &str = "generic";
@@ -228,6 +230,10 @@ cpu_model = ['*d*']
 threads = 4
 cpus = '4-7'
 batch = 2048
+parallel_arcs = 16384
+parallel_hub_arcs = 1048576
+parallel_row_arcs = 131072
+piece = 2048
 [[cpu.clusters]]
 name = 'little'
 cores = 4

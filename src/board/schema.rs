@@ -95,6 +95,14 @@ pub struct Cpu {
     pub cpus: Option<CpuList>,
     /// Vertices of the frontier that a thread of a rank works off at a time: what fits a cache or a local memory.
     pub batch: Option<usize>,
+    /// Arcs from which on threads share a top-down level.
+    pub parallel_arcs: Option<u64>,
+    /// The same of a frontier with hubs.
+    pub parallel_hub_arcs: Option<u64>,
+    /// The same of a graph with rows of neighbours, such as a road network.
+    pub parallel_row_arcs: Option<u64>,
+    /// Vertices that a thread takes at a time in a bottom-up level, a multiple of 64.
+    pub piece: Option<usize>,
     /// Groups of cores of one kind, in the order of their CPU numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<Cluster>,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Contest, Decider, GroupTimes, HandoverTable, Trained};
+use super::{Contest, Decider, GroupTimes, HandoverTable, ParallelTimes, Trained};
 use crate::{
     bfs::Strategy,
     board::{DocumentError, Entry, Kind, Violation, entries},
@@ -46,6 +46,9 @@ pub struct Calibration {
     /// Power (`None`: no sensor).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
+    /// From how much work on threads share a level: values that were compared (none: one thread searches).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parallel: Vec<ParallelTimes>,
     /// The device beside the CPU (`None`: the CPU alone was measured).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<MeasuredDevice>,
@@ -435,7 +438,7 @@ fn above_zero(key: &str, value: Option<f64>) -> Result<(), Violation> {
 pub(crate) mod tests {
     use super::*;
     use crate::{
-        calibrate::{Candidate, HandoverTimes, WayTimes},
+        calibrate::{Candidate, HandoverTimes, ParallelKey, WayTimes},
         policy::{Band, Form as ModelForm, Mlp, StrategyCost},
     };
 
@@ -538,6 +541,10 @@ pub(crate) mod tests {
                 window_seconds: 2.0,
                 graph: "kronecker scale=17".into(),
             }),
+            parallel: vec![
+                ParallelTimes { key: ParallelKey::ParallelHubArcs, value: 2 << 20, relative: 1.0 },
+                ParallelTimes { key: ParallelKey::ParallelHubArcs, value: 64 << 10, relative: 0.5 },
+            ],
             device: Some(MeasuredDevice {
                 launch_ns: Some(7),
                 work_groups: vec![GroupTimes { items: 64, relative: 1.0 }],

@@ -2,6 +2,7 @@
 
 mod bands;
 mod calibration;
+mod comparison;
 mod directions;
 mod evaluation;
 mod fit;
@@ -10,6 +11,7 @@ mod holdout;
 mod levels;
 mod lines;
 mod numbers;
+mod parallel;
 mod partial;
 mod plan;
 mod thresholds;
@@ -24,6 +26,7 @@ pub(crate) use calibration::tests::with_device as example;
 pub use calibration::{
     Calibration, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
 };
+pub use comparison::ComparisonError;
 pub use directions::{bottom_up_permille, measure_bottom_up};
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
 pub use fit::{fit, fit_zhang};
@@ -32,10 +35,11 @@ pub use holdout::{Candidate, Contest, Decider, held_out};
 pub use levels::{LevelTable, LevelTimes, SHARES, Turns, measure as measure_levels};
 pub use lines::{JsonLines, complete_lines};
 pub use numbers::numbers;
+pub use parallel::{ParallelKey, ParallelTimes, best_parallel, measure_parallel};
 pub use partial::{MeasuredGraph, Partial, PartialError, PartialHeader};
 pub use plan::{plans, table_regret};
 pub use thresholds::{Measured, thresholds};
 pub use trained::Trained;
 pub use training::{TRAINING_GRAPHS, training_graph};
 pub use watts::{PowerWindows, StrategyPowers, measure_power, strategy_watts, watts_of};
-pub use work_group::{GroupTimes, WorkGroupError, best_work_group, measure_work_groups};
+pub use work_group::{GroupTimes, best_work_group, measure_work_groups};

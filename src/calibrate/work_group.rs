@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::comparison::{ComparisonError, GAIN};
 use crate::{
     bfs::GpuKernel,
-    graph::{BuildOptions, GraphError, Layout, Vertex},
-    input::generate::{GenerateError, Generator},
+    graph::{BuildOptions, Layout, Vertex},
+    input::generate::Generator,
     policy::{LevelDevice, Policy},
     search::{Search, SearchError, SearchOptions},
 };
@@ -20,9 +21,6 @@ const ALONE: [usize; 3] = [64, 128, 256];
 
 /// Rounds in which both sizes have their turn; the fastest search of each counts.
 const ROUNDS: usize = 3;
-
-/// Another size than the usual one has to take at most this part of its time: less may be noise.
-const GAIN: f64 = 0.95;
 
 /// A size that takes this many times as long as the usual one says that those beyond it need not be tried.
 const HOPELESS: f64 = 1.25;
@@ -37,27 +35,12 @@ pub struct GroupTimes {
     pub relative: f64,
 }
 
-/// Why sizes of work-groups can't be measured.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WorkGroupError {
-    /// A graph to measure on can't be generated.
-    #[error(transparent)]
-    Generate(#[from] GenerateError),
-    /// It can't be built.
-    #[error(transparent)]
-    Graph(#[from] GraphError),
-    /// A search on it fails.
-    #[error(transparent)]
-    Search(#[from] SearchError),
-}
-
 /// Measures searches on the first device of `options` by several sizes of work-group, each in turn with the usual one, on a skewed graph, a
 /// random one and a grid. The usual size comes first.
 ///
 /// # Errors
-/// [`WorkGroupError`].
-pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, WorkGroupError> {
+/// [`ComparisonError`].
+pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, ComparisonError> {
     let graphs: [(Generator, &[GpuKernel]); 3] = [
         (Generator::Kronecker { scale: 14, edge_factor: 16, seed1: 1, seed2: 2 }, &GpuKernel::ALL),
         (Generator::Uniform { vertices: 1 << 14, edges: 1 << 16, seed: 1 }, &[GpuKernel::Tg, GpuKernel::Bg]),

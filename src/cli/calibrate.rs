@@ -22,9 +22,9 @@ use crate::{
     bfs::Strategy,
     board::DocumentError,
     calibrate::{
-        self, Calibration, Decider, GraphNumbers, Identity, LevelTable, Made, MeasuredDevice, MeasuredGraph, Partial, PartialHeader, Power,
-        PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, bands, best_work_group, fit, fit_zhang, held_out,
-        measure_levels, measure_power, measure_work_groups, numbers, training_graph,
+        self, Calibration, Decider, GraphNumbers, Identity, LevelTable, Made, MeasuredDevice, MeasuredGraph, ParallelKey, Partial,
+        PartialHeader, Power, PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, bands, best_parallel, best_work_group,
+        fit, fit_zhang, held_out, measure_levels, measure_parallel, measure_power, measure_work_groups, numbers, training_graph,
     },
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
@@ -156,6 +156,17 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
         machine.options.devices[0].options.group = device.work_group;
         header.identity = identity.clone();
     }
+    let parallel = {
+        let _progress = Progress::still("Comparing threads", 1);
+        measure_parallel(&machine.options, config.usual_parallel()).map_err(RuntimeError::from)?
+    };
+    let mut thresholds = config.parallel(None);
+    for key in ParallelKey::ALL {
+        if let Some(value) = best_parallel(&parallel, key) {
+            key.set(&mut thresholds, value);
+        }
+    }
+    machine.options.parallel = Some(thresholds);
     let (mut partial, mut graphs, reason) = Partial::open(Path::new(&partial_name), &header)?;
     if let Some(reason) = reason {
         say(&format!("begun anew: {} holds measurements, but {reason}", Path::new(&partial_name).display()));
@@ -242,6 +253,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
         model_zhang,
         strategies: strategy_numbers,
         power,
+        parallel,
         device,
         graphs: graphs.iter().map(graph_numbers).collect(),
         surf,

@@ -7,7 +7,7 @@ mod state;
 mod team;
 
 pub(crate) use cpu::{BottomUp, SPREAD, SharedBuffers, SimdKernels, prefetch, share, share_and_sum};
-pub use cpu::{CpuEngine, CpuEngineError, Simd, SimdError};
+pub use cpu::{CpuEngine, CpuEngineError, ParallelThresholds, Simd, SimdError};
 pub use gpu::{GpuEngineError, GpuOptions, GraphMemory};
 pub(crate) use gpu::{PartArrays, PartFrontier, PartGpu, PartState, check_parents};
 pub use hybrid::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse};

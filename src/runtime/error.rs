@@ -5,7 +5,7 @@ use std::{error::Error, fmt::Write as _, io};
 use crate::{
     bench::ReplayError,
     board::{self, DocumentError, MOST_THREADS, Quirk},
-    calibrate::WorkGroupError,
+    calibrate::ComparisonError,
     memory::SharingMode,
     opencl::OpenClError,
     policy::{Objective, PolicyError},
@@ -103,17 +103,17 @@ pub enum RuntimeError {
     /// The policy can't be one.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// Sizes of work-groups can't be compared.
-    #[error("sizes of work-groups can't be compared")]
-    WorkGroups(#[source] Box<WorkGroupError>),
+    /// Sizes of work-groups, or thresholds of threads, can't be compared.
+    #[error("settings can't be compared by searching with each")]
+    Comparison(#[source] Box<ComparisonError>),
     /// The search can't be set up, or failed.
     #[error(transparent)]
     Search(#[from] SearchError),
 }
 
-impl From<WorkGroupError> for RuntimeError {
-    fn from(error: WorkGroupError) -> Self {
-        Self::WorkGroups(Box::new(error))
+impl From<ComparisonError> for RuntimeError {
+    fn from(error: ComparisonError) -> Self {
+        Self::Comparison(Box::new(error))
     }
 }
 
@@ -155,7 +155,7 @@ impl RuntimeError {
                 "search from its roots (`bench` draws the same ones from the same --roots and --seed)".to_owned()
             }
             Self::Replay(_) => "write a record with `socbfs bench GRAPH --json FILE`".to_owned(),
-            Self::Unwritable(_) | Self::NoDevice(_) | Self::Open(_) | Self::Policy(_) | Self::WorkGroups(_) | Self::Search(_) => {
+            Self::Unwritable(_) | Self::NoDevice(_) | Self::Open(_) | Self::Policy(_) | Self::Comparison(_) | Self::Search(_) => {
                 return None;
             }
         })

@@ -19,6 +19,7 @@
 mod calibration;
 mod choice;
 mod error;
+mod parallel;
 mod prepare;
 mod profile;
 mod settings;

@@ -144,7 +144,7 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError`] where the device can't be had.
     pub fn machine(&self) -> Result<Machine, RuntimeError> {
-        let mut options = SearchOptions { every_policy: true, ..self.options() };
+        let mut options = SearchOptions { every_policy: true, parallel: Some(self.parallel(None)), ..self.options() };
         let found = self.chosen().or_else(|error| self.without(error))?;
         let Some(info) = found.first() else { return Ok(Machine { options, device: None }) };
         let opened = self.open_one(info, None)?;
@@ -160,7 +160,7 @@ impl Runtime {
         }
         let found = self.chosen_for(every_policy).or_else(|error| self.without(error))?;
         let calibration = match found.first() {
-            Some(info) if every_policy || self.wants_calibration() || self.policy.value.has_usual_costs() => {
+            Some(info) if every_policy || self.wants_calibration() || self.wants_parallel() || self.policy.value.has_usual_costs() => {
                 self.calibration(Some((info, self.way_asked(info))))?
             }
             _ => None,
@@ -180,6 +180,7 @@ impl Runtime {
             fall_back: false,
             policy: choice.policy.clone(),
             devices: opened.iter().map(|opened| opened.setup.clone()).collect(),
+            parallel: Some(self.parallel(calibration.as_ref())),
             ..self.options()
         };
         let name = &first.setup.device.info().name;
@@ -239,10 +240,11 @@ impl Runtime {
 
     /// The search on the CPU alone.
     fn prepare_cpu<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, RuntimeError> {
-        let calibration = if every_policy || self.wants_calibration() { self.calibration(None)? } else { None };
+        let calibration = if every_policy || self.wants_calibration() || self.wants_parallel() { self.calibration(None)? } else { None };
         let choice = self.choose(calibration.as_ref(), false, Costs::default())?;
         choice.tell();
-        let options = SearchOptions { every_policy, policy: choice.policy.clone(), ..self.options() };
+        let parallel = Some(self.parallel(calibration.as_ref()));
+        let options = SearchOptions { every_policy, parallel, policy: choice.policy.clone(), ..self.options() };
         let search = Search::new(layout, &options)?;
         Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, bottom_up: None, choice, options, calibration })
     }

@@ -23,9 +23,10 @@ pub(crate) use self::{
     simd::SimdKernels,
 };
 pub use simd::{Simd, SimdError};
+pub use tuning::ParallelThresholds;
 
 use self::distances::Distances;
-use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, WORDS};
+use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET};
 use super::{
     Team,
     state::{Frontier, OnHost, SearchState},
@@ -65,6 +66,8 @@ pub struct CpuEngine<'g> {
     mixed: Option<Vec<u32>>,
     /// The first words of the visited bitmap (at most [`HUB_WORDS`], none without `degrees`) when the frontier was last counted.
     hubs: Vec<u64>,
+    /// From where on threads share a level.
+    parallel: ParallelThresholds,
     /// Small levels run one at a time, so that each is recorded by itself.
     pub(super) single_levels: bool,
     /// Bits of the vertices whose leaves, which are left out, have no parent now; empty where there are none.
@@ -88,11 +91,17 @@ impl<'g> CpuEngine<'g> {
     /// [`OutOfMemory`], or [`SimdError`] where `simd` is not to be had here.
     pub fn new(layout: &'g Layout, team: Team, simd: Simd) -> Result<Self, CpuEngineError> {
         let state = SearchState::new(layout, &OnHost, true)?;
-        Self::with_state(layout, team, simd, state)
+        Self::with_state(layout, team, ParallelThresholds::default(), simd, state)
     }
 
-    /// The same over `state`.
-    pub(super) fn with_state(layout: &'g Layout, team: Team, simd: Simd, state: SearchState) -> Result<Self, CpuEngineError> {
+    /// The same over `state`, with other thresholds.
+    pub(super) fn with_state(
+        layout: &'g Layout,
+        team: Team,
+        parallel: ParallelThresholds,
+        simd: Simd,
+        state: SearchState,
+    ) -> Result<Self, CpuEngineError> {
         let kernels = simd.kernels()?;
         let (vertices, padded) = (layout.csr().vertices(), layout.padded());
         let words = padded / 64;
@@ -106,7 +115,7 @@ impl<'g> CpuEngine<'g> {
         }
         let mut remaining = Vec::new();
         for _ in 0..team.size() {
-            remaining.push(Slab::zeroed(WORDS * 64, "per-thread buffers")?);
+            remaining.push(Slab::zeroed(parallel.words() * 64, "per-thread buffers")?);
         }
         let claimed = if team.size() == 1 { 0 } else { claimed_capacity(layout, team.size()) };
         let claimed_queue = || Slab::zeroed(claimed, "frontier queue");
@@ -133,6 +142,7 @@ impl<'g> CpuEngine<'g> {
             mixed: mixed_words(layout, &degrees),
             degrees,
             hubs: vec![0; by_degree.min(HUB_WORDS)],
+            parallel,
             single_levels: false,
             absent: Slab::zeroed(layout.leaves().bits().len(), "bitmaps")?,
             leaves_are_entered: false,

@@ -13,10 +13,7 @@ use super::{
     bottom_up::{BottomUp, FoundCounts},
     share::{Pieces, SharedBuffers, share_and_sum},
     top_down::{self, TopDown},
-    tuning::{
-        CUT_ARCS, DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, OFTEN_FOUND, SHARED_ARCS, SHARED_HUB_ARCS, SHARED_MEDIUM_ARCS,
-        SHARED_ROW_ARCS, SHARED_UNVISITED, SHARED_WORDS, WORDS,
-    },
+    tuning::{CUT_ARCS, DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, OFTEN_FOUND, SHARED_UNVISITED, SHARED_WORDS},
 };
 use crate::{
     bfs::LevelWork,
@@ -40,7 +37,7 @@ impl CpuEngine<'_> {
         } else if alone {
             u64::MAX
         } else {
-            SHARED_ARCS / mean_degree
+            self.parallel.arcs / mean_degree
         };
         loop {
             let (parent, queue, next) = (&mut self.state.parent[..], &self.state.queue[..len], &mut self.state.next[..]);
@@ -107,10 +104,10 @@ impl CpuEngine<'_> {
         let edges = self.state.frontier_edges;
         let degree = edges / len.max(1) as u64;
         let enough = match degree {
-            _ if !self.layout.rows().is_empty() => SHARED_ROW_ARCS,
-            HUB_LISTS.. => SHARED_HUB_ARCS,
-            MEDIUM_LISTS.. => SHARED_MEDIUM_ARCS,
-            _ => SHARED_ARCS,
+            _ if !self.layout.rows().is_empty() => self.parallel.row_arcs,
+            HUB_LISTS.. => self.parallel.hub_arcs,
+            MEDIUM_LISTS.. => self.parallel.medium_arcs(),
+            _ => self.parallel.arcs,
         };
         if alone || (!claims && edges < enough) {
             let (levels, found) = self.run_small(len, alone);
@@ -231,7 +228,7 @@ impl CpuEngine<'_> {
         let remaining: SharedBuffers<'_> = SharedBuffers(&self.remaining);
         let kernel = self.kernels.bottom_up;
         let alone = words.len() < SHARED_WORDS || unvisited < SHARED_UNVISITED;
-        let ([vertices, edges], threads) = share_and_sum(&self.team, words.len(), WORDS, alone, &|thread, range| {
+        let ([vertices, edges], threads) = share_and_sum(&self.team, words.len(), self.parallel.words(), alone, &|thread, range| {
             let range = words.start + range.start..words.start + range.end;
             // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` asks for (see `new`); the
             // kernel was chosen for this CPU; buffer `thread` is this thread's own.

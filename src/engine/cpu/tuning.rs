@@ -2,7 +2,59 @@
 
 use std::ops::Range;
 
-/// Words of the bitmap that a thread takes at a time in a bottom-up level: 4096 vertices.
+/// From how much work on the threads of the CPU share a level, and by how much at a time: the numbers in which machines differ most. A
+/// board file sets them (table `[cpu]`), `socbfs calibrate` measures them. The defaults were measured on two cores with 1 MiB of cache
+/// each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParallelThresholds {
+    /// Top-down levels with at least this many arcs are shared: waking and meeting others takes longer than fewer.
+    pub arcs: u64,
+    /// The same where the frontier has hubs with long lists: the caller has just reset the parents, so that they lie in its own cache, and
+    /// another thread has to fetch every line from there. (Measured on two cores: with two threads twice to four times the time for 15 Ki
+    /// to 500 Ki arcs, as much time at some millions.)
+    pub hub_arcs: u64,
+    /// The same where the graph has rows of neighbours: one thread needs a few nanoseconds a vertex, and two would move the cache lines of
+    /// a small frontier between them.
+    pub row_arcs: u64,
+    /// Vertices that a thread takes at a time in a bottom-up level, a multiple of 64.
+    pub piece: usize,
+}
+
+impl Default for ParallelThresholds {
+    fn default() -> Self {
+        Self { arcs: 8 << 10, hub_arcs: 2 << 20, row_arcs: 256 << 10, piece: 4 << 10 }
+    }
+}
+
+impl ParallelThresholds {
+    /// The defaults where each core has a second-level cache of so many bytes (`None`: unknown), which is `shared` by the cores of the team
+    /// or not. Up to two arcs a byte of a core's own cache, the parents that arcs lead to had better not be fetched by another core; where
+    /// the cores share the cache, they need not fetch them from each other.
+    pub fn for_cache(bytes: Option<u64>, shared: bool) -> Self {
+        let usual = Self::default();
+        let hub_arcs = match bytes {
+            _ if shared => MEDIUM_ARCS,
+            Some(bytes) => (2 * bytes).clamp(MEDIUM_ARCS, usual.hub_arcs),
+            None => usual.hub_arcs,
+        };
+        Self { hub_arcs, ..usual }
+    }
+
+    /// As `arcs`, where the lists of the frontier are not short on average ([`MEDIUM_LISTS`]): the caller goes through them at 1 to 2 ns
+    /// an arc, and the vertices that lists share are vertices whose cache lines threads take from each other.
+    pub(super) fn medium_arcs(&self) -> u64 {
+        MEDIUM_ARCS.min(self.hub_arcs).max(self.arcs)
+    }
+
+    /// Words of the bitmap that a thread takes at a time.
+    pub(super) fn words(&self) -> usize {
+        (self.piece / 64).max(1)
+    }
+}
+
+/// See [`ParallelThresholds::medium_arcs`].
+const MEDIUM_ARCS: u64 = 64 << 10;
+/// Words of the bitmap that a thread takes at a time of other work on it.
 pub(super) const WORDS: usize = 64;
 /// Original vertices that a thread maps back at a time, at least and at most (a quarter of its share between: fewer pieces than that
 /// leave threads idle, more move the output's cache lines about; measured, two threads on Kronecker 20: a fifth less time by 64 Ki than by
@@ -37,18 +89,6 @@ pub(super) const VERTICES_SAMPLED: usize = 64;
 pub(super) const PLACES_TRIED: usize = 256;
 /// Neighbours of each looked at, at most.
 pub(super) const PROBES: usize = 64;
-/// Top-down levels with fewer arcs than this are run by the caller alone: waking and meeting others takes longer.
-pub(super) const SHARED_ARCS: u64 = 8 << 10;
-/// The same where the graph has rows of neighbours: one thread needs a few nanoseconds a vertex, and two would move
-/// the cache lines of a small frontier between them.
-pub(super) const SHARED_ROW_ARCS: u64 = 256 << 10;
-/// The same where the lists of the frontier are not short on average ([`MEDIUM_LISTS`]): the caller goes through them at 1 to 2 ns
-/// an arc, and the vertices that lists share are vertices whose cache lines threads take from each other.
-pub(super) const SHARED_MEDIUM_ARCS: u64 = 64 << 10;
-/// The same where the frontier has hubs with long lists ([`HUB_LISTS`]): the caller has just reset the parents, so that they lie
-/// in its own cache, and another thread has to fetch every line from there (measured on two cores: from twice to four times as
-/// long with two threads for 15 Ki to 500 Ki arcs, equally long at some millions).
-pub(super) const SHARED_HUB_ARCS: u64 = 2 << 20;
 /// Frontiers of up to this many vertices are handed out by arcs where several threads share them, so that a hub's list is no single
 /// thread's: in larger ones a list is one of many.
 pub(super) const CUT_VERTICES: usize = 1 << 10;
@@ -71,3 +111,28 @@ pub(super) const DEEP: u32 = 16;
 
 /// Vertices that a run of small levels finds at most in one go: some 10 ms, after which a search may be stopped.
 pub(super) const MOST_AT_ONCE: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hubs_are_shared_sooner_where_caches_are_small_or_shared() {
+        let hubs = |bytes, shared| ParallelThresholds::for_cache(bytes, shared).hub_arcs;
+        // The machine on which the default was measured, a Cortex-A76 with 512 KiB, and four Cortex-A53 that share 512 KiB.
+        assert_eq!(hubs(Some(1 << 20), false), ParallelThresholds::default().hub_arcs);
+        assert_eq!(hubs(Some(512 << 10), false), 1 << 20);
+        assert_eq!(hubs(Some(512 << 10), true), 64 << 10);
+        assert_eq!(hubs(None, false), ParallelThresholds::default().hub_arcs);
+        assert_eq!(hubs(Some(1), false), 64 << 10);
+    }
+
+    #[test]
+    fn levels_of_medium_lists_lie_between_the_others() {
+        let with = |arcs, hub_arcs| ParallelThresholds { arcs, hub_arcs, ..ParallelThresholds::default() }.medium_arcs();
+        assert_eq!(with(8 << 10, 2 << 20), 64 << 10);
+        assert_eq!(with(8 << 10, 16 << 10), 16 << 10);
+        assert_eq!(with(1 << 20, 2 << 20), 1 << 20);
+        assert_eq!(with(1 << 20, 1), 1 << 20);
+    }
+}

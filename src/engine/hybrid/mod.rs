@@ -19,9 +19,9 @@ use std::{
 };
 
 use super::{
-    CpuEngine, CpuEngineError, GpuOptions, Simd, Span, Team,
+    CpuEngine, CpuEngineError, GpuOptions, ParallelThresholds, Simd, Span, Team,
     gpu::{GpuEngine, GpuEngineError, OnDevice, check_parents},
-    state::SearchState,
+    state::{OnHost, SearchState},
 };
 use crate::{
     bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
@@ -135,7 +135,14 @@ impl<'g> HybridEngine<'g> {
     ///
     /// # Errors
     /// [`HybridError`] where memory, kernels or vector instructions are not to be had.
-    pub fn new(layout: &'g Layout, team: Team, simd: Simd, setups: &[GpuSetup], uses: HybridUse) -> Result<Self, HybridError> {
+    pub fn new(
+        layout: &'g Layout,
+        team: Team,
+        parallel: ParallelThresholds,
+        simd: Simd,
+        setups: &[GpuSetup],
+        uses: HybridUse,
+    ) -> Result<Self, HybridError> {
         let of = |setup: &GpuSetup| setup.device.info().name.clone();
         let pair = if uses.together { Some(Team::beside(&team).map_err(CpuEngineError::Threads)?) } else { None };
         let mut cpu = match setups.first() {
@@ -143,9 +150,9 @@ impl<'g> HybridEngine<'g> {
                 let allocate = OnDevice { device: &setup.device, way: setup.way };
                 let state = SearchState::new(layout, &allocate, true)
                     .map_err(|error| HybridError::Gpu { device: of(setup), source: error.into() })?;
-                CpuEngine::with_state(layout, team, simd, state)?
+                CpuEngine::with_state(layout, team, parallel, simd, state)?
             }
-            _ => CpuEngine::new(layout, team, simd)?,
+            _ => CpuEngine::with_state(layout, team, parallel, simd, SearchState::new(layout, &OnHost, true)?)?,
         };
         cpu.counts_alone = setups.is_empty();
         let units = |setup: &GpuSetup| u64::from(setup.device.info().compute_units.max(1));

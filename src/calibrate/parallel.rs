@@ -1,0 +1,220 @@
+//! From how much work on threads share a level fastest.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::{ComparisonError, GAIN};
+use crate::{
+    board::MOST_PIECE,
+    engine::ParallelThresholds,
+    graph::{BuildOptions, Layout, Vertex},
+    input::generate::Generator,
+    policy::{LevelDevice, Policy},
+    search::{Search, SearchOptions},
+};
+
+/// Rounds in which both values have their turn; the fastest search from each root counts.
+const ROUNDS: usize = 5;
+/// Roots of each graph.
+const ROOTS: usize = 8;
+
+/// A threshold of [`ParallelThresholds`], by the key that the table `[cpu]` of a board file has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParallelKey {
+    /// [`ParallelThresholds::arcs`].
+    ParallelArcs,
+    /// [`ParallelThresholds::hub_arcs`].
+    ParallelHubArcs,
+    /// [`ParallelThresholds::row_arcs`].
+    ParallelRowArcs,
+    /// [`ParallelThresholds::piece`].
+    Piece,
+}
+
+impl ParallelKey {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::ParallelArcs, Self::ParallelHubArcs, Self::ParallelRowArcs, Self::Piece];
+
+    /// The key in a board file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ParallelArcs => "parallel_arcs",
+            Self::ParallelHubArcs => "parallel_hub_arcs",
+            Self::ParallelRowArcs => "parallel_row_arcs",
+            Self::Piece => "piece",
+        }
+    }
+
+    /// Its value.
+    pub const fn of(self, thresholds: &ParallelThresholds) -> u64 {
+        match self {
+            Self::ParallelArcs => thresholds.arcs,
+            Self::ParallelHubArcs => thresholds.hub_arcs,
+            Self::ParallelRowArcs => thresholds.row_arcs,
+            Self::Piece => thresholds.piece as u64,
+        }
+    }
+
+    /// Sets it. A piece is brought to what an engine takes.
+    pub fn set(self, thresholds: &mut ParallelThresholds, value: u64) {
+        match self {
+            Self::ParallelArcs => thresholds.arcs = value,
+            Self::ParallelHubArcs => thresholds.hub_arcs = value,
+            Self::ParallelRowArcs => thresholds.row_arcs = value,
+            Self::Piece => thresholds.piece = (value.min(MOST_PIECE as u64) as usize / 64).max(1) * 64,
+        }
+    }
+
+    /// Values that are compared with the usual one, as (numerator, denominator) of it.
+    const fn factors(self) -> &'static [(u64, u64)] {
+        match self {
+            Self::ParallelArcs => &[(1, 4), (4, 1), (32, 1)],
+            Self::ParallelHubArcs => &[(1, 32), (1, 8), (4, 1)],
+            // A wave over a grid is narrow: far below the usual value threads begin to share it.
+            Self::ParallelRowArcs => &[(1, 64), (1, 8), (4, 1)],
+            Self::Piece => &[(1, 4), (4, 1)],
+        }
+    }
+
+    /// A graph whose searches depend on it.
+    const fn graph(self) -> Generator {
+        match self {
+            Self::ParallelArcs => Generator::Uniform { vertices: 1 << 17, edges: 1 << 19, seed: 1 },
+            Self::ParallelHubArcs | Self::Piece => Generator::Kronecker { scale: 17, edge_factor: 16, seed1: 1, seed2: 2 },
+            Self::ParallelRowArcs => Generator::Grid { width: 512, height: 512, deletion: 0.0, seed: 1 },
+        }
+    }
+}
+
+/// One value of a threshold, measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParallelTimes {
+    /// Which threshold.
+    pub key: ParallelKey,
+    /// Its value.
+    pub value: u64,
+    /// Time of searches over that with the usual value, in turn. The usual value itself has 1 and comes first of its threshold.
+    pub relative: f64,
+}
+
+/// Measures searches on the CPU by several values of each threshold, each in turn with `usual`. Nothing where one thread searches.
+///
+/// # Errors
+/// [`ComparisonError`]: a graph can't be generated or built, or a search can't be set up.
+pub fn measure_parallel(options: &SearchOptions, usual: ParallelThresholds) -> Result<Vec<ParallelTimes>, ComparisonError> {
+    let mut all = Vec::new();
+    let mut built: Option<(Generator, Layout)> = None;
+    for key in ParallelKey::ALL {
+        let generator = key.graph();
+        if built.as_ref().is_none_or(|(of, _)| *of != generator) {
+            let layout = Layout::build(&generator.generate(&|_| ())?, &BuildOptions::default())?;
+            built = Some((generator, layout));
+        }
+        let Some((_, layout)) = &built else { continue };
+        let with = |parallel| {
+            let options = SearchOptions {
+                policy: Policy::default(),
+                devices: Vec::new(),
+                runs: LevelDevice::Cpu,
+                every_policy: false,
+                parallel: Some(parallel),
+                ..options.clone()
+            };
+            Search::new(layout, &options)
+        };
+        let mut by_usual = with(usual)?;
+        if by_usual.threads() == 1 {
+            return Ok(Vec::new());
+        }
+        all.push(ParallelTimes { key, value: key.of(&usual), relative: 1.0 });
+        for (numerator, denominator) in key.factors() {
+            let mut other = usual;
+            key.set(&mut other, key.of(&usual) / denominator * numerator);
+            let value = key.of(&other);
+            if other == usual {
+                continue;
+            }
+            let [of_usual, of_other] = total_ns([&mut by_usual, &mut with(other)?])?;
+            all.push(ParallelTimes { key, value, relative: (1e3 * of_other / of_usual.max(1.0)).round() / 1e3 });
+        }
+    }
+    Ok(all)
+}
+
+/// Nanoseconds of the fastest searches from some roots by each, in turn.
+fn total_ns(mut searches: [&mut Search<'_>; 2]) -> Result<[f64; 2], ComparisonError> {
+    let layout = searches[0].layout();
+    let searched = layout.csr().vertices().max(1);
+    let mut totals = [0.0; 2];
+    for place in 0..ROOTS {
+        let root = layout.to_original((place * searched / ROOTS) as Vertex);
+        let mut fastest = [f64::INFINITY; 2];
+        for round in 0..ROUNDS + 1 {
+            for (search, fastest) in searches.iter_mut().zip(&mut fastest) {
+                let begin = Instant::now();
+                search.run_uncounted(root)?;
+                // The first brings memory and threads to where they are needed.
+                if round > 0 {
+                    *fastest = fastest.min(begin.elapsed().as_nanos() as f64);
+                }
+            }
+        }
+        totals.iter_mut().zip(fastest).for_each(|(total, fastest)| *total += fastest);
+    }
+    Ok(totals)
+}
+
+/// The value to take of `key`, where another than the usual one is faster by more than noise.
+pub fn best_parallel(measured: &[ParallelTimes], key: ParallelKey) -> Option<u64> {
+    let best = measured.iter().filter(|times| times.key == key).min_by(|a, b| a.relative.total_cmp(&b.relative))?;
+    (best.relative <= GAIN).then_some(best.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_value_has_to_be_faster_by_more_than_noise() {
+        let key = ParallelKey::ParallelHubArcs;
+        let times = |value, relative| ParallelTimes { key, value, relative };
+        let other = ParallelTimes { key: ParallelKey::Piece, value: 64, relative: 0.1 };
+        assert_eq!(best_parallel(&[times(8, 1.0), times(2, 0.97), other], key), None);
+        assert_eq!(best_parallel(&[times(8, 1.0), times(2, 0.9), times(1, 0.8), other], key), Some(1));
+        assert_eq!(best_parallel(&[], key), None);
+    }
+
+    #[test]
+    fn every_threshold_is_compared() {
+        let options = SearchOptions { threads: 2, ..SearchOptions::default() };
+        let measured = measure_parallel(&options, ParallelThresholds::default()).unwrap();
+        for key in ParallelKey::ALL {
+            let of_key: Vec<_> = measured.iter().filter(|times| times.key == key).collect();
+            assert_eq!(of_key.len(), 1 + key.factors().len(), "{key:?}");
+            assert_eq!((of_key[0].value, of_key[0].relative), (key.of(&ParallelThresholds::default()), 1.0));
+            assert!(of_key.iter().all(|times| times.relative > 0.0 && times.relative.is_finite()), "{of_key:?}");
+            assert!(of_key[1..].iter().all(|times| times.value != of_key[0].value));
+        }
+        assert_eq!(measure_parallel(&SearchOptions { threads: 1, ..options }, ParallelThresholds::default()).unwrap(), []);
+    }
+
+    #[test]
+    fn a_threshold_is_set_by_its_key() {
+        for key in ParallelKey::ALL {
+            let mut thresholds = ParallelThresholds::default();
+            key.set(&mut thresholds, 640);
+            assert_eq!(key.of(&thresholds), 640);
+            for other in ParallelKey::ALL.into_iter().filter(|&other| other != key) {
+                assert_eq!(other.of(&thresholds), other.of(&ParallelThresholds::default()));
+            }
+        }
+        let mut thresholds = ParallelThresholds::default();
+        for (asked, taken) in [(0, 64), (63, 64), (130, 128), (u64::MAX, MOST_PIECE as u64)] {
+            ParallelKey::Piece.set(&mut thresholds, asked);
+            assert_eq!(thresholds.piece as u64, taken);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! From how much work on threads share a level here: by the board file, else by the calibration, else by the processor's cache.
+
+use std::path::Path;
+
+use super::{FoundCalibration, Origin, Runtime, Setting};
+use crate::{
+    bench::Cache,
+    board::CpuList,
+    calibrate::{ParallelKey, best_parallel},
+    engine::ParallelThresholds,
+};
+
+impl Runtime {
+    /// Each threshold with its origin, in the order of [`ParallelKey::ALL`].
+    pub fn parallel_settings(&self, calibration: Option<&FoundCalibration>) -> [(ParallelKey, Setting<u64>); 4] {
+        let usual = self.usual_parallel();
+        let cpu = &self.profile.board.cpu;
+        ParallelKey::ALL.map(|key| {
+            let of_board = match key {
+                ParallelKey::ParallelArcs => cpu.parallel_arcs,
+                ParallelKey::ParallelHubArcs => cpu.parallel_hub_arcs,
+                ParallelKey::ParallelRowArcs => cpu.parallel_row_arcs,
+                ParallelKey::Piece => cpu.piece.map(|piece| piece as u64),
+            };
+            let of_calibration = || best_parallel(&calibration?.calibration.parallel, key);
+            let setting = match (of_board, of_calibration()) {
+                (Some(value), _) => Setting { value, origin: self.profile.origin },
+                (None, Some(value)) => Setting { value, origin: Origin::Calibration },
+                (None, None) => Setting { value: key.of(&usual), origin: Origin::BuiltIn },
+            };
+            (key, setting)
+        })
+    }
+
+    /// Whether a calibration may say more of them than the board does.
+    pub(super) fn wants_parallel(&self) -> bool {
+        let cpu = &self.profile.board.cpu;
+        let all = cpu.parallel_arcs.and(cpu.parallel_hub_arcs).and(cpu.parallel_row_arcs).is_some() && cpu.piece.is_some();
+        self.threads.value != 1 && !all
+    }
+
+    /// The thresholds of a search.
+    pub fn parallel(&self, calibration: Option<&FoundCalibration>) -> ParallelThresholds {
+        let mut thresholds = ParallelThresholds::default();
+        for (key, setting) in self.parallel_settings(calibration) {
+            key.set(&mut thresholds, setting.value);
+        }
+        thresholds
+    }
+
+    /// The thresholds where neither board nor calibration says another.
+    pub fn usual_parallel(&self) -> ParallelThresholds {
+        let caches = crate::bench::caches(Path::new("/sys/devices/system/cpu/cpu0/cache"));
+        by_caches(&caches, self.threads.value, self.cpus.value.numbers())
+    }
+}
+
+/// The thresholds by the first CPU's caches, for a team of `threads` (0: one for every CPU) bound to `cpus` (empty: to none).
+fn by_caches(caches: &[Cache], threads: usize, cpus: &[usize]) -> ParallelThresholds {
+    let second = caches.iter().find(|cache| cache.level == 2);
+    let sharers = second.and_then(|cache| cache.shared_by.as_deref()?.parse::<CpuList>().ok());
+    let shared = sharers.is_some_and(|list| {
+        let list = list.numbers();
+        if cpus.is_empty() {
+            // Threads of a core share its caches, but more of the team are on other cores.
+            let all = std::thread::available_parallelism().map_or(1, usize::from);
+            list.len() > 1 && list.len() >= if threads == 0 { all } else { threads.min(all) }
+        } else {
+            cpus.len() > 1 && cpus.iter().all(|cpu| list.contains(cpu))
+        }
+    });
+    ParallelThresholds::for_cache(second.map(|cache| cache.bytes), shared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_level_cache_that_the_team_shares_is_told_from_others() {
+        let caches = |bytes, shared_by: &str| {
+            let of = |level, bytes| Cache { level, kind: "Unified".into(), bytes, shared_by: Some(shared_by.into()) };
+            vec![of(1, 32 << 10), of(2, bytes)]
+        };
+        let hubs = |caches: &[Cache], cpus: &[usize]| by_caches(caches, cpus.len(), cpus).hub_arcs;
+        // Four Cortex-A53, and the same when two of the threads are on the other cluster.
+        let a53 = caches(512 << 10, "0-3");
+        assert_eq!(hubs(&a53, &[0, 1, 2, 3]), 64 << 10);
+        assert_eq!(hubs(&a53, &[0, 1, 4, 5]), 1 << 20);
+        // A core of its own, and two threads of one core.
+        assert_eq!(hubs(&caches(1 << 20, "0"), &[0, 1]), 2 << 20);
+        assert_eq!(hubs(&caches(1 << 20, "0-1"), &[0, 1]), 64 << 10);
+        assert_eq!(hubs(&[], &[0, 1]), ParallelThresholds::default().hub_arcs);
+        assert_eq!(by_caches(&caches(512 << 10, "0"), 0, &[]).hub_arcs, 1 << 20);
+    }
+}
