@@ -6,13 +6,14 @@ use socbfs::{
     bench::{RootSource, roots},
     bfs::Strategy,
     cluster::{
-        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, Ranks, ThreadRanks, Tree, in_slices,
-        read, read_on_first,
+        ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, Ranks, SharedFile, ThreadRanks, Tree,
+        in_slices, read, read_on_first, write_together,
     },
     engine::Simd,
     graph::{BuildOptions, EdgeList, EdgeSlice, Layout, Listing, NONE, Order},
     input::{Format, ReadOptions, WriteOptions, generate::Generator, write},
     policy::Policy,
+    report::{ArrayFormat, ArrayWriter, Column, write_array},
     search::{Search, SearchOptions},
     validate::validate,
 };
@@ -323,6 +324,60 @@ fn files_are_read_by_all_ranks_together() {
         });
         reference.compare_tree(1, &trees[0]);
     }
+}
+
+/// Ranks that write one file together write what one process writes, whatever the runs and the blocks are.
+#[test]
+fn ranks_write_one_file_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tree");
+    // A few blocks of 64 KiB, and less than one.
+    for (vertices, slice) in [(40_000, 1000), (40_000, 1 << 20), (60, 10), (60, 1 << 20)] {
+        let list = Generator::Uniform { vertices, edges: vertices / 2, seed: 3 }.generate(&|_| ()).unwrap();
+        // A root without an edge has a parent that no rank holds.
+        for order in [Order::Degree, Order::Original] {
+            for size in SIZES {
+                for format in [ArrayFormat::Text, ArrayFormat::Csv, ArrayFormat::Npy] {
+                    std::fs::write(&path, "").unwrap();
+                    let root = (1, 1);
+                    let trees = ThreadRanks::run(size, |ranks| {
+                        let part = Part::build(&list, order, ranks).unwrap();
+                        let values: Vec<u32> =
+                            part.own_vertices().map(|(_, vertex)| vertex.wrapping_mul(0x9e37_79b9) >> (vertex % 32)).collect();
+                        let file = SharedFile::open(ranks, Some(&path)).unwrap().expect("the same file on all ranks");
+                        let mut head = Vec::new();
+                        ArrayWriter::begin(&mut head, format, Column::Parent, part.vertices()).unwrap();
+                        write_together(ranks, &part, &values, root, slice, (&file, &head), |vertex: u32, values: &[u32]| {
+                            let mut bytes = Vec::new();
+                            ArrayWriter::from_vertex(&mut bytes, format, vertex).write(values)?;
+                            Ok(bytes)
+                        })
+                        .unwrap();
+                        whole(ranks, &part, &values, root, 1 << 16)
+                    });
+                    let mut expected = Vec::new();
+                    write_array(&mut expected, format, Column::Parent, &trees[0]).unwrap();
+                    let found = std::fs::read(&path).unwrap();
+                    assert!(found == expected, "{format:?} of {vertices}, {order:?}, {size} ranks, runs of {slice}: {} bytes", found.len());
+                }
+            }
+        }
+    }
+}
+
+/// Files that are not the same one are not written by several ranks.
+#[test]
+fn ranks_that_see_different_files_do_not_share_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tree");
+    std::fs::write(&path, "").unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for (path, shared) in [(None, false), (Some(&*path), true), (Some(&*link), false), (Some(std::path::Path::new("/dev/full")), false)] {
+        let of_ranks = ThreadRanks::run(3, |ranks| SharedFile::open(ranks, path).map(|file| file.is_some()).map_err(|_| ()));
+        assert_eq!(of_ranks, vec![Ok(shared); 3], "{path:?}");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), b"", "nothing is left in it");
 }
 
 /// Real graphs, read by the ranks together as they lie there: levels of every vertex as of the serial reference.

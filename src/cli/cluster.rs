@@ -27,7 +27,7 @@ use crate::{
     board::{MOST_BATCH, NEVER},
     cluster::{
         ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, Host, MpiRanks, Part, Places, RankDevice,
-        RankEdges, Ranks, SLICE, Tree, gather, in_slices, max, measured_bands, read, read_on_first, texts,
+        RankEdges, Ranks, SLICE, SharedFile, Tree, gather, in_slices, max, measured_bands, read, read_on_first, texts, write_together,
     },
     doctor::{Diagnosis, RankFacts, examine_ranks},
     engine::Simd,
@@ -35,7 +35,7 @@ use crate::{
     input::{ReadOptions, generate::GeneratedEdges},
     opencl::DeviceChoice,
     policy::{AlphaBeta, Bands, LevelDevice, Objective, Policy, Uses},
-    report::{self, ArrayWriter, Column, numbers, numbers::counted, read_array},
+    report::{self, ArrayFormat, ArrayWriter, Column, numbers, numbers::counted, read_array},
     runtime::{CalibrationChoice, Origin, PreparedRank, Runtime, Setting},
     search::SearchError,
 };
@@ -132,7 +132,6 @@ fn told_once<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterError)
             ranks.barrier();
         }
         let is_of_all = error.is_of_all();
-        let context = if matches!(error, ClusterError::Read { .. }) { "" } else { context };
         let failure = Failure::because(context, &error);
         if !is_of_all {
             return failure;
@@ -511,16 +510,15 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         }
         return Err(Failure::Invalid);
     }
-    let written = if arguments.parents.is_some() {
-        write_by_row(ranks, &part, &trees[0].parents, (arguments.root, arguments.root), Column::Parent, parents)
-    } else {
-        Ok(())
-    };
-    let written = if arguments.levels.is_some() {
-        both(written, write_by_row(ranks, &part, &validator.levels_by_row(&trees[0]), (arguments.root, 0), Column::Level, levels))
-    } else {
-        written
-    };
+    let root = arguments.root;
+    let mut written = Ok(());
+    if let Some(path) = &arguments.parents {
+        written = write_by_row(ranks, &part, &trees[0].parents, (root, root), (Column::Parent, path), parents);
+    }
+    if let Some(path) = &arguments.levels {
+        let own = validator.levels_by_row(&trees[0]);
+        written = both(written, write_by_row(ranks, &part, &own, (root, 0), (Column::Level, path), levels));
+    }
     let traffic = gather(ranks, search.traffic());
     if ranks.rank() != 0 {
         return Ok(());
@@ -548,16 +546,42 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     both(written, print(&text))
 }
 
-/// Writes values of all ranks to the file of rank 0, which has opened it.
-fn write_by_row(ranks: &MpiRanks, part: &Part, by_row: &[u32], root: (Vertex, u32), column: Column, file: Array) -> Result<(), Failure> {
-    let Some((format, output)) = file else {
-        // Only rank 0 is given values.
-        return in_slices(ranks, part, by_row, root, SLICE, &mut |_| Ok(())).map_err(|error| Failure::because("", &error));
+/// Writes values of all ranks to the file that rank 0 has opened: all ranks at once where they see that file, else rank 0 for all.
+fn write_by_row(
+    ranks: &MpiRanks,
+    part: &Part,
+    by_row: &[u32],
+    root: (Vertex, u32),
+    (column, path): (Column, &Path),
+    mut file: Array,
+) -> Result<(), Failure> {
+    let format = ArrayFormat::of_path(path)?;
+    let name = file.as_mut().and_then(|(_, output)| output.named());
+    let shared = SharedFile::open(ranks, name.as_deref()).map_err(told_once(ranks, ""))?;
+    log::info!("{}: written by {}", path.display(), if shared.is_some() { "all ranks" } else { "rank 0" });
+    let Some(shared) = shared else {
+        let Some((format, output)) = file else {
+            // Only rank 0 is given values.
+            return in_slices(ranks, part, by_row, root, SLICE, &mut |_| Ok(())).map_err(|error| Failure::because("", &error));
+        };
+        return output.finish(|out| {
+            let mut array = ArrayWriter::begin(out, format, column, part.vertices())?;
+            in_slices(ranks, part, by_row, root, SLICE, &mut |values| array.write(values))
+        });
     };
-    output.finish(|out| {
-        let mut array = ArrayWriter::begin(out, format, column, part.vertices())?;
-        in_slices(ranks, part, by_row, root, SLICE, &mut |values| array.write(values))
-    })
+    let mut head = Vec::new();
+    ArrayWriter::begin(&mut head, format, column, part.vertices()).map_err(|error| Failure::because("", &error))?;
+    let encode = |vertex: Vertex, values: &[u32]| {
+        let mut bytes = Vec::new();
+        ArrayWriter::from_vertex(&mut bytes, format, vertex).write(values)?;
+        Ok(bytes)
+    };
+    // Every rank has its part of a small graph, too.
+    let run = part.vertices().div_ceil(ranks.size()).clamp(1, SLICE);
+    write_together(ranks, part, by_row, root, run, (&shared, &head), encode)
+        .map_err(told_once(ranks, &format!("can't write {}", path.display())))?;
+    // All have written: it gets its name.
+    file.map_or(Ok(()), |(_, output)| output.finish(|_| Ok(())))
 }
 
 /// A tree from a file that only rank 0 has.

@@ -95,6 +95,15 @@ impl Output {
         }
     }
 
+    /// A name of its own for the file that is written, by which other ranks can open it; `None` where there is none.
+    #[cfg(feature = "mpi")]
+    pub(super) fn named(&mut self) -> Option<PathBuf> {
+        match self {
+            Self::Stdout => None,
+            Self::File(_, file) => file.named(),
+        }
+    }
+
     /// Lets `write` write everything and puts the file in its place.
     pub(super) fn finish(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match self {

@@ -32,6 +32,7 @@ mod ranks;
 mod reading;
 mod search;
 mod validate;
+mod writing;
 
 pub use self::{
     deal::Deal,
@@ -42,8 +43,9 @@ pub use self::{
     placing::{Places, RankDevice, measured_bands},
     ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},
     reading::{read, read_on_first},
-    search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, SLICE, gather, in_slices},
+    search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, gather},
     validate::{ClusterValidator, Tree},
+    writing::{SLICE, SharedFile, in_slices, write_together},
 };
 #[cfg(feature = "mpi")]
 pub use mpi::MpiRanks;
@@ -83,12 +85,12 @@ pub enum ClusterError {
         /// The first rank that differs from rank 0.
         rank: usize,
     },
-    /// A rank can't read the graph: the same on every rank.
+    /// A rank can't read the graph, or write a result: the same on every rank.
     #[error("rank {rank}: {reason}")]
-    Read {
+    File {
         /// The rank.
         rank: usize,
-        /// What it could not read, and why.
+        /// What it could not read or write, and why.
         reason: String,
     },
     /// The device of this rank can't be used.
@@ -135,7 +137,7 @@ pub enum ClusterError {
 impl ClusterError {
     /// Whether every rank has this error where one of them has it, in the same words.
     pub fn is_of_all(&self) -> bool {
-        matches!(self, Self::Read { .. } | Self::Different { .. } | Self::RootOutOfRange { .. } | Self::Device { .. })
+        matches!(self, Self::File { .. } | Self::Different { .. } | Self::RootOutOfRange { .. } | Self::Device { .. })
     }
 }
 

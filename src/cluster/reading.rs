@@ -21,12 +21,12 @@ use crate::{
 };
 
 /// What a rank has made, or on every rank the error of the first one that has one.
-fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {
+pub(super) fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {
     let told = first_of(texts(ranks, own.as_ref().err().map_or("", |reason| reason)));
     match (own, told) {
         (Ok(made), None) => Ok(made),
-        (_, Some((rank, reason))) => Err(ClusterError::Read { rank, reason }),
-        (Err(reason), None) => Err(ClusterError::Read { rank: ranks.rank(), reason }),
+        (_, Some((rank, reason))) => Err(ClusterError::File { rank, reason }),
+        (Err(reason), None) => Err(ClusterError::File { rank: ranks.rank(), reason }),
     }
 }
 
@@ -56,7 +56,7 @@ fn text(error: InputError) -> String {
 /// What the ranks have read is compared with the file of rank 0.
 ///
 /// # Errors
-/// On every rank [`ClusterError::Read`] where one of them can't read it, and [`ClusterError::Different`] where one has another file.
+/// On every rank [`ClusterError::File`] where one of them can't read it, and [`ClusterError::Different`] where one has another file.
 pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
     let opened = OpenFile::open(path).map_err(|error| match &error {
         InputError::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound && ranks.rank() > 0 => {
@@ -157,7 +157,7 @@ const PIECE: usize = 1 << 20;
 /// Reads a file that only rank 0 has: it sends every rank its share. All ranks call it, with the same path.
 ///
 /// # Errors
-/// On every rank [`ClusterError::Read`] where rank 0 can't read it, or a rank has not enough memory for its share.
+/// On every rank [`ClusterError::File`] where rank 0 can't read it, or a rank has not enough memory for its share.
 pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
     let (rank, size) = (ranks.rank(), ranks.size());
     let (mut kept, mut failed) = (Vec::new(), Ok(()));

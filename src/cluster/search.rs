@@ -2,7 +2,6 @@
 
 use std::{
     convert::Infallible,
-    io,
     time::{Duration, Instant},
 };
 
@@ -12,7 +11,7 @@ use super::{
     pairs::PairsEngine,
     part::Part,
     placing::{Places, RankDevice, RankPlanner},
-    ranks::{Messages, Ranks, max, sum, texts, values},
+    ranks::{Ranks, max, sum, texts},
 };
 use crate::{
     bfs::{LevelRecord, Records, level_loop},
@@ -371,56 +370,4 @@ pub fn gather(ranks: &impl Ranks, own: &[LevelTraffic]) -> Vec<Vec<LevelTraffic>
         compute_ns: number(&bytes[32..40]),
     };
     all.chunks_exact(bytes.len().max(1)).map(|rank| rank.chunks_exact(40).map(level).collect()).collect()
-}
-
-/// Vertices of a slice by default: 4 MiB on rank 0.
-pub const SLICE: usize = 1 << 20;
-
-/// Gives `to` a value for every vertex on rank 0, in the order of original numbers, `slice` vertices at a time: no rank holds them all.
-///
-/// Every rank calls it with the values of its rows. `root` is the root and its value, which no rank has where the root has no edge. A
-/// vertex that no rank has gets [`NONE`].
-///
-/// # Errors
-/// The first error of `to`, on rank 0, once all slices have arrived.
-pub fn in_slices(
-    ranks: &impl Ranks,
-    part: &Part,
-    by_row: &[u32],
-    root: (Vertex, u32),
-    slice: usize,
-    to: &mut dyn FnMut(&[u32]) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut own: Vec<[u32; 2]> = part.own_vertices().map(|(row, vertex)| [vertex, by_row[row]]).collect();
-    own.sort_unstable();
-    let mut own = &own[..];
-    let size = ranks.size();
-    let first = ranks.rank() == 0;
-    let mut written = Ok(());
-    for begin in (0..part.vertices()).step_by(slice.max(1)) {
-        let end = (begin + slice.max(1)).min(part.vertices());
-        let (piece, rest) = own.split_at(own.partition_point(|&[vertex, _]| (vertex as usize) < end));
-        own = rest;
-        let bytes: Vec<u8> = piece.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
-        // All of it goes to rank 0.
-        let mut lengths = vec![0; size];
-        lengths[0] = bytes.len() as i32;
-        let expected: Vec<i32> =
-            values(ranks, bytes.len() as u64).into_iter().map(|length| if first { length as i32 } else { 0 }).collect();
-        let places: Vec<i32> = (0..size).map(|rank| expected[..rank].iter().sum()).collect();
-        let mut all = vec![0; expected.iter().sum::<i32>() as usize];
-        ranks.all_to_all(Messages { bytes: &bytes, lengths: &lengths, offsets: &vec![0; size] }, &mut all, &expected, &places);
-        if first && written.is_ok() {
-            let mut of_slice = vec![NONE; end - begin];
-            for pair in all.chunks_exact(8) {
-                let [vertex, value] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
-                of_slice[vertex as usize - begin] = value;
-            }
-            if (begin..end).contains(&(root.0 as usize)) {
-                of_slice[root.0 as usize - begin] = root.1;
-            }
-            written = to(&of_slice);
-        }
-    }
-    written
 }

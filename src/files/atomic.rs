@@ -146,6 +146,25 @@ impl AtomicFile {
         Ok(Self { file: buffered(file), place, target, _claim: Some(claim) })
     }
 
+    /// Gives the temporary a name of its own beside the target, if it has none, by which others can open it: they write into it, and
+    /// nothing is written through this. `None` where there is no temporary that gets the target's name in the end.
+    ///
+    /// Until it is committed or dropped, a process that is killed leaves it behind.
+    pub fn named(&mut self) -> Option<PathBuf> {
+        if let Place::Unnamed = self.place {
+            // Registered under the lock, as in `create`.
+            let mut registered = temporaries();
+            let prefix = prefix(self.target.file_name().unwrap_or_default());
+            let ((), temporary) = Temporary::make(parent(&self.target), &prefix, |path| link(self.file.get_ref(), path)).ok()?;
+            registered.insert(temporary.path().to_owned());
+            self.place = Place::Named(Registered(Some(temporary)));
+        }
+        match &self.place {
+            Place::Named(Registered(Some(temporary))) => fs::canonicalize(temporary.path()).ok(),
+            _ => None,
+        }
+    }
+
     /// Writes out what is buffered and gives the file its name.
     ///
     /// # Errors

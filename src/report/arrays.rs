@@ -133,6 +133,11 @@ impl<'o> ArrayWriter<'o> {
         Ok(Self { out, format, vertex: 0 })
     }
 
+    /// Goes on at a vertex, behind the values of those before it.
+    pub fn from_vertex(out: &'o mut dyn Write, format: ArrayFormat, vertex: Vertex) -> Self {
+        Self { out, format, vertex: vertex.into() }
+    }
+
     /// Writes the values of the next vertices.
     ///
     /// # Errors

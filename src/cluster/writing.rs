@@ -1,0 +1,227 @@
+//! Values of all vertices written to one file: by all ranks at once where they see the same file, else through rank 0.
+//!
+//! Values lie by row at their owners, and stand in the file by original vertex. So every rank is sent the values of a run of vertices at a
+//! time, and makes bytes of them. Where those stand follows from the lengths before them, which all ranks tell. A rank then writes whole
+//! blocks of the file: what a run holds of a block that another rank's run begins in goes to that one. So no two machines write to the same
+//! page of a network file system.
+
+use std::{
+    fs::{File, OpenOptions},
+    hash::{BuildHasher, RandomState},
+    io,
+    ops::Range,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::Path,
+};
+
+use super::{
+    ClusterError,
+    host::{Host, told_by_all},
+    part::Part,
+    ranks::{Messages, Ranks, values},
+    reading::agreed,
+};
+use crate::graph::{NONE, Vertex};
+
+/// Vertices of a run by default: 4 MiB on a rank.
+pub const SLICE: usize = 1 << 20;
+
+/// What a rank writes of the file begins and ends at multiples of this, a page of any machine.
+const BLOCK: u64 = 64 << 10;
+
+/// The values of this rank's vertices in the order of original numbers, sent to the ranks that want them run by run.
+struct Sorted<'v> {
+    pairs: &'v [[u32; 2]],
+    /// The root and its value, which no rank has where the root has no edge.
+    root: (Vertex, u32),
+}
+
+fn sorted(part: &Part, by_row: &[u32]) -> Vec<[u32; 2]> {
+    let mut pairs: Vec<[u32; 2]> = part.own_vertices().map(|(row, vertex)| [vertex, by_row[row]]).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+impl Sorted<'_> {
+    /// Sends rank `r` the values of the vertices `runs[r]`, which follow each other; gives those of this rank's run. A vertex that no rank
+    /// has gets [`NONE`].
+    fn deal(&mut self, ranks: &impl Ranks, runs: &[Range<usize>]) -> Vec<u32> {
+        let mut bytes = Vec::new();
+        let mut lengths = Vec::with_capacity(runs.len());
+        for run in runs {
+            let (piece, rest) = self.pairs.split_at(self.pairs.partition_point(|&[vertex, _]| (vertex as usize) < run.end));
+            self.pairs = rest;
+            bytes.extend(piece.iter().flatten().flat_map(|number| number.to_le_bytes()));
+            lengths.push(8 * piece.len() as i32);
+        }
+        let all = all_to_all(ranks, &bytes, &lengths);
+        let own = runs[ranks.rank()].clone();
+        let mut of_run = vec![NONE; own.len()];
+        for pair in all.chunks_exact(8) {
+            let [vertex, value] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
+            of_run[vertex as usize - own.start] = value;
+        }
+        if own.contains(&(self.root.0 as usize)) {
+            of_run[self.root.0 as usize - own.start] = self.root.1;
+        }
+        of_run
+    }
+}
+
+/// Sends rank `r` the next `lengths[r]` of the bytes; gives what arrives, in the order of ranks.
+fn all_to_all(ranks: &impl Ranks, bytes: &[u8], lengths: &[i32]) -> Vec<u8> {
+    let size = ranks.size();
+    let starts = |lengths: &[i32]| -> Vec<i32> { (0..size).map(|rank| lengths[..rank].iter().sum()).collect() };
+    let (fours, places) = (vec![4; size], (0..size as i32).map(|rank| 4 * rank).collect::<Vec<_>>());
+    let own: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+    let mut told = vec![0; 4 * size];
+    ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &places }, &mut told, &fours, &places);
+    let expected: Vec<i32> = told.chunks_exact(4).map(|bytes| i32::from_le_bytes(std::array::from_fn(|i| bytes[i]))).collect();
+    let mut all = vec![0; expected.iter().sum::<i32>() as usize];
+    ranks.all_to_all(Messages { bytes, lengths, offsets: &starts(lengths) }, &mut all, &expected, &starts(&expected));
+    all
+}
+
+/// Gives `to` a value for every vertex on rank 0, in the order of original numbers, `slice` vertices at a time: no rank holds them all.
+///
+/// Every rank calls it with the values of its rows. `root` is the root and its value, which no rank has where the root has no edge. A
+/// vertex that no rank has gets [`NONE`].
+///
+/// # Errors
+/// The first error of `to`, on rank 0, once all slices have arrived.
+pub fn in_slices(
+    ranks: &impl Ranks,
+    part: &Part,
+    by_row: &[u32],
+    root: (Vertex, u32),
+    slice: usize,
+    to: &mut dyn FnMut(&[u32]) -> io::Result<()>,
+) -> io::Result<()> {
+    let pairs = sorted(part, by_row);
+    let mut sorted = Sorted { pairs: &pairs, root };
+    let mut written = Ok(());
+    for begin in (0..part.vertices()).step_by(slice.max(1)) {
+        let end = (begin + slice.max(1)).min(part.vertices());
+        // All of it goes to rank 0.
+        let mut runs = vec![end..end; ranks.size()];
+        runs[0] = begin..end;
+        let of_slice = sorted.deal(ranks, &runs);
+        if ranks.rank() == 0 && written.is_ok() {
+            written = to(&of_slice);
+        }
+    }
+    written
+}
+
+/// A file that all ranks have opened, and that is the same one for all.
+#[derive(Debug)]
+pub struct SharedFile {
+    file: File,
+    /// Another machine's writes are there for rank 0 only after they were synced.
+    sync: bool,
+}
+
+impl SharedFile {
+    /// Opens the file that rank 0 has at `path` (`None`: it has none) on all ranks, if they see the same file there; otherwise gives `None`
+    /// on all of them. All ranks call it; what the others say of a path does not matter. The file is empty before, and after.
+    ///
+    /// Rank 0 writes a random number into the file. Each other rank looks for it there, and writes one of its own beside it, which rank 0
+    /// looks for. So folders that only have the same name, or the same content, are told apart.
+    ///
+    /// # Errors
+    /// [`ClusterError::Message`], and [`ClusterError::File`] where rank 0 can't empty its file.
+    pub fn open(ranks: &impl Ranks, path: Option<&Path>) -> Result<Option<Self>, ClusterError> {
+        let (rank, host) = (ranks.rank(), Host::read(Path::new("/")));
+        let token = RandomState::new().hash_one(rank).to_le_bytes();
+        let first = path.filter(|_| rank == 0).and_then(|path| {
+            let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+            file.write_all_at(&token, 0).and_then(|()| file.sync_data()).ok()?;
+            Some((file, path.to_str()?.to_owned()))
+        });
+        let told = told_by_all(ranks, &(first.as_ref().map(|(_, path)| path.clone()), token, host.boot.clone()))?;
+        let Some((Some(path), of_first, boot)) = told.first().cloned() else { return Ok(None) };
+        let own = match first {
+            Some((file, _)) => Some(file),
+            None => OpenOptions::new().read(true).write(true).custom_flags(nix::libc::O_NOFOLLOW).open(&path).ok().filter(|file| {
+                let mut found = [0; 8];
+                file.read_exact_at(&mut found, 0).is_ok()
+                    && found == of_first
+                    && file.write_all_at(&token, 8 * rank as u64).and_then(|()| file.sync_data()).is_ok()
+            }),
+        };
+        let all_there = !values(ranks, own.is_some().into()).contains(&0);
+        // Rank 0 opens it anew: it may have kept what it read before.
+        let all_seen = rank > 0
+            || all_there && {
+                let mut found = vec![0; 8 * ranks.size()];
+                let read = File::open(&path).and_then(|file| file.read_exact_at(&mut found, 0));
+                read.is_ok() && found.chunks_exact(8).zip(&told).all(|(found, (_, token, _))| found == token)
+            };
+        let same = all_there && !values(ranks, all_seen.into()).contains(&0);
+        let emptied = match &own {
+            Some(file) if rank == 0 => file.set_len(0).map_err(|error| format!("{path}: {error}")),
+            _ => Ok(()),
+        };
+        agreed(ranks, emptied)?;
+        Ok(own.filter(|_| same).map(|file| Self { file, sync: host.boot != boot }))
+    }
+}
+
+/// Writes a value for every vertex to a file, each rank its part of every `size` runs of `slice` vertices. `encode` makes bytes of values
+/// from a vertex on; `head` stands before them. All ranks call it, with the same `head` and `slice`.
+///
+/// # Errors
+/// [`ClusterError::File`] on every rank where one of them can't write: the file is not complete then.
+pub fn write_together(
+    ranks: &impl Ranks,
+    part: &Part,
+    by_row: &[u32],
+    root: (Vertex, u32),
+    slice: usize,
+    (file, head): (&SharedFile, &[u8]),
+    encode: impl Fn(Vertex, &[u32]) -> io::Result<Vec<u8>>,
+) -> Result<(), ClusterError> {
+    let (rank, size, slice) = (ranks.rank(), ranks.size(), slice.max(1));
+    let pairs = sorted(part, by_row);
+    let mut sorted = Sorted { pairs: &pairs, root };
+    let mut written = Ok(());
+    // On rank 0, what stands in the file from `base`, a block's begin, to the next run.
+    let (mut base, mut carry) = (0, if rank == 0 { head.to_vec() } else { Vec::new() });
+    for begin in (0..part.vertices()).step_by(slice * size) {
+        let at = |rank: usize| (begin + rank * slice).min(part.vertices());
+        let runs: Vec<Range<usize>> = (0..size).map(|rank| at(rank)..at(rank + 1)).collect();
+        let own = sorted.deal(ranks, &runs);
+        let mut bytes = std::mem::take(&mut carry);
+        match encode(runs[rank].start as Vertex, &own) {
+            Ok(encoded) => bytes.extend(encoded),
+            Err(error) => written = written.and(Err(error)),
+        }
+        let lengths = values(ranks, bytes.len() as u64);
+        // Where the bytes of each rank begin, and at last where they all end.
+        let starts: Vec<u64> = (0..=size).map(|rank| base + lengths[..rank].iter().sum::<u64>()).collect();
+        // What each rank writes: whole blocks.
+        let mut regions: Vec<u64> = starts.iter().map(|start| start.next_multiple_of(BLOCK)).collect();
+        regions[size] = starts[size] / BLOCK * BLOCK;
+        let end = regions[size];
+        regions.iter_mut().for_each(|region| *region = (*region).min(end));
+        let within = |region: Range<u64>| {
+            let of = |at: u64| (at.clamp(starts[rank], starts[rank + 1]) - starts[rank]) as usize;
+            of(region.start)..of(region.end.max(region.start))
+        };
+        let to: Vec<i32> = (0..size).map(|rank| within(regions[rank]..regions[rank + 1]).len() as i32).collect();
+        let first = within(regions[0]..regions[1]).start;
+        let last = within(end..end).start;
+        let block = all_to_all(ranks, &bytes[first..last], &to);
+        written = written.and_then(|()| file.file.write_all_at(&block, regions[rank]));
+        // The rest, less than a block, stands before the next run.
+        let mut rest = vec![0; size];
+        rest[0] = (bytes.len() - last) as i32;
+        carry = all_to_all(ranks, &bytes[last..], &rest);
+        base = end;
+    }
+    written = written.and_then(|()| file.file.write_all_at(&carry, base));
+    if file.sync {
+        written = written.and_then(|()| file.file.sync_data());
+    }
+    agreed(ranks, written.map_err(|error| error.to_string()))
+}
