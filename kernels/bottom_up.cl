@@ -47,7 +47,8 @@ static uint ask_column(__global const uint *column, __global const uint *visited
 }
 
 // A processor that stores by a mask takes all vertices of a word in a few instructions, whatever bits are set; branches over bits that
-// nothing foretells cost more. (Measured on PoCL with AVX-512: bottom-up levels of Rodinia's graph of 1 M vertices 0.67 to 0.8 of the time.)
+// nothing foretells cost more. (Measured on PoCL with AVX-512: bottom-up levels of Rodinia's graph of 1 M vertices 0.67 to 0.8 of the
+// time.)
 #if defined(__AVX2__) || defined(__AVX512F__)
 #define BY_MASK 1
 #else

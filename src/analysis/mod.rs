@@ -13,6 +13,7 @@ mod record;
 mod redundant;
 mod repeated;
 mod split;
+mod touched;
 
 pub use comparison::{Dropped, DroppedInput, PolicyComparison, Remapped, dropped_inputs, remapped};
 pub use exact::{ExactLevel, Levels, count};
@@ -24,3 +25,4 @@ pub use record::{Analysis, GraphAnalysis, SCHEMA, SCHEMA_VERSION};
 pub use redundant::{Redundant, RedundantLevel, redundant};
 pub use repeated::{MOST_SPLITS, Repeated, SplitLevel, repeated};
 pub use split::{SplitDirection, SplitShare, SplitSweep, split_sweep};
+pub use touched::{TouchedBytes, TouchedStep, touched};

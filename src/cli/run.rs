@@ -12,7 +12,7 @@ use super::{
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
-    analysis::{Levels, count},
+    analysis::{Levels, count, touched},
     graph::Vertex,
     input::Format,
     report::{self, ArrayFormat, Column, numbers, numbers::counted, write_array},
@@ -55,8 +55,8 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub(super) trace: bool,
 
-    /// In the table of --trace, print exact counts of what is searched in place of what the policy saw; with --keep-leaves, of the whole
-    /// graph
+    /// In the table of --trace, print exact counts of what is searched in place of what the policy saw (with --keep-leaves, of the whole
+    /// graph), and the bytes that each level touches on the CPU
     #[arg(long, requires = "trace")]
     pub(super) exact: bool,
 
@@ -128,13 +128,18 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     }
     if arguments.trace {
         text.push('\n');
-        let exact = if arguments.exact { count(&layout, &Levels::of_last(&search, arguments.root)) } else { Vec::new() };
+        let levels = arguments.exact.then(|| Levels::of_last(&search, arguments.root));
+        let exact = levels.as_ref().map(|levels| count(&layout, levels)).unwrap_or_default();
         text.push_str(&report::trace(search.records(), &exact));
         let leaves = layout.stats().leaves;
         if leaves > 0 {
             let leaves = counted(leaves, "vertex", "vertices");
             let _ =
                 writeln!(text, "{leaves} with a single edge: no level searches them, parents after the last (--keep-leaves searches them)");
+        }
+        if let Some(levels) = levels.filter(|_| search.devices().is_empty()) {
+            text.push_str("\nBytes of the cache lines that each step touches, by one thread, each line once:\n");
+            text.push_str(&report::touched(search.records(), &touched(&layout, &levels, search.records())));
         }
         text.push('\n');
         text.push_str(&report::chosen(&choice.record()));

@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
-use super::numbers::{general, grouped, seconds};
+use super::{
+    numbers::{bytes, general, grouped, seconds},
+    policies::aligned,
+};
 use crate::{
-    analysis::ExactLevel,
+    analysis::{ExactLevel, TouchedBytes, TouchedStep},
     bench::{BandRecord, ChosenPolicy},
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
 };
@@ -42,6 +45,50 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A table of the bytes that each step of a search touches, per array. Levels that went by in one go share a line, the sum of theirs.
+pub fn touched(records: &[LevelRecord], steps: &[(TouchedStep, TouchedBytes)]) -> String {
+    let mut rows: Vec<(String, TouchedBytes)> = Vec::new();
+    for (step, bytes) in steps {
+        let name = match *step {
+            TouchedStep::Reset => "reset".to_owned(),
+            TouchedStep::MapBack => "map back".to_owned(),
+            TouchedStep::Level(level, _) => match records.iter().rfind(|record| record.stats.level <= level) {
+                Some(record) => levels_of(record),
+                None => level.to_string(),
+            },
+        };
+        match rows.last_mut().filter(|(last, _)| *last == name) {
+            Some((_, sum)) => *sum = sum.and(bytes),
+            None => rows.push((name, *bytes)),
+        }
+    }
+    let total = steps.iter().fold(TouchedBytes::default(), |sum, (_, bytes)| sum.and(bytes));
+    rows.push(("all".to_owned(), total));
+    let mut head = vec!["level"];
+    head.extend(total.arrays().map(|(name, _)| name));
+    head.push("touched");
+    let cell = |count: u64| if count == 0 { "-".to_owned() } else { bytes(count) };
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|(name, bytes)| {
+            std::iter::once(name).chain(bytes.arrays().map(|(_, bytes)| cell(bytes))).chain([cell(bytes.total())]).collect()
+        })
+        .collect();
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = aligned(&mut text, &head, &rows);
+    text
+}
+
+/// The levels that a record stands for.
+fn levels_of(record: &LevelRecord) -> String {
+    let level = record.stats.level;
+    match record.levels {
+        0 | 1 => level.to_string(),
+        levels => format!("{level}-{}", level + levels - 1),
+    }
 }
 
 /// The bounds by which a policy places levels, a line each: the key in a board profile, the value, where it came from.
@@ -94,10 +141,7 @@ fn cells(record: &LevelRecord, exact: &[ExactLevel]) -> [String; COLUMNS] {
     };
     let time = |nanoseconds: u64| seconds(nanoseconds as f64 / 1e9);
     [
-        match record.levels {
-            0 | 1 => stats.level.to_string(),
-            levels => format!("{}-{}", stats.level, stats.level + levels - 1),
-        },
+        levels_of(record),
         match record.plan.direction {
             Direction::TopDown => "top-down".to_owned(),
             Direction::BottomUp => "bottom-up".to_owned(),
@@ -133,6 +177,25 @@ mod tests {
         );
         assert_eq!(trace(&[], &[]).lines().count(), 1);
     }
+
+    #[test]
+    fn levels_that_went_by_in_one_go_share_a_line_of_bytes() {
+        let bytes = |queues| TouchedBytes { queues, ..TouchedBytes::default() };
+        let level = |level| TouchedStep::Level(level, Direction::TopDown);
+        let mut records = [self::level(0), self::level(1)];
+        (records[0].levels, records[1].levels, records[1].stats.level) = (1, 2, 1);
+        let steps = [(TouchedStep::Reset, bytes(0)), (level(0), bytes(64)), (level(1), bytes(128)), (level(2), bytes(1024 - 192))];
+        let text = touched(&records, &steps);
+        let cells: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(cells[0], ["level", "queues", "offsets", "lists", "columns", "names", "bitmaps", "parents", "output", "touched"]);
+        let of: Vec<(&str, String)> = cells[1..].iter().map(|row| (row[0], row[1..].join(" "))).collect();
+        assert_eq!(of.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["reset", "0", "1-2", "all"]);
+        assert!(
+            of[0].1.starts_with("- - -") && of[2].1.starts_with(&super::bytes(960)) && of[3].1.starts_with(&super::bytes(1024)),
+            "{text}"
+        );
+    }
+
     #[test]
     fn estimates_are_marked_and_give_way_to_counts() {
         let mut records = [level(0), level(1)];
