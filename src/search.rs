@@ -327,6 +327,20 @@ impl<'g> Search<'g> {
         self.engine.set_looks_ahead(looks_ahead);
     }
 
+    /// Whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on (see
+    /// [`GpuOptions::bins`](crate::engine::GpuOptions::bins)).
+    pub fn set_bins(&mut self, bins: bool) {
+        self.engine.set_bins(bins);
+        for (used, now) in self.devices.iter_mut().zip(self.engine.devices()) {
+            used.bins = now.bins;
+        }
+    }
+
+    /// Whether a device has room for claims by bins.
+    pub fn offers_bins(&self) -> bool {
+        self.engine.offers_bins()
+    }
+
     /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
     /// in one go and are one record).
     pub fn set_single_levels(&mut self, single_levels: bool) {

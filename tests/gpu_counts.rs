@@ -5,7 +5,7 @@
 use socbfs::{
     bfs::GpuKernel,
     engine::{GpuOptions, GpuSetup},
-    graph::{BuildOptions, EdgeList, Layout, Listing},
+    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::{SharedSlice, SharingMode},
     opencl::{Buffer, Device, Limits},
     policy::{LevelDevice, Policy},
@@ -88,6 +88,31 @@ fn searches_are_counted() {
             assert!(most_waits.is_none_or(|most| waits <= most), "{policy}: {waits} waits, at most {most_waits:?}");
             // The tree comes back, of shared levels in part, and memory that was mapped is unmapped again.
             assert!(maps == unmaps && to_host >= if policy.runs_on_both() { 1 } else { 4 * 5000 }, "{policy}");
+        }
+    });
+}
+
+/// The neighbours of a graph lie in as many buffers as the device's largest demands; graphs of other sizes find the kernels built.
+#[test]
+fn graphs_of_other_sizes_need_no_compiler() {
+    const TEST: &str = "graphs_of_other_sizes_need_no_compiler";
+    let cache = tempfile::tempdir().unwrap();
+    let variables = [("SOCBFS_CACHE_DIR", cache.path().to_str().unwrap())];
+    counting_with(module_path!(), TEST, &variables, |_| {
+        let devices = devices(TEST, Limits { max_alloc_bytes: Some(200_000), ..Limits::default() });
+        // With the parts that they take, at least and at most: kernels are built for 1, for up to 4, and for up to 16.
+        for (range, sizes) in [(1..=1, [10_000, 20_000]), (2..=4, [40_000, 90_000]), (5..=16, [150_000, 300_000])] {
+            for (number, size) in sizes.into_iter().enumerate() {
+                let list = EdgeList::new(6000, edges(6000, size, 9, 0), Listing::Once).unwrap();
+                let layout = Layout::build(&list, &BuildOptions { order: Order::Degree, ..BuildOptions::default() }).unwrap();
+                let setup = GpuSetup { device: devices.all[0].clone(), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
+                let options = SearchOptions { policy: "tg".parse().unwrap(), devices: vec![setup], ..SearchOptions::default() };
+                let before = Counts::now();
+                let search = Search::new(&layout, &options).unwrap();
+                let (parts, programs) = (search.devices()[0].parts, Counts::since(&before).programs);
+                assert!(range.contains(&parts), "{size} edges: {parts} parts");
+                assert_eq!(programs, u64::from(number == 0), "{size} edges in {parts} parts");
+            }
         }
     });
 }

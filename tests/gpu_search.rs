@@ -9,11 +9,12 @@ use std::{sync::Arc, time::Instant};
 use proptest::prelude::*;
 use socbfs::{
     bfs::{Placement, Strategy},
+    calibrate::choose_claims,
     engine::{GpuOptions, GpuSetup, GraphMemory},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits},
-    policy::{Policy, Replay},
+    policy::{LevelDevice, Policy, Replay},
     search::{End, Search, SearchError, SearchOptions, Until},
 };
 
@@ -91,6 +92,39 @@ fn a_heavy_vertex_is_shared_by_all_groups() {
         let n = if is_slow(device) { 1100 } else { 3200 };
         let variety = Variety { groups: vec![Some(32)], ways: vec![SharingMode::AllocHostPtr], threads: vec![1], ..everything(device) };
         check(device, n as usize, &two_hubs(n), false, &[0, 5, 6, 7], &variety);
+    }
+}
+
+#[test]
+fn claims_by_bins_find_what_claims_by_atomics_find() {
+    for device in &devices("claims_by_bins_find_what_claims_by_atomics_find", Limits::default()).all {
+        // Many blocks of 4,096 vertices, so that every bin gets some; and one block, so that a bin is full before the level ends.
+        let graphs = [(40_000, 120_000), (3000, 12_000)];
+        for &(n, arcs) in if is_slow(device) { &graphs[1..] } else { &graphs } {
+            let edges = edges(n, arcs, 6, 0);
+            let layout =
+                Layout::build(&EdgeList::new(n as usize, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+            let reference = Reference::new(n as usize, &edges, false, &[1, 7]);
+            let options = GpuOptions { group: Some(1), run_arcs: Some(0), bins: Some(true), ..GpuOptions::default() };
+            let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options }];
+            let (policy, runs) = ("tg".parse().unwrap(), LevelDevice::Cpu);
+            let options = SearchOptions { devices, policy, runs, fall_back: false, ..SearchOptions::default() };
+            let mut search = Search::new(&layout, &options).unwrap();
+            // A driver that computes groups of one wrongly has others, which know no bins.
+            assert_eq!(search.offers_bins(), search.devices()[0].group == 1);
+            for bins in [true, false, true] {
+                search.set_bins(bins);
+                assert_eq!(search.devices()[0].bins, bins && search.offers_bins());
+                reference.compare_with(&layout, &options, &mut search);
+            }
+            // What the measurement chooses goes on searching right.
+            choose_claims(&mut search).unwrap();
+            reference.compare_with(&layout, &options, &mut search);
+            // Where none are wanted there are none.
+            let mut without = options.clone();
+            without.devices[0].options.bins = Some(false);
+            assert!(!Search::new(&layout, &without).unwrap().offers_bins());
+        }
     }
 }
 

@@ -76,7 +76,14 @@ fn search(name: &str, device: &Arc<Device>) {
                 if !is_tried(&[a, b, c], &lengths) || few && (parts > 1 || way != SharingMode::AllocHostPtr) {
                     continue;
                 }
-                let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), cached_words: Some(5), ..GpuOptions::default() };
+                let options = GpuOptions {
+                    group: Some(group),
+                    parts,
+                    run_arcs: Some(30),
+                    cached_words: Some(5),
+                    bins: Some(true),
+                    ..GpuOptions::default()
+                };
                 let setup = GpuSetup { device: Arc::clone(device), way, options };
                 let devices = if twice { vec![setup.clone(), setup] } else { vec![setup] };
                 let every = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };

@@ -2,6 +2,7 @@
 
 mod bands;
 mod calibration;
+mod claims;
 mod comparison;
 mod directions;
 mod evaluation;
@@ -26,6 +27,7 @@ pub(crate) use calibration::tests::with_device as example;
 pub use calibration::{
     Calibration, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
 };
+pub use claims::choose_claims;
 pub use comparison::ComparisonError;
 pub use directions::{bottom_up_permille, measure_bottom_up};
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};

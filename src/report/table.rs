@@ -104,7 +104,8 @@ fn search(out: &mut String, record: &Record) -> fmt::Result {
         let copied = if used.zero_copy { "in place" } else { "copied" };
         row(out, "Device", format_args!("{} ({}, driver {})", used.name, used.platform, used.driver))?;
         let items = counted(used.group as u64, "item", "items");
-        row(out, "", format_args!("work-groups of {items}{parts}; graph {copied}; memory by {}", device.memory_way))?;
+        let claims = if used.bins { "; claims by bins" } else { "" };
+        row(out, "", format_args!("work-groups of {items}{parts}; graph {copied}; memory by {}{claims}", device.memory_way))?;
     }
     for device in record.cluster.iter().flat_map(|cluster| &cluster.devices) {
         let levels = counted(device.levels, "level", "levels");

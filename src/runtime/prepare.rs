@@ -7,7 +7,7 @@ use crate::{
     bench::DeviceRecord,
     bfs::GpuKernel,
     board::OpenClDevice,
-    calibrate::{HandoverTable, Measured, measure_bottom_up, measure_permitted, thresholds},
+    calibrate::{HandoverTable, Measured, choose_claims, measure_bottom_up, measure_permitted, thresholds},
     cluster::{Places, RankDevice},
     engine::{GpuOptions, GpuSetup, GraphMemory},
     graph::{Layout, Vertex},
@@ -29,6 +29,8 @@ pub enum Step {
     WorkGroups,
     /// Thresholds between CPU and GPU are measured.
     Thresholds,
+    /// Claims by bins are compared with claims by atomics on the device.
+    Claims,
     /// Costs of both directions are measured on the device.
     Directions,
 }
@@ -39,6 +41,7 @@ impl fmt::Display for Step {
             Self::Kernels => "Building kernels",
             Self::WorkGroups => "Comparing work-groups",
             Self::Thresholds => "Measuring thresholds",
+            Self::Claims => "Comparing claims",
             Self::Directions => "Measuring directions",
         })
     }
@@ -210,6 +213,16 @@ impl Runtime {
             choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover, bottom_up })?;
             search.set_policy(choice.policy.clone(), options.runs)?;
             measured = Some(found);
+        }
+        if search.offers_bins() {
+            match during(Step::Claims, progress, || choose_claims(&mut search)) {
+                Ok(()) => search.set_policy(choice.policy.clone(), options.runs)?,
+                Err(error) if self.may_do_without() => {
+                    log::warn!("{}; going on with the CPU alone", with_causes("", &error));
+                    return self.prepare_cpu(layout, every_policy);
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         if bottom_up.is_none() && (every_policy || choice.policy.has_usual_costs()) {
             let found = match during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs)) {

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum counted { LAUNCHES, FILLS, WAITS, MAPS, UNMAPS, READS, WRITES, TO_HOST, TO_DEVICE, FLUSHES, ALL };
+enum counted { LAUNCHES, FILLS, WAITS, MAPS, UNMAPS, READS, WRITES, TO_HOST, TO_DEVICE, FLUSHES, PROGRAMS, ALL };
 
 #define MAP_WRITING 2u
 #define MAP_INVALID 4u
@@ -138,4 +138,12 @@ void *clEnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking, uint64_t 
     void *start = real(queue, buffer, blocking, flags, offset, size, number, wait, event, status);
     if (start) mapped(queue, start, blocking, flags, size);
     return start;
+}
+
+/* What is built from source: a program that was kept comes as a binary. */
+void *clCreateProgramWithSource(void *context, uint32_t number, const char **text, const size_t *sizes, int32_t *status) {
+    void *(*create)(void *, uint32_t, const char **, const size_t *, int32_t *) = dlsym(RTLD_NEXT, "clCreateProgramWithSource");
+    void *program = create(context, number, text, sizes, status);
+    if (program) count(PROGRAMS, 1);
+    return program;
 }

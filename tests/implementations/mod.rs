@@ -160,6 +160,8 @@ pub struct Counts {
     /// Bytes that such a device is sent, in unmaps and writes.
     pub to_device: u64,
     pub flushes: u64,
+    /// Programs made of source, not of what a cache has kept.
+    pub programs: u64,
 }
 
 impl Counts {
@@ -167,8 +169,8 @@ impl Counts {
     pub fn now() -> Self {
         let bytes = std::fs::read(std::env::var_os(COUNTS).unwrap()).unwrap();
         let numbers: Vec<u64> = bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap())).collect();
-        let [launches, fills, waits, maps, unmaps, reads, writes, to_host, to_device, flushes] = numbers.try_into().unwrap();
-        Self { launches, fills, waits, maps, unmaps, reads, writes, to_host, to_device, flushes }
+        let [launches, fills, waits, maps, unmaps, reads, writes, to_host, to_device, flushes, programs] = numbers.try_into().unwrap();
+        Self { launches, fills, waits, maps, unmaps, reads, writes, to_host, to_device, flushes, programs }
     }
 
     /// From `before` until now.
@@ -185,6 +187,7 @@ impl Counts {
             to_host: now.to_host - before.to_host,
             to_device: now.to_device - before.to_device,
             flushes: now.flushes - before.flushes,
+            programs: now.programs - before.programs,
         }
     }
 

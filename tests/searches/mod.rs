@@ -245,6 +245,7 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
     let ways: Vec<_> = variety.ways.iter().filter(|way| way.offered(device.info())).collect();
     let lengths =
         [variety.orders.len(), variety.groups.len(), variety.parts.len(), ways.len(), variety.run_arcs.len(), variety.threads.len()];
+    let mut bins = false;
     for (a, &order) in variety.orders.iter().enumerate() {
         let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
         for (b, &group) in variety.groups.iter().enumerate() {
@@ -255,8 +256,10 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
                             if !is_tried(&[a, b, c, d, e, f], &lengths) {
                                 continue;
                             }
-                            let options =
-                                GpuOptions { group, parts, run_arcs, cached_words: variety.cached_words, ..GpuOptions::default() };
+                            // Claims by atomics and by bins in turn.
+                            bins = !bins;
+                            let cached_words = variety.cached_words;
+                            let options = GpuOptions { group, parts, run_arcs, cached_words, bins: Some(bins), ..GpuOptions::default() };
                             let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
                             let options = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
                             compare_policies(&reference, &layout, options);

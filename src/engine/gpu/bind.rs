@@ -7,12 +7,12 @@ use crate::{
 };
 
 impl GpuEngine<'_> {
-    /// Sets the arguments that never change. `pieces` has room for so many pieces of long lists.
+    /// Sets the arguments that never change. `pieces` has room for pieces of long lists, or for bins.
     pub(super) fn bind(&self, pieces: &Buffer<u32>) -> Result<(), DeviceError> {
         let Self { kernels, graph, counters, guards, .. } = self;
         let (out, incoming) = (graph.out(), graph.incoming());
         let (padded, words, vertices) = (self.layout.padded() as u32, self.words(), self.layout.csr().vertices() as u32);
-        let most_pieces = (pieces.len() / 2) as u32;
+        let most_pieces = u32::try_from(pieces.len() / 2).unwrap_or(u32::MAX);
         kernels.reset.set_buffer(args::reset::excluded, &self.excluded)?;
         kernels.reset.set_buffer(args::reset::all_counters, counters)?;
         kernels.reset.set(args::reset::padded, padded)?;
@@ -73,19 +73,19 @@ impl GpuEngine<'_> {
             kernels.tgm.set_buffer(arg::guards, guards)?;
             out.bind(&kernels.tgm, arg::REST)?;
         }
-        if let Some([tg_pieces, tgm_pieces]) = &kernels.pieces {
+        if let Some(tgm_pieces) = &kernels.tgm_pieces {
             tgm_pieces.set_buffer(args::tgm_pieces::mask_a, &self.masks[0])?;
             tgm_pieces.set_buffer(args::tgm_pieces::mask_b, &self.masks[1])?;
-            // All else stands at the same places.
+        }
+        // All else stands at the same places.
+        for kernel in [&kernels.tg_pieces].into_iter().chain(&kernels.tgm_pieces) {
             use args::tg_pieces as arg;
-            for kernel in [tg_pieces, tgm_pieces] {
-                kernel.set_buffer(arg::offsets, &out.offsets)?;
-                kernel.set_buffer(arg::to_original, &graph.to_original)?;
-                kernel.set_buffer(arg::pieces, pieces)?;
-                kernel.set(arg::most_pieces, most_pieces)?;
-                kernel.set_buffer(arg::all_counters, counters)?;
-                out.bind(kernel, arg::REST)?;
-            }
+            kernel.set_buffer(arg::offsets, &out.offsets)?;
+            kernel.set_buffer(arg::to_original, &graph.to_original)?;
+            kernel.set_buffer(arg::pieces, pieces)?;
+            kernel.set(arg::most_pieces, most_pieces)?;
+            kernel.set_buffer(arg::all_counters, counters)?;
+            out.bind(kernel, arg::REST)?;
         }
         {
             use args::tg_run as arg;
@@ -154,8 +154,7 @@ impl GpuEngine<'_> {
             kernels.to_mask.set_buffer(arg::visited_b, visited_b)?;
         }
         // These begin alike.
-        let tg_pieces = kernels.pieces.iter().map(|[tg_pieces, _]| tg_pieces);
-        for kernel in [&kernels.tg, &kernels.tg_run].into_iter().chain(tg_pieces) {
+        for kernel in [&kernels.tg, &kernels.tg_run, &kernels.tg_pieces] {
             use args::tg as arg;
             kernel.set_buffer(arg::queue_a, queue_a)?;
             kernel.set_buffer(arg::queue_b, queue_b)?;
@@ -169,7 +168,7 @@ impl GpuEngine<'_> {
             kernels.tgm.set_buffer(arg::visited_b, visited_b)?;
             kernels.tgm.set_buffer(arg::parent, &state.parent)?;
         }
-        if let Some([_, tgm_pieces]) = &kernels.pieces {
+        if let Some(tgm_pieces) = &kernels.tgm_pieces {
             use args::tgm_pieces as arg;
             tgm_pieces.set_buffer(arg::visited_a, visited_a)?;
             tgm_pieces.set_buffer(arg::visited_b, visited_b)?;

@@ -355,8 +355,23 @@ impl GpuEngine<'_> {
         kernel.set(args::tg::slot, slot)?;
         kernel.set(args::tg::guard, guard)?;
         kernel.set(args::tg::least, least)?;
+        if self.group == 1 {
+            // Without room an item uses none.
+            kernel.set(args::tg::most_pieces, if self.bins { self.most_pieces } else { 0 })?;
+        }
         self.start(kernel, self.groups)?;
-        self.launch_pieces(0, args::tg_pieces::slot, slot)
+        // Where the adjacency has lists long enough to be cut, or the items have filled bins. By as many groups, which the size of a piece
+        // and the number of bins depend on.
+        if self.has_long_lists || self.bins {
+            self.kernels.tg_pieces.set(args::tg_pieces::slot, slot)?;
+            self.start(&self.kernels.tg_pieces, self.groups)?;
+        }
+        Ok(())
+    }
+
+    /// Whether TG claims vertices by bins from now on, where there is room for them.
+    pub(crate) fn set_bins(&mut self, bins: bool) {
+        self.bins = bins && self.offers_bins;
     }
 
     fn launch_mask(&mut self, guard: u32) -> Result<(), DeviceError> {
@@ -365,17 +380,11 @@ impl GpuEngine<'_> {
         kernel.set(args::tgm::slot, slot)?;
         kernel.set(args::tgm::guard, guard)?;
         self.start(kernel, self.groups)?;
-        self.launch_pieces(1, args::tgm_pieces::slot, slot)
-    }
-
-    /// Long lists that TG (`which` is 0) or TGM (1) has cut, where there are any so long. By as many groups, which the size of a piece
-    /// depends on.
-    fn launch_pieces(&self, which: usize, index: u32, slot: u32) -> Result<(), DeviceError> {
-        let Some(kernel) = self.kernels.pieces.as_ref().filter(|_| self.has_long_lists).map(|kernels| &kernels[which]) else {
-            return Ok(());
-        };
-        kernel.set(index, slot)?;
-        self.start(kernel, self.groups)
+        if let Some(kernel) = self.kernels.tgm_pieces.as_ref().filter(|_| self.has_long_lists) {
+            kernel.set(args::tgm_pieces::slot, slot)?;
+            self.start(kernel, self.groups)?;
+        }
+        Ok(())
     }
 
     /// Starts TG or TGM over the first `len` entries of the queue, which about `edges` leave. What it finds is in the next queue.

@@ -67,6 +67,9 @@ pub struct GpuOptions {
     pub places: Option<u32>,
     /// Neighbours looked at of each, at most (`None`: 64).
     pub probes: Option<u32>,
+    /// Vertices are claimed by bins instead of by atomics, where an item works by itself (`None`: where that may gain something, which
+    /// [`Search::set_bins`](crate::search::Search::set_bins) changes).
+    pub bins: Option<bool>,
     /// Where the graph lies (`None`: in the device's memory where that is not the host's and has room, else in the host's).
     pub graph: Option<GraphMemory>,
 }
@@ -173,8 +176,13 @@ pub(crate) struct GpuEngine<'g> {
     groups: usize,
     /// Frontiers of up to so many arcs are run by one group.
     run_arcs: u64,
-    /// There are lists long enough to be cut.
+    /// There are lists long enough to be cut, by a group of several items.
     has_long_lists: bool,
+    /// There is room for claims by bins; TG uses them.
+    offers_bins: bool,
+    bins: bool,
+    /// Half of the words of that room.
+    most_pieces: u32,
     /// The graph has few arcs a vertex and no hub: most levels are small.
     roads: bool,
     /// So they were in the search at hand.
@@ -196,6 +204,16 @@ impl GpuEngine<'_> {
     /// Items in a work-group.
     pub(crate) fn group(&self) -> usize {
         self.group
+    }
+
+    /// Whether there is room for claims by bins.
+    pub(crate) fn offers_bins(&self) -> bool {
+        self.offers_bins
+    }
+
+    /// Whether TG claims vertices by bins.
+    pub(crate) fn has_bins(&self) -> bool {
+        self.bins
     }
 
     /// Buffers over which the neighbours are spread.

@@ -148,7 +148,7 @@ impl<'g> PartGpu<'g> {
             nothing: Buffer::new(device, words, "bitmaps")?,
             group,
             groups,
-            has_long_lists: longest > group,
+            has_long_lists: group > 1 && longest > group,
             way: *way,
             device: Arc::clone(device),
             graph,
@@ -183,6 +183,7 @@ impl<'g> PartGpu<'g> {
             group: self.group,
             parts: self.graph.split().parts,
             zero_copy: self.graph.is_zero_copy(),
+            bins: false,
         }
     }
 
@@ -207,15 +208,17 @@ impl<'g> PartGpu<'g> {
             kernels.tg.set_buffer(arg::offsets, &out.offsets)?;
             kernels.tg.set_buffer(arg::to_original, &graph.to_original)?;
             kernels.tg.set_buffer(arg::pieces, pieces)?;
-            kernels.tg.set(arg::most_pieces, (pieces.len() / 2) as u32)?;
+            // An item by itself would take them for bins.
+            kernels.tg.set(arg::most_pieces, if self.group > 1 { (pieces.len() / 2) as u32 } else { 0 })?;
             kernels.tg.set(arg::least, 0)?;
             kernels.tg.set_buffer(arg::all_counters, counters)?;
             kernels.tg.set_buffer(arg::guards, guards)?;
             kernels.tg.set(arg::guard, 0)?;
             out.bind(&kernels.tg, arg::REST)?;
         }
-        if let Some([tg_pieces, _]) = &kernels.pieces {
+        {
             use args::tg_pieces as arg;
+            let tg_pieces = &kernels.tg_pieces;
             tg_pieces.set_buffer(arg::queue_b, &self.found)?;
             tg_pieces.set_buffer(arg::offsets, &out.offsets)?;
             tg_pieces.set_buffer(arg::to_original, &graph.to_original)?;
@@ -303,7 +306,7 @@ impl<'g> PartGpu<'g> {
             }
         }
         let slot = self.next_slot();
-        let tg_pieces = self.kernels.pieces.as_ref().filter(|_| self.has_long_lists).map(|[tg_pieces, _]| tg_pieces);
+        let tg_pieces = self.has_long_lists.then_some(&self.kernels.tg_pieces);
         for kernel in [&self.kernels.tg].into_iter().chain(tg_pieces) {
             // Both begin alike. Nothing is flipped: the second of two is not looked at.
             use args::tg as arg;

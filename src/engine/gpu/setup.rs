@@ -43,6 +43,12 @@ const COLLECTED_PER_ROUND: usize = 8;
 /// Pieces of long lists that a group gets of a level, at most (`piece_arcs` in `kernels/top_down.cl`), and some to spare for levels whose
 /// arcs were estimated.
 const PIECES_PER_GROUP: usize = 16;
+/// Vertices from which on claims by bins may gain something: the bitmap of fewer is small, and cores seldom wait for each other's lines.
+const LEAST_FOR_BINS: usize = 1 << 18;
+/// Arcs of a vertex, on average, up to which they may (`SHORT_LISTS` in `kernels/top_down.cl`).
+const SHORT_LISTS: usize = 16;
+/// Words of bins for each item and bin, at least: some claims are always put there.
+const LEAST_BIN_WORDS: usize = 64;
 /// Steps launched together.
 const STEPS: usize = 8;
 /// Words of the visited bitmap that BGC copies to local memory, at most: the 32,768 vertices of highest degree.
@@ -65,8 +71,10 @@ pub(super) struct Kernels {
     pub(super) to_mask: Kernel,
     pub(super) tg: Kernel,
     pub(super) tgm: Kernel,
-    /// TG's and TGM's; of a group of several items only.
-    pub(super) pieces: Option<[Kernel; 2]>,
+    /// What comes after TG: pieces of long lists, or bins where an item works by itself.
+    pub(super) tg_pieces: Kernel,
+    /// The same after TGM; of a group of several items only.
+    pub(super) tgm_pieces: Option<Kernel>,
     pub(super) tg_run: Kernel,
     pub(super) bg: Kernel,
     pub(super) bgc: Kernel,
@@ -90,7 +98,8 @@ impl Kernels {
             to_mask: kernel("to_mask")?,
             tg: kernel("tg")?,
             tgm: kernel("tgm")?,
-            pieces: if several { Some([kernel("tg_pieces")?, kernel("tgm_pieces")?]) } else { None },
+            tg_pieces: kernel("tg_pieces")?,
+            tgm_pieces: if several { Some(kernel("tgm_pieces")?) } else { None },
             tg_run: kernel("tg_run")?,
             bg: kernel("bg")?,
             bgc: kernel("bgc")?,
@@ -104,11 +113,11 @@ impl Kernels {
     /// All of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &Kernel> {
         let Self { reset, seed, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, to_mask, .. } = self;
-        let Self { tg, tgm, pieces, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents, .. } = self;
+        let Self { tg, tgm, tg_pieces, tgm_pieces, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents, .. } = self;
         [reset, seed, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, to_mask]
             .into_iter()
-            .chain([tg, tgm, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents])
-            .chain(pieces.iter().flatten())
+            .chain([tg, tgm, tg_pieces, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents])
+            .chain(tgm_pieces)
     }
 
     /// The largest work-group that all of them take.
@@ -184,6 +193,20 @@ impl Built {
         Buffer::new(device, 2 * PIECES_PER_GROUP * self.groups, "pieces of long lists")
     }
 
+    /// Room for claims by bins, where an item works by itself and they are `wanted`, or may gain something and it is not said that they are
+    /// not. `None` also where the device has no room: they can be done without.
+    fn bins(&self, vertices: usize, arcs: usize, device: &Arc<Device>, wanted: Option<bool>, roads: bool) -> Option<Buffer<u32>> {
+        let may_gain = self.groups > 1 && !roads && vertices >= LEAST_FOR_BINS && arcs <= SHORT_LISTS * vertices;
+        if self.group > 1 || !wanted.unwrap_or(may_gain) {
+            return None;
+        }
+        // Claims of a quarter of all arcs: those of no level that runs top-down in a search that changes directions are more.
+        let words = (arcs / 2).max(LEAST_BIN_WORDS * self.groups * self.groups).min((device.max_alloc_bytes() / 4) as usize);
+        Buffer::new(device, words / 2 * 2, "bins of claims")
+            .inspect_err(|error| log::debug!("{error}: vertices are claimed by atomics"))
+            .ok()
+    }
+
     /// Words of the visited bitmap that BGC keeps in local memory, of so many.
     pub(super) fn cached_words(&self, device: &Device, wanted: Option<usize>, words: usize) -> usize {
         let free_local = (device.local_bytes().saturating_sub(self.kernels.bgc.local_bytes()) / 4) as usize;
@@ -197,12 +220,14 @@ impl<'g> GpuEngine<'g> {
         let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS), options.graph)?;
         let built = Built::new(device, &graph, options.group, layout.padded())?;
         let (pieces, cached_words) = (built.pieces(device)?, built.cached_words(device, options.cached_words, layout.padded() / 32));
-        let Built { kernels, group, groups } = built;
+        let group = built.group;
         let degrees = || (0..layout.csr().vertices()).map(|v| layout.csr().degree(v as Vertex) as usize);
         let (longest, with_arcs) = (degrees().max().unwrap_or(0), degrees().filter(|&degree| degree > 0).count());
         let run_arcs = options.run_arcs.map_or(if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 }, u64::from);
         // Roads and grids have two to four arcs a vertex.
         let roads = layout.csr().arcs() <= 5 * with_arcs && longest <= 64;
+        let bins = built.bins(with_arcs, layout.csr().arcs(), device, options.bins, roads);
+        let Built { kernels, groups, .. } = built;
         let padded = layout.padded();
         let most_steps = options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS);
         let engine = Self {
@@ -226,7 +251,10 @@ impl<'g> GpuEngine<'g> {
             group,
             groups,
             run_arcs,
-            has_long_lists: longest > group,
+            has_long_lists: group > 1 && longest > group,
+            offers_bins: bins.is_some(),
+            bins: bins.is_some(),
+            most_pieces: bins.as_ref().map_or(0, |bins| u32::try_from(bins.len() / 2).unwrap_or(u32::MAX)),
             roads,
             long_runs: roads,
             most_steps,
@@ -241,7 +269,7 @@ impl<'g> GpuEngine<'g> {
         };
         engine.counters.fill(0)?;
         engine.clear_masks()?;
-        engine.bind(&pieces)?;
+        engine.bind(bins.as_ref().unwrap_or(&pieces))?;
         device.finish()?;
         Ok(engine)
     }

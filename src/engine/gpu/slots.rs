@@ -41,6 +41,8 @@ shared! {
     /// Of a sample: vertices asked whether they are hubs of the frontier (or hubs, whether they are in it), and those that are.
     ASKED = 11;
     HUBS = 12;
+    /// Bins of claims that items have taken.
+    EMPTIED = 13;
 
     /// The queue is the second of the two, and the next one the first.
     FLIP_QUEUE = 1;
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn words_of_a_slot_are_apart_and_inside() {
-        let words = [TAIL, HEAD, EDGES, PIECES, LEVELS, VISITED, EXPANDED, BEFORE, STATE, SAMPLED, PROBES, ASKED, HUBS];
+        let words = [TAIL, HEAD, EDGES, PIECES, LEVELS, VISITED, EXPANDED, BEFORE, STATE, SAMPLED, PROBES, ASKED, HUBS, EMPTIED];
         let mut sorted = words.to_vec();
         sorted.sort_unstable();
         sorted.dedup();

@@ -205,6 +205,18 @@ impl<'g> HybridEngine<'g> {
         self.looks_ahead = looks_ahead;
     }
 
+    /// Whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on.
+    pub fn set_bins(&mut self, bins: bool) {
+        for helper in &mut self.helpers {
+            helper.gpu.set_bins(bins);
+        }
+    }
+
+    /// Whether a device has room for claims by bins.
+    pub fn offers_bins(&self) -> bool {
+        self.helpers.iter().any(|helper| helper.gpu.offers_bins())
+    }
+
     /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
     /// in one go).
     pub fn set_single_levels(&mut self, single_levels: bool) {
@@ -267,6 +279,7 @@ impl<'g> HybridEngine<'g> {
             group: helper.gpu.group(),
             parts: helper.gpu.parts(),
             zero_copy: helper.gpu.is_zero_copy(),
+            bins: helper.gpu.has_bins(),
         })
     }
 
@@ -474,6 +487,9 @@ pub struct DeviceUse {
     pub parts: usize,
     /// Whether it reads the host's own arrays of neighbours.
     pub zero_copy: bool,
+    /// Whether TG claims vertices by bins instead of by atomics.
+    #[serde(default)]
+    pub bins: bool,
 }
 
 impl Engine for HybridEngine<'_> {

@@ -1,0 +1,75 @@
+//! Whether a device that is a processor claims vertices faster by bins than by atomics, on the graph at hand.
+
+use std::time::Duration;
+
+use super::thresholds::roots;
+use crate::{
+    bfs::GpuKernel,
+    graph::Vertex,
+    policy::{LevelDevice, Policy},
+    search::{Search, SearchError},
+};
+
+/// Bins have to take at most this part of the time of atomics: less may be noise, and they take memory.
+const GAIN: f64 = 0.95;
+
+/// Turns of both from a root, of which the fastest counts: what else the machine does makes a search slower, never faster.
+const TURNS: usize = 4;
+
+/// Roots of the measurement.
+const ROOTS: usize = 2;
+
+/// Searches by TG with both, in turn, and goes on with what is faster: with atomics where the search was not set up for levels on the
+/// device alone. The search's policy is left changed.
+///
+/// # Errors
+/// [`SearchError`] where the device fails.
+pub fn choose_claims(search: &mut Search<'_>) -> Result<(), SearchError> {
+    let tg = search.set_policy(Policy::Fixed(GpuKernel::Tg.into()), LevelDevice::Gpu(GpuKernel::Tg));
+    if matches!(tg, Err(SearchError::NoDevice { .. })) {
+        search.set_bins(false);
+        return Ok(());
+    }
+    tg?;
+    let [mut atomics, mut bins] = [Duration::ZERO; 2];
+    for root in roots(search).into_iter().take(ROOTS) {
+        let fastest = fastest(search, root)?;
+        atomics += fastest[0];
+        bins += fastest[1];
+    }
+    let pays = pays(atomics, bins);
+    log::debug!("claims by bins {bins:?}, by atomics {atomics:?}: {}", if pays { "bins" } else { "atomics" });
+    search.set_bins(pays);
+    Ok(())
+}
+
+/// The fastest search from `root` by atomics, and by bins. The first of each warms up.
+fn fastest(search: &mut Search<'_>, root: Vertex) -> Result<[Duration; 2], SearchError> {
+    let mut fastest = [Duration::MAX; 2];
+    for turn in 0..=TURNS {
+        for (bins, fastest) in [false, true].into_iter().zip(&mut fastest) {
+            search.set_bins(bins);
+            let elapsed = search.run(root)?.elapsed;
+            if turn > 0 {
+                *fastest = elapsed.min(*fastest);
+            }
+        }
+    }
+    Ok(fastest)
+}
+
+fn pays(atomics: Duration, bins: Duration) -> bool {
+    bins.as_secs_f64() <= GAIN * atomics.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_have_to_gain_more_than_noise() {
+        let ms = Duration::from_millis;
+        assert!(pays(ms(100), ms(90)) && pays(ms(100), ms(95)));
+        assert!(!pays(ms(100), ms(96)) && !pays(ms(100), ms(120)));
+    }
+}
