@@ -177,7 +177,8 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
         let step = level + 1;
         let frontier = &by_level[ends[level as usize]..ends[level as usize + 1]];
         let found = ends.get(level as usize + 2).map_or(0, |end| end - ends[level as usize + 1]);
-        left -= frontier.len() as u64;
+        // A root without an edge is in no bitmap.
+        left = left.saturating_sub(frontier.len() as u64);
         let mut bytes = TouchedBytes::default();
         // Where nothing is left to be found the engine ends the search.
         match direction(level) {

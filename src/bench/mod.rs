@@ -24,8 +24,8 @@ pub use energy::{
 pub(crate) use environment::caches;
 pub use environment::{Build, Cache, Cpu, Environment, System, Temperature, available_memory, temperatures};
 pub use record::{
-    BandRecord, CalibrationRecord, ChosenPolicy, DeviceRecord, GraphRecord, LayoutRecord, Record, RootRecord, SCHEMA, SCHEMA_VERSION,
-    SearchRecord, ValidationRecord, scale_and_edge_factor,
+    BandRecord, CalibrationRecord, ChosenPolicy, DeviceRecord, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord, SCHEMA,
+    SCHEMA_VERSION, SearchRecord, ValidationRecord, scale_and_edge_factor,
 };
 pub use replay::{RecordedPlans, ReplayError};
 pub use roots::{RootSource, roots};

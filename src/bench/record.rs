@@ -118,12 +118,25 @@ pub struct SearchRecord {
     pub devices: Vec<DeviceRecord>,
     /// Thresholds between CPU and GPU, where they were measured before the search.
     pub thresholds: Option<Measured>,
+    /// From how much work on threads share a level (none: over ranks, which decide it otherwise).
+    pub parallel: Vec<ParallelRecord>,
     /// Why the search went on without its devices, if it did.
     pub fallen_back: Option<String>,
-    /// The calibration by which the policy decided (`None`: none was used).
+    /// The calibration that policy and thresholds of threads may come from (`None`: none was used).
     pub calibration: Option<CalibrationRecord>,
     /// What the cost model minimised.
     pub objective: Objective,
+}
+
+/// A threshold from which on threads share a level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ParallelRecord {
+    /// Its key in the table `cpu` of a board profile.
+    pub key: &'static str,
+    /// Its value.
+    pub value: u64,
+    /// Where the value came from.
+    pub origin: &'static str,
 }
 
 /// The policy that decided.

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Contest, Decider, GroupTimes, HandoverTable, ParallelTimes, Trained};
+use super::{Contest, Decider, GroupTimes, HandoverTable, ParallelKey, ParallelTimes, Trained};
 use crate::{
     bfs::Strategy,
-    board::{DocumentError, Entry, Kind, Violation, entries},
+    board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, entries},
     engine::Simd,
     memory::SharingMode,
     policy::{Bands, CostModel, CostModelError, mlp::Form},
@@ -362,6 +362,16 @@ impl Calibration {
             }
             above_zero(&key("watts"), numbers.watts)?;
         }
+        for (place, times) in self.parallel.iter().enumerate() {
+            let key = |key: &str| format!("parallel[{place}].{key}");
+            above_zero(&key("relative"), Some(times.relative))?;
+            if times.key == ParallelKey::Piece && (!(64..=MOST_PIECE as u64).contains(&times.value) || times.value % 64 != 0) {
+                return refuse(key("value"), format!("is {}; a piece is a multiple of 64 from 64 to {MOST_PIECE}", times.value));
+            }
+            if self.parallel[..place].iter().any(|other| (other.key, other.value) == (times.key, times.value)) {
+                return refuse(key("value"), format!("{} = {} is there twice", times.key.name(), times.value));
+            }
+        }
         for &strategy in self.identity.strategies() {
             let name = strategy.name();
             if self.strategy(strategy).is_none() {
@@ -438,7 +448,7 @@ fn above_zero(key: &str, value: Option<f64>) -> Result<(), Violation> {
 pub(crate) mod tests {
     use super::*;
     use crate::{
-        calibrate::{Candidate, HandoverTimes, ParallelKey, WayTimes},
+        calibrate::{Candidate, HandoverTimes, WayTimes},
         policy::{Band, Form as ModelForm, Mlp, StrategyCost},
     };
 
@@ -647,6 +657,11 @@ pub(crate) mod tests {
         assert!(missing(|c| c.mlp.as_mut().unwrap().network.hidden[2].weights.truncate(4)).contains("mlp.network.hidden[2]: "));
         assert!(missing(|c| c.surf.as_mut().unwrap().network.hidden.truncate(4)).contains("surf.network: surf has 6 hidden units, not 4"));
         assert!(missing(|c| c.surf.as_mut().unwrap().network.bias = f32::INFINITY).contains("surf.network: the output has a value"));
+        assert!(missing(|c| c.parallel[1].relative = -1.0).contains("parallel[1].relative: is -1"));
+        assert!(missing(|c| c.parallel[1].value = c.parallel[0].value).contains("parallel_hub_arcs = 2097152 is there twice"));
+        assert!(
+            missing(|c| (c.parallel[1].key, c.parallel[1].value) = (ParallelKey::Piece, 65)).contains("parallel[1].value: is 65; a piece")
+        );
         assert!(missing(|c| c.device = None).contains("device: is missing"));
         assert!(missing(|c| c.identity.device = None).contains("device: is there"));
         assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(DocumentError::Read { .. })));

@@ -1,6 +1,6 @@
 //! Whether a device that is a processor claims vertices faster by bins than by atomics, on the graph at hand.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::thresholds::roots;
 use crate::{
@@ -19,6 +19,9 @@ const TURNS: usize = 4;
 /// Roots of the measurement.
 const ROOTS: usize = 2;
 
+/// After so much time no turn is begun any more: the search that is waited for may take less.
+const ENOUGH: Duration = Duration::from_millis(500);
+
 /// Searches by TG with both, in turn, and goes on with what is faster: with atomics where the search was not set up for levels on the
 /// device alone. The search's policy is left changed.
 ///
@@ -32,8 +35,15 @@ pub fn choose_claims(search: &mut Search<'_>) -> Result<(), SearchError> {
     }
     tg?;
     let [mut atomics, mut bins] = [Duration::ZERO; 2];
-    for root in roots(search).into_iter().take(ROOTS) {
-        let fastest = fastest(search, root)?;
+    let begin = Instant::now();
+    let mut roots = roots(search);
+    // A root that reaches next to nothing says nothing.
+    roots.sort_by_key(|&root| std::cmp::Reverse(search.layout().input_degree(root)));
+    for root in roots.into_iter().take(ROOTS) {
+        if atomics > Duration::ZERO && begin.elapsed() > ENOUGH {
+            break;
+        }
+        let fastest = fastest(search, root, begin)?;
         atomics += fastest[0];
         bins += fastest[1];
     }
@@ -44,9 +54,12 @@ pub fn choose_claims(search: &mut Search<'_>) -> Result<(), SearchError> {
 }
 
 /// The fastest search from `root` by atomics, and by bins. The first of each warms up.
-fn fastest(search: &mut Search<'_>, root: Vertex) -> Result<[Duration; 2], SearchError> {
+fn fastest(search: &mut Search<'_>, root: Vertex, begin: Instant) -> Result<[Duration; 2], SearchError> {
     let mut fastest = [Duration::MAX; 2];
     for turn in 0..=TURNS {
+        if turn > 1 && begin.elapsed() > ENOUGH {
+            break;
+        }
         for (bins, fastest) in [false, true].into_iter().zip(&mut fastest) {
             search.set_bins(bins);
             let elapsed = search.run(root)?.elapsed;

@@ -16,6 +16,8 @@ use crate::{
 
 /// Rounds in which both values have their turn; the fastest search from each root counts.
 const ROUNDS: usize = 5;
+/// log2 of the vertices of the graphs.
+const SCALE: u32 = 17;
 /// Roots of each graph.
 const ROOTS: usize = 8;
 
@@ -79,11 +81,11 @@ impl ParallelKey {
     }
 
     /// A graph whose searches depend on it.
-    const fn graph(self) -> Generator {
+    const fn graph(self, scale: u32) -> Generator {
         match self {
-            Self::ParallelArcs => Generator::Uniform { vertices: 1 << 17, edges: 1 << 19, seed: 1 },
-            Self::ParallelHubArcs | Self::Piece => Generator::Kronecker { scale: 17, edge_factor: 16, seed1: 1, seed2: 2 },
-            Self::ParallelRowArcs => Generator::Grid { width: 512, height: 512, deletion: 0.0, seed: 1 },
+            Self::ParallelArcs => Generator::Uniform { vertices: 1 << scale, edges: 4 << scale, seed: 1 },
+            Self::ParallelHubArcs | Self::Piece => Generator::Kronecker { scale, edge_factor: 16, seed1: 1, seed2: 2 },
+            Self::ParallelRowArcs => Generator::Grid { width: 2 << (scale / 2), height: 2 << (scale / 2), deletion: 0.0, seed: 1 },
         }
     }
 }
@@ -105,10 +107,14 @@ pub struct ParallelTimes {
 /// # Errors
 /// [`ComparisonError`]: a graph can't be generated or built, or a search can't be set up.
 pub fn measure_parallel(options: &SearchOptions, usual: ParallelThresholds) -> Result<Vec<ParallelTimes>, ComparisonError> {
+    measure(options, usual, SCALE, ROUNDS)
+}
+
+fn measure(options: &SearchOptions, usual: ParallelThresholds, scale: u32, rounds: usize) -> Result<Vec<ParallelTimes>, ComparisonError> {
     let mut all = Vec::new();
     let mut built: Option<(Generator, Layout)> = None;
     for key in ParallelKey::ALL {
-        let generator = key.graph();
+        let generator = key.graph(scale);
         if built.as_ref().is_none_or(|(of, _)| *of != generator) {
             let layout = Layout::build(&generator.generate(&|_| ())?, &BuildOptions::default())?;
             built = Some((generator, layout));
@@ -137,7 +143,7 @@ pub fn measure_parallel(options: &SearchOptions, usual: ParallelThresholds) -> R
             if other == usual {
                 continue;
             }
-            let [of_usual, of_other] = total_ns([&mut by_usual, &mut with(other)?])?;
+            let [of_usual, of_other] = total_ns([&mut by_usual, &mut with(other)?], rounds)?;
             all.push(ParallelTimes { key, value, relative: (1e3 * of_other / of_usual.max(1.0)).round() / 1e3 });
         }
     }
@@ -145,14 +151,14 @@ pub fn measure_parallel(options: &SearchOptions, usual: ParallelThresholds) -> R
 }
 
 /// Nanoseconds of the fastest searches from some roots by each, in turn.
-fn total_ns(mut searches: [&mut Search<'_>; 2]) -> Result<[f64; 2], ComparisonError> {
+fn total_ns(mut searches: [&mut Search<'_>; 2], rounds: usize) -> Result<[f64; 2], ComparisonError> {
     let layout = searches[0].layout();
     let searched = layout.csr().vertices().max(1);
     let mut totals = [0.0; 2];
     for place in 0..ROOTS {
         let root = layout.to_original((place * searched / ROOTS) as Vertex);
         let mut fastest = [f64::INFINITY; 2];
-        for round in 0..ROUNDS + 1 {
+        for round in 0..=rounds {
             for (search, fastest) in searches.iter_mut().zip(&mut fastest) {
                 let begin = Instant::now();
                 search.run_uncounted(root)?;
@@ -190,7 +196,7 @@ mod tests {
     #[test]
     fn every_threshold_is_compared() {
         let options = SearchOptions { threads: 2, ..SearchOptions::default() };
-        let measured = measure_parallel(&options, ParallelThresholds::default()).unwrap();
+        let measured = measure(&options, ParallelThresholds::default(), 10, 1).unwrap();
         for key in ParallelKey::ALL {
             let of_key: Vec<_> = measured.iter().filter(|times| times.key == key).collect();
             assert_eq!(of_key.len(), 1 + key.factors().len(), "{key:?}");

@@ -233,6 +233,7 @@ impl BenchArgs {
                 board: config.profile.name().to_owned(),
                 devices,
                 thresholds: measured,
+                parallel: config.parallel_records(calibration.as_ref()),
                 fallen_back,
                 calibration: calibration.as_ref().map(FoundCalibration::record),
                 objective: config.objective.value,

@@ -356,8 +356,8 @@ fn settings(config: &Runtime, found: Option<&FoundCalibration>, choice: &Choice)
 }
 
 fn settings_text(config: &Runtime, found: Option<&FoundCalibration>, choice: &Choice) -> String {
-    let board = format!("{:<12}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
-    let rows = settings(config, found, choice).into_iter().map(|(name, value, origin)| format!("{name:<12}{value:<23} {origin}\n"));
+    let board = format!("{:<18}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
+    let rows = settings(config, found, choice).into_iter().map(|(name, value, origin)| format!("{name:<17} {value:<23} {origin}\n"));
     std::iter::once(board).chain(rows).collect()
 }
 

@@ -22,15 +22,15 @@ use crate::{
     bfs::Strategy,
     board::DocumentError,
     calibrate::{
-        self, Calibration, Decider, GraphNumbers, Identity, LevelTable, Made, MeasuredDevice, MeasuredGraph, ParallelKey, Partial,
-        PartialHeader, Power, PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, bands, best_parallel, best_work_group,
-        fit, fit_zhang, held_out, measure_levels, measure_parallel, measure_power, measure_work_groups, numbers, training_graph,
+        self, Calibration, Decider, GraphNumbers, Identity, LevelTable, Made, MeasuredDevice, MeasuredGraph, Partial, PartialHeader, Power,
+        PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, bands, best_parallel, best_work_group, fit, fit_zhang,
+        held_out, measure_levels, measure_parallel, measure_power, measure_work_groups, numbers, training_graph,
     },
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
     policy::{LevelDevice, Objective, Policy, mlp::Form},
     report::{self, CalibrationReport},
-    runtime::{self, CalibrationChoice, Machine, RuntimeError, Step},
+    runtime::{self, CalibrationChoice, Machine, Origin, RuntimeError, Step},
     search::Search,
     stats::Summary,
 };
@@ -161,8 +161,9 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
         measure_parallel(&machine.options, config.usual_parallel()).map_err(RuntimeError::from)?
     };
     let mut thresholds = config.parallel(None);
-    for key in ParallelKey::ALL {
-        if let Some(value) = best_parallel(&parallel, key) {
+    for (key, setting) in config.parallel_settings(None) {
+        // What the board says holds for searches, so for these too.
+        if let Some(value) = best_parallel(&parallel, key).filter(|_| setting.origin == Origin::BuiltIn) {
             key.set(&mut thresholds, value);
         }
     }

@@ -171,7 +171,7 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError`]: a calibration or a policy that can't be used here.
     pub fn calibration_in_force(&self) -> Result<Option<FoundCalibration>, RuntimeError> {
-        if !self.wants_calibration() {
+        if !self.wants_calibration() && !self.wants_parallel() {
             return Ok(None);
         }
         // A device that can't be had is the business of the search.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{FoundCalibration, Origin, Runtime, Setting};
 use crate::{
-    bench::Cache,
+    bench::{Cache, ParallelRecord},
     board::CpuList,
     calibrate::{ParallelKey, best_parallel},
     engine::ParallelThresholds,
@@ -32,6 +32,16 @@ impl Runtime {
         })
     }
 
+    /// The same for a record.
+    pub fn parallel_records(&self, calibration: Option<&FoundCalibration>) -> Vec<ParallelRecord> {
+        let record = |(key, setting): (ParallelKey, Setting<u64>)| ParallelRecord {
+            key: key.name(),
+            value: setting.value,
+            origin: setting.origin.name(),
+        };
+        self.parallel_settings(calibration).map(record).to_vec()
+    }
+
     /// Whether a calibration may say more of them than the board does.
     pub(super) fn wants_parallel(&self) -> bool {
         let cpu = &self.profile.board.cpu;
@@ -50,12 +60,15 @@ impl Runtime {
 
     /// The thresholds where neither board nor calibration says another.
     pub fn usual_parallel(&self) -> ParallelThresholds {
-        let caches = crate::bench::caches(Path::new("/sys/devices/system/cpu/cpu0/cache"));
-        by_caches(&caches, self.threads.value, self.cpus.value.numbers())
+        let cpus = self.cpus.value.numbers();
+        // Clusters of big and little cores have caches of different size.
+        let first = cpus.first().copied().unwrap_or(0);
+        let caches = crate::bench::caches(&Path::new("/sys/devices/system/cpu").join(format!("cpu{first}/cache")));
+        by_caches(&caches, self.threads.value, cpus)
     }
 }
 
-/// The thresholds by the first CPU's caches, for a team of `threads` (0: one for every CPU) bound to `cpus` (empty: to none).
+/// The thresholds by the caches of the team's first CPU, for a team of `threads` (0: one for every CPU) bound to `cpus` (empty: to none).
 fn by_caches(caches: &[Cache], threads: usize, cpus: &[usize]) -> ParallelThresholds {
     let second = caches.iter().find(|cache| cache.level == 2);
     let sharers = second.and_then(|cache| cache.shared_by.as_deref()?.parse::<CpuList>().ok());
@@ -66,7 +79,8 @@ fn by_caches(caches: &[Cache], threads: usize, cpus: &[usize]) -> ParallelThresh
             let all = std::thread::available_parallelism().map_or(1, usize::from);
             list.len() > 1 && list.len() >= if threads == 0 { all } else { threads.min(all) }
         } else {
-            cpus.len() > 1 && cpus.iter().all(|cpu| list.contains(cpu))
+            let used = &cpus[..if threads == 0 { cpus.len() } else { threads.min(cpus.len()) }];
+            used.len() > 1 && used.iter().all(|cpu| list.contains(cpu))
         }
     });
     ParallelThresholds::for_cache(second.map(|cache| cache.bytes), shared)
@@ -87,6 +101,9 @@ mod tests {
         let a53 = caches(512 << 10, "0-3");
         assert_eq!(hubs(&a53, &[0, 1, 2, 3]), 64 << 10);
         assert_eq!(hubs(&a53, &[0, 1, 4, 5]), 1 << 20);
+        // Two threads, though four CPUs are named, and the Odroid-XU4's big cluster.
+        assert_eq!(by_caches(&a53, 2, &[0, 1, 4, 5]).hub_arcs, 64 << 10);
+        assert_eq!(hubs(&caches(2 << 20, "4-7"), &[4, 5, 6, 7]), 64 << 10);
         // A core of its own, and two threads of one core.
         assert_eq!(hubs(&caches(1 << 20, "0"), &[0, 1]), 2 << 20);
         assert_eq!(hubs(&caches(1 << 20, "0-1"), &[0, 1]), 64 << 10);

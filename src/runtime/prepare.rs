@@ -200,6 +200,17 @@ impl Runtime {
             }
             Err(error) => return Err(error.into()),
         };
+        // Before anything else is measured, which goes by what is chosen here.
+        if search.offers_bins() {
+            match during(Step::Claims, progress, || choose_claims(&mut search)) {
+                Ok(()) => search.set_policy(choice.policy.clone(), options.runs)?,
+                Err(error) if self.may_do_without() => {
+                    log::warn!("{}; going on with the CPU alone", with_causes("", &error));
+                    return self.prepare_cpu(layout, every_policy);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
         let mut measured = None;
         if every_policy || !is_complete {
             let found = match during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits)) {
@@ -213,16 +224,6 @@ impl Runtime {
             choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover, bottom_up })?;
             search.set_policy(choice.policy.clone(), options.runs)?;
             measured = Some(found);
-        }
-        if search.offers_bins() {
-            match during(Step::Claims, progress, || choose_claims(&mut search)) {
-                Ok(()) => search.set_policy(choice.policy.clone(), options.runs)?,
-                Err(error) if self.may_do_without() => {
-                    log::warn!("{}; going on with the CPU alone", with_causes("", &error));
-                    return self.prepare_cpu(layout, every_policy);
-                }
-                Err(error) => return Err(error.into()),
-            }
         }
         if bottom_up.is_none() && (every_policy || choice.policy.has_usual_costs()) {
             let found = match during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs)) {

@@ -28,8 +28,8 @@ impl Default for ParallelThresholds {
 
 impl ParallelThresholds {
     /// The defaults where each core has a second-level cache of so many bytes (`None`: unknown), which is `shared` by the cores of the team
-    /// or not. Up to two arcs a byte of a core's own cache, the parents that arcs lead to had better not be fetched by another core; where
-    /// the cores share the cache, they need not fetch them from each other.
+    /// or not. Up to two arcs a byte of a core's own cache, the parents that arcs lead to should stay there; where the cores share the
+    /// cache, they need not fetch them from each other.
     pub fn for_cache(bytes: Option<u64>, shared: bool) -> Self {
         let usual = Self::default();
         let hub_arcs = match bytes {
