@@ -56,7 +56,7 @@ pub(super) enum Needs {
     Both,
 }
 
-/// Edges that ranks send each other at a time, all together where they are evenly spread: a rank receives 8 MiB at most.
+/// Edges of all ranks together, in one round; so no rank receives more than 8 MiB (of up to 1024 ranks).
 const ROUND: usize = 1 << 20;
 
 impl<E: EdgeStream> Edges<'_, E> {

@@ -2,8 +2,8 @@
 //!
 //! Values lie by row at their owners, and stand in the file by original vertex. So every rank is sent the values of a run of vertices at a
 //! time, and makes bytes of them. Where those stand follows from the lengths before them, which all ranks tell. A rank then writes whole
-//! blocks of the file: what a run holds of a block that another rank's run begins in goes to that one. So no two machines write to the same
-//! page of a network file system.
+//! blocks of the file. The block in which a run ends is written by the rank of that run; the rank of the next run sends it what it has of
+//! it. So no two machines write to the same page of a network file system.
 
 use std::{
     fs::{File, OpenOptions},
@@ -167,8 +167,8 @@ impl SharedFile {
     }
 }
 
-/// Writes a value for every vertex to a file, each rank its part of every `size` runs of `slice` vertices. `encode` makes bytes of values
-/// from a vertex on; `head` stands before them. All ranks call it, with the same `head` and `slice`.
+/// Writes a value for every vertex to a file, in turns: of each `size` runs of `slice` vertices every rank writes one. `encode` makes bytes
+/// of values from a vertex on; `head` stands before them. All ranks call it, with the same `head` and `slice`.
 ///
 /// # Errors
 /// [`ClusterError::File`] on every rank where one of them can't write: the file is not complete then.
