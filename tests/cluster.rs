@@ -459,6 +459,9 @@ fn a_file_that_a_rank_can_not_read_is_told_by_all() {
     let other = file("other.el", &lines.replace("\n1990 1991\n", "\n1990 1992\n"));
     let unused = file("unused.el", &lines.replace("\n100 101\n", "\n100 102\n"));
     let absent = folder.path().join("absent.el");
+    // Nobody writes to it: a rank that opened it would wait for ever.
+    let pipe = folder.path().join("pipe.el");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let packed = folder.path().join("packed.adj");
     std::fs::write(&packed, "AdjacencyGraph\n2\n1\n0\n1\n").unwrap();
     let told = |paths: [&std::path::Path; 3], on_first: bool| {
@@ -479,8 +482,21 @@ fn a_file_that_a_rank_can_not_read_is_told_by_all() {
         ([&wrong, &absent, &absent], true, &["rank 0: ", "wrong.el:1501: 'x'"]),
         ([&good, &absent, &good], false, &["rank 1: ", "absent.el: can't open it", "--from-rank-0"]),
         ([&absent, &good, &good], true, &["rank 0: ", "absent.el: can't open it"]),
-        ([&good, &good, &longer], false, &["rank 2 has another graph than rank 0: another size of the file"]),
-        ([&good, &good, &other], false, &["rank 2 has another graph than rank 0: another content of the file"]),
+        (
+            [&good, &good, &longer],
+            false,
+            &["rank 2: ", "longer.el: the file has ", " bytes, but that of rank 0 has ", "copy rank 0's file there, or give --from-rank-0"],
+        ),
+        (
+            [&good, &good, &other],
+            false,
+            &["rank 2: ", "other.el: the file has another content than that of rank 0; copy rank 0's file there"],
+        ),
+        (
+            [&good, &pipe, &good],
+            false,
+            &["rank 1: ", "pipe.el: it is no regular file", "a pipe can be read by one rank only: give --from-rank-0"],
+        ),
         ([&packed, &packed, &packed], false, &["rank 0: ", "packed.adj: the file ends before the edges"]),
     ] {
         let error = told(paths.map(|path| path.as_path()), on_first).unwrap_err();

@@ -85,6 +85,16 @@ pub enum ClusterError {
         /// The first rank that differs from rank 0.
         rank: usize,
     },
+    /// A rank has another file than rank 0.
+    #[error("rank {rank}: {path}: {difference}; copy rank 0's file there, or give --from-rank-0")]
+    OtherFile {
+        /// The file, as that rank was given it.
+        path: String,
+        /// What differs.
+        difference: String,
+        /// The first rank that differs from rank 0.
+        rank: usize,
+    },
     /// A rank can't read the graph, or write a result: the same on every rank.
     #[error("rank {rank}: {reason}")]
     File {
@@ -137,7 +147,10 @@ pub enum ClusterError {
 impl ClusterError {
     /// Whether every rank has this error where one of them has it, in the same words.
     pub fn is_of_all(&self) -> bool {
-        matches!(self, Self::File { .. } | Self::Different { .. } | Self::RootOutOfRange { .. } | Self::Device { .. })
+        matches!(
+            self,
+            Self::File { .. } | Self::OtherFile { .. } | Self::Different { .. } | Self::RootOutOfRange { .. } | Self::Device { .. }
+        )
     }
 }
 

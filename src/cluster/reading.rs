@@ -1,8 +1,8 @@
 //! Graph files that ranks read together.
 //!
-//! Where every rank has the file, each reads a slice of it: as many bytes as any other, cut behind a line end, or at an entry. A file that
-//! can't be cut every rank goes through and keeps some of, rather than that one rank sends it to all others: they would wait for it as
-//! long. Where only rank 0 has the file, it sends each rank some of every piece. No rank holds all edges.
+//! Where every rank has the file, each reads a slice of it: as many bytes as any other, cut behind a line end, or at an entry. If a file
+//! can't be cut, every rank reads all of it and keeps a part. If one rank sent it instead, the others would wait as long. Where only rank 0
+//! has the file, it sends each rank some of every piece. No rank holds all edges.
 
 use std::path::Path;
 
@@ -39,11 +39,27 @@ fn of_first<T: serde::Serialize + for<'t> serde::Deserialize<'t> + Clone>(
     told_by_all(ranks, &own)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })
 }
 
-/// Refuses files that differ in something.
-fn same<T: PartialEq>(all: &[T], what: &'static str) -> Result<(), ClusterError> {
-    match all.iter().position(|other| *other != all[0]) {
-        Some(rank) => Err(ClusterError::Different { what, rank }),
-        None => Ok(()),
+/// Refuses a file that is another one than rank 0's; `difference` says how, of what rank 0 has and what the other has.
+fn same<T: PartialEq>(ranks: &impl Ranks, path: &Path, all: &[T], difference: impl FnOnce(&T, &T) -> String) -> Result<(), ClusterError> {
+    let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
+    // The rank that differs may have been given another path.
+    let path = texts(ranks, &path.display().to_string()).swap_remove(rank);
+    Err(ClusterError::OtherFile { path, difference: difference(&all[0], &all[rank]), rank })
+}
+
+/// What differs where the sizes are the same.
+fn content<T>(_: &T, _: &T) -> String {
+    "the file has another content than that of rank 0".into()
+}
+
+/// Refuses what only one rank can read, before it is opened: a rank that opens a pipe waits for its writer.
+fn readable_by_many(path: &Path, ranks: &impl Ranks) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if ranks.size() > 1 && !metadata.is_file() && !metadata.is_dir() => {
+            Err(format!("{}: it is no regular file, and a pipe can be read by one rank only: give --from-rank-0", path.display()))
+        }
+        // What is wrong with it is told when it is opened.
+        _ => Ok(()),
     }
 }
 
@@ -56,8 +72,9 @@ fn text(error: InputError) -> String {
 /// What the ranks have read is compared with the file of rank 0.
 ///
 /// # Errors
-/// On every rank [`ClusterError::File`] where one of them can't read it, and [`ClusterError::Different`] where one has another file.
+/// On every rank [`ClusterError::File`] where one of them can't read it, and [`ClusterError::OtherFile`] where one has another file.
 pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
+    agreed(ranks, readable_by_many(path, ranks))?;
     let opened = OpenFile::open(path).map_err(|error| match &error {
         InputError::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound && ranks.rank() > 0 => {
             format!("{error}; each rank reads its slice of its own copy: copy the file there, or give --from-rank-0 where rank 0 has it")
@@ -65,14 +82,16 @@ pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Resul
         _ => text(error),
     });
     let opened = agreed(ranks, opened)?;
-    same(&values(ranks, opened.size()), "size of the file")?;
+    same(ranks, path, &values(ranks, opened.size()), |of_first, own| {
+        format!("the file has {own} bytes, but that of rank 0 has {of_first}")
+    })?;
     let first = ranks.rank() == 0;
     let chosen = of_first(ranks, first.then(|| opened.recognise(options.format).map_err(text)))?;
     if values(ranks, opened.can_be_cut(&chosen).into()).contains(&0) {
         return read_whole(opened, &chosen, options, ranks);
     }
     let mut part = agreed(ranks, opened.cut(&chosen, ranks.rank(), ranks.size()).map_err(text))?;
-    compare(&part, ranks)?;
+    compare(&part, path, ranks)?;
     let rows = values(ranks, part.rows());
     let found = part.read(rows[..ranks.rank()].iter().sum(), options.progress);
     let found = told_by_all(ranks, &agreed(ranks, found.map_err(text))?)?;
@@ -82,7 +101,7 @@ pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Resul
 }
 
 /// Compares each rank's slice with the same bytes of rank 0's file.
-fn compare(part: &FilePart, ranks: &impl Ranks) -> Result<(), ClusterError> {
+fn compare(part: &FilePart, path: &Path, ranks: &impl Ranks) -> Result<(), ClusterError> {
     let own = part.checksum(ranks.rank());
     let mut of_first: Vec<u8> = if ranks.rank() == 0 {
         (0..ranks.size()).flat_map(|rank| if rank == 0 { own } else { part.checksum(rank) }.to_le_bytes()).collect()
@@ -91,10 +110,7 @@ fn compare(part: &FilePart, ranks: &impl Ranks) -> Result<(), ClusterError> {
     };
     ranks.broadcast(0, &mut of_first);
     let same_as_first = own.to_le_bytes()[..] == of_first[16 * ranks.rank()..][..16];
-    match values(ranks, same_as_first.into()).iter().position(|&same| same == 0) {
-        Some(rank) => Err(ClusterError::Different { what: "content of the file", rank }),
-        None => Ok(()),
-    }
+    same(ranks, path, &values(ranks, same_as_first.into()), content)
 }
 
 /// Which of `count` edges a rank keeps of a piece.
@@ -140,7 +156,7 @@ fn read_whole(opened: OpenFile, chosen: &Chosen, options: &ReadOptions<'_>, rank
         keep(&mut kept, edges[share(edges.len(), rank, size)].iter().copied(), &path)
     });
     let whole = agreed(ranks, whole.map_err(text))?;
-    same(&told_by_all(ranks, &(whole, sum))?, "content of the file")?;
+    same(ranks, &path, &told_by_all(ranks, &(whole, sum))?, content)?;
     slice_of(kept, whole)
 }
 

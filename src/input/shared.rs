@@ -5,6 +5,7 @@
 //! is depends on how many stand before it.
 
 use std::{
+    cell::OnceCell,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -91,7 +92,7 @@ impl OpenFile {
         };
         let Some(mut parser) = parser(format, chosen.by_structure) else {
             let (header, body) = gap::begin(&map, &path)?;
-            return Ok(FilePart { path, map, body, part, parts, reader: Reader::Rows(header) });
+            return Ok(FilePart { path, map, body, head: OnceCell::new(), part, parts, reader: Reader::Rows(header) });
         };
         let tick = Tick::new(None, 0, true);
         let mut body = 0;
@@ -100,7 +101,7 @@ impl OpenFile {
             mapped_block(&mut *parser, &map, body..end, &tick, &path)?;
             body = end;
         }
-        Ok(FilePart { path, map, body, part, parts, reader: Reader::Sequence { parser, edges: Vec::new() } })
+        Ok(FilePart { path, map, body, head: OnceCell::new(), part, parts, reader: Reader::Sequence { parser, edges: Vec::new() } })
     }
 
     /// Gives all edges to `take`, piece by piece in the order of the file, and keeps none.
@@ -134,6 +135,8 @@ pub(crate) struct FilePart {
     map: MappedFile,
     /// Where the edges begin.
     body: usize,
+    /// The sum over what stands before them. One rank asks for the sums of all parts, and in a `.sg` file that is all offsets.
+    head: OnceCell<u128>,
     part: usize,
     parts: usize,
     reader: Reader,
@@ -164,11 +167,15 @@ impl FilePart {
 
     /// A sum over part `part`, and over what stands before the edges; parts with the same sum hold the same bytes at the same place.
     pub(crate) fn checksum(&self, part: usize) -> u128 {
-        let mut sums = Vec::new();
-        for range in [0..self.body, self.bytes(part)] {
-            sums.extend([range.start as u128, range.end as u128]);
-            sums.extend(self.map[range].par_chunks(SUMMED).map(XxHash3_128::oneshot).collect::<Vec<_>>());
-        }
+        let head = *self.head.get_or_init(|| self.sum(0..self.body));
+        let bytes: Vec<u8> = [head, self.sum(self.bytes(part))].into_iter().flat_map(u128::to_le_bytes).collect();
+        XxHash3_128::oneshot(&bytes)
+    }
+
+    /// A sum over some bytes and their place.
+    fn sum(&self, range: Range<usize>) -> u128 {
+        let mut sums = vec![range.start as u128, range.end as u128];
+        sums.extend(self.map[range].par_chunks(SUMMED).map(XxHash3_128::oneshot).collect::<Vec<_>>());
         let bytes: Vec<u8> = sums.into_iter().flat_map(u128::to_le_bytes).collect();
         XxHash3_128::oneshot(&bytes)
     }
