@@ -1,7 +1,7 @@
 //! `socbfs bench` and `socbfs run` as one of several processes of `mpirun`.
 
 use std::{
-    fmt::Write as _,
+    fmt::{Display, Write as _},
     path::Path,
     time::{Duration, Instant},
 };
@@ -27,7 +27,8 @@ use crate::{
     board::{MOST_BATCH, NEVER},
     cluster::{
         ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, Host, MpiRanks, Part, Places, RankDevice,
-        RankEdges, Ranks, SLICE, SharedFile, Tree, gather, in_slices, max, measured_bands, read, read_on_first, texts, write_together,
+        RankEdges, Ranks, SLICE, SharedFile, Tree, gather, in_slices, max, measured_bands, read, read_on_first, texts, told_by_all, values,
+        write_together,
     },
     doctor::{Diagnosis, RankFacts, examine_ranks},
     engine::Simd,
@@ -133,17 +134,31 @@ fn told_once<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterError)
         }
         let is_of_all = error.is_of_all();
         let failure = Failure::because(context, &error);
-        if !is_of_all {
-            return failure;
-        }
-        let code = failure.code();
-        if ranks.rank() == 0 {
-            super::tell(&failure);
-        }
-        // The others leave when it has been told.
-        ranks.barrier();
-        Failure::Command(code)
+        if is_of_all { of_all(ranks, &failure) } else { failure }
     }
+}
+
+/// What to do about a failure that all ranks have: rank 0 tells it, for all of them.
+fn of_all(ranks: &MpiRanks, failure: &Failure) -> Failure {
+    if ranks.rank() == 0 {
+        super::tell(failure);
+    }
+    // The others leave when it has been told.
+    ranks.barrier();
+    Failure::Command(failure.code())
+}
+
+/// What a rank has made, where all ranks have made something. Else the first rank that failed tells why, and all end. All ranks call it.
+fn agreed<T>(ranks: &MpiRanks, own: Result<T, Failure>) -> Result<T, Failure> {
+    let Some(first) = values(ranks, own.is_err().into()).iter().position(|&failed| failed != 0) else { return own };
+    if let Err(failure) = own {
+        if ranks.rank() == first {
+            super::tell(&failure.context(&format!("rank {first}")));
+        }
+    }
+    ranks.barrier();
+    // What ends a command before it has a result is an error.
+    Err(Failure::Command(Failure::new("").code()))
 }
 
 /// A graph as a rank has it.
@@ -172,7 +187,9 @@ impl Loaded {
         let start = Instant::now();
         let loaded = match source {
             Source::Generated(generator) if from_rank_0 => {
-                return Err(Failure::new(format!("{generator} is generated: --from-rank-0 is for files")));
+                let failure = Failure::new(format!("{generator} is generated: --from-rank-0 is for files"))
+                    .cure("omit --from-rank-0: each rank generates the edges");
+                return Err(of_all(ranks, &failure));
             }
             Source::Generated(generator) => {
                 Self::Made(generator.stream().map_err(|error| Failure::because(&format!("can't generate {generator}"), &error))?)
@@ -209,13 +226,69 @@ fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
     let all = texts(ranks, PROGRAM);
     match all.iter().position(|other| *other != all[0]) {
         None => Ok(()),
-        Some(rank) => Err(Failure::new(format!("rank 0 runs socbfs {}, but rank {rank} runs {}", all[0], all[rank]))
-            .cure("copy the same program to all machines: `cross/deploy` does")),
+        Some(rank) => {
+            let failure = Failure::new(format!("rank 0 runs socbfs {}, but rank {rank} runs {}", all[0], all[rank]))
+                .cure("copy the same program to all machines: `cross/deploy` does");
+            Err(of_all(ranks, &failure))
+        }
     }
 }
 
-/// The policy of a cluster: what was asked for, if it decides directions only, or names one kernel.
-fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(Policy, ChosenPolicy), Failure> {
+/// A flag or an argument by its name, and what a rank was given of it.
+type Given = (&'static str, Option<String>);
+
+/// A flag with a value.
+fn with_value(name: &'static str, value: impl Display) -> Given {
+    (name, Some(format!("{name} {value}")))
+}
+
+/// A flag that is there or not.
+fn switch(name: &'static str, is_given: bool) -> Given {
+    (name, is_given.then(|| name.to_owned()))
+}
+
+/// A flag that names a file to write. Ranks may name it differently, but not its format.
+fn output(name: &'static str, path: Option<&Path>) -> Result<Given, Failure> {
+    let Some(path) = path else { return Ok((name, None)) };
+    let file = match ArrayFormat::of_path(path)? {
+        ArrayFormat::Npy => "FILE.npy",
+        ArrayFormat::Csv => "FILE.csv",
+        ArrayFormat::Text => "FILE.txt",
+    };
+    Ok(with_value(name, file))
+}
+
+/// Which command this is, where its graph comes from, and which rank has that.
+fn command(name: &str, source: &Source, from_rank_0: bool) -> [Given; 3] {
+    let graph = match source {
+        Source::File(..) => "a graph file",
+        Source::Generated(_) => "a generated graph",
+    };
+    [("command", Some(format!("the command {name}"))), ("kind of graph", Some(graph.to_owned())), switch("--from-rank-0", from_rank_0)]
+}
+
+/// Refuses to go on where ranks were given different flags on which depends what they send each other: they would wait for ever.
+fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
+    let own: Vec<Option<String>> = given.iter().map(|(_, given)| given.clone()).collect();
+    let all = told_by_all(ranks, &own)?;
+    let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
+    // Ranks with different commands have different flags behind it.
+    let mut pairs = all[0].iter().zip(&all[rank]).zip(given);
+    let Some(((first, other), (name, _))) = pairs.find(|((first, other), _)| first != other) else {
+        return Err(ClusterError::Message { rank }.into());
+    };
+    let has = |given: &Option<String>| given.clone().unwrap_or_else(|| format!("no {name}"));
+    let failure = Failure::new(format!("rank 0 has {}, but rank {rank} has {}", has(first), has(other)));
+    let cure = if first.is_some() && other.is_some() {
+        format!("give all ranks the same {name}")
+    } else {
+        format!("give {name} to all ranks, or to none")
+    };
+    Err(of_all(ranks, &failure.cure(cure)))
+}
+
+/// The policy of a cluster: what was asked for, if it decides directions only, or names one kernel; and why.
+fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'static str), Failure> {
     let asked = &config.policy;
     let names_kernel = matches!(asked.value, Policy::Fixed(strategy) if strategy != Strategy::Tgm);
     let (policy, reason) = match &asked.value {
@@ -233,10 +306,18 @@ fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(
     if exchange == ExchangeArg::Pairs && !matches!(asked.value, Policy::Auto(_) | Policy::Fixed(Strategy::Tc)) {
         return Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {policy}")).cure("omit --policy"));
     }
+    Ok((policy, reason))
+}
+
+/// The policy that all ranks have. All ranks call it.
+fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(Policy, ChosenPolicy), Failure> {
+    let asked = &config.policy;
+    let (policy, reason) = agreed(ranks, own_policy(config, exchange))?;
     let texts = texts(ranks, &policy.to_string());
     if let Some(rank) = texts.iter().position(|other| *other != texts[0]) {
-        return Err(Failure::new(format!("rank 0 has policy {}, but rank {rank} has {}", texts[0], texts[rank]))
-            .cure("the board files differ: name one policy for all with --policy"));
+        let failure = Failure::new(format!("rank 0 has policy {}, but rank {rank} has {}", texts[0], texts[rank]))
+            .cure("the board files differ: name one policy for all with --policy");
+        return Err(of_all(ranks, &failure));
     }
     let origin = if matches!(asked.value, Policy::Auto(_)) { Origin::BuiltIn } else { asked.origin };
     let chosen = ChosenPolicy { policy: policy.to_string(), origin: origin.name(), reason: reason.to_owned(), bands: Vec::new() };
@@ -317,6 +398,20 @@ fn not_directed(directed: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Flags of commands that search on which depends what ranks send each other.
+fn search_flags(cluster: &ClusterArgs, layout: &LayoutArgs) -> [Given; 2] {
+    let exchange = match cluster.exchange {
+        ExchangeArg::Found => "found",
+        ExchangeArg::Pairs => "pairs",
+    };
+    let order = match layout.order() {
+        Order::Auto => "auto",
+        Order::Original => "original",
+        Order::Degree => "degree",
+    };
+    [with_value("--exchange", exchange), with_value("--order", order)]
+}
+
 /// What commands that search are not given over ranks: these would have no effect.
 fn for_ranks(layout: &LayoutArgs, search: &SearchArgs) -> Result<(), Failure> {
     not_directed(layout.directed)?;
@@ -333,25 +428,33 @@ fn one_process_only(given: &[(&str, bool)]) -> Result<(), Failure> {
 
 /// `socbfs bench` over ranks.
 pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ranks: &MpiRanks) -> Result<(), Failure> {
-    one_process_only(&[
-        ("--html", arguments.html.is_some()),
-        ("--trace", arguments.trace.is_some()),
-        ("--report board", arguments.is_board()),
-    ])?;
-    for_ranks(&arguments.layout, &arguments.search)?;
     same_program(ranks)?;
-    let config = arguments.cluster.resolve(&arguments.search, matches)?;
     let first = ranks.rank() == 0;
-    let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
-    arguments.energy.check(&config.profile)?;
-    config.apply()?;
-    let source = arguments.source()?;
+    let prepare = || {
+        one_process_only(&[
+            ("--html", arguments.html.is_some()),
+            ("--trace", arguments.trace.is_some()),
+            ("--report board", arguments.is_board()),
+        ])?;
+        for_ranks(&arguments.layout, &arguments.search)?;
+        let config = arguments.cluster.resolve(&arguments.search, matches)?;
+        let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
+        arguments.energy.check(&config.profile)?;
+        config.apply()?;
+        Ok((config, json, arguments.source()?))
+    };
+    let (config, json, source) = agreed(ranks, prepare())?;
+    let mut given = command("bench", &source, arguments.cluster.from_rank_0).to_vec();
+    given.extend(search_flags(&arguments.cluster, &arguments.layout));
+    given.extend([with_value("--roots", arguments.roots), with_value("--seed", arguments.seed)]);
+    given.extend(matches.get_one::<usize>("energy_repeats").map(|repeats| with_value("--energy-repeats", repeats)));
+    same_flags(ranks, &given)?;
     let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let environment = Environment::read(Path::new(super::bench::ROOT));
     let (policy, chosen) = policy(&config, arguments.cluster.exchange, ranks)?;
-    let prepared = device(&arguments.cluster, &config)?;
+    let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
     let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
-    let mut options = options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device))?;
+    let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
     let start = Instant::now();
     let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(told_once(ranks, &source.name()))?;
     let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
@@ -486,18 +589,27 @@ fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part,
 
 /// `socbfs run` over ranks.
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -> Result<(), Failure> {
-    one_process_only(&[("--exact", arguments.exact)])?;
-    for_ranks(&arguments.layout, &arguments.search)?;
     same_program(ranks)?;
-    let config = arguments.cluster.resolve(&arguments.search, matches)?;
-    let source = Source::parse(&arguments.graph, arguments.format)?;
-    let (parents, levels) = arguments.outputs(ranks.rank() == 0)?;
-    config.apply()?;
+    let prepare = || {
+        one_process_only(&[("--exact", arguments.exact)])?;
+        for_ranks(&arguments.layout, &arguments.search)?;
+        let config = arguments.cluster.resolve(&arguments.search, matches)?;
+        let source = Source::parse(&arguments.graph, arguments.format)?;
+        let mut given = command("run", &source, arguments.cluster.from_rank_0).to_vec();
+        given.extend(search_flags(&arguments.cluster, &arguments.layout));
+        given.push(with_value("--root", arguments.root));
+        given.extend([output("--parents", arguments.parents.as_deref())?, output("--levels", arguments.levels.as_deref())?]);
+        let outputs = arguments.outputs(ranks.rank() == 0)?;
+        config.apply()?;
+        Ok((config, source, given, outputs))
+    };
+    let (config, source, given, (parents, levels)) = agreed(ranks, prepare())?;
+    same_flags(ranks, &given)?;
     let (edges, _) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let (policy, _) = policy(&config, arguments.cluster.exchange, ranks)?;
-    let prepared = device(&arguments.cluster, &config)?;
+    let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
     let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
-    let mut options = options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device))?;
+    let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
     let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(told_once(ranks, &source.name()))?;
     settle_bounds(&part, ranks, &mut options, wants_bounds)?;
     let mut search = ClusterSearch::new(&part, ranks, &options).map_err(told_once(ranks, ""))?;
@@ -602,9 +714,12 @@ fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Ve
 /// `socbfs validate` over ranks.
 pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(), Failure> {
     same_program(ranks)?;
-    not_directed(arguments.directed)?;
-    let source = Source::parse(&arguments.graph, arguments.format)?;
-    let (edges, _) = Loaded::load(&source, arguments.from_rank_0, ranks)?;
+    let source = agreed(ranks, not_directed(arguments.directed).and_then(|()| Source::parse(&arguments.graph, arguments.format)))?;
+    let mut given = command("validate", &source, arguments.from_rank_0).to_vec();
+    given.push(with_value("--root", arguments.root));
+    same_flags(ranks, &given)?;
+    // Of a generated graph, only the tree is a file.
+    let (edges, _) = Loaded::load(&source, arguments.from_rank_0 && matches!(source, Source::File(..)), ranks)?;
     let (root, vertices) = (arguments.root, edges.vertices());
     if root as usize >= vertices {
         return Err(SearchError::RootOutOfRange { root, vertices }.into());
