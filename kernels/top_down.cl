@@ -104,9 +104,9 @@ static uint claim(__local Round *round, uint count, volatile __global uint *visi
 
 // Vertices of a block, as a power of two: 512 bytes of bitmap.
 #define BLOCK_BITS 12
-#define MOST_BINS (NEXT / 8)
+#define MOST_BINS (NEXT < 8 ? 1 : NEXT / 8)
 
-// Bins of so many items: a power of two, and some for each, so that all end together.
+// Bins of so many items: the least power of two from four times as many on, so that all end together, and MOST_BINS at most.
 static uint bins_for(uint items) {
     uint bins = 1;
     while (bins < 4 * items && 2 * bins <= MOST_BINS) bins *= 2;

@@ -40,6 +40,8 @@ const COLLECTED_ALONE: usize = 512;
 /// It expands one frontier vertex for so many of them side by side (`ROUND` in `kernels/top_down.cl`; 64: measured on PoCL, 16 and 32 are
 /// slower).
 const COLLECTED_PER_ROUND: usize = 8;
+/// Vertices that an item of its own collects where local memory is scarce, as where a driver counts together what all kernels declare.
+const LEAST_COLLECTED_ALONE: usize = 4;
 /// Pieces of long lists that a group gets of a level, at most (`piece_arcs` in `kernels/top_down.cl`), and some to spare for levels whose
 /// arcs were estimated.
 const PIECES_PER_GROUP: usize = 16;
@@ -47,7 +49,8 @@ const PIECES_PER_GROUP: usize = 16;
 const LEAST_FOR_BINS: usize = 1 << 18;
 /// Arcs of a vertex, on average, up to which they may (`SHORT_LISTS` in `kernels/top_down.cl`).
 const SHORT_LISTS: usize = 16;
-/// Words of bins for each item and bin, at least: some claims are always put there.
+/// Words of bins for each pair of items, at least. Bins are at most eight times as many as items (`bins_for` in `kernels/top_down.cl`), so
+/// that each item has room for some claims in each bin.
 const LEAST_BIN_WORDS: usize = 64;
 /// Steps launched together.
 const STEPS: usize = 8;
@@ -155,12 +158,12 @@ impl Built {
             // Three numbers an item for a batch, and what is left (but for some room to spare) for what was found. An item by itself has
             // two numbers for each vertex found, and three for each that it expands.
             let (left, most, least) = if group == 1 {
-                (room / 3, COLLECTED_ALONE, COLLECTED_PER_ROUND)
+                (room / 3, COLLECTED_ALONE, LEAST_COLLECTED_ALONE)
             } else {
                 (room.saturating_sub(3 * group + 64), COLLECTED, 2 * group)
             };
             let collected = (left.min(most) / group * group).max(least);
-            let round = collected / COLLECTED_PER_ROUND;
+            let round = (collected / COLLECTED_PER_ROUND).max(1);
             let flags = format!("-DGROUP={group} -DNEXT={collected} -DROUND={round} {}{}", graph.options(), slots::defines());
             let built = device.program(&source, &flags).and_then(|program| Kernels::new(&program, group > 1));
             match built {
