@@ -1,4 +1,5 @@
-//! What Linux says of a machine, in the files below a root: `/` on a live system, any folder in a test. What can't be read is absent.
+//! The facts that Linux reports about a machine, from the files below a root: `/` on a live system, any folder in a test. A file that
+//! can't be read gives no value.
 
 use std::{
     fs::{self, OpenOptions},

@@ -6,13 +6,13 @@
 //! few arcs, and fewer than what they have not visited, go top-down, the others bottom-up, where a vertex stops looking when it has seen
 //! all of these. (One search that lags behind would have every vertex look at all of its neighbours.)
 //!
-//! A leaf that the layout leaves out is reached one level after the vertex on which it hangs, and a search from it begins at that vertex,
-//! one level late: its sink counts from 1.
+//! A leaf that the layout leaves out is reached one level after its only neighbour, and a search from it begins at that neighbour, one
+//! level late: its sink counts from 1.
 //!
-//! Space: 32 bytes per vertex, and 32 more where levels are written. What is found is told to a [`Visitor`], or written into levels and
-//! parents of the caller's (`rows`).
+//! Space: 32 bytes per vertex, and 32 more where levels are written. Searches report what they find to a [`Visitor`], or write it into
+//! the caller's arrays of levels and parents (`level_rows`).
 
-mod rows;
+mod level_rows;
 
 use std::{
     borrow::Borrow,
@@ -27,25 +27,25 @@ use crate::{
     search::{SearchError, Stopper, threads_of},
 };
 
-pub use rows::LevelNumber;
+pub use level_rows::LevelNumber;
 
-use rows::{PLANES, Rows, Written};
+use level_rows::{PLANES, Rows, Written};
 
 /// Roots that one pass takes. More of them are searched in passes that follow one another.
 pub const ROOTS: usize = 64;
-/// A search goes top-down as long as its frontier has less than one in so many of all arcs, and fewer than it has not looked at yet:
+/// A search goes top-down as long as its frontier has less than one sixteenth of all arcs, and fewer than it has not looked at yet:
 /// bottom-up, a single one whose frontier is rarely met has every vertex look at most of its neighbours. (64 roots of Kronecker 20: at
 /// level 2 sixty searches have at most 3.5 % each, and bottom-up without the 32 lightest of them still takes 21 million looks of 31; at
-/// level 3 the lightest two, of 4 %, take two looks of five.) How many arcs all of these have together does not matter: to tell along an
-/// arc takes no longer than to look along it.
+/// level 3 the lightest two, of 4 %, take two looks of five.) How many arcs all of these have together does not matter: to push along an
+/// arc takes no longer than to pull along it.
 const FEW_ARCS: u64 = 16;
-/// What a top-down level finds is entered into a queue as long as less than one in so many of all arcs leave the joint frontier. A level of
-/// more reaches a good part of all vertices, whose words are then gone through in their order: as `bottom_up` does without searches that
-/// look for anything (of 64 roots of Kronecker 20, level 2: 11 ms instead of 17, although memory was slower in that run).
+/// A top-down level writes what it finds into a queue as long as less than one in 32 of all arcs leaves the joint frontier. A level with
+/// more arcs reaches a large part of all vertices, so their words are then read in order, as `bottom_up` does when no search looks for
+/// anything (64 roots of Kronecker 20, level 2: 11 ms instead of 17, although memory was slower in that run).
 const FEW_QUEUED: u64 = 32;
 /// The arcs of each search are counted at the first vertices, which are hubs where vertices are ordered by degree, ...
 const COUNTED: usize = 1 << 10;
-/// ... and at one in so many of the others.
+/// ... and at one in 64 of the others.
 const SAMPLED: usize = 64;
 /// Levels with fewer arcs than this are run by the caller alone.
 const SHARED_ARCS: u64 = 8 << 10;
@@ -77,7 +77,7 @@ pub trait Visitor: Sync {
         let _ = vertex;
     }
 
-    /// Levels beyond this one can't be told of: the pass ends with [`SearchError::TooDeep`].
+    /// The deepest level that the visitor can take: a pass that goes deeper ends with [`SearchError::TooDeep`].
     fn deepest(&self) -> u32 {
         NONE - 1
     }
@@ -118,15 +118,15 @@ fn late(layout: &Layout, roots: &[Vertex]) -> u64 {
     roots.iter().enumerate().filter(is_late).fold(0, |bits, (search, _)| bits | 1 << search)
 }
 
-/// Tells a visitor.
-struct Told<'a, V> {
+/// Passes what is found on to a visitor.
+struct VisitorSink<'a, V> {
     layout: &'a Layout,
     visitor: &'a V,
     roots: &'a [Vertex],
     late: u64,
 }
 
-impl<V: Visitor> Told<'_, V> {
+impl<V: Visitor> VisitorSink<'_, V> {
     /// These searches have reached `v` and, one level deeper, its leaves.
     fn tell(&self, v: Vertex, level: u32, searches: u64) {
         let name = self.layout.to_original(v);
@@ -148,7 +148,7 @@ impl<V: Visitor> Told<'_, V> {
     }
 }
 
-impl<V: Visitor> Sink for Told<'_, V> {
+impl<V: Visitor> Sink for VisitorSink<'_, V> {
     const PARENTS: bool = V::PARENTS;
 
     fn begins(&self, root: Vertex, place: Place, search: usize) {
@@ -417,7 +417,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         self.layout.borrow()
     }
 
-    /// Searches from up to [`ROOTS`] roots (original numbers; repeats are searches of their own) and tells `visitor` what is found.
+    /// Searches from up to [`ROOTS`] roots (original numbers; repeats are searches of their own) and reports to `visitor` what is found.
     ///
     /// # Errors
     /// [`SearchError::RootOutOfRange`], [`SearchError::Length`] for more roots, [`SearchError::Stopped`].
@@ -432,7 +432,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
             layout,
             team,
             roots,
-            &mut Told { layout, visitor, roots, late: late(layout, roots) },
+            &mut VisitorSink { layout, visitor, roots, late: late(layout, roots) },
             &Limits { stopper, deadline: *deadline },
         )
     }
@@ -469,7 +469,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         let begin = Instant::now();
         let Self { layout, team, words, planes, stopper, deadline } = self;
         let (layout, limits): (&Layout, _) = ((*layout).borrow(), Limits { stopper, deadline: *deadline });
-        let (with_parents, in_planes) = (!parents.is_empty(), roots.len() >= rows::ENOUGH);
+        let (with_parents, in_planes) = (!parents.is_empty(), roots.len() >= level_rows::ENOUGH);
         if with_parents {
             fill(team, parents, NONE);
         }
@@ -593,7 +593,7 @@ impl Words {
                 forget(team, alone, frontier, &queue[..queued]);
                 std::mem::swap(frontier, next);
                 std::mem::swap(queue, next_queue);
-                settle(team, alone, layout, seen, (frontier, &queue[..found]), (sink, level, late), &joint);
+                mark_seen(team, alone, layout, seen, (frontier, &queue[..found]), (sink, level, late), &joint);
             } else {
                 bottom_up(team, layout, seen, (&*frontier, heavy, &mut *next), (sink, level, late), &joint);
                 std::mem::swap(frontier, next);
@@ -641,9 +641,9 @@ fn collect(team: &Team, (frontier, searches): (&[u64], u64), queue: &mut [Vertex
     len.into_inner()
 }
 
-/// Tells the neighbours of the queue's vertices of the searches `light`. What is new of a vertex is then in `next`, and the vertices of
-/// which anything is new are in the next queue, if one is made. Returns their number. Without a queue, and where no parents are told,
-/// `next` may have searches that the vertex has seen before: `bottom_up` takes them out again, in the order of the vertices.
+/// Pushes the searches `light` of the queue's vertices to their neighbours. Afterwards `next` has the searches that are new at a vertex,
+/// and the next queue, if one is made, has the vertices with new searches. Returns their number. Without a queue and without parents,
+/// `next` may have searches that the vertex has seen before: `bottom_up` removes them, in the order of the vertices.
 fn top_down<S: Sink, const QUEUE: bool>(
     team: &Team,
     alone: bool,
@@ -673,7 +673,7 @@ fn top_down<S: Sink, const QUEUE: bool>(
                     prefetch(next[ahead as usize].as_ptr());
                 }
                 let new = if checks_seen { searches & !seen[v as usize] } else { searches };
-                // Looked at first: most of the time another vertex has told of all of them.
+                // A plain load first: most of the time another vertex has already pushed all of them.
                 if new & !next[v as usize].load(Relaxed) == 0 {
                     continue;
                 }
@@ -693,8 +693,8 @@ fn top_down<S: Sink, const QUEUE: bool>(
 }
 
 /// As [`top_down`] without a queue and without parents, where lists are in the order of the vertices: every thread goes through all of the
-/// queue, and tells the vertices of a range of its own. So no word is shared, and none is looked at before it is written, which would be
-/// foretold wrongly. (Level 2 as above, one thread: 6 ms instead of 10, without the price of an atomic access.)
+/// queue, and writes the vertices of a range of its own. So no word is shared, and none is tested before it is written: that branch would
+/// be mispredicted. (Level 2 as above, one thread: 6 ms instead of 10, without the cost of an atomic access.)
 fn push(team: &Team, layout: &Layout, (frontier, light, next): (&[u64], u64, &mut [u64]), queue: &[Vertex]) {
     let (vertices, ranges) = (next.len(), team.size());
     // Ranges to which as many arcs lead.
@@ -739,7 +739,7 @@ fn forget(team: &Team, alone: bool, frontier: &mut [u64], queue: &[Vertex]) {
 }
 
 /// After [`top_down`]: enters what is new into what was seen.
-fn settle<S: Sink>(
+fn mark_seen<S: Sink>(
     team: &Team,
     alone: bool,
     layout: &Layout,
@@ -805,9 +805,9 @@ fn bottom_up<S: Sink>(
                     }
                 }
             }
-            let told = next[at];
-            new |= told & !seen[at];
-            if new != told {
+            let reached = next[at];
+            new |= reached & !seen[at];
+            if new != reached {
                 next[at] = new;
             }
             if new != 0 {

@@ -141,7 +141,7 @@ pub struct Stopper(Arc<AtomicBool>);
 impl Stopper {
     /// Stops. The search gives [`SearchError::Stopped`].
     pub fn stop(&self) {
-        self.0.store(true, Relaxed); // nothing else is told by it
+        self.0.store(true, Relaxed); // it orders no other memory
     }
 
     /// Lets searches run again.

@@ -351,7 +351,7 @@ const char *socbfs_meter_scope(const struct socbfs_meter *meter);
 // `meter` is a meter.
 enum socbfs_code socbfs_meter_begin(const struct socbfs_meter *meter);
 
-// Ends the window and tells what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number would
+// Ends the window and reports what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number would
 // be wrong, so there is none.
 //
 // # Safety

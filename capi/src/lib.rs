@@ -451,7 +451,7 @@ pub unsafe extern "C" fn socbfs_search_run(search: *const socbfs_search, root: u
             panic!("planted");
         }
         match outcome {
-            Some(outcome) => *outcome = told(search.with(|search| search.run(root))?, SOCBFS_COMPLETE),
+            Some(outcome) => *outcome = c_outcome(search.with(|search| search.run(root))?, SOCBFS_COMPLETE),
             // Nobody asks what was reached: it is not counted.
             None => drop(search.with(|search| search.run_uncounted(root))?),
         }
@@ -477,7 +477,7 @@ pub unsafe extern "C" fn socbfs_search_run_until(
         let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
         let partial = lock(&search.search)?.with(|search| search.run_until(root, until(depth, target)))?;
         if let Some(outcome) = outcome {
-            *outcome = told(partial.outcome, code_of(partial.end));
+            *outcome = c_outcome(partial.outcome, code_of(partial.end));
         }
         Ok(())
     })
@@ -514,7 +514,7 @@ pub unsafe extern "C" fn socbfs_search_run_into(
         let partial = search.with(|search| search.run_into(root, until(depth, target), output))?;
         if let Some(outcome) = outcome {
             let (reached, edges) = parents.or(levels).map_or((0, 0), |found| search.get().counts(found));
-            *outcome = told(bfs::Outcome { reached, edges, ..partial.outcome }, code_of(partial.end));
+            *outcome = c_outcome(bfs::Outcome { reached, edges, ..partial.outcome }, code_of(partial.end));
         }
         Ok(())
     })
@@ -533,7 +533,7 @@ fn code_of(end: End) -> u32 {
     }
 }
 
-fn told(outcome: bfs::Outcome, end: u32) -> socbfs_outcome {
+fn c_outcome(outcome: bfs::Outcome, end: u32) -> socbfs_outcome {
     let nanoseconds = outcome.elapsed.as_nanos() as u64;
     socbfs_outcome { reached: outcome.reached, edges: outcome.edges, nanoseconds, levels: outcome.levels, end }
 }
@@ -790,7 +790,7 @@ pub unsafe extern "C" fn socbfs_meter_begin(meter: *const socbfs_meter) -> socbf
     })
 }
 
-/// Ends the window and tells what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number would
+/// Ends the window and reports what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number would
 /// be wrong, so there is none.
 ///
 /// # Safety

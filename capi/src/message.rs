@@ -61,8 +61,8 @@ pub(crate) fn entry(work: impl FnOnce() -> Result<(), Failure>) -> socbfs_code {
         Ok(Ok(())) => return socbfs_code::SOCBFS_OK,
         Ok(Err(failure)) => failure,
         Err(panic) => {
-            let told = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-            let message = format!("a bug of socbfs: {}; please report it, and free the handle", told.unwrap_or("no more is known"));
+            let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+            let message = format!("a bug of socbfs: {}; please report it, and free the handle", said.unwrap_or("no more is known"));
             Failure { code: socbfs_code::SOCBFS_PANIC, message }
         }
     };

@@ -1,7 +1,7 @@
 //! Power sensors of boards and chips, and the energy of a window of time. Knows nothing of graphs. Linux.
 //!
 //! [`discover`] finds what a machine has; a [`Selection`] says which channels are added up, and refuses to count anything twice; a
-//! [`Meter`] samples them in the background and tells the [`Energy`] of a window.
+//! [`Meter`] samples them in the background and reports the [`Energy`] of a window.
 //!
 //! ```no_run
 //! use socbfs_power::{Meter, Selection, Tree, discover};

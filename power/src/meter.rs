@@ -1,4 +1,4 @@
-//! Samples the sensors of a selection in the background and tells the energy of windows of time.
+//! Samples the sensors of a selection in the background and reports the energy of windows of time.
 
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -299,7 +299,7 @@ impl Meter {
         self.rails.iter().filter(|rail| rail.pick.counted).map(of).min().unwrap_or(0)
     }
 
-    /// Closes `window` now and tells its energy, as soon as every sensor has had a reading after its end (or has been waited for in
+    /// Closes `window` now and reports its energy, as soon as every sensor has had a reading after its end (or has been waited for in
     /// vain: then the window is not complete).
     pub fn end(&self, window: Window) -> Energy {
         let (id, end) = self.mark();

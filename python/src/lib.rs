@@ -1,6 +1,6 @@
 //! The compiled part of the Python package `socbfs`. What a user sees, with its documentation and types, is `socbfs/__init__.py`.
 //!
-//! Arrays are read where they are, and searches run without the interpreter's lock, so that other threads of the program go on.
+//! TreeArrays are read where they are, and searches run without the interpreter's lock, so that other threads of the program go on.
 
 use std::{
     error::Error,
@@ -291,7 +291,7 @@ impl Core {
         depth: Option<u32>,
         target: Option<i64>,
         timeout: Option<f64>,
-    ) -> PyResult<Found<'py>> {
+    ) -> PyResult<TreeArrays<'py>> {
         let vertices = self.vertices();
         let root = vertex(root, "root", vertices)?;
         let target = target.map(|target| vertex(target, "target", vertices)).transpose()?;
@@ -359,7 +359,7 @@ impl Core {
     }
 }
 
-type Found<'py> = (Option<Bound<'py, PyArray1<u32>>>, Option<Bound<'py, PyArray1<u32>>>, u32, f64, &'static str);
+type TreeArrays<'py> = (Option<Bound<'py, PyArray1<u32>>>, Option<Bound<'py, PyArray1<u32>>>, u32, f64, &'static str);
 type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 
 /// The order in which a queue would go through the tree, and the predecessors, as SciPy gives them.
@@ -412,7 +412,7 @@ fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         Err(bfs::OpenClError::NoLibrary | bfs::OpenClError::NoPlatform) => Vec::new(),
         Err(error) => return Err(PyRuntimeError::new_err(with_causes("", &error))),
     };
-    let told = |info: &bfs::DeviceInfo| {
+    let described = |info: &bfs::DeviceInfo| {
         let device = PyDict::new(py);
         device.set_item("name", &info.name)?;
         device.set_item("platform", &info.platform)?;
@@ -421,7 +421,7 @@ fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         device.set_item("unusable", info.unusable.as_ref().map(ToString::to_string))?;
         Ok(device)
     };
-    found.iter().map(told).collect()
+    found.iter().map(described).collect()
 }
 
 /// Measures energy.

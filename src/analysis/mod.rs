@@ -5,9 +5,9 @@
 
 mod comparison;
 mod exact;
+mod graph_profile;
 mod handover;
 mod paper;
-mod profile;
 mod ranks;
 mod record;
 mod redundant;
@@ -17,9 +17,9 @@ mod touched;
 
 pub use comparison::{Dropped, DroppedInput, PolicyComparison, Remapped, dropped_inputs, remapped};
 pub use exact::{ExactLevel, Levels, count};
+pub use graph_profile::{Profile, SearchedRoot, profile};
 pub use handover::{DeviceHandover, MappedLevel, MappedLevels, mapped_levels};
 pub use paper::{Claim, Paper, PaperComparison};
-pub use profile::{Profile, SearchedRoot, profile};
 pub use ranks::{RankScaling, RankTimes, rank_scaling};
 pub use record::{Analysis, GraphAnalysis, SCHEMA, SCHEMA_VERSION};
 pub use redundant::{Redundant, RedundantLevel, redundant};

@@ -22,7 +22,7 @@ pub struct RankScaling {
 /// One exchange and number of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankTimes {
-    /// `found`: each rank tells all others which vertices it found; `pairs`: a queue for each owner and an all-to-all, as in the paper.
+    /// `found`: each rank sends all others which vertices it found; `pairs`: a queue for each owner and an all-to-all, as in the paper.
     pub exchange: String,
     /// Ranks, each one thread of this process.
     pub ranks: usize,
@@ -46,8 +46,8 @@ struct OfRank {
     reached: u64,
 }
 
-/// Searches `edges` from `root` over so many ranks as each of `sizes`, by both exchanges, `turns` times each after one search that does not
-/// count. Ranks are threads of this process, so that this is what the exchange costs within one machine.
+/// Searches `edges` from `root` over as many ranks as each of `sizes` says, by both exchanges, `turns` times each after one search that
+/// does not count. Ranks are threads of this process, so that this is the cost of the exchange within one machine.
 ///
 /// # Errors
 /// [`ClusterError`] where the graph does not fit.

@@ -87,7 +87,7 @@ fn cut(csr: &Csr, frontier: &[Vertex], share_permille: u16) -> usize {
 }
 
 /// What both halves found.
-struct Found {
+struct Repeats {
     /// Vertices that both found.
     common: u64,
     depths: [u32; 2],
@@ -107,9 +107,9 @@ impl<'g> Halves<'g> {
     }
 
     /// Either half's search to its end. `knows_other`: the other half counts as visited.
-    fn both(&mut self, levels: &Levels, level: u32, a: &[Vertex], b: &[Vertex], knows_other: bool) -> Found {
+    fn both(&mut self, levels: &Levels, level: u32, a: &[Vertex], b: &[Vertex], knows_other: bool) -> Repeats {
         self.by_first.fill(false);
-        let mut found = Found { common: 0, depths: [0; 2] };
+        let mut found = Repeats { common: 0, depths: [0; 2] };
         for (half, (own, other)) in [(a, b), (b, a)].into_iter().enumerate() {
             for (visited, &of) in self.visited.iter_mut().zip(&levels.of) {
                 *visited = of <= level;

@@ -9,7 +9,7 @@ use crate::{
     bfs::Placement,
     cluster::{
         ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, PartCounts, Places, RankEdges, Ranks,
-        Tree, gather, told_by_all,
+        Tree, all_gather, gather,
     },
     graph::Vertex,
     memory::SharingMode,
@@ -201,6 +201,6 @@ pub fn measure_cluster<R: Ranks>(
             }
         }
     }
-    let devices = told_by_all(ranks, &device_record(&search, ranks, options, on_device))?.into_iter().flatten().collect();
+    let devices = all_gather(ranks, &device_record(&search, ranks, options, on_device))?.into_iter().flatten().collect();
     Ok(MeasuredRoots { records, exchanged, devices })
 }

@@ -11,11 +11,11 @@ use super::{
         EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, MeasuredEnergy, Model, idle, is_long_enough, why_incomplete,
     },
 };
-use crate::cluster::{ClusterSearch, Host, Ranks, sum, told_by_all};
+use crate::cluster::{ClusterSearch, Host, Ranks, all_gather, sum};
 
-/// What a rank tells the others of its sensors.
+/// The sensors of a rank, as the others get to know them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Told {
+struct RankSensors {
     host: Host,
     /// Why it has none.
     unavailable: Option<(String, Option<String>)>,
@@ -49,16 +49,16 @@ struct Counting {
 }
 
 /// Deals sensors to ranks: what two ranks of one machine read is counted by the first of them.
-fn counting(told: &[Told]) -> Result<Counting, Box<EnergyRecord>> {
+fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
     let mut hosts: Vec<&Host> = Vec::new();
-    for rank in told {
+    for rank in all {
         if !hosts.contains(&&rank.host) {
             hosts.push(&rank.host);
         }
     }
     let named_twice = |host: &Host| hosts.iter().filter(|other| other.name == host.name).count() > 1;
     let name = |host: &Host| {
-        let first = told.iter().position(|rank| rank.host == *host).unwrap_or(0);
+        let first = all.iter().position(|rank| rank.host == *host).unwrap_or(0);
         if host.name.is_empty() || named_twice(host) {
             format!("{} (rank {first})", host.name).trim_start().to_owned()
         } else {
@@ -67,7 +67,7 @@ fn counting(told: &[Told]) -> Result<Counting, Box<EnergyRecord>> {
     };
     let mut scopes: Vec<&str> = Vec::new();
     for &host in &hosts {
-        let here = || told.iter().enumerate().filter(|(_, rank)| rank.host == *host);
+        let here = || all.iter().enumerate().filter(|(_, rank)| rank.host == *host);
         let mut with = here().filter(|(_, rank)| rank.unavailable.is_none());
         let Some((first, rank)) = with.next() else {
             let (reason, cure) = here().find_map(|(_, rank)| rank.unavailable.clone()).unwrap_or_default();
@@ -82,8 +82,8 @@ fn counting(told: &[Told]) -> Result<Counting, Box<EnergyRecord>> {
         }
     }
     let mut taken: Vec<(&Host, &str)> = Vec::new();
-    let mut ranks = Vec::with_capacity(told.len());
-    for rank in told {
+    let mut ranks = Vec::with_capacity(all.len());
+    for rank in all {
         let mut counts = Vec::new();
         for sensor in &rank.sensors {
             if !taken.contains(&(&rank.host, sensor)) {
@@ -164,15 +164,15 @@ pub fn measure_cluster_energy<R: Ranks>(
     options: &EnergyOptions,
     finished: &mut dyn FnMut(usize),
 ) -> Result<EnergyRecord, EnergyError> {
-    let told = match meter {
-        Ok(meter) => Told { host, unavailable: None, scope: meter.scope().to_owned(), sensors: meter.sensors() },
+    let own = match meter {
+        Ok(meter) => RankSensors { host, unavailable: None, scope: meter.scope().to_owned(), sensors: meter.sensors() },
         Err(record) => {
             let reason = record.reason().unwrap_or("no sensor can be used").to_owned();
-            Told { host, unavailable: Some((reason, record.cure.clone())), scope: String::new(), sensors: Vec::new() }
+            RankSensors { host, unavailable: Some((reason, record.cure.clone())), scope: String::new(), sensors: Vec::new() }
         }
     };
-    let told = told_by_all(ranks, &told)?;
-    let counting = match counting(&told) {
+    let all = all_gather(ranks, &own)?;
+    let counting = match counting(&all) {
         Ok(counting) => counting,
         Err(unavailable) => return Ok(*unavailable),
     };
@@ -217,7 +217,7 @@ pub fn measure_cluster_energy<R: Ranks>(
         searched.push(searches);
         finished(2 + done);
     }
-    let all = told_by_all(ranks, &own)?;
+    let all = all_gather(ranks, &own)?;
     let of_all = |of: &dyn Fn(&Measured) -> &Energy| counting.total(&all.iter().map(of).collect::<Vec<_>>());
     let idle = of_all(&|rank| &rank.idle);
     let windows: Vec<EnergyWindow> = searched
@@ -334,40 +334,41 @@ mod tests {
         assert!(reason.contains("board pi: ina2xx:") && reason.contains("the sensor has gone"), "{reason}");
     }
 
-    fn told(name: &str, boot: &str, scope: &str, sensors: &[&str]) -> Told {
+    fn sensors_of(name: &str, boot: &str, scope: &str, sensors: &[&str]) -> RankSensors {
         let host = Host { name: name.into(), boot: boot.into() };
         let unavailable = sensors.is_empty().then(|| ("no power sensor was found on this machine".to_owned(), None));
-        Told { host, unavailable, scope: scope.into(), sensors: sensors.iter().map(|&sensor| sensor.to_owned()).collect() }
+        RankSensors { host, unavailable, scope: scope.into(), sensors: sensors.iter().map(|&sensor| sensor.to_owned()).collect() }
     }
 
-    fn counted(told: &[Told]) -> Vec<(String, Vec<String>)> {
-        counting(told).unwrap().ranks
+    fn counted(all: &[RankSensors]) -> Vec<(String, Vec<String>)> {
+        counting(all).unwrap().ranks
     }
 
     #[test]
     fn what_two_ranks_of_a_board_read_is_counted_once() {
         let (a, b) = ("ina2xx:0-0040".to_owned(), "ina2xx:0-0041".to_owned());
-        let two = [told("x", "1", "soc-rails", &[&a]), told("y", "2", "soc-rails", &[&a])];
+        let two = [sensors_of("x", "1", "soc-rails", &[&a]), sensors_of("y", "2", "soc-rails", &[&a])];
         assert_eq!(counted(&two), [("x".into(), vec![a.clone()]), ("y".into(), vec![a.clone()])], "boards have sensors of the same name");
         assert_eq!(counting(&two).unwrap().scope, "soc-rails of 2 boards");
-        let shared = [told("x", "1", "soc-rails", &[&a]), told("x", "1", "soc-rails", &[&a, &b]), told("x", "1", "", &[])];
+        let shared =
+            [sensors_of("x", "1", "soc-rails", &[&a]), sensors_of("x", "1", "soc-rails", &[&a, &b]), sensors_of("x", "1", "", &[])];
         assert_eq!(counted(&shared), [("x".into(), vec![a.clone()]), ("x".into(), vec![b]), ("x".into(), vec![])]);
         assert_eq!(counting(&shared).unwrap().scope, "soc-rails of 1 board");
-        // Two boards of one name are told apart by their first ranks.
-        let alike = [told("pi", "1", "board", &[&a]), told("pi", "2", "board", &[&a])];
+        // Two boards of one name are distinguished by their first ranks.
+        let alike = [sensors_of("pi", "1", "board", &[&a]), sensors_of("pi", "2", "board", &[&a])];
         assert_eq!(counted(&alike), [("pi (rank 0)".into(), vec![a.clone()]), ("pi (rank 1)".into(), vec![a.clone()])]);
-        let mixed = [told("x", "1", "board", &[&a]), told("y", "2", "soc-rails", &[&a])];
+        let mixed = [sensors_of("x", "1", "board", &[&a]), sensors_of("y", "2", "soc-rails", &[&a])];
         assert_eq!(counting(&mixed).unwrap().scope, "board and soc-rails of 2 boards");
     }
 
     #[test]
     fn a_board_without_a_sensor_is_named() {
-        let reason = |told: &[Told]| counting(told).unwrap_err().unavailable.unwrap();
+        let reason = |all: &[RankSensors]| counting(all).unwrap_err().unavailable.unwrap();
         assert_eq!(
-            reason(&[told("x", "1", "board", &["wt310"]), told("y", "2", "", &[])]),
+            reason(&[sensors_of("x", "1", "board", &["wt310"]), sensors_of("y", "2", "", &[])]),
             "board y: no power sensor was found on this machine"
         );
-        let scopes = [told("x", "1", "board", &["wt310"]), told("x", "1", "soc-rails", &["ina2xx:0-0040"])];
+        let scopes = [sensors_of("x", "1", "board", &["wt310"]), sensors_of("x", "1", "soc-rails", &["ina2xx:0-0040"])];
         assert_eq!(reason(&scopes), "board x: ranks 0 and 1 read sensors of different scopes");
     }
 }

@@ -1,4 +1,4 @@
-//! Which Kronecker graphs fit the machine, and which of them `bench` takes where nothing is asked for.
+//! The Kronecker graphs that fit the machine, and the one that `bench` takes by default.
 
 /// The largest scale that `threads` threads generate, build, search 64 times and validate in well under a minute, and that fits
 /// `available` bytes.

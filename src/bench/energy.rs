@@ -1,5 +1,4 @@
-//! Energy of the searches: windows that hold nothing but searches, the power of the idle machine beside them, and a model of what each
-//! level took.
+//! Energy of the searches: windows that hold only searches, the power of the idle machine, and a model of the energy of each level.
 
 use std::time::Duration;
 

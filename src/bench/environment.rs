@@ -1,4 +1,4 @@
-//! Where and how a run was made: everything that decides whether two figures may be compared.
+//! The environment of a run: everything that decides whether two figures may be compared.
 //!
 //! Read from files below a root directory (`/` on a live system, anything in a test). What can't be read is absent from the
 //! record, never a made-up value.

@@ -1,4 +1,4 @@
-//! What a benchmark run leaves behind: raw values, so that every derived number can be checked.
+//! The record of a benchmark run: raw values, so that every derived number can be checked.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Which vertices a benchmark searches from.
+//! The roots of a benchmark.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What may have disturbed a run, each with advice.
+//! Possible disturbances of a run, each with advice.
 
 use super::{Build, ClusterRoot, Record, Summary};
 

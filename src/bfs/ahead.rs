@@ -1,6 +1,6 @@
 //! What a planner would decide at levels that have not been reached yet.
 //!
-//! To wait for a device after every level costs more than many a level does. Where counts alone tell what the planner will decide, a device
+//! Waiting for a device after every level costs more than many levels do. Where counts alone determine what the planner decides, a device
 //! can be given several levels at once, and find out by itself from which on the planner has to be asked again.
 
 use super::LevelPlan;
@@ -91,7 +91,7 @@ impl Surely {
 /// What a planner would decide at the levels after the one at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ahead {
-    /// Vertices of the searched structure, as the planner is told.
+    /// Vertices of the searched structure, as the planner counts them.
     pub vertices: u64,
     /// Its arcs.
     pub arcs: u64,

@@ -28,7 +28,7 @@ pub trait Engine {
     fn sample(&mut self) -> Result<Option<f32>, Self::Error>;
 
     /// Looks at a few vertices of the frontier: which share of all hubs it holds (those with more arcs than the mean). `None`
-    /// where the engine can't tell.
+    /// where the engine does not know.
     ///
     /// # Errors
     /// The device failed.

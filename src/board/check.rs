@@ -1,4 +1,4 @@
-//! Checks of a profile's values, one small function each. What a type can refuse, its type refuses.
+//! Checks of a profile's values, one small function each. Types refuse what they can refuse themselves.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which board this is: what the system says of the machine, and the profile that fits it best.
+//! Detection of the board: the description that the system gives of the machine, and the profile that fits it best.
 
 use std::{cmp::Reverse, path::Path};
 
@@ -49,9 +49,9 @@ pub struct Detection {
 /// How well a profile fits: the larger the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// By so many characters of the processor's name.
+    /// By the processor's name; the number is that of the literal characters that match.
     Cpu { literal: usize },
-    /// By so many fields, with so many characters together.
+    /// By DMI; the numbers are those of the fields that match and of their literal characters together.
     Dmi { fields: usize, literal: usize },
     /// By the string at this place: the first names the board, the last the family of its chip.
     DeviceTree { place: Reverse<usize> },

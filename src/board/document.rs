@@ -1,4 +1,4 @@
-//! A profile as it stands in its file: which keys, on which lines, with which comments.
+//! A profile as text: its keys, their lines, and their comments.
 
 use toml::{
     Spanned,

@@ -1,4 +1,4 @@
-//! Why a TOML file can't be used.
+//! Reasons why a TOML file can't be used.
 
 use std::io;
 

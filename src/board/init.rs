@@ -1,4 +1,4 @@
-//! A profile to start from: what Linux says of this machine, and what the profile that fits it says of the rest.
+//! A profile to start from: values that Linux reports of this machine, and the others from the profile that fits it.
 
 use std::{
     fmt::{Display, Write as _},

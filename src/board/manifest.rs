@@ -1,4 +1,4 @@
-//! What Linux shows of a machine in one file, so that tests elsewhere see the same machine.
+//! One file with everything that Linux shows of a machine, so that tests elsewhere see the same machine.
 
 use std::path::Path;
 

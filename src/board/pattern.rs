@@ -1,4 +1,4 @@
-//! Names with gaps.
+//! Patterns of names, in which `*` stands for any text.
 
 use std::{fmt, str::FromStr};
 

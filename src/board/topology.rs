@@ -10,7 +10,7 @@ use crate::machine::{self, line, number};
 struct Kind {
     /// Name of the core, or the kernel's name for the kind.
     core_type: Option<String>,
-    /// The kernel tells this kind of core from others itself.
+    /// The kernel itself distinguishes this kind of core from others.
     hybrid: Option<&'static str>,
     max_mhz: Option<u32>,
     capacity: Option<u32>,

@@ -1,4 +1,4 @@
-//! TOML files that say which version of their schema they are of: board profiles, calibrations.
+//! TOML files that name the version of their schema: board profiles, calibrations.
 
 use std::path::Path;
 

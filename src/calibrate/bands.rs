@@ -1,4 +1,4 @@
-//! From what levels cost to the bands of the policy `adaptive`.
+//! The bands of the policy `adaptive`, derived from the measured costs of levels.
 
 use super::levels::{LevelTable, LevelTimes, SHARES};
 use crate::{

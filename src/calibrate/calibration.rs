@@ -265,7 +265,7 @@ impl Identity {
             name.push('-');
             name.push_str(&word.to_ascii_lowercase());
         }
-        // Some drivers tell their whole history in the name; file systems allow 255 bytes.
+        // The names of some drivers are long; file systems allow 255 bytes.
         name.truncate(120);
         format!("{name}.toml")
     }

@@ -1,4 +1,4 @@
-//! Settings that are chosen by searching with each in turn.
+//! Settings that are chosen by searches with each value in turn.
 
 use crate::{graph::GraphError, input::generate::GenerateError, search::SearchError};
 

@@ -1,4 +1,4 @@
-//! What bottom-up levels cost on a device, over what top-down ones do.
+//! The cost of bottom-up levels on a device, relative to top-down ones.
 
 use super::{
     levels::LevelTable,
@@ -10,8 +10,8 @@ use crate::{
     search::{Search, SearchError},
 };
 
-/// Levels count where, by the costs of `sampled`, either direction takes up to so many times as long as the other. Elsewhere it is clear
-/// which one is faster, and what an arc costs there is no measure: of a frontier that has nearly everything behind it, most arcs are cheap.
+/// Levels count where, by the costs of `sampled`, neither direction takes more than this many times as long as the other. Elsewhere it is
+/// clear which one is faster, and the cost of an arc is no measure there: most arcs of a frontier late in the search are cheap.
 const NEAR: f64 = 4.0;
 
 /// Graphs with fewer arcs are not worth a measurement before a search.

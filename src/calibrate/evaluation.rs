@@ -1,4 +1,4 @@
-//! Policies side by side: what they decide and what that costs, against the per-level oracle.
+//! Policies side by side: their decisions and the cost of those, against the per-level oracle.
 
 use std::time::Instant;
 
@@ -94,7 +94,7 @@ impl Directions {
         Some(all)
     }
 
-    /// Counts a level that was run in `direction` and takes so many nanoseconds top-down and bottom-up.
+    /// Counts a level that was run in `direction` and takes `top_down` and `bottom_up` nanoseconds in either direction.
     pub fn count(&mut self, direction: Direction, top_down_ns: f64, bottom_up_ns: f64) {
         let faster = if bottom_up_ns < top_down_ns { Direction::BottomUp } else { Direction::TopDown };
         let stake = (bottom_up_ns - top_down_ns).abs();

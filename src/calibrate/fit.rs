@@ -1,11 +1,11 @@
-//! From what levels cost to a model of it.
+//! A cost model fitted to the measured costs of levels.
 //!
-//! First every strategy's terms by least squares without negative numbers; then, since a model is there to decide and not to
-//! predict, each term is moved by up to [`MOST`] as long as the plans that the model makes for the very same searches cost less.
+//! The first step fits every strategy's terms by least squares without negative numbers. A model has to decide well rather than to predict
+//! well, so the second step moves each term by up to [`MOST`] as long as the model's plans for the same searches cost less.
 
 use super::{
+    figures::zhang_edges,
     levels::{LevelTable, SHARES},
-    numbers::zhang_edges,
     plan::plans_ns,
 };
 use crate::{

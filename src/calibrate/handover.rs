@@ -1,4 +1,4 @@
-//! What it costs to hand memory from host to device and back, in every [`SharingMode`] that the device offers.
+//! The cost of a handover from host to device and back, in every [`SharingMode`] that the device offers.
 //!
 //! Drivers differ by four orders of magnitude: one maps 256 MiB in 12 us, another copies them in 289 ms and shows them at another place
 //! each time. So it is measured before it is relied on: over sizes, the first handover apart (drivers allocate in it), each to its
@@ -141,8 +141,8 @@ impl HandoverTable {
         self.ways.iter().find(|times| times.way == way)
     }
 
-    /// What it costs to hand the state of a search over that has so many vertices, to the device and back: parents, and bitmaps of what is
-    /// visited and of the frontier. `None` where the way was not measured.
+    /// The cost of handing over the state of a search of `vertices` vertices, to the device and back: parents, the visited bitmap, and the
+    /// bitmap of the frontier. `None` where this sharing mode was not measured.
     pub fn of_state(&self, way: SharingMode, vertices: u64) -> Option<(ChangeCost, ChangeCost)> {
         let (to_device, to_host) = self.way(way)?.cost_ns(vertices * 4 + vertices / 4)?;
         let cost = |ns: u64| ChangeCost { fixed_ns: ns as f64, ..ChangeCost::default() };

@@ -1,4 +1,4 @@
-//! What policies are worth on graphs that nothing was fitted to: the contest for what decides where `auto` is asked for.
+//! Policies scored on held-out graphs: the contest whose winner `auto` uses.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
-//! What every strategy costs at every level of a search, measured.
+//! The measured cost of every strategy at every level of a search.
 //!
-//! The levels of a search from one root are the same sets of vertices whatever finds them, so that strategies can be compared
-//! level by level: a search is run with plans laid down beforehand (see [`Replay`]), first all levels by the same strategy,
-//! then by two strategies in turn, so that every strategy is seen after every other one at every level. The fastest way
-//! through the table is the per-level oracle against which policies are judged.
+//! The levels of a search from one root are the same sets of vertices, whichever strategy finds them. So strategies can be compared level
+//! by level: a search follows plans that are fixed beforehand (see [`Replay`]), first all levels by the same strategy, then by two
+//! strategies in turn, so that every strategy runs after every other one at every level. The fastest path through the table is the
+//! per-level oracle with which policies are compared.
 
 use std::time::{Duration, Instant};
 

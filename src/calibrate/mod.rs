@@ -1,4 +1,4 @@
-//! What things cost on this machine, measured.
+//! Measurements of this machine: strategies, handover, settings, power.
 
 mod bands;
 mod calibration;
@@ -6,12 +6,12 @@ mod claims;
 mod comparison;
 mod directions;
 mod evaluation;
+mod figures;
 mod fit;
 mod handover;
 mod holdout;
+mod json_lines;
 mod levels;
-mod lines;
-mod numbers;
 mod parallel;
 mod partial;
 mod plan;
@@ -31,12 +31,12 @@ pub use claims::choose_claims;
 pub use comparison::ComparisonError;
 pub use directions::{bottom_up_permille, measure_bottom_up};
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
+pub use figures::numbers;
 pub use fit::{fit, fit_zhang};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_permitted, measure_quickly};
 pub use holdout::{Candidate, Contest, Decider, held_out};
+pub use json_lines::{JsonLines, complete_lines};
 pub use levels::{LevelTable, LevelTimes, SHARES, Turns, measure as measure_levels};
-pub use lines::{JsonLines, complete_lines};
-pub use numbers::numbers;
 pub use parallel::{ParallelKey, ParallelTimes, best_parallel, measure_parallel};
 pub use partial::{MeasuredGraph, Partial, PartialError, PartialHeader};
 pub use plan::{plans, table_regret};

@@ -1,4 +1,4 @@
-//! From how much work on threads share a level fastest.
+//! The amount of work from which it is faster that threads share a level.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! What has been measured so far, graph by graph, so that an interruption loses one graph at most: JSON lines, a header and one for each
-//! graph, appended as soon as it is measured.
+//! The measurements so far, graph by graph, so that an interruption loses at most one graph: JSON lines, a header and one line for each
+//! graph, appended as soon as the graph is measured.
 
 use std::{io, path::Path};
 
@@ -95,7 +95,7 @@ pub enum PartialError {
 }
 
 /// What a file of measurements holds that can be gone on with.
-enum Found {
+enum Readable {
     Nothing,
     /// No measurements.
     NotOurs,
@@ -116,10 +116,10 @@ impl Partial {
         let failed = |source| PartialError::Io { file: file(), source };
         let (mut lines, text) = JsonLines::open(path).map_err(failed)?;
         let (graphs, good, reason) = match find(&text, header) {
-            Found::NotOurs => return Err(PartialError::NotOurs { file: file() }),
-            Found::Graphs(graphs, good) => (graphs, good, None),
-            Found::Other(reason) => (Vec::new(), 0, Some(reason)),
-            Found::Nothing => (Vec::new(), 0, None),
+            Readable::NotOurs => return Err(PartialError::NotOurs { file: file() }),
+            Readable::Graphs(graphs, good) => (graphs, good, None),
+            Readable::Other(reason) => (Vec::new(), 0, Some(reason)),
+            Readable::Nothing => (Vec::new(), 0, None),
         };
         lines.keep(good).map_err(failed)?;
         if good == 0 {
@@ -145,11 +145,11 @@ impl Partial {
     }
 }
 
-fn find(text: &[u8], header: &PartialHeader) -> Found {
+fn find(text: &[u8], header: &PartialHeader) -> Readable {
     let mut lines = complete_lines(text);
     // Of a header that was interrupted there is only its beginning.
     let Some(first) = lines.next() else {
-        return if b"{\"format\"".starts_with(&text[..text.len().min(9)]) { Found::Nothing } else { Found::NotOurs };
+        return if b"{\"format\"".starts_with(&text[..text.len().min(9)]) { Readable::Nothing } else { Readable::NotOurs };
     };
     /// What every version of the format has.
     #[derive(Deserialize)]
@@ -158,12 +158,12 @@ fn find(text: &[u8], header: &PartialHeader) -> Found {
     }
     match serde_json::from_slice::<AnyFormat>(first) {
         Ok(any) if any.format.starts_with("socbfs-calibration-partial-") => {}
-        _ => return Found::NotOurs,
+        _ => return Readable::NotOurs,
     }
-    let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Found::Other("they are of another format") };
+    let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Readable::Other("they are of another format") };
     let found = PartialHeader { work_groups: header.work_groups.clone(), ..found };
     if found != *header {
-        return Found::Other(if found.build != header.build {
+        return Readable::Other(if found.build != header.build {
             "another build of socbfs made them"
         } else if found.identity != header.identity {
             "they are of other settings, another device, or another machine"
@@ -178,7 +178,7 @@ fn find(text: &[u8], header: &PartialHeader) -> Found {
         good += line.len() as u64;
         graphs.push(graph);
     }
-    Found::Graphs(graphs, good)
+    Readable::Graphs(graphs, good)
 }
 
 #[cfg(test)]

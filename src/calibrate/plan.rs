@@ -1,4 +1,4 @@
-//! Searches planned without a machine: what a policy would decide at levels that have been measured, and what that would cost.
+//! Searches planned without a machine: the decisions of a policy at measured levels, and their cost.
 
 use super::LevelTable;
 use crate::{

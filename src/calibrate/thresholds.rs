@@ -1,4 +1,4 @@
-//! From how much work on the GPU is the faster device, measured on the graph at hand.
+//! The amount of work from which the GPU is the faster device, measured on the graph at hand.
 
 use std::time::Duration;
 

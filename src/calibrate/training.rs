@@ -1,4 +1,4 @@
-//! The graphs that strategies are measured on.
+//! The graphs on which strategies are measured.
 
 use crate::input::generate::Generator;
 

@@ -1,4 +1,4 @@
-//! Power of each strategy: windows in which nothing but it runs.
+//! Power of each strategy, from windows in which only that strategy runs.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ pub fn watts_of(watts: &StrategyWatts, strategy: Strategy) -> Option<f64> {
     }
 }
 
-/// The powers that `of` tells, in one table.
+/// The powers that `of` returns, in one table.
 pub fn strategy_watts(of: impl Fn(Strategy) -> Option<f64>) -> StrategyWatts {
     StrategyWatts {
         tc: of(Strategy::Tc),

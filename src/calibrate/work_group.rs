@@ -1,4 +1,4 @@
-//! With which size of work-group a device searches fastest.
+//! The size of work-group with which a device searches fastest.
 
 use std::time::Instant;
 

@@ -67,7 +67,7 @@ pub(super) struct AnalyzeArgs {
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
 
-    /// Of each root, begin no further searches of all policies after so many seconds
+    /// Begin no further round of searches of a root after this many seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     patience: u32,
 

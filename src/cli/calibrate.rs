@@ -1,4 +1,4 @@
-//! `socbfs calibrate`: what strategies cost on this machine.
+//! `socbfs calibrate`: the cost of each strategy on this machine.
 
 use std::{
     fs, io,
@@ -464,7 +464,7 @@ fn expected_seconds(generator: &Generator, graphs: &[MeasuredGraph]) -> Option<f
         let alike = graphs.iter().filter(|graph| is_grid(&graph.graph) == kind && graph.edges >= at_least);
         alike.map(|graph| graph.seconds / graph.edges.max(1) as f64).collect()
     };
-    // Small graphs are dear by the edge; those of a similar size tell more.
+    // Small graphs cost more per edge; graphs of a similar size are the better guide.
     let alike = Some(per_edge(edges(generator) / 4)).filter(|alike| !alike.is_empty()).unwrap_or_else(|| per_edge(0));
     Some(Summary::of(&alike)?.median * edges(generator) as f64)
 }

@@ -1,5 +1,5 @@
-//! A process of this program that another one starts to try something in, and that must not outlive it: in a driver that hangs it would
-//! hold the device for ever, unnoticed.
+//! Child processes in which the program tries a driver. A child must not outlive its parent: in a driver that hangs it would hold the
+//! device for ever, unnoticed.
 
 use std::process::Command;
 

@@ -27,7 +27,7 @@ use crate::{
     board::{MOST_BATCH, NEVER},
     cluster::{
         ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, Host, MpiRanks, Part, Places, RankDevice,
-        RankEdges, Ranks, SLICE, SharedFile, Tree, gather, in_slices, max, measured_bands, read, read_on_first, texts, told_by_all, values,
+        RankEdges, Ranks, SLICE, SharedFile, Tree, all_gather, gather, in_slices, max, measured_bands, read, read_on_first, texts, values,
         write_together,
     },
     doctor::{Diagnosis, RankFacts, examine_ranks},
@@ -110,7 +110,7 @@ pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failur
     match work() {
         Err(failure @ Failure::Error { .. }) => {
             let code = failure.code();
-            // Most errors, such as a wrong flag, all ranks have: rank 0 tells its own, and ends the others before they tell theirs.
+            // All ranks have most errors, such as a wrong flag: rank 0 reports its own, and ends the others before they report theirs.
             if ranks.rank() > 0 {
                 std::thread::sleep(BEFORE_OTHERS + BETWEEN_RANKS * ranks.rank().min(64) as u32);
             }
@@ -125,11 +125,11 @@ pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failur
 const BEFORE_OTHERS: Duration = Duration::from_millis(200);
 const BETWEEN_RANKS: Duration = Duration::from_millis(20);
 
-/// What to do about an error of a search over ranks: one that all ranks have rank 0 tells, for all of them.
-fn told_once<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterError) -> Failure + 'r {
+/// The failure for an error of a search over ranks. Rank 0 reports an error that all ranks have, once for all of them.
+fn once_for_all<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterError) -> Failure + 'r {
     move |error| {
         if let ClusterError::SetUp { .. } = error {
-            // The rank that failed tells why, and ends this one meanwhile.
+            // The rank that failed reports the reason, and ends this one meanwhile.
             ranks.barrier();
         }
         let is_of_all = error.is_of_all();
@@ -138,17 +138,17 @@ fn told_once<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterError)
     }
 }
 
-/// What to do about a failure that all ranks have: rank 0 tells it, for all of them.
+/// A failure that all ranks have: rank 0 reports it, once for all of them.
 fn of_all(ranks: &MpiRanks, failure: &Failure) -> Failure {
     if ranks.rank() == 0 {
         super::tell(failure);
     }
-    // The others leave when it has been told.
+    // The others leave once it is printed.
     ranks.barrier();
     Failure::Command(failure.code())
 }
 
-/// What a rank has made, where all ranks have made something. Else the first rank that failed tells why, and all end. All ranks call it.
+/// What a rank has made, where all ranks have made something. Else the first rank that failed reports why, and all end. All ranks call it.
 fn agreed<T>(ranks: &MpiRanks, own: Result<T, Failure>) -> Result<T, Failure> {
     let Some(first) = values(ranks, own.is_err().into()).iter().position(|&failed| failed != 0) else { return own };
     if let Err(failure) = own {
@@ -198,7 +198,7 @@ impl Loaded {
                 let progress = Progress::start(&format!("Reading {}", path.display()), 0);
                 let options = ReadOptions { format: *format, progress: Some(&progress) };
                 let slice = if from_rank_0 { read_on_first(path, &options, ranks) } else { read(path, &options, ranks) };
-                Self::Read(slice.map_err(told_once(ranks, ""))?)
+                Self::Read(slice.map_err(once_for_all(ranks, ""))?)
             }
         };
         Ok((loaded, start.elapsed().as_secs_f64()))
@@ -270,7 +270,7 @@ fn command(name: &str, source: &Source, from_rank_0: bool) -> [Given; 3] {
 /// Refuses to go on where ranks were given different flags on which depends what they send each other: they would wait for ever.
 fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
     let own: Vec<Option<String>> = given.iter().map(|(_, given)| given.clone()).collect();
-    let all = told_by_all(ranks, &own)?;
+    let all = all_gather(ranks, &own)?;
     let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
     // Ranks with different commands have different flags behind it.
     let mut pairs = all[0].iter().zip(&all[rank]).zip(given);
@@ -347,8 +347,8 @@ fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRa
 }
 
 /// Which levels run on this rank's device, where nothing but a measurement can say it. All ranks call it.
-fn settle_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, wants: bool) -> Result<(), Failure> {
-    let measured = measured_bands(part, ranks, options, wants).map_err(told_once(ranks, ""))?;
+fn resolve_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, wants: bool) -> Result<(), Failure> {
+    let measured = measured_bands(part, ranks, options, wants).map_err(once_for_all(ranks, ""))?;
     if let (Some(measured), Some(device)) = (measured, &mut options.device) {
         let known = if let Places::By(bands) = device.places { bands } else { Bands::CPU };
         for (name, known, band) in [("top_down", known.top_down, measured.top_down), ("bottom_up", known.bottom_up, measured.bottom_up)] {
@@ -456,7 +456,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
     let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
     let start = Instant::now();
-    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(told_once(ranks, &source.name()))?;
+    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(once_for_all(ranks, &source.name()))?;
     let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
     let seeds = RootSource { seed1: arguments.seed, seed2: arguments.seed.wrapping_add(1) };
     let drawn = roots(part.vertices(), |v| u32::from(part.has_edge(v)), arguments.roots, seeds);
@@ -464,13 +464,13 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
     let progress = first.then(|| Progress::still("Searching", drawn.len() as u64));
-    settle_bounds(&part, ranks, &mut options, wants_bounds)?;
+    resolve_bounds(&part, ranks, &mut options, wants_bounds)?;
     let MeasuredRoots { records, exchanged, devices } = measure_cluster(&edges, &part, ranks, &options, &drawn, &mut |done| {
         if let Some(progress) = &progress {
             progress.between(done);
         }
     })
-    .map_err(told_once(ranks, ""))?;
+    .map_err(once_for_all(ranks, ""))?;
     drop(progress);
     let own = devices.iter().find(|device| device.rank == ranks.rank());
     if own.is_none_or(|device| device.fallen_back.is_some()) {
@@ -480,7 +480,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     let summary = Summary::new(&records, part.counts().edges);
     let energy = match &summary {
         Some(_) => {
-            let mut search = ClusterSearch::new(&part, ranks, &options).map_err(told_once(ranks, ""))?;
+            let mut search = ClusterSearch::new(&part, ranks, &options).map_err(once_for_all(ranks, ""))?;
             arguments.energy.measure_cluster(&config.profile, &mut search, ranks, &records)?
         }
         None => EnergyRecord::unavailable("the run has no speed", None),
@@ -610,14 +610,14 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
     let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
     let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
-    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(told_once(ranks, &source.name()))?;
-    settle_bounds(&part, ranks, &mut options, wants_bounds)?;
-    let mut search = ClusterSearch::new(&part, ranks, &options).map_err(told_once(ranks, ""))?;
-    let outcome = search.run(arguments.root).map_err(told_once(ranks, ""))?;
+    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(once_for_all(ranks, &source.name()))?;
+    resolve_bounds(&part, ranks, &mut options, wants_bounds)?;
+    let mut search = ClusterSearch::new(&part, ranks, &options).map_err(once_for_all(ranks, ""))?;
+    let outcome = search.run(arguments.root).map_err(once_for_all(ranks, ""))?;
     let tree = Tree { root: arguments.root, parents: search.parents_by_row().to_vec() };
     let validator = ClusterValidator::new(&part, ranks);
     let trees = [tree];
-    if let Err(violation) = validator.validate(&edges, &trees).map_err(told_once(ranks, ""))?.remove(0) {
+    if let Err(violation) = validator.validate(&edges, &trees).map_err(once_for_all(ranks, ""))?.remove(0) {
         if ranks.rank() == 0 {
             super::say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
         }
@@ -670,7 +670,7 @@ fn write_by_row(
 ) -> Result<(), Failure> {
     let format = ArrayFormat::of_path(path)?;
     let name = file.as_mut().and_then(|(_, output)| output.named());
-    let shared = SharedFile::open(ranks, name.as_deref()).map_err(told_once(ranks, ""))?;
+    let shared = SharedFile::open(ranks, name.as_deref()).map_err(once_for_all(ranks, ""))?;
     log::info!("{}: written by {}", path.display(), if shared.is_some() { "all ranks" } else { "rank 0" });
     let Some(shared) = shared else {
         let Some((format, output)) = file else {
@@ -692,7 +692,7 @@ fn write_by_row(
     // Every rank has its part of a small graph, too.
     let run = part.vertices().div_ceil(ranks.size()).clamp(1, SLICE);
     write_together(ranks, part, by_row, root, run, (&shared, &head), encode)
-        .map_err(told_once(ranks, &format!("can't write {}", path.display())))?;
+        .map_err(once_for_all(ranks, &format!("can't write {}", path.display())))?;
     // All have written: it gets its name.
     file.map_or(Ok(()), |(_, output)| output.finish(|_| Ok(())))
 }
@@ -729,13 +729,13 @@ pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(),
     } else {
         read_array(&arguments.parents, vertices)?
     };
-    let part = Part::build(&edges, Order::Auto, ranks).map_err(told_once(ranks, &source.name()))?;
+    let part = Part::build(&edges, Order::Auto, ranks).map_err(once_for_all(ranks, &source.name()))?;
     let validator = ClusterValidator::new(&part, ranks);
     let verdict = match validator.tree_of(root, &parents) {
         Err(fault) => Err(fault),
         Ok(tree) => {
             drop(parents);
-            validator.validate(&edges, &[tree]).map_err(told_once(ranks, ""))?.remove(0)
+            validator.validate(&edges, &[tree]).map_err(once_for_all(ranks, ""))?.remove(0)
         }
     };
     let text = match &verdict {

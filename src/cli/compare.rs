@@ -1,4 +1,4 @@
-//! `socbfs compare`: two recorded runs.
+//! `socbfs compare`: two recorded runs side by side.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `socbfs completions`: for the shell.
+//! `socbfs completions`: completions for a shell.
 
 use clap::Args;
 use clap_complete::Shell;

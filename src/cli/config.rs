@@ -30,7 +30,7 @@ use crate::{
     runtime::{CalibrationChoice, Given, Origin, Profile, Runtime, Setting},
 };
 
-/// Where to look for what tells the board.
+/// Where to look for what identifies the board.
 #[derive(Debug, Args)]
 pub(super) struct RootArgs {
     /// Look below this folder instead of / (a copy of another machine's proc and sys)
@@ -252,7 +252,7 @@ impl LayoutArgs {
 }
 
 impl SearchArgs {
-    /// Resolves the settings; `matches` are those of the subcommand and tell a flag from an environment variable.
+    /// Resolves the settings; `matches` are those of the subcommand, and distinguish a flag from an environment variable.
     pub(super) fn resolve(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
         self.resolve_on(self.board.as_deref(), matches)
     }

@@ -1,4 +1,4 @@
-//! `socbfs devices`: which OpenCL devices there are, and what handing memory over costs on them.
+//! `socbfs devices`: the OpenCL devices of this machine, and the cost of a handover on each.
 
 use clap::Args;
 

@@ -109,7 +109,7 @@ fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
     if diagnosis.works { Ok(()) } else { Err(Failure::Command(2)) }
 }
 
-/// Tries everything that only a running machine tells.
+/// Tries everything that only a running machine shows.
 fn probe(root: &Path, board: Option<&Path>) -> Result<Probe, Failure> {
     let progress = Progress::start("Looking at other programs", 0);
     // First, while nothing of our own runs.

@@ -139,7 +139,7 @@ impl EnergyArgs {
         Ok(())
     }
 
-    /// Starts the meter, or tells why nothing can be measured; with how long to measure.
+    /// Starts the meter and returns how long to measure, or why nothing can be measured.
     pub(super) fn windows(&self, board: &runtime::Profile) -> Result<(Result<Meter, EnergyRecord>, EnergyOptions), Failure> {
         let options = EnergyOptions { seconds: self.energy_seconds, repeats: self.energy_repeats, ..EnergyOptions::default() };
         Ok((self.sensors.meter(board.power().as_ref())?, options))

@@ -1,6 +1,6 @@
-//! What nothing in the program can go on after: a panic, memory that is refused where no error can be given, a driver that crashes when it
-//! is asked for its devices, a file that is cut off while it is read. Each ends it with exit code 2 and a line that says why, as every
-//! error does, and leaves no temporary.
+//! Events that end the program: a panic, an allocation that fails where no error can be returned, a driver that crashes while it lists its
+//! devices, a file that is cut off while it is read. Each ends it with exit code 2 and a line that says why, as every error does, and
+//! leaves no temporary file.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -70,7 +70,7 @@ unsafe impl GlobalAlloc for Allocator {
 /// Signals of crashes. Whoever looks for a reason has it by the default action, unless the reason is known here.
 const CRASHES: [Signal; 4] = [Signal::SIGBUS, Signal::SIGSEGV, Signal::SIGILL, Signal::SIGFPE];
 
-/// What was done on these signals before (the standard library tells of stacks that overflow).
+/// The earlier handlers of these signals (that of the standard library reports stack overflows).
 static BEFORE: OnceLock<Vec<(Signal, SigAction)>> = OnceLock::new();
 
 /// Watches for all of it.

@@ -1,4 +1,4 @@
-//! `socbfs info`: what a graph is like.
+//! `socbfs info`: the size and shape of a graph.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
-//! What happens on signals. SIGINT (Ctrl-C), SIGTERM and SIGHUP: a command that has something worth keeping says it, no half-written file
-//! stays behind, and the exit code is 130; a second one ends the process at once. One that was ignored when the process began, as nohup
-//! does with SIGHUP, stays ignored. SIGQUIT is for debuggers: only temporaries are removed. A file that grows beyond the limit of the
-//! shell (SIGXFSZ) is an error of writing like any other.
+//! Signals. After SIGINT (Ctrl-C), SIGTERM or SIGHUP a command prints the results that it has so far, no half-written file remains, and the
+//! exit code is 130; a second signal ends the process at once. A signal that was ignored when the process began, as SIGHUP is under nohup,
+//! stays ignored. SIGQUIT is for debuggers: the process removes only its temporary files. A file that grows beyond the limit of the shell
+//! (SIGXFSZ) is a write error like any other.
 
 use std::{
     io::{self, IsTerminal, Write},

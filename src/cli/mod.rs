@@ -135,7 +135,7 @@ pub fn main() -> ExitCode {
                 say(&cut);
                 return ExitCode::from(code);
             }
-            // A reader that has gone is no error, and there is nowhere else to tell of one.
+            // It is no error that the reader has gone, and there is nowhere else to report one.
             let _ = error.print();
             return ExitCode::from(code);
         }

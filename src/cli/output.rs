@@ -59,7 +59,7 @@ pub(super) fn publish(json: Option<Output>, report: &impl Serialize, words: impl
     both(written, if in_place { Ok(()) } else { print(&words()) })
 }
 
-/// Of two outputs both of which were tried: the first error, after which the second is told.
+/// The result of two outputs that were both tried: the first error is returned, the second one is printed.
 pub(super) fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), Failure> {
     if let (Err(_), Err(second)) = (&first, &second) {
         super::tell(second);

@@ -238,7 +238,7 @@ fn add_objectives(
     watts
 }
 
-/// Measures the energy of `contestants` in turn, after one validated search from each root; `Err` tells why there is none.
+/// Measures the energy of `contestants` in turn, after one validated search from each root; `Err` says why there is none.
 pub(super) fn energies(
     asked: &EnergyArgs,
     config: &Runtime,

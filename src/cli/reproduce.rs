@@ -56,7 +56,7 @@ pub(super) struct ReproduceArgs {
     #[arg(long, value_name = "SCALE", default_value_t = 32)]
     largest: u32,
 
-    /// Of each graph and root, begin no further searches of all policies after so many seconds
+    /// Begin no further round of searches of a graph and root after this many seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     patience: u32,
 

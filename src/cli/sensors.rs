@@ -53,7 +53,7 @@ enum SensorsCommand {
         #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = parse_interval)]
         interval: f64,
 
-        /// End after so many lines
+        /// End after this many lines
         #[arg(long, value_name = "N")]
         count: Option<u64>,
     },

@@ -1,5 +1,5 @@
-//! Text as it may reach a terminal: whatever a file, a name, a record or a board says, it moves no cursor, sets no title, and hides
-//! nothing. Everything that is printed or logged goes through here.
+//! Text that is safe for a terminal: text out of a file, a name, a record or a board moves no cursor, sets no title, and hides nothing.
+//! Everything that is printed or logged passes through here.
 
 use std::{borrow::Cow, fmt::Write};
 

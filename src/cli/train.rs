@@ -1,4 +1,4 @@
-//! `socbfs train`: measures levels in both directions, trains the networks, judges them on graphs kept apart.
+//! `socbfs train`: measures levels in both directions, trains the networks, and scores them on held-out graphs.
 
 use std::{
     fmt::Write as _,
@@ -120,7 +120,7 @@ const LEAST_VERTICES: f64 = 0.5;
 const LEAST_EDGES: f64 = 0.7;
 /// Roots tried for each search wanted.
 const TRIES: usize = 4;
-/// A graph with so many levels measured gives no further search: deep ones would take hours, and their levels are much alike.
+/// A graph with this many measured levels gets no further search: deep graphs would take hours, and their levels are much alike.
 const ENOUGH_LEVELS: usize = 1000;
 /// After this long, a search whose levels have all been measured once is left at that.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -135,7 +135,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let mut graphs: Vec<(String, PathBuf)> = generated.into_iter().map(|name| (name.clone(), PathBuf::from(name))).collect();
     graphs.extend(named(&arguments.graphs));
     graphs.extend(named(&arguments.held_out));
-    // A name misspelt is better told now than in an hour.
+    // An error about a misspelt name is better now than in an hour.
     for (_, path) in &graphs {
         if let Source::File(path, _) = Source::parse(path, None)? {
             std::fs::metadata(&path).map_err(|error| Failure::because(&format!("can't read {}", path.display()), &error))?;

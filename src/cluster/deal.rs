@@ -1,4 +1,4 @@
-//! Which rank owns which vertex.
+//! The assignment of vertices to ranks.
 
 use crate::graph::Vertex;
 

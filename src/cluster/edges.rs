@@ -226,13 +226,13 @@ impl Exchange {
             });
         });
         // First how much each rank gets, then what.
-        let mut told = vec![0; 4 * self.lengths.len()];
+        let mut arriving_bytes = vec![0; 4 * self.lengths.len()];
         let own: Vec<u8> = self.lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
         let (fours, starts) = (vec![4; self.lengths.len()], (0..self.lengths.len() as i32).map(|rank| 4 * rank).collect::<Vec<_>>());
-        ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &starts }, &mut told, &fours, &starts);
+        ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &starts }, &mut arriving_bytes, &fours, &starts);
         let mut all = 0;
-        for ((expected, begin), told) in self.expected.iter_mut().zip(&mut self.begins).zip(told.chunks_exact(4)) {
-            (*expected, *begin) = (i32::from_le_bytes([told[0], told[1], told[2], told[3]]), all);
+        for ((expected, begin), arriving_bytes) in self.expected.iter_mut().zip(&mut self.begins).zip(arriving_bytes.chunks_exact(4)) {
+            (*expected, *begin) = (i32::from_le_bytes([arriving_bytes[0], arriving_bytes[1], arriving_bytes[2], arriving_bytes[3]]), all);
             all += *expected;
         }
         self.arriving.resize(all as usize, 0);

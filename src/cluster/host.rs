@@ -1,4 +1,4 @@
-//! Which machine a rank runs on, and what ranks tell each other outside a search.
+//! The machine of a rank, and the values that ranks exchange outside a search.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ impl Host {
 ///
 /// # Errors
 /// [`ClusterError::Message`].
-pub fn told_by_all<T: Serialize + for<'t> Deserialize<'t>>(ranks: &impl Ranks, own: &T) -> Result<Vec<T>, ClusterError> {
+pub fn all_gather<T: Serialize + for<'t> Deserialize<'t>>(ranks: &impl Ranks, own: &T) -> Result<Vec<T>, ClusterError> {
     // Where a value has no text, as a number that is none, the others refuse what arrives.
     let own = serde_json::to_string(own).unwrap_or_default();
     let read = |(rank, text): (usize, String)| serde_json::from_str(&text).map_err(|_| ClusterError::Message { rank });

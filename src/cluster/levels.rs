@@ -2,11 +2,12 @@
 //!
 //! The visited bitmap and the frontier are the same on every rank, parents are their owner's alone. A rank looks for parents of its own
 //! vertices only, in both directions: top-down it goes through the arcs from the frontier to its own rows, bottom-up through the lists of
-//! its unvisited rows. So nothing has to be sent to an owner. After a level each rank tells the others which of its vertices it found
+//! its unvisited rows. So nothing has to be sent to an owner. After a level each rank sends the others which of its vertices it found
 //! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then knows the same numbers and plans the same level.
 //!
 //! Where a level is expanded is a rank's own business: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits.
-//! A device that fails is told to all ranks in the place of what was found. They begin the search again, which that rank runs on its CPU.
+//! A rank whose device fails reports that to all ranks in the place of what it found. They begin the search again, which that rank runs on
+//! its CPU.
 
 use std::{
     error::Error,
@@ -53,7 +54,7 @@ const BLOCK_STEP: usize = 16;
 /// The frontier, the same on every rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Frontier {
-    /// The first so many entries of the queue: in the order of ranks, ascending in each.
+    /// This many entries at the beginning of the queue: in the order of ranks, ascending in each.
     Queue(usize),
     /// Bits.
     Bitmap,
@@ -128,7 +129,7 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     /// Rows found top-down.
     found: Slab<Vertex>,
     /// Per thread: rows without a parent in the columns, or the batch at hand.
-    left: Vec<Slab<Vertex>>,
+    scratch: Vec<Slab<Vertex>>,
     outgoing: Slab<u8>,
     first: Slab<u8>,
     /// Messages of all ranks, one region of `stride` bytes each.
@@ -159,9 +160,9 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let most = part.words.div_ceil(part.deal.ranks);
         let stride = message::longest(most).max(BLOCK[1]).next_multiple_of(64);
         let batch = options.batch.max(1);
-        let mut left = Vec::new();
+        let mut scratch = Vec::new();
         for _ in 0..team.size() {
-            left.push(Slab::zeroed((64 * WORDS).max(batch), "per-thread buffers")?);
+            scratch.push(Slab::zeroed((64 * WORDS).max(batch), "per-thread buffers")?);
         }
         let queue = part.deal.ranks * message::few(most) + 1;
         let state = PartState::new(&OnHost, words, own, queue)?;
@@ -184,7 +185,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             root_leaf: None,
             frontier: Frontier::Queue(0),
             found: Slab::zeroed(64 * own, "frontier queue")?,
-            left,
+            scratch,
             outgoing: Slab::zeroed(stride, "messages")?,
             first: Slab::zeroed(part.deal.ranks * BLOCK[1], "messages")?,
             incoming: Slab::zeroed(part.deal.ranks * stride, "messages")?,
@@ -293,7 +294,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     /// A search stands at one vertex.
     fn stand_at(&mut self, v: Vertex) {
         let (part, bit) = (self.part, 1 << (v & 63));
-        self.state.visited.copy_from_slice(&part.closed);
+        self.state.visited.copy_from_slice(&part.unsearched);
         self.state.visited[(v >> 6) as usize] |= bit;
         for own in 0..self.state.own.len() {
             let word = part.deal.word(own);
@@ -351,11 +352,11 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         self.traffic.clear();
         self.take_parents();
         if self.any_device {
-            self.settle()?;
+            self.agree_on_parents()?;
         }
         self.state.parent.fill(NONE);
         self.strange_parent = true;
-        self.state.visited.copy_from_slice(&self.part.closed);
+        self.state.visited.copy_from_slice(&self.part.unsearched);
         Ok(())
     }
 
@@ -369,13 +370,13 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             }
         }
         if self.any_device {
-            self.settle()?;
+            self.agree_on_parents()?;
         }
         Ok(())
     }
 
     /// All ranks learn whether the parents of every one have arrived.
-    fn settle(&mut self) -> Result<(), Halt> {
+    fn agree_on_parents(&mut self) -> Result<(), Halt> {
         let own = match (&self.lost, self.fall_back) {
             (None, _) => 0,
             (Some(_), true) => Form::Again as u8,
@@ -424,7 +425,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         });
     }
 
-    /// Whether a leaf of this rank hangs on a vertex of the deepest level that was searched.
+    /// Whether a leaf of this rank is a neighbour of a vertex of the deepest level that was searched.
     pub(super) fn leaf_is_deepest(&self, root: Vertex) -> bool {
         let deepest = |v: Vertex| match self.frontier {
             Frontier::Queue(len) => self.state.queue[..len].contains(&v),
@@ -451,7 +452,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             found: Shared::new(&mut self.found),
             count: &count,
         };
-        let buffers = SharedBuffers(&self.left);
+        let buffers = SharedBuffers(&self.scratch);
         let (batch, sorted) = (self.batch, self.sorted);
         match self.frontier {
             Frontier::Queue(len) => {
@@ -497,14 +498,14 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             to_original: &part.to_original,
             none: (64 * part.words) as Vertex,
         };
-        let left = SharedBuffers(&self.left);
+        let scratch = SharedBuffers(&self.scratch);
         let kernel = self.kernels.bottom_up;
         let alone = words < SHARED_WORDS || self.unvisited / (part.deal.ranks as u64) < SHARED_UNVISITED;
         let ([found, _], _) = share_and_sum(&self.team, words, WORDS, alone, &|thread, range| {
             // SAFETY: words are handed out once, buffer `thread` is this thread's own, and the slabs have the sizes that `BottomUp` asks
             // for: columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0
             // behind that.
-            let found = unsafe { kernel(&level, range, left.of(thread)) };
+            let found = unsafe { kernel(&level, range, scratch.of(thread)) };
             [found.vertices, found.edges]
         });
         found
@@ -545,7 +546,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         })
     }
 
-    /// Expands the frontier to this rank's rows, and writes what there is to tell. Returns the length of the message.
+    /// Expands the frontier to this rank's rows, and writes the message. Returns its length.
     fn expand(&mut self, plan: LevelPlan, work: &mut LevelWork) -> Result<usize, DeviceError> {
         if let Some(lost) = self.lost {
             return Err(lost);
@@ -809,9 +810,9 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             self.state.parents_are_new = true;
         }
         self.root_leaf = None;
-        self.state.visited.copy_from_slice(&part.closed);
+        self.state.visited.copy_from_slice(&part.unsearched);
         for (own, word) in self.state.own.iter_mut().enumerate() {
-            *word = part.closed[part.deal.word(own)];
+            *word = part.unsearched[part.deal.word(own)];
         }
         self.traffic.clear();
         self.block = BLOCK[0];
@@ -825,7 +826,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
         self.unvisited = part.counts().searched;
         self.unexplored = self.arcs;
         self.frontier_vertices = 1;
-        if part.closed[word] & bit == 0 {
+        if part.unsearched[word] & bit == 0 {
             self.state.visited[word] |= bit;
             if owns {
                 self.state.own[row / 64] |= bit;

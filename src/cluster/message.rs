@@ -1,7 +1,6 @@
-//! What a rank tells the others after a level: which of its vertices it found, in few bytes.
+//! The message of a rank to the others after a level: which of its vertices it found, in few bytes.
 //!
-//! All ranks know which vertices were visited before the level, so a message speaks of the unvisited ones only. They are told in one of two
-//! forms:
+//! All ranks know which vertices were visited before the level, so a message is about unvisited vertices only. It has one of two forms:
 //!
 //! - *rows*: the rows of those found, as gaps in groups of seven bits (LEB128). Nothing is counted, so that a level of few vertices costs
 //!   few instructions.
@@ -10,7 +9,7 @@
 //!   everything was found; one bit for each unvisited vertex; or the places, among the unvisited vertices of the chunk, of those found or
 //!   of those not found, as gaps in a Golomb-Rice code whose parameter is in the number. A last gap leads to the end of the chunk.
 //!
-//! A rank whose device has failed at the level tells that instead, in a message without vertices: the search begins again, or ends.
+//! A rank whose device failed at the level reports that instead, in a message without vertices: the search begins again, or ends.
 //!
 //! Lv et al. 2012 ("Compression and sieve") send fewer bytes for the same reason. Golomb-Rice: Rice and Plaunt 1971.
 
@@ -157,7 +156,7 @@ enum Code {
     Nothing,
     Everything,
     Bits,
-    /// Places of those found, by gaps with so many low bits.
+    /// Places of those found, as gaps; the number is that of the low bits of a gap.
     Found(u32),
     /// Places of those not found.
     Missing(u32),
@@ -234,7 +233,7 @@ impl BitWriter<'_> {
         self.count = count % 64;
     }
 
-    /// Writes a gap: what exceeds the `low` lowest bits as so many bits of 0 and a 1, and then those bits.
+    /// Writes a gap in the Golomb-Rice code: `gap >> low` in unary (that many bits of 0, and a 1), and then the `low` lowest bits.
     #[inline(always)]
     fn put_gap(&mut self, gap: u32, low: u32) {
         let (mut high, lowest) = (gap >> low, u64::from(gap) & ((1 << low) - 1));

@@ -37,7 +37,7 @@ mod writing;
 pub use self::{
     deal::Deal,
     edges::{Edges, RankEdges},
-    host::{Host, told_by_all},
+    host::{Host, all_gather},
     network::{Link, measure_links},
     part::{Part, PartCounts},
     placing::{Places, RankDevice, measured_bands},

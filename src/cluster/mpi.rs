@@ -30,7 +30,7 @@ fn anchored(bytes: &[u8]) -> &[u8] {
     if bytes.is_empty() { &ANCHOR[..0] } else { bytes }
 }
 
-/// What launchers tell their processes: OpenMPI, MPICH and others that speak PMI, Slurm.
+/// Environment variables that launchers set: OpenMPI, MPICH and others that use PMI, Slurm.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS"];
 
 impl MpiRanks {

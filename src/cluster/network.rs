@@ -1,4 +1,4 @@
-//! How fast messages travel between ranks.
+//! The speed of messages between ranks.
 
 use std::time::Instant;
 

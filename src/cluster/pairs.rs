@@ -103,7 +103,7 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
         self.traffic.clear();
     }
 
-    /// Gives leaves their parents, where those were reached: all ranks tell which of their vertices were.
+    /// Gives leaves their parents, where those were reached: each rank sends all others which of its vertices were.
     pub(super) fn finish(&mut self) {
         let part = self.part;
         self.bits.fill(0);

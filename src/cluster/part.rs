@@ -49,7 +49,7 @@ pub struct Part {
     /// The same by original number; empty where that is the same.
     column_originals: Vec<Slab<Vertex>>,
     /// Bits of padding, of vertices without an edge, and of leaves.
-    pub(super) closed: Slab<u64>,
+    pub(super) unsearched: Slab<u64>,
     /// Bits of vertices without an edge; all 0 where those are not numbered.
     isolated: Slab<u64>,
     /// Row of each leaf of the rank in ascending order, its neighbour, and the original number of that.
@@ -182,7 +182,7 @@ impl Part {
             by_source: Csr::default(),
             columns: Vec::new(),
             column_originals: Vec::new(),
-            closed: Slab::default(),
+            unsearched: Slab::default(),
             isolated: Slab::default(),
             leaves: Slab::default(),
             input_degree,
@@ -249,7 +249,7 @@ impl Part {
             }
         });
         let leaf = self.gather_words(&own_leaves, ranks)?;
-        let closed = bits_of(&|row| {
+        let unsearched = bits_of(&|row| {
             self.deal.vertex(row) as usize >= vertices || self.lists.degree(row) == 0 || is_set(&leaf, self.deal.vertex(row))
         });
 
@@ -278,10 +278,10 @@ impl Part {
         self.lists = lists;
         self.leaves = Slab::zeroed(leaves.len(), "leaves")?;
         self.leaves.copy_from_slice(&leaves);
-        self.closed = self.gather_words(&closed, ranks)?;
+        self.unsearched = self.gather_words(&unsearched, ranks)?;
         self.isolated = self.gather_words(&isolated, ranks)?;
         self.counts.leaves = sum(ranks, leaves.len() as u64);
-        self.counts.searched = self.closed[..self.words].iter().map(|word| u64::from(word.count_zeros())).sum();
+        self.counts.searched = self.unsearched[..self.words].iter().map(|word| u64::from(word.count_zeros())).sum();
         Ok(())
     }
 
@@ -340,7 +340,7 @@ impl Part {
         let means: Vec<u64> = (0..self.own_words() as u32)
             .map(|word| {
                 let arcs: u32 = (word * 64..word * 64 + 64).map(|row| self.lists.degree(row)).sum();
-                let open = (!self.closed[self.deal.word(word as usize)]).count_ones();
+                let open = (!self.unsearched[self.deal.word(word as usize)]).count_ones();
                 u64::from((arcs + open / 2) / open.max(1))
             })
             .collect();
@@ -402,7 +402,7 @@ impl Part {
         self.to_original.bytes()
             + self.to_internal.bytes()
             + self.by_source.offsets.bytes()
-            + self.closed.bytes()
+            + self.unsearched.bytes()
             + self.word_degrees.bytes()
     }
 
@@ -523,7 +523,7 @@ mod tests {
             numbers.into_iter().chain(&part.columns).chain(&part.column_originals).map(|slab| slab.to_vec()).collect::<Vec<_>>()
         };
         assert_eq!(slabs(part), slabs(other), "{what}");
-        let bits = |part: &Part| [part.closed.to_vec(), part.isolated.to_vec()];
+        let bits = |part: &Part| [part.unsearched.to_vec(), part.isolated.to_vec()];
         assert_eq!((bits(part), part.leaves.to_vec()), (bits(other), other.leaves.to_vec()), "{what}");
     }
 

@@ -101,7 +101,7 @@ impl Planner for RankPlanner {
     }
 
     fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
-        // Nothing is sure before the others have told what they found.
+        // Nothing is sure before the other ranks have sent what they found.
         Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
     }
 
@@ -119,7 +119,7 @@ impl Planner for RankPlanner {
     }
 }
 
-/// Roots searched from, each so many times in every place after one time to warm up; the fastest counts.
+/// Roots searched from, each `TURNS` times in every place after one search to warm up; the fastest counts.
 const ROOTS: usize = 3;
 const TURNS: usize = 3;
 /// Bounds must gain this much over the better of CPU and device alone to be taken, as in one process

@@ -75,7 +75,7 @@ impl Eights for [u8] {
 /// Values that [`add_up`] adds at a time: 4 MiB.
 const ADDED: usize = 1 << 20;
 
-/// Adds up the values of all ranks, place by place, in pieces: each rank adds its share of a piece, and tells all others.
+/// Adds up the values of all ranks, place by place, in pieces: each rank adds its share of a piece, and sends it to all others.
 pub fn add_up(ranks: &(impl Ranks + ?Sized), values: &mut [u32]) {
     let (rank, size) = (ranks.rank(), ranks.size());
     if size == 1 {

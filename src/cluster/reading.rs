@@ -10,20 +10,20 @@ use rayon::prelude::*;
 
 use super::{
     ClusterError,
-    host::told_by_all,
+    host::all_gather,
     ranks::{Messages, Ranks, texts, values},
     search::first_of,
 };
 use crate::{
     graph::{EdgeList, EdgeSlice, Vertex},
-    input::{Chosen, FilePart, Found, InputError, OpenFile, ReadOptions, Whole},
+    input::{Chosen, FilePart, InputError, OpenFile, ReadOptions, Tallies, Whole},
     memory,
 };
 
 /// What a rank has made, or on every rank the error of the first one that has one.
 pub(super) fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {
-    let told = first_of(texts(ranks, own.as_ref().err().map_or("", |reason| reason)));
-    match (own, told) {
+    let first = first_of(texts(ranks, own.as_ref().err().map_or("", |reason| reason)));
+    match (own, first) {
         (Ok(made), None) => Ok(made),
         (_, Some((rank, reason))) => Err(ClusterError::File { rank, reason }),
         (Err(reason), None) => Err(ClusterError::File { rank: ranks.rank(), reason }),
@@ -36,7 +36,7 @@ fn of_first<T: serde::Serialize + for<'t> serde::Deserialize<'t> + Clone>(
     own: Option<Result<T, String>>,
 ) -> Result<T, ClusterError> {
     let own = agreed(ranks, own.transpose())?;
-    told_by_all(ranks, &own)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })
+    all_gather(ranks, &own)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })
 }
 
 /// Refuses a file that is another one than rank 0's; `difference` says how, of what rank 0 has and what the other has.
@@ -58,7 +58,7 @@ fn readable_by_many(path: &Path, ranks: &impl Ranks) -> Result<(), String> {
         Ok(metadata) if ranks.size() > 1 && !metadata.is_file() && !metadata.is_dir() => {
             Err(format!("{}: it is no regular file, and a pipe can be read by one rank only: give --from-rank-0", path.display()))
         }
-        // What is wrong with it is told when it is opened.
+        // Opening it reports what is wrong with it.
         _ => Ok(()),
     }
 }
@@ -94,8 +94,8 @@ pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Resul
     compare(&part, path, ranks)?;
     let rows = values(ranks, part.rows());
     let found = part.read(rows[..ranks.rank()].iter().sum(), options.progress);
-    let found = told_by_all(ranks, &agreed(ranks, found.map_err(text))?)?;
-    let mut all = Found::default();
+    let found = all_gather(ranks, &agreed(ranks, found.map_err(text))?)?;
+    let mut all = Tallies::default();
     found.iter().for_each(|found| all.join(found));
     agreed(ranks, part.conclude(&all).map_err(text))
 }
@@ -156,7 +156,7 @@ fn read_whole(opened: OpenFile, chosen: &Chosen, options: &ReadOptions<'_>, rank
         keep(&mut kept, edges[share(edges.len(), rank, size)].iter().copied(), &path)
     });
     let whole = agreed(ranks, whole.map_err(text))?;
-    same(ranks, &path, &told_by_all(ranks, &(whole, sum))?, content)?;
+    same(ranks, &path, &all_gather(ranks, &(whole, sum))?, content)?;
     slice_of(kept, whole)
 }
 
@@ -195,7 +195,7 @@ pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks)
         while receive(ranks, &mut bytes) {
             if failed.is_ok() {
                 let vertex = |bytes: &[u8]| Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                // The others are told when rank 0 is done.
+                // The others learn of it when rank 0 is done.
                 failed = keep(&mut kept, bytes.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]), path);
             }
         }

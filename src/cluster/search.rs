@@ -207,7 +207,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         Ok(outcome)
     }
 
-    /// Whether a leaf of any rank hangs on one of these rows of this rank. (Every rank asks at once.)
+    /// Whether one of these rows of this rank is the neighbour of a leaf of any rank. (Every rank asks at once.)
     fn leaf_is_below(&self, deepest: &[Vertex], root: Vertex) -> bool {
         let part = self.part;
         let mut bits = vec![0u8; 8 * part.words.div_ceil(part.deal.ranks)];
@@ -297,7 +297,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         if sum(self.ranks, u64::from(!refused.is_empty())) > 0 { Err(self.fail(&refused)) } else { Ok(()) }
     }
 
-    /// All ranks tell what failed, and keep it: a device that is lost still owns the rank's memory. `refused`: what failed after that.
+    /// All ranks exchange what failed, and keep it: a lost device still owns the rank's memory. `refused`: what failed after that.
     fn fail(&mut self, refused: &str) -> ClusterError {
         let own = match &self.runner {
             Runner::Found(engine) if refused.is_empty() => engine.failure(),
@@ -338,9 +338,9 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     }
 }
 
-/// The first rank that tells something, and what.
-pub(super) fn first_of(told: Vec<String>) -> Option<(usize, String)> {
-    told.into_iter().enumerate().find(|(_, text)| !text.is_empty())
+/// The first rank with a text that is not empty, and that text.
+pub(super) fn first_of(texts: Vec<String>) -> Option<(usize, String)> {
+    texts.into_iter().enumerate().find(|(_, text)| !text.is_empty())
 }
 
 /// What each rank has made, or an error on every rank: one that returned alone would leave the others waiting for it.

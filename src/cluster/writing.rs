@@ -1,7 +1,7 @@
 //! Values of all vertices written to one file: by all ranks at once where they see the same file, else through rank 0.
 //!
 //! Values lie by row at their owners, and stand in the file by original vertex. So every rank is sent the values of a run of vertices at a
-//! time, and makes bytes of them. Where those stand follows from the lengths before them, which all ranks tell. A rank then writes whole
+//! time, and makes bytes of them. Their place follows from the lengths before them, which all ranks exchange. A rank then writes whole
 //! blocks of the file. The block in which a run ends is written by the rank of that run; the rank of the next run sends it what it has of
 //! it. So no two machines write to the same page of a network file system.
 
@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     ClusterError,
-    host::{Host, told_by_all},
+    host::{Host, all_gather},
     part::Part,
     ranks::{Messages, Ranks, values},
     reading::agreed,
@@ -74,9 +74,9 @@ fn all_to_all(ranks: &impl Ranks, bytes: &[u8], lengths: &[i32]) -> Vec<u8> {
     let starts = |lengths: &[i32]| -> Vec<i32> { (0..size).map(|rank| lengths[..rank].iter().sum()).collect() };
     let (fours, places) = (vec![4; size], (0..size as i32).map(|rank| 4 * rank).collect::<Vec<_>>());
     let own: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
-    let mut told = vec![0; 4 * size];
-    ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &places }, &mut told, &fours, &places);
-    let expected: Vec<i32> = told.chunks_exact(4).map(|bytes| i32::from_le_bytes(std::array::from_fn(|i| bytes[i]))).collect();
+    let mut announced = vec![0; 4 * size];
+    ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &places }, &mut announced, &fours, &places);
+    let expected: Vec<i32> = announced.chunks_exact(4).map(|bytes| i32::from_le_bytes(std::array::from_fn(|i| bytes[i]))).collect();
     let mut all = vec![0; expected.iter().sum::<i32>() as usize];
     ranks.all_to_all(Messages { bytes, lengths, offsets: &starts(lengths) }, &mut all, &expected, &starts(&expected));
     all
@@ -126,7 +126,7 @@ impl SharedFile {
     /// on all of them. All ranks call it; what the others say of a path does not matter. The file is empty before, and after.
     ///
     /// Rank 0 writes a random number into the file. Each other rank looks for it there, and writes one of its own beside it, which rank 0
-    /// looks for. So folders that only have the same name, or the same content, are told apart.
+    /// looks for. So folders that only have the same name, or the same content, are distinguished.
     ///
     /// # Errors
     /// [`ClusterError::Message`], and [`ClusterError::File`] where rank 0 can't empty its file.
@@ -138,8 +138,8 @@ impl SharedFile {
             file.write_all_at(&token, 0).and_then(|()| file.sync_data()).ok()?;
             Some((file, path.to_str()?.to_owned()))
         });
-        let told = told_by_all(ranks, &(first.as_ref().map(|(_, path)| path.clone()), token, host.boot.clone()))?;
-        let Some((Some(path), of_first, boot)) = told.first().cloned() else { return Ok(None) };
+        let heads = all_gather(ranks, &(first.as_ref().map(|(_, path)| path.clone()), token, host.boot.clone()))?;
+        let Some((Some(path), of_first, boot)) = heads.first().cloned() else { return Ok(None) };
         let own = match first {
             Some((file, _)) => Some(file),
             None => OpenOptions::new().read(true).write(true).custom_flags(nix::libc::O_NOFOLLOW).open(&path).ok().filter(|file| {
@@ -155,7 +155,7 @@ impl SharedFile {
             || all_there && {
                 let mut found = vec![0; 8 * ranks.size()];
                 let read = File::open(&path).and_then(|file| file.read_exact_at(&mut found, 0));
-                read.is_ok() && found.chunks_exact(8).zip(&told).all(|(found, (_, token, _))| found == token)
+                read.is_ok() && found.chunks_exact(8).zip(&heads).all(|(found, (_, token, _))| found == token)
             };
         let same = all_there && !values(ranks, all_seen.into()).contains(&0);
         let emptied = match &own {

@@ -1,11 +1,11 @@
-//! What keeps several boards from searching together: other programs, clocks, a slow network.
+//! Obstacles to a search over several boards: different programs, clocks that differ, a slow network.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Diagnosis, Finding};
-use crate::cluster::{ClusterError, Host, Link, Ranks, measure_links, told_by_all};
+use crate::cluster::{ClusterError, Host, Link, Ranks, all_gather, measure_links};
 
 /// What one rank is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,10 +30,10 @@ const LISTED: usize = 6;
 /// # Errors
 /// [`ClusterError::Message`].
 pub fn examine_ranks(ranks: &impl Ranks, own: &RankFacts) -> Result<Diagnosis, ClusterError> {
-    let all = told_by_all(ranks, own)?;
+    let all = all_gather(ranks, own)?;
     ranks.barrier();
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-    let clocks = told_by_all(ranks, &clock)?;
+    let clocks = all_gather(ranks, &clock)?;
     let alike = all.iter().all(|rank| rank.program == all[0].program);
     // Ranks of other programs might not measure as this one does.
     let links = if alike { measure_links(ranks) } else { Vec::new() };
@@ -87,15 +87,15 @@ fn network(all: &[RankFacts], links: &[Link]) -> Option<Finding> {
             link.exchange_ns as f64 / 1e3
         )
     };
-    let told = if links.len() <= LISTED {
+    let summary = if links.len() <= LISTED {
         links.iter().map(one).collect::<Vec<_>>().join("; ")
     } else {
         format!("{} pairs, the slowest of which is {}", links.len(), one(slowest))
     };
     let between_boards = |link: &&Link| all[link.ranks[0]].host != all[link.ranks[1]].host;
     Some(match links.iter().filter(between_boards).find(|link| link.bytes_per_second < SLOW) {
-        Some(_) => Finding::warning(CHECK, told, "connect the boards by Gigabit Ethernet: ethtool eth0 | grep Speed"),
-        None => Finding::ok(CHECK, told),
+        Some(_) => Finding::warning(CHECK, summary, "connect the boards by Gigabit Ethernet: ethtool eth0 | grep Speed"),
+        None => Finding::ok(CHECK, summary),
     })
 }
 

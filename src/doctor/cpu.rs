@@ -1,4 +1,4 @@
-//! Processors: those switched off, governors, limits of the clock.
+//! Processors: CPUs that are switched off, governors, limits of the clock.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

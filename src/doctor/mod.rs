@@ -1,7 +1,7 @@
-//! What on this machine keeps a search from working, slows it, or spoils its figures, each with the command that cures it.
+//! Faults of this machine that prevent a search, slow it, or spoil its figures, each with the command that cures it.
 //!
-//! Most of it is read from files below a root directory (`/` on a live system, anything in a test); what only a running machine tells is
-//! a [`Probe`], made by a caller that may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a container hides
+//! Most checks read files below a root directory (`/` on a live system, anything in a test). What only a running machine shows is a
+//! [`Probe`], made by a caller that may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a container hides
 //! much.
 
 #[cfg(any(test, feature = "mpi"))]
@@ -86,7 +86,7 @@ impl Finding {
     }
 }
 
-/// What only a running machine tells. `None`: was not tried.
+/// What only a running machine shows. `None`: was not tried.
 #[derive(Debug, Clone, Default)]
 pub struct Probe {
     /// What a search on the CPU ended with.

@@ -1,4 +1,4 @@
-//! The way to a GPU: its device file and who may open it, the loader, the drivers it names, the devices they show.
+//! The chain that leads to a GPU: its device file and the right to open it, the loader, the drivers it names, the devices they show.
 
 use std::{
     ffi::OsStr,
@@ -190,7 +190,7 @@ fn find_library(root: &Path, wanted: &str) -> Option<PathBuf> {
 /// Files that can be the loader, or a driver that is its own loader.
 const LOADERS: [&str; 3] = ["libOpenCL.so.1", "libOpenCL.so", "libOpenCL_adreno.so"];
 
-/// Drivers that need not be told of in a file, since they are their own loader.
+/// Drivers that need no file that names them, since they are their own loader.
 const LONE_DRIVERS: [&str; 3] = ["libmali.so", "libMali.so", "libGLES_mali.so"];
 
 fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
@@ -233,7 +233,7 @@ fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     }
 }
 
-/// Every file that tells the loader of a driver.
+/// Every file that names a driver for the loader.
 fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
     const CHECK: &str = "opencl-driver";
     let set = subject.icd_vendors.as_deref();

@@ -1,4 +1,4 @@
-//! Heat: zones near the point where the kernel slows the chip, what it holds down already, and what it counted since the start.
+//! Heat: zones near the temperature at which the kernel slows the chip, devices that it slows already, and its counts since the start.
 
 use std::{path::Path, process::Command};
 

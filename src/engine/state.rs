@@ -10,7 +10,7 @@ use crate::{
 /// What the frontier is held in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frontier {
-    /// A queue; `claims` tells whether entries come with claims because some may be repeats (after a top-down level of
+    /// A queue; `claims` says whether entries come with claims because some may be repeats (after a top-down level of
     /// several CPU threads): these lie in a queue of the CPU engine's own, others in the state's.
     Queue { len: usize, claims: bool },
     /// The vertices visited since the last bottom-up level began: those of one visited bitmap but not the other.
@@ -59,7 +59,7 @@ pub(crate) struct SearchState {
     pub(crate) frontier: Frontier,
     /// Level to be planned.
     pub(crate) level: u32,
-    /// Arcs that leave the frontier, as last told to the policy.
+    /// Arcs that leave the frontier, as the policy last saw them.
     pub(crate) frontier_edges: u64,
     /// The same, where the maker of the frontier has counted them: a device, exactly; a bottom-up level of the CPU, by degrees of
     /// neighbours in the order.
@@ -149,7 +149,7 @@ impl SearchState {
         Ok(state)
     }
 
-    /// What the policy is told: `edges` leave the frontier, and `searched` vertices are in play.
+    /// What the policy sees: `edges` leave the frontier, and `searched` vertices take part in the search.
     pub(crate) fn stats(&mut self, edges: u64, searched: u64, layout: &Layout) -> LevelStats {
         let arcs = layout.csr().arcs() as u64;
         self.frontier_edges = edges;

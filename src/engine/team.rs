@@ -23,9 +23,9 @@ use std::{
 
 /// How long a thread without work spins before it sleeps: longer than the serial part between two levels.
 const SPIN: Duration = Duration::from_micros(100);
-/// After so many turns of the loop that waits for the last helper the core is offered to others.
+/// After this many turns the loop that waits for the last helper offers the core to other threads.
 const SPINS_PER_YIELD: u32 = 4096;
-/// After so many, some milliseconds, the caller sleeps between its looks.
+/// After this many, which takes some milliseconds, the caller sleeps between two looks.
 const YIELDS_UNTIL: u32 = 64 * SPINS_PER_YIELD;
 /// How long.
 const NAP: Duration = Duration::from_micros(50);

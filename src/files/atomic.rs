@@ -1,4 +1,4 @@
-//! Output that is there completely or not at all.
+//! Output files that exist completely or not at all.
 
 use std::{
     collections::BTreeSet,

@@ -1,6 +1,5 @@
-//! Files that other users may have had their hands in, and files that must not be lost: what is written ([`AtomicFile`],
-//! [`open_own`]) what is read whole ([`read`], [`read_text`]),
-//! and what is mapped while others may cut it off ([`MappedFile`]).
+//! Files that another user may have changed, and files that must not be lost: files that are written ([`AtomicFile`], [`open_own`]), read
+//! whole ([`read`], [`read_text`]), or mapped while another process may cut them off ([`MappedFile`]).
 
 mod atomic;
 mod claim;

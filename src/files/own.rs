@@ -1,4 +1,4 @@
-//! Files that grow over several runs, and may lie where others can put something in their place.
+//! Files that grow over several runs, in folders where another user may replace them.
 
 use std::{
     fs::{self, File, OpenOptions},

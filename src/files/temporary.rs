@@ -1,4 +1,4 @@
-//! A file under a name of its own, until it takes the place of another.
+//! A temporary file, which later takes the place of another.
 
 use std::{
     fs::{self, File, OpenOptions},

@@ -1,4 +1,4 @@
-//! Files that are read whole: never more of them than such a file can sensibly hold, and only what is a file.
+//! Files that are read whole: regular files only, and only up to a sensible size.
 
 use std::{
     fs::{self, OpenOptions},

@@ -1,4 +1,4 @@
-//! Edges sorted into buckets, for code that wants them by vertex but not a [`Layout`](super::Layout).
+//! Edges sorted into buckets, for code that needs them by vertex but needs no [`Layout`](super::Layout).
 
 use std::{
     mem,

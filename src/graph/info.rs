@@ -1,4 +1,4 @@
-//! What a graph is like, found from its edge list.
+//! Size, degrees and components of a graph, computed from its edge list.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 

@@ -1,4 +1,4 @@
-//! Edges that are gone through part by part, several times, without all of them being in memory at once.
+//! Edges that are read part by part, several times, without all of them being in memory at once.
 
 use std::ops::Range;
 

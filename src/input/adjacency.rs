@@ -8,7 +8,7 @@
 use super::error::Fault;
 use super::fill::fill;
 use super::scan::{Cut, is_space, shown};
-use super::text::{Found, TextReader, Tick};
+use super::text::{Tallies, TextReader, Tick};
 use super::tokens::{Tokens, locate};
 use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
 
@@ -183,7 +183,7 @@ impl AdjacencyReader {
         Ok(())
     }
 
-    /// Makes room for so many offsets and the last one.
+    /// Makes room for `more` offsets and the last one.
     fn make_room(&mut self, more: usize) -> Result<(), String> {
         self.offsets.try_reserve(more + 1).map_err(|_| format!("no memory for the offsets of {} vertices", self.offsets.len() + more))
     }
@@ -285,13 +285,13 @@ impl TextReader for AdjacencyReader {
         result.map_err(|fault| fault.shift(start))
     }
 
-    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+    fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
         let edges = std::mem::take(&mut self.edges);
         self.taken += edges.len();
-        (Found { entries: edges.len() as u64, ..Found::default() }, edges)
+        (Tallies { entries: edges.len() as u64, ..Tallies::default() }, edges)
     }
 
-    fn conclude(&mut self, _found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+    fn conclude(&mut self, _found: &Tallies) -> Result<(u64, Listing), Box<Fault>> {
         if self.section != Section::Word {
             self.advance();
         }

@@ -1,4 +1,4 @@
-//! Archives: the matrix in a `.tar.gz` of the SuiteSparse collection, and the names of what is not read.
+//! Archives: the matrix in a `.tar.gz` of the SuiteSparse collection, and the names of the entries that are skipped.
 
 use std::io::{self, Read};
 use std::path::Path;

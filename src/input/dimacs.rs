@@ -5,7 +5,7 @@
 use super::error::Fault;
 use super::lines::{LONE_RETURN, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
-use super::text::{Found, TextReader, Tick};
+use super::text::{Tallies, TextReader, Tick};
 use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
 
 #[derive(Default)]
@@ -68,11 +68,11 @@ impl TextReader for DimacsReader {
         self.header.is_some()
     }
 
-    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+    fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
         self.records.take()
     }
 
-    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+    fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>> {
         let Some(Header { syntax, listing, count }) = &self.header else {
             return Err(Fault::whole("there is no header line").cure("it is 'p sp vertices arcs' or 'p tw vertices edges'"));
         };

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::error::Fault;
 use super::lines::{Records, Syntax};
-use super::text::{Found, TextReader, Tick};
+use super::text::{Tallies, TextReader, Tick};
 use crate::graph::{Listing, MAX_VERTICES, Vertex};
 
 pub(super) struct EdgeListReader {
@@ -37,7 +37,7 @@ impl EdgeListReader {
 }
 
 /// Might the first line be a header "vertices, edges", with edges or METIS rows behind it?
-fn may_be_a_header(found: &Found) -> Option<[Vertex; 2]> {
+fn may_be_a_header(found: &Tallies) -> Option<[Vertex; 2]> {
     let first @ [vertices, entries] = found.first?;
     let others = found.entries - 1;
     let counts = u64::from(entries) == others || u64::from(vertices) == others;
@@ -53,13 +53,13 @@ impl TextReader for EdgeListReader {
         true
     }
 
-    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+    fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
         let (first, largest_but_first) = if self.by_content { self.first_and_others() } else { (None, None) };
         let (found, edges) = self.records.take();
-        (Found { first, largest_but_first, ..found }, edges)
+        (Tallies { first, largest_but_first, ..found }, edges)
     }
 
-    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+    fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>> {
         if let Some([first, second]) = may_be_a_header(found) {
             return Err(Fault::whole(format!(
                 "the first line '{first} {second}' may be an edge, or a header that gives the numbers of vertices and edges"
@@ -68,7 +68,7 @@ impl TextReader for EdgeListReader {
                 "say which: --format el where it is an edge, --format metis where rows of neighbours follow; otherwise remove that line",
             ));
         }
-        let &Found { entries: found, vertices, note, .. } = found;
+        let &Tallies { entries: found, vertices, note, .. } = found;
         if let Some(entries) = note.entries.filter(|&entries| entries != found) {
             let cure = if found < entries { "is it cut off?" } else { "correct or remove the comment" };
             return Err(Fault::whole(format!("a comment announces {entries} edges, but the file holds {found}")).cure(cure));

@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Errors of graph files.
 
 use std::fmt;
 use std::io;
@@ -153,7 +153,7 @@ pub(super) enum Fault {
     Unsupported(String),
     /// More vertices than fit.
     Graph(GraphError),
-    /// No memory for so many bytes.
+    /// No memory for this many bytes.
     Memory(u64),
 }
 

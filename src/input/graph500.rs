@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::Cut;
-use super::text::{Found, TextReader, Tick};
+use super::text::{Tallies, TextReader, Tick};
 use crate::graph::{Listing, MAX_VERTICES, Vertex};
 
 /// One of the two layouts of an edge.
@@ -108,7 +108,7 @@ impl TextReader for Graph500Reader {
             layout.parse(chunks[index], out).map_err(|fault| fault.shift(index * task))
         })?;
         self.vertices = vertices.into_iter().fold(self.vertices, u64::max);
-        // Told after any fault before it, so that blocks of any length tell the same.
+        // Reported after any fault before it, so that blocks of any length give the same error.
         let excess = bytes.len() % layout.size();
         if excess != 0 {
             let reason = format!("the file ends with {excess} bytes of an edge of {} bytes", layout.size());
@@ -117,12 +117,12 @@ impl TextReader for Graph500Reader {
         Ok(())
     }
 
-    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+    fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
         let edges = std::mem::take(&mut self.edges);
-        (Found { entries: edges.len() as u64, vertices: std::mem::take(&mut self.vertices), ..Found::default() }, edges)
+        (Tallies { entries: edges.len() as u64, vertices: std::mem::take(&mut self.vertices), ..Tallies::default() }, edges)
     }
 
-    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+    fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>> {
         Ok((found.vertices.next_power_of_two(), Listing::Once))
     }
 }

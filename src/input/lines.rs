@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::{CHUNK, Cut, Field, MARGIN, WEIGHT, count_lines, field, fields, is_weight, line_end, number, shown};
-use super::text::{Found, Tick};
+use super::text::{Tallies, Tick};
 use crate::graph::{Listing, Vertex};
 
 /// How a line of a format gives an edge.
@@ -28,7 +28,7 @@ pub(super) struct Syntax {
     pub(super) extra: Range<usize>,
 }
 
-/// What a comment tells that the format has no other place for: ours (the writers' ` socbfs ...`), or SNAP's.
+/// What a comment says for which the format has no other place: a comment by socbfs (` socbfs ...`), or by SNAP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     /// Number of vertices. SNAP's ` Nodes: 5` counts those that have an edge where the numbering has gaps: it is a lower bound.
@@ -117,9 +117,9 @@ const SHORTEST: usize = 4;
 
 impl Records {
     /// What has been read since it was last asked.
-    pub(super) fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+    pub(super) fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
         let Self { edges, vertices, note } = std::mem::take(self);
-        (Found { entries: edges.len() as u64, vertices, note, ..Found::default() }, edges)
+        (Tallies { entries: edges.len() as u64, vertices, note, ..Tallies::default() }, edges)
     }
 
     /// Parses whole lines and appends their edges. Offsets in faults count from the start of `text`.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::error::Fault;
 use super::lines::{LONE_RETURN, Note, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
-use super::text::{Found, TextReader, Tick};
+use super::text::{Tallies, TextReader, Tick};
 use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
 
 /// The word every file starts with.
@@ -119,11 +119,11 @@ impl TextReader for MatrixMarketReader {
         matches!(self.stage, Stage::Entries { .. })
     }
 
-    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+    fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
         self.records.take()
     }
 
-    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+    fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>> {
         let Stage::Entries { syntax, count } = &self.stage else {
             return Err(Fault::whole("the file ends before its size line").cure("is it cut off?"));
         };

@@ -12,7 +12,7 @@ use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::lines::{LONE_RETURN, RETURN_CURE, lone_return};
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, count_lines, field, fields, is_weight, line_end, number, shown};
-use super::text::{Found, TextReader, Tick};
+use super::text::{Tallies, TextReader, Tick};
 use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(super) struct MetisReader {
     header: Option<Header>,
     /// Vertex lines seen so far.
     lines: u64,
-    /// Those that were told of.
+    /// Those that have been reported.
     taken: u64,
     edges: Vec<[Vertex; 2]>,
 }
@@ -215,13 +215,13 @@ impl TextReader for MetisReader {
         self.taken = self.lines;
     }
 
-    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>) {
+    fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
         let edges = std::mem::take(&mut self.edges);
         let rows = self.lines - std::mem::replace(&mut self.taken, self.lines);
-        (Found { entries: edges.len() as u64, rows, ..Found::default() }, edges)
+        (Tallies { entries: edges.len() as u64, rows, ..Tallies::default() }, edges)
     }
 
-    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>> {
+    fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>> {
         let Some(header) = self.header else {
             return Err(Fault::whole("there is no header line").cure("it is 'vertices edges [fmt [ncon]]'"));
         };

@@ -40,7 +40,7 @@ pub use recognise::Recognised;
 pub(crate) use shared::{Chosen, FilePart, OpenFile, Whole};
 #[cfg(feature = "cli")]
 pub(crate) use source::READING;
-pub(crate) use text::Found;
+pub(crate) use text::Tallies;
 pub use write::{WriteOptions, write};
 
 use self::adjacency::AdjacencyReader;
@@ -53,7 +53,7 @@ use self::source::Source;
 use self::text::TextReader;
 use crate::graph::EdgeList;
 
-/// Is told how far reading or writing has come, now and then, from any thread.
+/// Receives the progress of reading or writing from time to time, from any thread.
 pub trait Progress: Sync {
     /// `done` of `total` bytes (reading) or entries (writing). `total` is 0 where it is not known (a pipe); calls from
     /// several threads may arrive out of order.

@@ -1,4 +1,4 @@
-//! Which format a file is in: by `--format`, by what its first bytes say, by its extension, or by what its content proves.
+//! The format of a file: from `--format`, its first bytes, its extension, or the rest of its content.
 
 use std::path::Path;
 

@@ -189,7 +189,7 @@ pub(super) enum Cut {
     Lines,
     /// Behind any white space.
     Fields,
-    /// At multiples of so many bytes.
+    /// At multiples of this many bytes.
     Bytes(usize),
 }
 

@@ -18,7 +18,7 @@ use super::{
     Compression, Format, InputError, Progress, gap, parser,
     recognise::{Recognised, recognise},
     source::{Content, Source},
-    text::{Found, Take, TextReader, Tick, concluded, edge_list, go_through, mapped_block},
+    text::{Take, Tallies, TextReader, Tick, concluded, edge_list, go_through, mapped_block},
 };
 use crate::{
     files::MappedFile,
@@ -108,7 +108,7 @@ impl OpenFile {
     pub(crate) fn in_pieces(self, chosen: &Chosen, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<Whole, InputError> {
         let format = self.format(chosen)?;
         let path = self.0.path.clone();
-        let mut found = Found::default();
+        let mut found = Tallies::default();
         let (vertices, listing) = match parser(format, chosen.by_structure) {
             Some(mut parser) => {
                 go_through(self.0, &mut *parser, BLOCK, progress, &mut |parser| {
@@ -188,10 +188,10 @@ impl FilePart {
         }
     }
 
-    /// Reads the part, before which so many rows stand.
-    pub(crate) fn read(&mut self, rows_before: u64, progress: Option<&dyn Progress>) -> Result<Found, InputError> {
+    /// Reads the part, which follows `rows_before` rows.
+    pub(crate) fn read(&mut self, rows_before: u64, progress: Option<&dyn Progress>) -> Result<Tallies, InputError> {
         let range = self.bytes(self.part);
-        let Reader::Sequence { parser, edges } = &mut self.reader else { return Ok(Found::default()) };
+        let Reader::Sequence { parser, edges } = &mut self.reader else { return Ok(Tallies::default()) };
         let tick = Tick::new(progress, range.len() as u64, true);
         // What the header says, every part has found.
         parser.take();
@@ -209,7 +209,7 @@ impl FilePart {
     }
 
     /// The edges of the part, where `found` is what was found in all of them.
-    pub(crate) fn conclude(self, found: &Found) -> Result<EdgeSlice, InputError> {
+    pub(crate) fn conclude(self, found: &Tallies) -> Result<EdgeSlice, InputError> {
         let range = self.begin(self.part).1..self.begin(self.part + 1).1;
         match self.reader {
             Reader::Rows(header) => gap::slice(self.map, header, range, &self.path),

@@ -173,7 +173,7 @@ struct Counted {
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
-        self.consumed.fetch_add(count as u64, Ordering::Relaxed); // a number to show, nothing hangs on it
+        self.consumed.fetch_add(count as u64, Ordering::Relaxed); // a number to show; nothing depends on it
         Ok(count)
     }
 }

@@ -62,7 +62,7 @@ fn read_in_parts(path: &Path, format: Option<Format>, count: usize) -> Option<Re
         assert_eq!(parts[part].checksum(part), parts[0].checksum(part));
     }
     let mut read = || {
-        let (mut rows, mut found) = (0, Found::default());
+        let (mut rows, mut found) = (0, Tallies::default());
         for part in &mut parts {
             let own = part.rows();
             found.join(&part.read(rows, None)?);

@@ -14,7 +14,7 @@ use super::source::{Content, LONGEST, Source, Stopped, for_each_block};
 use super::{InputError, Progress};
 use crate::graph::{EdgeList, GraphError, Listing, Vertex};
 
-/// A parser of a format that is a sequence: text, or edges of so many bytes. It is given the file in blocks that end where
+/// A parser of a format that is a sequence: text, or edges of a fixed number of bytes. It gets the file in blocks that end where
 /// [`cut`](Self::cut) allows (the last one: anywhere).
 pub(super) trait TextReader {
     /// Where blocks may end.
@@ -51,22 +51,22 @@ pub(super) trait TextReader {
         0
     }
 
-    /// The next piece stands behind so many rows.
+    /// The next piece follows this many rows.
     fn skip_rows(&mut self, _rows: u64) {}
 
     /// What has been read since it was last asked: the edges leave the parser.
-    fn take(&mut self) -> (Found, Vec<[Vertex; 2]>);
+    fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>);
 
     /// Checks that nothing is missing where `found` is all there is; gives the number of vertices, and how edges are listed.
-    fn conclude(&mut self, found: &Found) -> Result<(u64, Listing), Box<Fault>>;
+    fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>>;
 }
 
-/// Is given edges piece by piece, and ends the reading by an error.
+/// Takes edges piece by piece; an error ends the reading.
 pub(super) type Take<'a> = dyn FnMut(&[[Vertex; 2]]) -> Result<(), InputError> + 'a;
 
 /// What a piece of a file says of the whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct Tallies {
     /// Edges.
     pub(crate) entries: u64,
     /// One more than the largest vertex.
@@ -81,7 +81,7 @@ pub(crate) struct Found {
     pub(super) largest_but_first: Option<Vertex>,
 }
 
-impl Found {
+impl Tallies {
     /// Adds what was found in the piece that follows.
     pub(crate) fn join(&mut self, next: &Self) {
         self.entries += next.entries;
@@ -144,11 +144,11 @@ pub(super) fn read(source: Source, parser: &mut dyn TextReader, progress: Option
 }
 
 /// What a parser says of all that was found in the file at `path`.
-pub(super) fn concluded(parser: &mut dyn TextReader, found: &Found, path: &Path) -> Result<(u64, Listing), InputError> {
+pub(super) fn concluded(parser: &mut dyn TextReader, found: &Tallies, path: &Path) -> Result<(u64, Listing), InputError> {
     parser.conclude(found).map_err(|fault| fault.into_error(path.to_owned(), |_| Place::Whole))
 }
 
-/// The edges of the file at `path` over so many vertices.
+/// The edges of the file at `path`, with the number of its vertices.
 pub(super) fn edge_list(vertices: u64, edges: Vec<[Vertex; 2]>, listing: Listing, path: &Path) -> Result<EdgeList, InputError> {
     let too_many = |_| GraphError::TooManyVertices(vertices);
     let list = usize::try_from(vertices).map_err(too_many).and_then(|vertices| EdgeList::new(vertices, edges, listing));

@@ -1,4 +1,4 @@
-//! How much memory there is to be had: what the system could give without swapping, and what a control group leaves of it.
+//! The memory that is available: what the system could give without swapping, within the limit of a control group.
 
 use std::{fs, path::Path};
 

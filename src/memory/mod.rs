@@ -1,4 +1,4 @@
-//! Memory that a search lives in: [`Slab`] of the host alone, [`SharedSlice`] that host and device take turns with.
+//! The memory of a search: [`Slab`] for the host alone, [`SharedSlice`] which host and device use in turn.
 
 mod available;
 mod shared_slice;

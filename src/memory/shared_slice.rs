@@ -376,8 +376,8 @@ impl<T: Plain> SharedSlice<T> {
         };
         self.show(start, Owner::HostReading);
         self.len = 0;
-        // SAFETY: so many values from `start` were mapped for reading, or are the slab's, or need no mapping; the device only reads them
-        // until the slice, which is borrowed as long, is handed over.
+        // SAFETY: `called.len()` values from `start` were mapped for reading, or are the slab's, or need no mapping; the device only reads
+        // them until the slice, which is borrowed as long, is handed over.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), called.len()) }
     }
 

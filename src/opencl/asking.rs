@@ -1,4 +1,4 @@
-//! What is known while drivers are asked which devices there are, or open one: that they are, for one that hangs or ends the process then.
+//! A note that a driver is listing or opening devices at the moment, for messages about one that hangs or ends the process there.
 
 use std::{
     io,

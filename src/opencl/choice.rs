@@ -1,4 +1,4 @@
-//! Which device is meant.
+//! The devices that `--device` names.
 
 use std::{convert::Infallible, fmt, str::FromStr};
 

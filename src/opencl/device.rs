@@ -338,8 +338,8 @@ impl Device {
         Ok(())
     }
 
-    /// Keeps what [`times`](Self::times) gives, up to so many launches, from now on; what was kept is forgotten. Of a device that
-    /// [keeps no times](Self::is_timed) there is nothing to keep.
+    /// From now on keeps what [`times`](Self::times) returns, for up to `launches` launches, and forgets earlier times. A device that
+    /// [keeps no times](Self::is_timed) has nothing to keep.
     pub fn keep_launches(&self, launches: usize) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Vec::with_capacity(launches);
     }

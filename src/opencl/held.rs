@@ -1,4 +1,4 @@
-//! Objects of opencl3, given back without a panic.
+//! Objects of opencl3, released without a panic.
 
 use std::{
     mem::ManuallyDrop,

@@ -1,4 +1,4 @@
-//! Which devices there are and what they say of themselves.
+//! The devices of the machine, and the properties that they report.
 //!
 //! A property that a driver does not know (or answers with the wrong size) counts as zero or empty, and never panics.
 

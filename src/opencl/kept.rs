@@ -1,4 +1,4 @@
-//! What is never given back, because a device may still touch it.
+//! Objects that are never released, because a device may still touch them.
 //!
 //! A device that failed may go on with what was enqueued before: a driver reports a loss while its kernels still run. What they
 //! were given must outlive them, and when they end is unknown. So it stays until the process does: handles are not

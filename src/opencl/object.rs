@@ -1,4 +1,4 @@
-//! Memory that a device knows: allocation, mapping, transfer, and whose turn it is.
+//! Memory that a device can reach: allocation, mapping, transfer, and its owner at the moment.
 
 use std::{
     any::Any,

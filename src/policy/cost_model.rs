@@ -132,8 +132,9 @@ impl StrategyCost {
             + self.unvisited_edge_ns * stats.unvisited_edges as f64
     }
 
-    /// [`level_ns`](Self::level_ns) of levels in a graph of so many vertices at least, where unvisited vertices look at one neighbour, or
-    /// at most, where they look at all. (Arcs left may be an estimate, which may be less than one for each vertex: that one is added.)
+    /// A bound of [`level_ns`](Self::level_ns) for the levels of a graph with `vertices` vertices: from below, with each unvisited vertex
+    /// looking at one neighbour, or from above (`all`), with each looking at all of them. (The number of unvisited arcs may be an estimate,
+    /// even below one for each vertex: that one is added.)
     pub(super) fn linear(&self, vertices: u64, all: bool) -> Linear {
         let all_ns = if all { self.probe_ns } else { 0.0 };
         Linear {
@@ -165,8 +166,8 @@ impl StrategyCost {
     }
 }
 
-/// Neighbours that an unvisited vertex should look at, whose list is so long on average: of random arcs every so many leads to the
-/// frontier.
+/// The number of neighbours that an unvisited vertex with `list` neighbours should look at: of `arcs` random arcs, `frontier_edges` lead
+/// to the frontier.
 pub(crate) fn expected_probes(arcs: u64, frontier_edges: u64, list: f64) -> f64 {
     (arcs as f64 / frontier_edges.max(1) as f64).min(list).max(1.0)
 }
@@ -564,7 +565,7 @@ impl From<SampledCosts> for CostModel {
     }
 }
 
-/// How much hangs on the number of neighbours that an unvisited vertex looks at: in the best case one, in the worst its whole list.
+/// How much depends on the number of neighbours that an unvisited vertex looks at: in the best case one, in the worst its whole list.
 pub(super) struct Bounds {
     /// Neighbours in the worst case.
     most: f64,

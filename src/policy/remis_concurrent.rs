@@ -17,7 +17,7 @@ pub(super) const KNOWN: &[Known] = &[Known {
 /// The threshold and the share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemisConcurrent {
-    /// Levels whose frontier has at least so many vertices are split.
+    /// Levels whose frontier has at least this many vertices are split.
     pub vertices: u64,
     /// The GPU's share, in thousandths.
     pub gpu_permille: u16,

@@ -24,7 +24,7 @@ pub(super) const KNOWN: &[Known] = &[Known {
 /// The threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemisSelective {
-    /// The GPU runs levels whose frontier has at least so many vertices.
+    /// The GPU runs levels whose frontier has at least this many vertices.
     pub vertices: u64,
 }
 

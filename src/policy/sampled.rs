@@ -1,7 +1,7 @@
 //! Direction by comparing two costs, one of them sampled.
 //!
 //! Beamer's rule compares edges with edges, as if an unvisited vertex looked at its whole list. How many neighbours it
-//! really looks at depends on the graph and on the level, and a few dozen vertices tell. Costs are in units of one
+//! really looks at depends on the graph and on the level, and a few dozen vertices show it. Costs are in units of one
 //! top-down edge.
 
 use super::{
@@ -41,7 +41,7 @@ impl Default for SampledCosts {
 const SAMPLE: f64 = 1024.0;
 
 impl SampledCosts {
-    /// The same on a device whose bottom-up levels cost so many thousandths of it, over top-down ones.
+    /// The same for a device whose bottom-up levels cost `permille` thousandths of it, relative to top-down ones.
     #[must_use]
     pub fn times(self, permille: u32) -> Self {
         // With the digits that mean anything, since it stands in records.

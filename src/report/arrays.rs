@@ -70,7 +70,7 @@ pub enum ArrayError {
     Length {
         /// The file.
         file: String,
-        /// Values found ("at least" so many where the rest was not read).
+        /// The number of values found ("at least" where the rest was not read).
         found: String,
         /// Vertices of the graph.
         vertices: usize,

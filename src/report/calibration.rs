@@ -1,4 +1,4 @@
-//! A calibration for people.
+//! A calibration as text for people.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What a graph is like, for people.
+//! The size and shape of a graph, as text for people.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The policy that decides: resolved in one place from what was asked for, the board, the calibration and measurements, with the origin of
+//! The policy that decides levels, resolved in one place from the flags, the board, the calibration and measurements, with the origin of
 //! every bound.
 
 use super::{FoundCalibration, Origin, Runtime, RuntimeError};
@@ -34,7 +34,7 @@ impl Choice {
 
     /// Whether it is known where every level runs.
     pub fn is_complete(&self) -> bool {
-        // What concurrent is not told it knows by itself.
+        // `concurrent` has defaults for what is not given.
         let knows = matches!(self.policy, Policy::Concurrent(_));
         knows || self.policy.adaptive().is_none_or(|adaptive| adaptive.bands.is_complete())
     }
@@ -172,7 +172,7 @@ impl Runtime {
         self.complete(policy.adaptive_mut().unwrap_or(&mut any), self.policy.origin, found, Costs::default())
     }
 
-    /// Fills what `adaptive` does not say, and tells where each bound came from: `given` for those that are there.
+    /// Fills in the bounds that `adaptive` lacks, and returns the origin of each: `given` for those that were there.
     pub(super) fn complete(
         &self,
         adaptive: &mut Adaptive,
@@ -553,15 +553,15 @@ mod tests {
             if asked.is_some() {
                 assert_eq!(chosen(NAME, asked, None, None), (None, times(1000)));
             }
-            let told = |text, found, measured| {
+            let known = |text, found, measured| {
                 let (known, policy) = chosen(text, asked, found, measured);
                 let (permille, origin) = known.unwrap();
                 assert!(asked.is_none() || policy == times(permille), "{policy}");
                 (permille, origin)
             };
-            assert_eq!(told(NAME, None, Some(500)), (500, Origin::Measured));
-            assert_eq!(told(NAME, Some(&found), Some(500)), (640, Origin::Calibration));
-            assert_eq!(told(&board, Some(&found), Some(500)), (2000, Origin::Board));
+            assert_eq!(known(NAME, None, Some(500)), (500, Origin::Measured));
+            assert_eq!(known(NAME, Some(&found), Some(500)), (640, Origin::Calibration));
+            assert_eq!(known(&board, Some(&found), Some(500)), (2000, Origin::Board));
         }
         // What the flag says, it says.
         let (_, given) = chosen(&board, Some("sampled:1,1,1"), Some(&found), None);

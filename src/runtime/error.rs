@@ -1,4 +1,4 @@
-//! Why a search can't be prepared for this machine, and what cures it.
+//! Reasons why a search can't be prepared for this machine, each with its cure.
 
 use std::{error::Error, fmt::Write as _, io};
 

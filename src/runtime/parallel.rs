@@ -1,4 +1,5 @@
-//! From how much work on threads share a level here: by the board file, else by the calibration, else by the processor's cache.
+//! The amount of work from which threads share a level here: from the board file, else from the calibration, else from the size of the
+//! processor's cache.
 
 use std::path::Path;
 

@@ -20,7 +20,7 @@ use crate::{
 /// Bytes of the arrays that change hands, for the choice of the way: parents of a graph of a million vertices.
 const TYPICAL_BYTES: u64 = 4 << 20;
 
-/// What takes long enough to be told.
+/// A step that takes long enough to be announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The driver compiles kernels.

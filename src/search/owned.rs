@@ -1,4 +1,4 @@
-//! A search that keeps its layout alive: for the handles of other languages, which know no borrowing.
+//! A search that keeps its layout alive, for the handles of other languages, which have no borrowing.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl OwnedSearch {
     /// # Errors
     /// Those of `make`.
     pub fn new<E>(layout: Arc<Layout>, make: impl for<'g> FnOnce(&'g Layout) -> Result<Search<'g>, E>) -> Result<Self, E> {
-        // SAFETY: the layout lies behind the `Arc`, which is never written to and is dropped after the search; and nobody gets to see the
+        // SAFETY: the layout lies behind the `Arc`, which is never written to and is dropped after the search; and no caller can see the
         // lifetime that is made up here: `make` and the closures of `with` must do with any, and `get` shortens it.
         let borrowed: &'static Layout = unsafe { &*Arc::as_ptr(&layout) };
         Ok(Self { search: make(borrowed)?, layout })

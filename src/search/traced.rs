@@ -1,4 +1,4 @@
-//! A search with what its threads and devices did, and when.
+//! A search with a timeline of its threads and devices.
 
 use std::time::Instant;
 

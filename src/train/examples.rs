@@ -1,4 +1,4 @@
-//! What a network learns from: inputs, label and weight of each level.
+//! The examples from which a network learns: inputs, label and weight of each level.
 
 use super::records::{LevelSample, SearchSample};
 use crate::{

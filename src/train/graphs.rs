@@ -1,4 +1,4 @@
-//! Graphs to learn from, generated: of every kind, size and density that the generators make.
+//! Generated graphs to learn from, of every kind, size and density that the generators make.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! How the networks of [`policy::mlp`](crate::policy::mlp) come by their weights: levels measured in both directions, labelled by the
-//! faster one (SURF, section 4.3), graphs kept apart for judgement, and (with the feature `train`) the training itself.
+//! The weights of the networks of [`policy::mlp`](crate::policy::mlp): levels measured in both directions and labelled by the faster one
+//! (SURF, section 4.3), held-out graphs for the scores, and (with the feature `train`) the training itself.
 
 mod collect;
 mod examples;

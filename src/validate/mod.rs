@@ -13,7 +13,7 @@
 //! Which fault is reported does not depend on the number of threads: the first check that fails, and in it the vertex of the
 //! smallest number or the edge that is listed first.
 
-mod scan;
+mod edge_checks;
 mod serial;
 mod tree;
 mod violation;
@@ -119,10 +119,10 @@ impl<'e> Validator<'e> {
         }
 
         self.confirmed.par_iter_mut().for_each(|confirmed| *confirmed.get_mut() = false);
-        let edges = if tree.deepest <= scan::Short::DEEPEST {
-            self.scan(scan::Short(&self.short), parent).run()?
+        let edges = if tree.deepest <= edge_checks::Short::DEEPEST {
+            self.scan(edge_checks::Short(&self.short), parent).run()?
         } else {
-            self.scan(scan::Long(&self.level), parent).run()?
+            self.scan(edge_checks::Long(&self.level), parent).run()?
         };
         // The root has no parent to be joined to.
         self.confirmed[root as usize].store(true, Ordering::Relaxed);
@@ -135,9 +135,9 @@ impl<'e> Validator<'e> {
         Ok(Validated { root, reached: tree.reached, levels: tree.deepest + 1, edges, self_loops })
     }
 
-    fn scan<'a, L>(&'a self, levels: L, parent: &'a [Vertex]) -> scan::Scan<'a, L> {
+    fn scan<'a, L>(&'a self, levels: L, parent: &'a [Vertex]) -> edge_checks::Scan<'a, L> {
         let Self { edges, directed, ref adjacency, ref confirmed, .. } = *self;
-        scan::Scan { edges, adjacency, directed, levels, parent, confirmed }
+        edge_checks::Scan { edges, adjacency, directed, levels, parent, confirmed }
     }
 
     /// Levels of the tree that [`validate`](Self::validate) checked last, by vertex, [`NONE`] where not reached. Without meaning

@@ -1,4 +1,4 @@
-//! A serial search, as plain as can be, to compare everything else with.
+//! The serial reference: the simplest search, with which all others are compared.
 
 use crate::{
     bfs::BfsResult,

@@ -1,4 +1,4 @@
-//! How a tree can be wrong.
+//! Errors of a tree.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! A file of time-stamped watts that any meter's own program writes, before, during or shortly after the run: on every line the time in
 //! seconds and the watts, apart by comma, semicolon or blanks. Times are those of the Unix epoch; a line `# clock: monotonic` says that
-//! they are of CLOCK_MONOTONIC instead. Other lines that begin with `#`, and a first line without numbers, are passed over.
+//! they are of CLOCK_MONOTONIC instead. Other lines that begin with `#`, and a first line without numbers, are skipped.
 
 use std::{
     fs::{File, OpenOptions},

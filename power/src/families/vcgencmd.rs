@@ -1,5 +1,5 @@
 //! The power management chip of Raspberry Pi 5, through `vcgencmd pmic_read_adc`: twelve rails, each a line with its current and a line
-//! with its voltage. What hangs on USB and NVMe is not among them. Every read runs the command, so this is the one sensor that allocates.
+//! with its voltage. Devices on USB and NVMe are not included. Every read runs the command, so this is the one sensor that allocates.
 
 use std::{
     path::{Path, PathBuf},
@@ -95,7 +95,7 @@ fn channel(place: &str, name: &str) -> Channel {
     }
 }
 
-/// The rails that `command` tells of.
+/// The rails that `command` reports.
 fn of_command(command: PathBuf) -> Vec<Source> {
     let place = command.display().to_string();
     match ask(&command) {

@@ -62,7 +62,7 @@ const OTHER_MACHINE: &str = "another machine: speeds tell machines apart, not me
 impl PaperComparison {
     /// The figures of `paper` beside those of `analysis`. `searched` and `missing` are the paper's graphs.
     pub fn new(paper: Paper, quick: bool, analysis: &Analysis, searched: Vec<(String, String)>, missing: Vec<(String, String)>) -> Self {
-        let found = Found { analysis, searched: &searched };
+        let found = Ours { analysis, searched: &searched };
         let (claims, cells) = match paper {
             Paper::Zhang => (zhang::claims(&found), zhang::cells(&found)),
             Paper::Remis => (remis::claims(&found), remis::cells(&found)),
@@ -75,12 +75,12 @@ impl PaperComparison {
 }
 
 /// What there is to compare with.
-struct Found<'a> {
+struct Ours<'a> {
     analysis: &'a Analysis,
     searched: &'a [(String, String)],
 }
 
-impl Found<'_> {
+impl Ours<'_> {
     /// The graph that the paper calls `name`.
     fn graph(&self, name: &str) -> Option<&GraphAnalysis> {
         let (_, ours) = self.searched.iter().find(|(paper, _)| paper == name)?;

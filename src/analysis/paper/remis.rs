@@ -1,6 +1,6 @@
 //! Remis 2016.
 
-use super::{Claim, Found, NO_DEVICE, claim, mean};
+use super::{Claim, NO_DEVICE, Ours, claim, mean};
 use crate::analysis::{GraphAnalysis, PolicyComparison, SplitLevel, SplitShare};
 
 /// Policies that use both devices.
@@ -23,7 +23,7 @@ const TABLE_2_1: [(&str, f64, f64); 11] = [
 ];
 const NOT_THERE: &str = "the graph was not searched";
 
-pub(super) fn claims(found: &Found<'_>) -> Vec<Claim> {
+pub(super) fn claims(found: &Ours<'_>) -> Vec<Claim> {
     let speed = PolicyComparison::mteps;
     let gain = found.ratio(&TOGETHER, &SINGLE, speed);
     let best = "the best policy for both devices over the best single strategy";
@@ -86,7 +86,7 @@ pub(super) fn claims(found: &Found<'_>) -> Vec<Claim> {
 }
 
 /// Figure 5.13: the level with most edges, shared.
-fn contention(found: &Found<'_>) -> Vec<Claim> {
+fn contention(found: &Ours<'_>) -> Vec<Claim> {
     let sweeps = || found.analysis.graphs.iter().filter_map(|graph| graph.split.as_ref());
     let top_down = || sweeps().filter_map(|sweep| sweep.directions.first());
     let half = |shares: &[SplitShare]| shares.iter().find(|share| share.gpu_permille == 500).map(|share| share.contention);
@@ -111,7 +111,7 @@ fn contention(found: &Found<'_>) -> Vec<Claim> {
 }
 
 /// Table 2.1.
-pub(super) fn cells(found: &Found<'_>) -> Vec<Claim> {
+pub(super) fn cells(found: &Ours<'_>) -> Vec<Claim> {
     let mut cells = Vec::new();
     for (name, vertices, edges) in TABLE_2_1 {
         let graph = found.graph(name).map(|graph| &graph.graph);

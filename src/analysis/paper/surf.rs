@@ -1,6 +1,6 @@
 //! SURF 2022.
 
-use super::{Claim, Found, OTHER_MACHINE, claim, mean};
+use super::{Claim, OTHER_MACHINE, Ours, claim, mean};
 use crate::{
     analysis::{GraphAnalysis, PolicyComparison},
     stats::Summary,
@@ -100,7 +100,7 @@ fn overhead(graph: &PolicyComparison, policy: &str) -> Option<f64> {
     graph.mean_ns(policy, |judged| judged.decision_ns).map(|ns| ns / 1e6)
 }
 
-pub(super) fn claims(found: &Found<'_>) -> Vec<Claim> {
+pub(super) fn claims(found: &Ours<'_>) -> Vec<Claim> {
     let mut claims = Vec::new();
     for ((what, of), paper) in [("accuracy, %", accuracy as Of), ("reduced time, %", reduced)].into_iter().zip(OVER_GRAPHS) {
         for ((name, ours), (paper_mean, paper_deviation)) in METHODS.into_iter().zip(paper) {
@@ -142,7 +142,7 @@ pub(super) fn claims(found: &Found<'_>) -> Vec<Claim> {
 }
 
 /// Tables 3 to 5, graph by graph.
-pub(super) fn cells(found: &Found<'_>) -> Vec<Claim> {
+pub(super) fn cells(found: &Ours<'_>) -> Vec<Claim> {
     let mut cells = Vec::new();
     let mut add = |row: usize, what: String, place: &str, paper: f64, of: &dyn Fn(&PolicyComparison) -> Option<f64>, note: &str| {
         let graph = found.graph(GRAPHS[row]).and_then(|graph: &GraphAnalysis| graph.policies.as_ref());

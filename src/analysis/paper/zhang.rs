@@ -1,6 +1,6 @@
 //! Zhang et al. 2018.
 
-use super::{Claim, Found, NO_DEVICE, OTHER_MACHINE, best, claim, mean};
+use super::{Claim, NO_DEVICE, OTHER_MACHINE, Ours, best, claim, mean};
 use crate::{
     analysis::{GraphAnalysis, PolicyComparison},
     bfs::Strategy,
@@ -27,7 +27,7 @@ const STRATEGIES: [Strategy; 5] = [Strategy::Tc, Strategy::Tg, Strategy::Bc, Str
 const HEAVIEST: usize = 3;
 const NO_GRAPH: &str = "no graph was compared";
 
-pub(super) fn claims(found: &Found<'_>) -> Vec<Claim> {
+pub(super) fn claims(found: &Ours<'_>) -> Vec<Claim> {
     let speed = PolicyComparison::mteps;
     let gteps = |names: &[&str]| mean(found.compared().map(|graph| best(graph, names, speed).map(|mteps| mteps / 1e3)));
     let rule = |name: &str| format!("the faster of adaptive and auto; our kernels under the rule of {name}");
@@ -57,7 +57,7 @@ pub(super) fn claims(found: &Found<'_>) -> Vec<Claim> {
 }
 
 /// Tables 5 and 6.
-pub(super) fn cells(found: &Found<'_>) -> Vec<Claim> {
+pub(super) fn cells(found: &Ours<'_>) -> Vec<Claim> {
     let mut cells = table_5(found);
     for ((after, saved), scale) in TABLE_6.into_iter().zip(22_u64..) {
         let remapped = found.kronecker(scale).and_then(|graph| graph.remapped);
@@ -75,7 +75,7 @@ fn claim_pair(cells: &mut Vec<Claim>, what: &str, paper: f64, ours: Option<f64>,
 
 /// Table 5 beside the largest Kronecker graph that was searched. The levels with most arcs stand in the same row: another root is another
 /// number of levels away from the heaviest one.
-fn table_5(found: &Found<'_>) -> Vec<Claim> {
+fn table_5(found: &Ours<'_>) -> Vec<Claim> {
     let graphs = found.analysis.graphs.iter().filter(|graph| graph.name.starts_with("kronecker") && graph.policies.is_some());
     let largest = graphs.max_by_key(|graph| graph.graph["scale"].as_u64());
     let mut cells = Vec::new();

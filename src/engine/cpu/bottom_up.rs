@@ -54,7 +54,7 @@ pub(crate) struct BottomUp<'a> {
 pub(crate) struct FoundCounts {
     /// Vertices.
     pub(crate) vertices: u64,
-    /// About so many arcs leave them, by the mean degrees of their words (0 where those are not known).
+    /// Estimate of the arcs that leave them, by the mean degrees of their words (0 where those are not known).
     pub(crate) edges: u64,
 }
 
@@ -98,7 +98,7 @@ impl BottomUp<'_> {
     /// # Safety
     /// Both are vertices, and `v` belongs to a word of the calling thread.
     #[inline(always)]
-    pub(super) unsafe fn adopt(&self, v: usize, parent: Vertex) {
+    pub(super) unsafe fn set_parent(&self, v: usize, parent: Vertex) {
         // SAFETY: as promised by the caller.
         unsafe {
             let original = if self.to_original.is_empty() { parent } else { *self.to_original.get_unchecked(parent as usize) };
@@ -129,15 +129,15 @@ const AHEAD_OFFSETS: usize = 32;
 /// See [`AHEAD_OFFSETS`].
 const AHEAD_LIST: usize = 12;
 
-/// Runs the level over `words`; `left` has room for all their vertices. Counts what it finds.
+/// Runs the level over `words`; `remaining` has room for all their vertices. Counts what it finds.
 ///
 /// # Safety
 /// The CPU has `P`'s instructions, the invariants of [`BottomUp`] hold, and no other thread has any of `words`.
 #[inline(always)]
-pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
+pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usize>, remaining: &mut [Vertex]) -> FoundCounts {
     let mut count = 0;
     let columns = level.columns.len();
-    assert!(words.end <= level.own.len() && left.len() >= 64 * words.len());
+    assert!(words.end <= level.own.len() && remaining.len() >= 64 * words.len());
     for word in words.clone() {
         // SAFETY: the range of words was checked above; the rest is the caller's promise.
         unsafe {
@@ -159,20 +159,20 @@ pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usiz
             }
             *next = visited | hits;
             while asking != 0 {
-                *left.get_unchecked_mut(count) = (word * 64) as Vertex + asking.trailing_zeros();
+                *remaining.get_unchecked_mut(count) = (word * 64) as Vertex + asking.trailing_zeros();
                 count += 1;
                 asking &= asking - 1;
             }
         }
     }
-    let left = &left[..count];
-    for (i, &v) in left.iter().enumerate() {
-        // SAFETY: all of `left` are vertices of this thread's words; prefetching any address is harmless.
+    let remaining = &remaining[..count];
+    for (i, &v) in remaining.iter().enumerate() {
+        // SAFETY: all of `remaining` are vertices of this thread's words; prefetching any address is harmless.
         unsafe {
-            if let Some(&ahead) = left.get(i + AHEAD_OFFSETS) {
+            if let Some(&ahead) = remaining.get(i + AHEAD_OFFSETS) {
                 prefetch(level.offsets.as_ptr().add(ahead as usize));
             }
-            if let Some(&ahead) = left.get(i + AHEAD_LIST) {
+            if let Some(&ahead) = remaining.get(i + AHEAD_LIST) {
                 let start = *level.offsets.get_unchecked(ahead as usize) as usize;
                 prefetch(level.targets.as_ptr().wrapping_add(start + columns));
                 prefetch(level.targets.as_ptr().wrapping_add(start + columns + 16));
@@ -181,12 +181,12 @@ pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usiz
             let end = *level.offsets.get_unchecked(v as usize + 1) as usize;
             let list = level.targets.get_unchecked((begin + columns).min(end)..end);
             if let Some(parent) = P::list(level, list) {
-                level.adopt(v as usize, parent);
+                level.set_parent(v as usize, parent);
                 *level.next.get().add((v >> 6) as usize) |= 1 << (v & 63);
             }
         }
     }
-    debug_assert!(left.iter().all(|&v| words.contains(&((v >> 6) as usize))));
+    debug_assert!(remaining.iter().all(|&v| words.contains(&((v >> 6) as usize))));
     // SAFETY: the words were all written above.
     unsafe { level.count(words) }
 }

@@ -75,7 +75,7 @@ impl CpuEngine<'_> {
             for (&parent, &degree) in parents[vertices.clone()].iter().zip(&degrees[vertices]) {
                 let is_reached = u32::from(parent != NONE);
                 some += u64::from(is_reached);
-                // No branch, which would be foretold wrongly (one thread on an R-MAT graph: 5 ns a vertex with one).
+                // No branch, which would be mispredicted (one thread on an R-MAT graph: 5 ns a vertex with one).
                 sum += u64::from(degree & is_reached.wrapping_neg());
             }
             [some, sum]

@@ -37,7 +37,7 @@ impl CpuEngine<'_> {
         let first = (self.hubs.len() * 64) as Vertex;
         let (mut sum, mut count) = (0, 0);
         self.look_at_frontier(self.hubs.len(), |v, weight| {
-            // No branch: which are hubs can't be foretold.
+            // No branch: the processor can't predict which are hubs.
             let weight = weight * u64::from(v >= first);
             sum += weight * self.degree_like(v);
             count += weight;

@@ -55,7 +55,7 @@ impl CpuEngine<'_> {
                         let index = leaves.index_at(word, lowest);
                         let parent = if now & lowest == 0 { layout.to_original(leaves.hosts()[index]) } else { NONE };
                         for &leaf in leaves.of(index) {
-                            // SAFETY: every leaf has a place of its own, and hangs on one host, which has its bit in one word.
+                            // SAFETY: every leaf has a place of its own, and one host, which has its bit in one word.
                             unsafe { *out.get().add(places[leaf as usize] as usize - first) = parent };
                         }
                         differ &= differ - 1;
@@ -128,7 +128,7 @@ impl CpuEngine<'_> {
     }
 }
 
-/// Whether a leaf but `root` hangs on `v`.
+/// Whether `v` is the neighbour of a leaf other than `root`.
 fn has_leaf(layout: &Layout, root: Vertex, v: Vertex) -> bool {
     layout.leaves().of_host(v).iter().any(|&leaf| leaf != root)
 }

@@ -74,7 +74,7 @@ pub struct CpuEngine<'g> {
     absent: Slab<u64>,
     /// Whether the parents of all others' leaves stand behind those of searched vertices.
     leaves_are_entered: bool,
-    /// Whether a leaf that is left out hangs on the frontier of the last level, where that is known.
+    /// Whether a vertex of the last frontier has a leaf that is left out, where that is known.
     leaf_is_deepest: Option<bool>,
     /// All levels are run here, so that it is exact how many vertices were visited (as long as none is in a queue twice).
     pub(super) counts_alone: bool,

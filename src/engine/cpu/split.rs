@@ -32,7 +32,7 @@ pub(in crate::engine) struct Merged {
 impl CpuEngine<'_> {
     /// Makes sure that the frontier is a queue without repeats and the visited bitmap is up to date; returns the queue's
     /// length, and how many vertices had been counted twice.
-    pub(in crate::engine) fn settle_as_queue(&mut self) -> (usize, u64) {
+    pub(in crate::engine) fn frontier_to_queue(&mut self) -> (usize, u64) {
         let repeats = self.resolve_claims();
         if let Frontier::Bitmap { .. } = self.state.frontier {
             let len = self.make_queue();
@@ -269,7 +269,7 @@ mod tests {
             let (mut reached, mut levels_entered) = (1, 0);
             loop {
                 let _ = cpu.stats();
-                let (len, repeats) = cpu.settle_as_queue();
+                let (len, repeats) = cpu.frontier_to_queue();
                 assert_eq!(repeats, 0, "a tree");
                 let state = cpu.state_ref();
                 assert!(state.bitmap_is_current);

@@ -27,9 +27,9 @@ impl Default for ParallelThresholds {
 }
 
 impl ParallelThresholds {
-    /// The defaults where each core has a second-level cache of so many bytes (`None`: unknown), which is `shared` by the cores of the team
-    /// or not. Up to two arcs a byte of a core's own cache, the parents that arcs lead to should stay there; where the cores share the
-    /// cache, they need not fetch them from each other.
+    /// The defaults for a second-level cache of `bytes` bytes (`None`: unknown), which is `shared` by the cores of the team or not. Up to
+    /// two arcs a byte of a core's own cache, the parents that arcs lead to should stay there; where the cores share the cache, they need
+    /// not fetch them from each other.
     pub fn for_cache(bytes: Option<u64>, shared: bool) -> Self {
         let usual = Self::default();
         let hub_arcs = match bytes {
@@ -100,7 +100,7 @@ pub(super) const MEDIUM_LISTS: u64 = 16;
 pub(super) const HUB_LISTS: u64 = 48;
 /// Arcs per vertex of the graph up to which threads hardly meet at a parent's cache line.
 pub(super) const FEW_MEETINGS: u64 = 4;
-/// At the level before, one in so many arcs led to an unvisited vertex: then it can't be foretold which do now.
+/// If at least one arc in this many led to an unvisited vertex at the level before, the processor can't predict which arcs do now.
 pub(super) const OFTEN_FOUND: u64 = 4;
 /// Bottom-up levels and mapping of fewer words than this are run by the caller alone, and conversions of a few times as many.
 pub(super) const SHARED_WORDS: usize = 256;

@@ -71,7 +71,7 @@ mod tests {
         let found = devices().unwrap_or_default();
         let mut compared = 0;
         for info in &found {
-            // Others may not tell names, or take a minute to compile.
+            // Others may not report names, or take a minute to compile.
             if !info.platform.contains("Portable Computing Language") {
                 continue;
             }
@@ -88,9 +88,9 @@ mod tests {
                         continue;
                     }
                     let kernel = program.kernel(name).unwrap();
-                    let told: Vec<_> = (0..kernel.arguments()).map(|index| kernel.argument_name(index).unwrap()).collect();
+                    let names: Vec<_> = (0..kernel.arguments()).map(|index| kernel.argument_name(index).unwrap()).collect();
                     let wanted: Vec<_> = named.iter().map(|&name| name.to_owned()).chain(rest(name, columns, parts)).collect();
-                    assert_eq!(told, wanted, "{name} with groups of {group}");
+                    assert_eq!(names, wanted, "{name} with groups of {group}");
                     compared += 1;
                 }
             }

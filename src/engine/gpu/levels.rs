@@ -47,7 +47,7 @@ const LONG_RUNS: &[Next] = &[Run, Run, Run, TopDown, Run, Run, Run, Run, Run, Ru
 const AFTER_BOTTOM_UP: &[Next] = &[BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, BottomUp, BottomUp, BottomUp, BottomUp];
 const AFTER_MASK: &[Next] = &[Mask; 10];
 
-/// Levels that a step has run, not yet told to the search.
+/// Levels that a step has run and that the search does not know of yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
     kernel: GpuKernel,
@@ -63,17 +63,17 @@ pub(super) struct Done {
     before: u64,
 }
 
-/// Levels that have been run ahead, first the one that is told next.
+/// Levels that have been run ahead, first the one that the search learns of next.
 #[derive(Debug, Default)]
 pub(super) struct RunAhead {
     done: [Option<Done>; MOST_STEPS],
-    told: usize,
+    next: usize,
 }
 
 impl RunAhead {
     fn next(&mut self) -> Option<Done> {
-        let done = self.done.get(self.told).copied().flatten();
-        self.told += usize::from(done.is_some());
+        let done = self.done.get(self.next).copied().flatten();
+        self.next += usize::from(done.is_some());
         done
     }
 
@@ -109,7 +109,7 @@ impl GpuEngine<'_> {
         self.tell(state, kernel)
     }
 
-    /// Runs one level, or with TG a run of levels too small to share; and whatever is sure to come after it, which the next calls tell.
+    /// Runs one level, or with TG a run of levels too small to share; and the levels that are sure to follow, which the next calls return.
     pub(crate) fn run(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         if let Some(done) = self.run_ahead.next() {
             return self.take(state, kernel, done, true);
@@ -250,11 +250,11 @@ impl GpuEngine<'_> {
 
     /// Gives the device the guards, if it has others.
     fn tell_guards(&mut self) -> Result<(), DeviceError> {
-        if self.told != Some(self.ahead) {
-            self.told = None;
+        if self.guarded != Some(self.ahead) {
+            self.guarded = None;
             self.guard_words.copy_from_slice(&guards(&self.ahead));
             self.guards.write(0..GUARDS, &self.guard_words)?;
-            self.told = Some(self.ahead);
+            self.guarded = Some(self.ahead);
         }
         Ok(())
     }

@@ -52,8 +52,8 @@ pub struct GpuOptions {
     pub group: Option<usize>,
     /// Spread the neighbours over at least this many buffers, 1 to 16 (0: as few as the device allows).
     pub parts: usize,
-    /// Frontiers of up to so many arcs are run by one work-group, level after level, in one launch (`None`: 16 for each of its
-    /// items; 8192 where an item works by itself).
+    /// One work-group runs frontiers of up to this many arcs, level after level, in one launch (`None`: 16 for each of its items; 8192
+    /// where an item works by itself).
     pub run_arcs: Option<u32>,
     /// Words of the visited bitmap that BGC keeps in local memory (`None`: 1024, as far as there is room).
     pub cached_words: Option<usize>,
@@ -157,8 +157,8 @@ pub(crate) struct GpuEngine<'g> {
     device_state: u32,
     /// What the planner would surely decide.
     ahead: Ahead,
-    /// What the device was told of it.
-    told: Option<Ahead>,
+    /// What the guards on the device say.
+    guarded: Option<Ahead>,
     /// Levels that have been run before they are planned.
     run_ahead: RunAhead,
     /// The last slot that was read, with samples where they were taken.
@@ -174,7 +174,7 @@ pub(crate) struct GpuEngine<'g> {
     level_of: Option<Buffer<u32>>,
     group: usize,
     groups: usize,
-    /// Frontiers of up to so many arcs are run by one group.
+    /// One group runs frontiers of up to this many arcs.
     run_arcs: u64,
     /// There are lists long enough to be cut, by a group of several items.
     has_long_lists: bool,

@@ -4,7 +4,7 @@
 //! for a parent among all vertices. To the kernels that is a directed graph whose vertices have one number as sources and another as
 //! targets: visited bits of neighbours are by vertex, and parents, bits of what looks for one and of what was found by row.
 //!
-//! Every level ends with all bits on the host, which has to tell them to the other ranks. Parents stay on the device until the host needs
+//! Every level ends with all bits on the host, which has to send them to the other ranks. Parents stay on the device until the host needs
 //! them.
 
 use std::{sync::Arc, time::Instant};
@@ -59,7 +59,7 @@ pub(crate) struct PartState {
 }
 
 impl PartState {
-    /// Memory for so many words of vertices and of rows, and a queue. `allocate` makes the arrays.
+    /// Memory for `words` words of vertices, `rows` words of rows, and a queue of `queue` entries. `allocate` makes the arrays.
     pub(crate) fn new<E>(allocate: &impl Allocate<E>, words: usize, rows: usize, queue: usize) -> Result<Self, E> {
         Ok(Self {
             parent: allocate.numbers(64 * rows, "parents")?,
@@ -91,9 +91,9 @@ impl PartState {
 /// A frontier, for a level top-down.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PartFrontier {
-    /// The first so many entries of [`PartState::queue`].
+    /// This many entries at the beginning of [`PartState::queue`].
     Queue(usize),
-    /// So many bits of [`PartState::bitmap`].
+    /// The bits of [`PartState::bitmap`], with their number.
     Bitmap(u64),
 }
 
@@ -378,7 +378,7 @@ impl<'g> PartGpu<'g> {
     }
 }
 
-/// The device may read all values, or so many. (Of those that are copied, the host's stay as they are, so that none come back.)
+/// Lets the device read all values, or the first `count`. (Where values are copied, the host's stay valid, so that none are copied back.)
 fn lend<T: Plain>(slice: &mut SharedSlice<T>, count: Option<usize>) -> Result<(), DeviceError> {
     let valid = 0..count.unwrap_or(slice.device_len());
     if slice.way() == Some(SharingMode::Copy) { slice.read_both(valid) } else { slice.to_device(valid) }

@@ -37,13 +37,13 @@ const GROUPS_PER_UNIT: usize = 8;
 const COLLECTED: usize = 2048;
 /// Vertices that an item of its own collects.
 const COLLECTED_ALONE: usize = 512;
-/// It expands one frontier vertex for so many of them side by side (`ROUND` in `kernels/top_down.cl`; 64: measured on PoCL, 16 and 32 are
-/// slower).
+/// It expands one frontier vertex per 8 collected vertices side by side (`ROUND` in `kernels/top_down.cl`, which is 64; on PoCL, 16 and 32
+/// were slower).
 const COLLECTED_PER_ROUND: usize = 8;
 /// Vertices that an item of its own collects where local memory is scarce, as where a driver counts together what all kernels declare.
 const LEAST_COLLECTED_ALONE: usize = 4;
-/// Pieces of long lists that a group gets of a level, at most (`piece_arcs` in `kernels/top_down.cl`), and some to spare for levels whose
-/// arcs were estimated.
+/// Pieces of long lists that a group gets of a level, at most (`piece_arcs` in `kernels/top_down.cl`), with a reserve for levels whose arcs
+/// were estimated.
 const PIECES_PER_GROUP: usize = 16;
 /// Vertices from which on claims by bins may gain something: the bitmap of fewer is small, and cores seldom wait for each other's lines.
 const LEAST_FOR_BINS: usize = 1 << 18;
@@ -155,8 +155,8 @@ impl Built {
         let words = device.local_bytes() as usize / 4;
         let mut room = words;
         let kernels = loop {
-            // Three numbers an item for a batch, and what is left (but for some room to spare) for what was found. An item by itself has
-            // two numbers for each vertex found, and three for each that it expands.
+            // A batch takes three numbers per item. The rest, less a reserve, holds the vertices found. An item by itself has two numbers
+            // for each vertex found, and three for each vertex that it expands.
             let (left, most, least) = if group == 1 {
                 (room / 3, COLLECTED_ALONE, LEAST_COLLECTED_ALONE)
             } else {
@@ -191,26 +191,26 @@ impl Built {
         Ok(Self { kernels, group, groups })
     }
 
-    /// Room for pieces of long lists, of which the kernels are told how many there are.
+    /// Memory for the pieces of long lists. The kernels get their number as an argument.
     pub(super) fn pieces(&self, device: &Arc<Device>) -> Result<Buffer<u32>, OpenClError> {
         Buffer::new(device, 2 * PIECES_PER_GROUP * self.groups, "pieces of long lists")
     }
 
-    /// Room for claims by bins, where an item works by itself and they are `wanted`, or may gain something and it is not said that they are
-    /// not. `None` also where the device has no room: they can be done without.
+    /// Memory for claims by bins, where an item works by itself and the caller wants them (`wanted`), or leaves it open and they may be
+    /// faster. `None` also where the device has no memory for them: atomics do the same.
     fn bins(&self, vertices: usize, arcs: usize, device: &Arc<Device>, wanted: Option<bool>, roads: bool) -> Option<Buffer<u32>> {
         let may_gain = self.groups > 1 && !roads && vertices >= LEAST_FOR_BINS && arcs <= SHORT_LISTS * vertices;
         if self.group > 1 || !wanted.unwrap_or(may_gain) {
             return None;
         }
-        // Claims of a quarter of all arcs: those of no level that runs top-down in a search that changes directions are more.
+        // Claims of a quarter of all arcs: a search that changes directions runs no level top-down with more.
         let words = (arcs / 2).max(LEAST_BIN_WORDS * self.groups * self.groups).min((device.max_alloc_bytes() / 4) as usize);
         Buffer::new(device, words / 2 * 2, "bins of claims")
             .inspect_err(|error| log::debug!("{error}: vertices are claimed by atomics"))
             .ok()
     }
 
-    /// Words of the visited bitmap that BGC keeps in local memory, of so many.
+    /// How many of the `words` words of the visited bitmap BGC keeps in local memory.
     pub(super) fn cached_words(&self, device: &Device, wanted: Option<usize>, words: usize) -> usize {
         let free_local = (device.local_bytes().saturating_sub(self.kernels.bgc.local_bytes()) / 4) as usize;
         wanted.unwrap_or(CACHED_WORDS).min(words).min(free_local).max(1)
@@ -245,7 +245,7 @@ impl<'g> GpuEngine<'g> {
             seeded: false,
             device_state: 0,
             ahead: Ahead::default(),
-            told: None,
+            guarded: None,
             run_ahead: RunAhead::default(),
             sampled: None,
             masks: [Buffer::new(device, padded, "frontier mask")?, Buffer::new(device, padded, "frontier mask")?],

@@ -23,7 +23,7 @@ impl HybridEngine<'_> {
     pub(super) fn run_apart(&mut self, plan: LevelPlan, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
         let mut handover_ns = self.give_to_cpu()?;
         let begin = Instant::now();
-        let (len, repeats_before) = self.cpu.settle_as_queue();
+        let (len, repeats_before) = self.cpu.frontier_to_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
         let converted = Instant::now();
         let (Some(helper), Some(pair)) = (self.helpers.first_mut(), self.pair.as_ref()) else { return Err(DeviceError::NONE) };

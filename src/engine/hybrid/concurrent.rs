@@ -28,7 +28,7 @@ impl HybridEngine<'_> {
     /// The frontier queue is cut; each device gets a piece of its end, and gives back what it found as vertices and their parents.
     fn split_top_down(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let mut clock = Clock::new();
-        let (len, repeats_before) = self.cpu.settle_as_queue();
+        let (len, repeats_before) = self.cpu.frontier_to_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
         clock.spent.conversion_ns += clock.lap();
         let mut first = cut;
@@ -221,7 +221,7 @@ impl Clock {
     }
 }
 
-/// The part of `all` that a device of so many thousandths gets.
+/// The part of `all` that a device with a share of `weight` thousandths gets.
 fn part(all: usize, weight: u64) -> usize {
     // In 64 bits: thousandths of a large graph are more than 32 hold.
     (all as u64 * weight.min(1000) / 1000) as usize

@@ -63,7 +63,7 @@ impl HybridEngine<'_> {
 
     pub(super) fn run_gpu(&mut self, plan: LevelPlan, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let moved = self.give_to_gpu()?;
-        // The policy was told of repeats as if they were vertices.
+        // The policy counted repeats as if they were vertices.
         let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
         let single = self.cpu.single_levels;
         let state = self.cpu.state();

@@ -24,7 +24,7 @@ const fn fold(value: u64) -> u64 {
 /// The remainder of `value`, which must be below twice the modulus: adds 1 exactly where `value` has reached the modulus, and
 /// drops bit 31.
 #[inline(always)]
-pub(crate) const fn settle(value: u64) -> u64 {
+pub(crate) const fn reduce_once(value: u64) -> u64 {
     (value + ((value + 1) >> 31)) & MODULUS
 }
 
@@ -33,7 +33,7 @@ pub(crate) const fn settle(value: u64) -> u64 {
 pub(crate) const fn next(newest: u64, oldest: u64) -> u64 {
     // Masks that change nothing tell the compiler that 32-bit multiplications will do, which is what it needs to vectorise.
     // X * newest < 2^58, so that one fold leaves less than 2^31 + 2^27.
-    settle(fold(X * (newest & MODULUS) + Y * (oldest & MODULUS)))
+    reduce_once(fold(X * (newest & MODULUS) + Y * (oldest & MODULUS)))
 }
 
 /// A power of the generator's matrix.
@@ -82,7 +82,7 @@ fn product(row: &[u64; ORDER], state: &[u64; ORDER]) -> u64 {
         four += (row[i] & MODULUS) * (state[i] & MODULUS);
     }
     let sum = fold(four) + (row[4] & MODULUS) * (state[4] & MODULUS);
-    settle(fold(fold(sum)))
+    reduce_once(fold(fold(sum)))
 }
 
 impl Matrix {
@@ -159,9 +159,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settle_is_the_remainder() {
+    fn reducing_once_is_the_remainder() {
         for value in [0, 1, MODULUS - 1, MODULUS, MODULUS + 1, 2 * MODULUS - 1] {
-            assert_eq!(settle(value), value % MODULUS, "{value}");
+            assert_eq!(reduce_once(value), value % MODULUS, "{value}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! From a generator that can make any part of its list by itself to the whole list, in parallel.
+//! The whole list of a generator, made in parallel: the generator can make any part of its list without the others.
 
 use std::{mem, ops::Range};
 

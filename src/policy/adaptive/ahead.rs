@@ -27,7 +27,7 @@ fn other(direction: Direction) -> Direction {
 }
 
 impl Range {
-    /// By what was measured, in a graph of so many vertices.
+    /// From the measured costs, for a graph of `vertices` vertices.
     fn of(cost: &StrategyCost, vertices: u64) -> Self {
         Self { least: cost.linear(vertices, false), most: cost.linear(vertices, true) }
     }

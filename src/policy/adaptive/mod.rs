@@ -765,8 +765,8 @@ mod tests {
         let calibrated = Adaptive::calibrated(bands(Direction::TopDown, Band::gpu_from(1000)), model);
         // Even at 3000 arcs.
         assert_eq!(places(&calibrated, 2900, Placement::Cpu, 1) + &places(&calibrated, 3100, Placement::Cpu, 1), "cg");
-        let told = Adaptive { near: 1.0, ..calibrated };
-        assert_eq!(places(&told, 2900, Placement::Cpu, 1), "g");
+        let narrow = Adaptive { near: 1.0, ..calibrated };
+        assert_eq!(places(&narrow, 2900, Placement::Cpu, 1), "g");
     }
 
     #[test]

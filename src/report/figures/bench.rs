@@ -10,7 +10,7 @@ use crate::{
     stats::Summary,
 };
 
-/// Of a normal distribution, 95 % lie so many standard deviations round the mean.
+/// Of a normal distribution, 95 % lie within this many standard deviations of the mean.
 const TWO_SIDED_95: f64 = 1.96;
 
 #[derive(Deserialize)]

@@ -1,19 +1,19 @@
-//! Figures: charts with their tables and sentences, made of records as JSON and of nothing else.
+//! Figures: charts with their tables and sentences, made from JSON records alone.
 //!
-//! A [`Document`] is what there is to see of one record. The terminal ([`text`]) and pages (`report::html`) show the same documents, so
-//! that text, page and JSON agree.
+//! A [`Document`] holds all figures of one record. The terminal ([`text`]) and pages (`report::html`) show the same documents, so that
+//! text, page and JSON agree.
 
 mod analysis;
 mod bench;
 mod policies;
 mod read;
-mod text;
+mod terminal;
 
 use serde_json::Value;
 
 use super::numbers::{general, grouped, seconds};
 pub use bench::compared;
-pub use text::{COLOURS, PLAIN, text};
+pub use terminal::{COLOURS, PLAIN, text};
 
 /// What there is to see of one record.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,4 +1,4 @@
-//! What records have in common.
+//! The parts that all records have in common.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Charts as SVG, by plotters.
 //!
-//! plotters writes colours as attributes, which style sheets outrank: charts are drawn in colours that mean something (ink, grid, the third
-//! series), and the style sheet says what these look like by day, by night and on paper.
+//! plotters writes colours as attributes, which style sheets override: charts are drawn in colours with a role (ink, grid, the third
+//! series), and the style sheet gives each role its colour for the light theme, the dark theme and paper.
 
 use std::fmt::Write as _;
 
@@ -43,7 +43,7 @@ fn of_series(index: usize) -> RGBColor {
     RGBColor(5, 5, (index % SERIES) as u8)
 }
 
-/// Whether the series has the colour of one before it, and is told apart by what is left out of it.
+/// Whether the series has the colour of one before it, and differs by a pattern of gaps.
 fn is_hollow(index: usize) -> bool {
     index / SERIES % 2 == 1
 }
@@ -104,7 +104,7 @@ pub(super) fn svg(figure: &Figure, style: Option<&str>) -> Option<String> {
         };
         let _ = root.present();
     }
-    // The size is the page's to say; readers of screens are told what the picture shows.
+    // The page sets the size; the label is for screen readers.
     let begin = drawn.find("<svg")?;
     let head = drawn[begin..].find('>')? + begin;
     let said = maud::html! { title { (figure.title) } desc { (figure.sentence) } }.into_string();
@@ -281,7 +281,7 @@ fn draw(area: &Area<'_>, plot: &Plot, bars: bool) -> Result<(), Failed> {
         if points.len() > MOST_MARKERS {
             continue;
         }
-        // Shapes, too, tell the series apart.
+        // Series differ by shape, too.
         match index % 3 {
             0 => chart.draw_series(points.iter().map(|&at| Circle::new(at, 4, colour.filled())))?,
             1 => chart.draw_series(points.iter().map(|&at| TriangleMarker::new(at, 6, colour.filled())))?,

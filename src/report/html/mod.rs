@@ -1,4 +1,4 @@
-//! Pages: one file each, without scripts, and with nothing that is not in the file.
+//! Pages: one self-contained file each, without scripts.
 
 mod chart;
 
@@ -11,7 +11,7 @@ const COLOURS: &str = include_str!("style.css");
 const PAGE: &str = include_str!("page.css");
 /// Nothing but what stands in the page, whatever stands in a record.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-/// Tables of so many rows are shown at once.
+/// Tables of up to this many rows are shown open.
 const SHORT: usize = 16;
 
 /// One page of `documents`; figures of several that show the same of the same graph stand side by side.

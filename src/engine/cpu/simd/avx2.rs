@@ -90,9 +90,9 @@ impl Probe for Avx2 {
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, remaining: &mut [Vertex]) -> FoundCounts {
     // SAFETY: the caller's promise, passed on.
-    unsafe { bottom_up::<Avx2>(level, words, left) }
+    unsafe { bottom_up::<Avx2>(level, words, remaining) }
 }
 
 #[target_feature(enable = "avx2,popcnt,bmi1")]

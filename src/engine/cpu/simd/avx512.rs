@@ -71,9 +71,9 @@ impl Probe for Avx512 {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, remaining: &mut [Vertex]) -> FoundCounts {
     // SAFETY: the caller's promise, passed on.
-    unsafe { bottom_up::<Avx512>(level, words, left) }
+    unsafe { bottom_up::<Avx512>(level, words, remaining) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]

@@ -118,9 +118,9 @@ impl Probe for Neon {
 }
 
 #[target_feature(enable = "neon")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, remaining: &mut [Vertex]) -> FoundCounts {
     // SAFETY: the caller's promise, passed on.
-    unsafe { bottom_up::<Neon>(level, words, left) }
+    unsafe { bottom_up::<Neon>(level, words, remaining) }
 }
 
 #[target_feature(enable = "neon")]

@@ -42,9 +42,9 @@ impl Probe for Scalar {
     }
 }
 
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, left: &mut [Vertex]) -> FoundCounts {
+unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, remaining: &mut [Vertex]) -> FoundCounts {
     // SAFETY: the caller's promise, passed on; plain code runs everywhere.
-    unsafe { bottom_up::<Scalar>(level, words, left) }
+    unsafe { bottom_up::<Scalar>(level, words, remaining) }
 }
 
 pub(super) unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {

@@ -191,7 +191,7 @@ impl State {
 
     fn run(&self, kernels: SimdKernels, words: Range<usize>) -> Level {
         let mut level = self.before();
-        let mut left = vec![0; 64 * words.len()];
+        let mut remaining = vec![0; 64 * words.len()];
         let work = BottomUp {
             visited: &self.visited,
             own: &self.visited[..self.visited.len() - 1],
@@ -206,7 +206,7 @@ impl State {
             none: (64 * self.words()) as Vertex,
         };
         // SAFETY: `each_kind` gives available kernels only, `new` keeps the invariants of `BottomUp`, no other thread is at work.
-        level.found = unsafe { (kernels.bottom_up)(&work, words, &mut left) };
+        level.found = unsafe { (kernels.bottom_up)(&work, words, &mut remaining) };
         level
     }
 

@@ -1,9 +1,9 @@
 //! Levels and parents of many searches as arrays, vertex by vertex.
 //!
-//! A vertex is told of at several levels, each time of some of the searches, and its row of levels is a cache line or more. So levels
-//! are kept as bits first: one word for each bit of `level + 1`, all of a vertex side by side, in the order of the search. When it is done
-//! every row is written once, from the first to the last. Levels that do not fit are written where they belong at once, and rows so
-//! short that this pays from the beginning.
+//! Several levels reach the same vertex, each for some of the searches, and a vertex's row of levels is a cache line or more. So levels are
+//! first kept as bits: one word for each bit of `level + 1`, all words of a vertex side by side, in the order of the search. After the last
+//! level every row is written once, from the first to the last. Levels that do not fit are written to their place at once; so are all
+//! levels of rows that are so short that this is faster.
 
 use std::ops::Range;
 
@@ -150,12 +150,12 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
     fn enter(&self, v: Vertex, level: u32, searches: u64) {
         if let Some(planes) = self.planes {
             for plane in (0..PLANES).filter(|plane| (level + 1) >> plane & 1 == 1) {
-                // SAFETY: a vertex that is searched has so many words, and no two threads are told of one at once.
+                // SAFETY: a searched vertex has this many words, and no two threads report the same vertex at once.
                 unsafe { *planes.get().add(v as usize * PLANES + plane) |= searches };
             }
         } else if level <= N::DEEPEST {
             let row = self.rows.of(self.layout.to_original(v));
-            // SAFETY: the array has a row for every vertex, and no two threads are told of one at once.
+            // SAFETY: the array has a row for every vertex, and no two threads report the same vertex at once.
             unsafe { N::write(self.levels.get().add(row), self.rows.columns, searches, level) };
         }
     }
@@ -178,7 +178,7 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
     /// Writes the levels of leaves that are not searched, by those of the vertices on which they hang.
     fn write_leaves(&self, team: &Team) {
         self.each_leaf(team, |leaf, _, levels| {
-            // SAFETY: the array has a row for every vertex; a leaf hangs on one vertex, which is visited once.
+            // SAFETY: the array has a row for every vertex; a leaf has one neighbour, which is visited once.
             let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(self.rows.of(leaf)), self.rows.columns) };
             for (level, above) in row.iter_mut().zip(levels) {
                 *level = above.deeper();
@@ -272,7 +272,7 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
                 }
             }
             let (words, is_leaf) = match of(v) {
-                // SAFETY: a vertex that is searched has so many words.
+                // SAFETY: a searched vertex has this many words.
                 Some((at, is_leaf)) => (unsafe { planes.get().add(at * PLANES).cast::<[u64; PLANES]>().read() }, is_leaf),
                 None => ([0; PLANES], false),
             };
@@ -410,7 +410,7 @@ fn past_caches<N: LevelNumber>(row: &mut [N; WORD], levels: &[N; WORD]) {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
         let (to, from) = (row.as_mut_ptr().cast::<__m128i>(), levels.as_ptr().cast::<__m128i>());
         for at in 0..size_of::<[N; WORD]>() / size_of::<__m128i>() {
-            // SAFETY: SSE2 is part of x86-64; 64 numbers are so many vectors without a rest, and the row is aligned for them.
+            // SAFETY: SSE2 is part of x86-64; 64 numbers fill the vectors without a remainder, and the row is aligned for them.
             unsafe { _mm_stream_si128(to.add(at), _mm_loadu_si128(from.add(at))) };
         }
         return;

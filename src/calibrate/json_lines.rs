@@ -1,4 +1,4 @@
-//! Files of JSON lines that grow by a line at a time, so that an interruption costs no more than the line it fell into.
+//! Files of JSON lines that grow by a line at a time, so that an interruption loses at most one line.
 
 use std::{
     io::{self, Write},

@@ -1,4 +1,4 @@
-//! Figures of every strategy over all levels measured.
+//! Figures of every strategy over all measured levels.
 
 use super::{LevelTable, StrategyNumbers};
 use crate::{
