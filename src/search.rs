@@ -58,7 +58,7 @@ pub struct SearchOptions {
     pub fall_back: bool,
 }
 
-/// Why a search can't be set up or run.
+/// A reason why a search can't be set up or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchError {
@@ -133,8 +133,8 @@ pub enum SearchError {
 
 /// Stops searches from any thread: the one that runs, between two of its levels, and those that follow, until it is [reset](Self::reset).
 ///
-/// A run of small levels is left after a million vertices at most. Policies whose devices search apart ([`Policy::Asynchronous`],
-/// [`Policy::RemisConcurrent`]) do all levels in one go: they are stopped at their beginning only.
+/// A run of small levels ends after at most a million vertices. Policies whose devices search apart ([`Policy::Asynchronous`],
+/// [`Policy::RemisConcurrent`]) run all levels in one step: a stop takes effect only before it.
 #[derive(Debug, Clone, Default)]
 pub struct Stopper(Arc<AtomicBool>);
 
@@ -238,7 +238,7 @@ pub struct Search<'g> {
     has_tree: bool,
 }
 
-/// The threads that are meant (0: one for each of `cpus`, or for every CPU the process may run on).
+/// The number of threads (0: one for each of `cpus`, or for every CPU the process may run on).
 pub(crate) fn threads_of(threads: usize, cpus: &[usize]) -> usize {
     match (threads, cpus.len()) {
         (0, 0) => std::thread::available_parallelism().map_or(1, usize::from),
@@ -247,7 +247,7 @@ pub(crate) fn threads_of(threads: usize, cpus: &[usize]) -> usize {
     }
 }
 
-/// What `policy` asks of the engine.
+/// The requirements of `policy` on the engine.
 fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> HybridUse {
     let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
     let begins_on_gpu = || {

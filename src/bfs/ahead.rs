@@ -88,7 +88,7 @@ impl Surely {
     }
 }
 
-/// What a planner would decide at the levels after the one at hand.
+/// The decisions of a planner for the levels after the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ahead {
     /// Vertices of the searched structure, as the planner counts them.

@@ -7,7 +7,7 @@ use crate::graph::Vertex;
 
 /// Runs levels. It owns the search state: parents, frontier, what was visited.
 pub trait Engine {
-    /// What can go wrong in the middle of a search ([`Infallible`](std::convert::Infallible) on the CPU; a device can be lost).
+    /// The errors of a search ([`Infallible`](std::convert::Infallible) on the CPU; a device can be lost).
     type Error;
 
     /// Forgets the last search and makes `root` (an internal number) the frontier of level 0. Returns the nanoseconds spent
@@ -17,7 +17,7 @@ pub trait Engine {
     /// The device failed.
     fn begin(&mut self, root: Vertex) -> Result<u64, Self::Error>;
 
-    /// Where the search stands before the next level. `sampled_probes` and `sampled_hubs` are left `None`.
+    /// The state of the search before the next level. `sampled_probes` and `sampled_hubs` are `None`.
     fn stats(&mut self) -> LevelStats;
 
     /// Looks at a few unvisited vertices: how many neighbours each would look at, on average, until it finds one in
@@ -44,7 +44,7 @@ pub trait Engine {
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Self::Error>;
 }
 
-/// What an engine did.
+/// The result of an engine's level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LevelWork {
     /// Levels that were run.
@@ -73,7 +73,7 @@ pub struct LevelWork {
     pub device_ns: u64,
     /// CPU threads that took part.
     pub threads: u32,
-    /// It was run together with the level before, in whose time it is.
+    /// It ran together with the level before, whose time includes it.
     pub with_previous: bool,
 }
 
@@ -90,7 +90,7 @@ pub trait Planner {
         false
     }
 
-    /// What it would surely decide after the level that it has just planned: `stats` were that level's, `plan` is it.
+    /// Its sure decisions after the level that it has just planned, which has these `stats` and this `plan`.
     fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
         Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::Vertex;
 
-/// From which side a level is expanded.
+/// The side from which a level is expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -135,7 +135,7 @@ impl Strategy {
         LevelPlan { direction: self.direction(), placement: self.placement() }
     }
 
-    /// What `plan` means: `None` where both devices run the level.
+    /// The strategy of `plan`: `None` where both devices run the level.
     pub fn of(plan: LevelPlan) -> Option<Self> {
         Self::ALL.into_iter().find(|strategy| strategy.plan() == plan)
     }
@@ -178,7 +178,7 @@ pub enum Placement {
     },
 }
 
-/// How one level is to be run (by default top-down on the CPU).
+/// The plan of one level (by default top-down on the CPU).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct LevelPlan {
     /// Direction.
@@ -204,7 +204,7 @@ impl LevelPlan {
     }
 }
 
-/// What a policy knows when it plans a level. All counts are of the searched structure (internal vertices, distinct arcs).
+/// The counts that a policy has when it plans a level, all of the searched structure (internal vertices, distinct arcs).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelStats {
     /// Level to be planned: 0 expands the root.
@@ -229,7 +229,7 @@ pub struct LevelStats {
     pub unvisited_vertices: u64,
     /// Arcs of vertices not yet visited, by the same estimates.
     pub unvisited_edges: u64,
-    /// Whether `unvisited_edges` is what estimates have left.
+    /// Whether `unvisited_edges` is the rest after estimates were subtracted.
     #[serde(default)]
     pub unvisited_is_estimated: bool,
     /// Vertices in the frontier before this one (0 at level 0).
@@ -256,7 +256,7 @@ pub struct LevelStats {
     pub sampled_hubs: Option<f32>,
 }
 
-/// What happened at a level.
+/// The record of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelRecord {
     /// What the policy saw.

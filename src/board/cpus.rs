@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct CpuList(Vec<usize>);
 
-/// Why a text is not a list of CPUs.
+/// A text that is no list of CPUs, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuListError {

@@ -7,7 +7,7 @@ use serde::{Serialize, de::IgnoredAny};
 use super::{Board, Detect, DocumentError, GENERIC, Pattern, SHIPPED};
 use crate::machine::{self, line, processor};
 
-/// What the system says of the machine. What can't be read is absent.
+/// The description that the system gives of the machine. A file that can't be read gives no value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Evidence {
     /// `compatible` of the device tree's root: the board first, then its chip.
@@ -57,9 +57,9 @@ enum Fit {
     DeviceTree { place: Reverse<usize> },
 }
 
-/// Finds the profile compiled in that fits the machine whose files are below `root` (`/` on a live system) best: one that names a string
-/// of the device tree before one that matches DMI before one that matches the processor; among those the most specific one; among
-/// equals the first by name.
+/// Finds the built-in profile that fits the machine best; the machine's files are below `root` (`/` on a live system). A profile that names
+/// a string of the device tree wins over one that matches DMI, and that over one that matches the processor. Among several the most
+/// specific one wins, among equals the first by name.
 ///
 /// # Errors
 /// A profile compiled in can't be read, which a test rules out.

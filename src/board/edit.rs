@@ -4,7 +4,7 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value
 
 use super::{Board, Document, DocumentError, document::covers, error::parse_error};
 
-/// What a key is set to.
+/// The new value of a key.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Path of the key, as in `opencl.devices[0].memory_way`; tables that are absent are made.
@@ -15,7 +15,7 @@ pub struct Change {
     pub comment: String,
 }
 
-/// The profile `text` with `changes`; `file` names it in errors. What is set is measured: its name is taken off `estimates`.
+/// The profile `text` with `changes`; `file` names it in errors. The new values are measured, so their names leave `estimates`.
 ///
 /// # Errors
 /// [`DocumentError`] where the text is no profile, or what comes out is none.
@@ -115,7 +115,7 @@ fn apply(table: &mut dyn TableLike, path: &str, change: &Change) {
     }
 }
 
-/// Takes the comment above a table away once every key in it has one of its own.
+/// Removes the comment above a table once every key in it has one of its own.
 fn retire_comment(table: &mut Table, change: &Change) {
     let is_named = |item: &Item| {
         let suffix = item.as_value().and_then(|value| value.decor().suffix()?.as_str());

@@ -4,7 +4,7 @@ use std::io;
 
 use super::{Document, Kind, document::line_at};
 
-/// Why a TOML file of some [`Kind`] can't be used.
+/// A reason why a TOML file of some [`Kind`] can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
@@ -81,7 +81,7 @@ pub(super) fn parse_error(text: &str, file: &str, error: &toml_edit::TomlError) 
     DocumentError::Parse { file: file.to_owned(), line, message: error.message().trim().replace('\n', "; ") }
 }
 
-/// Serde says "unknown field `a`, expected one of `b`, `c`": the nearest of them is what was meant, and a long list says nothing.
+/// Serde says "unknown field `a`, expected one of `b`, `c`": a short message names only the nearest key instead of a long list.
 fn with_nearest(message: &str) -> String {
     if !message.starts_with("unknown field") && !message.starts_with("unknown variant") {
         return message.to_owned();
@@ -106,7 +106,7 @@ pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> 
         .map(|(_, name)| name)
 }
 
-/// The one of `known` that `given` is but for upper and lower case: what is alike is found by a crate that only the command brings.
+/// The one of `known` that equals `given` but for upper and lower case. (Only the command has the crate that finds similar words.)
 #[cfg(not(feature = "cli"))]
 pub(super) fn nearest<'a>(given: &str, mut known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known.find(|name| name.eq_ignore_ascii_case(given))

@@ -13,7 +13,7 @@ use crate::machine;
 /// Tables that Linux does not fill: they come from the profile that fits.
 const NOT_FROM_LINUX: [&str; 5] = ["opencl", "policy", "adaptive", "speeds", "power"];
 
-/// What stands there where no profile fits.
+/// The text in their place where no profile fits.
 const EMPTY: &str = r#"
 # What follows is switched off. Measure, take the leading # away, and write where each value is from.
 #
@@ -30,10 +30,10 @@ const EMPTY: &str = r#"
 # beta = 18.0
 #
 # [adaptive.top_down]                        # `socbfs board tune` measures it
-# gpu_from = 50_000                          # a level runs on the GPU from so many edges out of the frontier on
+# gpu_from = 50_000                          # the GPU runs a level from this many edges out of the frontier on
 #
 # [adaptive.bottom_up]
-# gpu_from = 50_000                          # and from so many unvisited vertices on
+# gpu_from = 50_000                          # ... and from this many unvisited vertices on
 #
 # [power]
 # scope = "soc-rails"                        # what the counted rails cover together

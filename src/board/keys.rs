@@ -19,7 +19,7 @@ const fn informs(path: &'static str, purpose: &'static str) -> Key {
     Key { path, informs: true, purpose }
 }
 
-/// Every key. Tests hold the list against the schema, and give each key that does not only inform two values.
+/// Every key. Tests compare the list with the schema, and try two values of each key that has an effect.
 pub const KEYS: &[Key] = &[
     acts("board.name", "names the board in records; a calibration holds for one name"),
     informs("board.vendor", "informs"),
@@ -65,7 +65,7 @@ pub const KEYS: &[Key] = &[
     acts("power.rails[].scale", "factor of what the sensor says"),
 ];
 
-/// What is known of the key at `path` (`opencl.devices[0].name`).
+/// The entry for the key at `path` (`opencl.devices[0].name`).
 pub fn key(path: &str) -> Option<&'static Key> {
     let mut plain = String::with_capacity(path.len());
     let mut inside = false;

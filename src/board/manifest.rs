@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::machine;
 
-/// Files that say which machine it is.
+/// Files that identify the machine.
 const FILES: [&str; 12] = [
     "proc/cpuinfo",
     "proc/meminfo",

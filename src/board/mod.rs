@@ -47,10 +47,10 @@ pub use versioned::Kind;
 /// The version of the profile format that this build reads.
 pub const SCHEMA: u32 = 1;
 
-/// What a profile is.
+/// The kind of TOML file that a profile is.
 const PROFILE: Kind = Kind { name: "board profile", short: "profile", schema: SCHEMA, former: FORMER };
 
-/// What profiles had before the bands of `adaptive`.
+/// Tables of profiles before the bands of `adaptive`.
 const FORMER: &[(&str, &str)] = &[
     ("selective.top_down_gpu_from_edges", "write it as gpu_from in [adaptive.top_down]"),
     ("selective.top_down_gpu_up_to_edges", "write it as up_to in [adaptive.top_down]"),
@@ -70,10 +70,10 @@ const FORMER: &[(&str, &str)] = &[
 pub const MOST_THREADS: usize = 4096;
 /// Most vertices of a batch: 64 MiB of numbers.
 pub const MOST_BATCH: usize = 1 << 24;
-/// Most vertices of a piece of a bottom-up level: of larger ones threads would not get enough to share.
+/// Most vertices of a piece of a bottom-up level: larger pieces are too few for the threads to share.
 pub const MOST_PIECE: usize = 1 << 20;
 
-/// The profile of a machine of which nothing is known.
+/// The profile of an unknown machine.
 pub const GENERIC: &str = "generic";
 
 /// The names of these profiles and their texts.

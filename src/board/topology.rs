@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use super::{Cluster, CpuList};
 use crate::machine::{self, line, number};
 
-/// What is the same for all cores of a cluster.
+/// The properties that all cores of a cluster share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Kind {
     /// Name of the core, or the kernel's name for the kind.
@@ -72,7 +72,7 @@ pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
     groups.into_iter().zip(names).map(cluster).collect()
 }
 
-/// What to call the clusters.
+/// The names of the clusters.
 fn names(kinds: &[&Kind]) -> Vec<String> {
     let ordered: &[&str] = match kinds.len() {
         1 => &["all"],

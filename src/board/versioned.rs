@@ -7,7 +7,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::{DocumentError, Entry, Violation, document::Document};
 use crate::files;
 
-/// A kind of such files.
+/// A kind of file with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
     /// What it is called where nothing around says it.

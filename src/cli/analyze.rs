@@ -43,8 +43,8 @@ Counts are exact, never the estimates that policies read.";
 
 /// Count and measure what papers on breadth-first search draw
 ///
-/// Prints every analysis as a sentence, bars and a table; --html writes a page of charts, --json a record of which `socbfs report` makes
-/// the same page.
+/// Prints every analysis as a sentence, bars and a table. --html writes a page of charts, --json a record from which `socbfs report`
+/// makes the same page.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct AnalyzeArgs {
@@ -120,7 +120,7 @@ enum Kind {
 
 /// Those for which policies are compared.
 const COMPARED: [Kind; 4] = [Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
-/// Those that take a search ready for every policy.
+/// Those that need a search prepared for every policy.
 const MEASURED: [Kind; 6] = [Kind::Split, Kind::Handover, Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
 /// Policies are compared from the first roots only: each takes hundreds of searches.
 const MOST_COMPARED: usize = 4;
@@ -131,7 +131,7 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
     publish(&analysis(arguments, matches)?, json, page)
 }
 
-/// The analyses that are asked for; its outputs are not written.
+/// Runs the analyses that `arguments` names, and writes no output file.
 pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<Analysis, Failure> {
     let config = arguments.graphs.search.resolve(matches)?;
     let environment = Environment::read(Path::new(ROOT));

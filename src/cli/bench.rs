@@ -133,7 +133,7 @@ fn parse_roots(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Stretches that each thread and device notes of a search, at most: 1.5 MiB of each thread.
+/// The number of spans that each thread and device may record of a search: 1.5 MiB per thread.
 const MOST_TRACED: usize = 1 << 16;
 
 /// The live system.
@@ -286,7 +286,7 @@ pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool,
     }
 }
 
-/// The table first: on a terminal the report then stands last. What fails keeps nothing else from being written: all of it took long.
+/// Writes the table first, so that the report is last on a terminal. If one output fails, the others are still written: the run took long.
 pub(super) fn publish(record: &Record, json: Option<Output>, quiet: bool) -> Result<(), Failure> {
     if !quiet {
         say(report::table(record).trim_end());
@@ -299,7 +299,7 @@ pub(super) fn publish(record: &Record, json: Option<Output>, quiet: bool) -> Res
     verdict(record)
 }
 
-/// Says which root failed validation, if one did.
+/// Reports the root that failed validation, if one did.
 pub(super) fn verdict(record: &Record) -> Result<(), Failure> {
     match record.roots.iter().find(|root| !root.validation.passed) {
         None => Ok(()),

@@ -36,8 +36,8 @@ Examples:
 
 /// Show, detect, write, tune or check board profiles
 ///
-/// A profile holds what is known of a board: CPU clusters, OpenCL devices with limits and quirks, thresholds, power rails. Without
-/// --board every command takes the one that fits the machine.
+/// A profile describes a board: CPU clusters, OpenCL devices with limits and quirks, thresholds, power rails. Without --board every command
+/// uses the profile that fits the machine.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct BoardArgs {
@@ -115,10 +115,10 @@ struct ShowArgs {
 
 /// Measure the bands of a profile
 ///
-/// Searches a graph on the CPU, on the device and on both, and writes into FILE from where on which is faster, with which share, and what a
-/// change of device costs; and how memory is shared and which work-groups are fastest, where FILE does not say it. Each has a comment that
-/// says when, with which driver and on which graph. Their names leave `estimates`. A search with this profile then measures nothing at its
-/// start.
+/// Searches a graph on the CPU, on the device and on both. Writes into FILE the amounts of work from which either is faster, the share of
+/// the GPU in split levels, and the cost of a handover; and, where FILE has none, the sharing mode and the size of work-groups that are
+/// fastest. A comment beside each value names the date, the driver and the graph. The values leave `estimates`. A search with this profile
+/// then measures nothing before it starts.
 #[derive(Debug, Args)]
 struct TuneArgs {
     /// Profile to change (`socbfs board init` writes one)
@@ -220,7 +220,7 @@ fn init(file: &Path, root: &Path) -> Result<(), Failure> {
     output.finish(|out| out.write_all(text.as_bytes()))
 }
 
-/// All of them, so that a user who has several to mend sees all that is wrong.
+/// Checks all of them, so that the user sees every fault at once.
 fn validate(files: &[PathBuf]) -> Result<(), Failure> {
     let (mut good, mut bad) = (String::new(), Vec::new());
     for file in files {
@@ -361,7 +361,7 @@ fn settings_text(config: &Runtime, found: Option<&FoundCalibration>, choice: &Ch
     std::iter::once(board).chain(rows).collect()
 }
 
-/// A line for every value: key, value, file and line, whether it is an estimate, what it is used for, where it is from.
+/// A line for every value: key, value, file and line, whether it is an estimate, its use, and its source.
 fn entries_text(entries: &[Entry], place: &str) -> String {
     let width =
         |text: fn(&Entry) -> &str, most: usize| entries.iter().map(|entry| text(entry).chars().count()).max().unwrap_or(0).min(most);

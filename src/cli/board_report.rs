@@ -26,7 +26,7 @@ use crate::{
     runtime::Runtime,
 };
 
-/// Share of the free memory that a graph may take: the rest is for the driver's copies and for whatever else runs.
+/// Share of the free memory that a graph may take: the rest is for the driver's copies and for other programs.
 const MEMORY_SHARE: f64 = 0.75;
 
 /// Scales, rising, each once.
@@ -60,7 +60,7 @@ impl FromStr for Scales {
     }
 }
 
-/// What is made so far, and where it goes.
+/// The results so far, and their output files.
 struct Progress {
     record: BoardRecord,
     json: Option<Output>,
@@ -73,7 +73,7 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Progress> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Searches every scale that fits. After an interruption the scales finished by then are reported.
+/// Searches every scale that fits. After an interruption the report has the scales that are finished.
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     if arguments.graph.is_some() || arguments.kronecker.is_some() {
         return Err(Failure::new("--report board searches Kronecker graphs of several scales, and takes no graph")
@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     finish(&mut lock(&shared), failed)
 }
 
-/// Prints what there is, and says what went wrong.
+/// Prints the results so far, and the error.
 fn finish(made: &mut Progress, failed: Option<Failure>) -> Result<(), Failure> {
     made.record.complete = failed.is_none() && made.record.valid;
     if made.record.runs.is_empty() {
@@ -109,7 +109,7 @@ fn finish(made: &mut Progress, failed: Option<Failure>) -> Result<(), Failure> {
     failed.map_or(Ok(()), Err)
 }
 
-/// Ends with the first scale that failed validation or could not run.
+/// The result of the first scale that failed validation or could not run.
 fn each(
     arguments: &BenchArgs,
     config: &Runtime,
@@ -144,7 +144,7 @@ fn each(
     Ok(())
 }
 
-/// On Ctrl-C: what is finished, or nothing.
+/// The output after Ctrl-C: the scales that are finished, or nothing.
 fn last_words(shared: &Shared, scales: &[u32]) -> interrupt::Words {
     let (shared, scales) = (Arc::clone(shared), scales.to_vec());
     interrupt::last_words(move || {
@@ -201,7 +201,7 @@ fn identity(config: &Runtime) -> BoardIdentity {
     }
 }
 
-/// The OpenCL devices. Not looked for where none was wanted: a bad driver may take the process with it.
+/// The OpenCL devices. With `--device cpu` no driver is asked, since a faulty one may crash the process.
 fn drivers(choice: &DeviceChoice) -> Drivers {
     if *choice == DeviceChoice::Cpu {
         return Drivers { problem: Some("not looked for (--device cpu)".to_owned()), devices: Vec::new() };

@@ -49,9 +49,9 @@ goes on from there.";
 ///
 /// Searches generated graphs (the training set of Zhang et al. 2018, section 3.2, and as many of low degree, small ones and grids), every
 /// level by every strategy, and fits a cost model. `auto` then uses whichever predictor had the lowest regret on held-out graphs: the
-/// model, Zhang's plain form of it, `sampled`, or `mlp` where `socbfs train` made weights here. Where a power sensor is found, the power of
-/// each strategy is measured as well, for `--objective energy`, which is always the model's. The calibration holds for this board,
-/// processor, OpenCL driver, number of threads and vector instructions; for others calibrate again with their flags.
+/// model, Zhang's plain form of it, `sampled`, or `mlp` where `socbfs train` made weights here. With a power sensor it also measures the
+/// power of each strategy, for `--objective energy`, which always uses the model. The calibration holds for this board, processor, OpenCL
+/// driver, number of threads and vector instructions; for other settings calibrate again with their flags.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CalibrateArgs {
@@ -111,7 +111,7 @@ struct Care {
     power: PowerWindows,
 }
 
-/// Graphs measured whatever the time: fewer can't be fitted.
+/// The least number of graphs, measured even if the time is up: a model can't be fitted to fewer.
 const LEAST_GRAPHS: usize = 4;
 
 /// Roots tried for each that is kept: those that reach most.
@@ -456,7 +456,7 @@ fn edges(generator: &Generator) -> u64 {
     }
 }
 
-/// How long a graph should take, by what edges of its kind have taken in the middle. (`None`: nothing of its kind was measured.)
+/// The expected time of a graph, by the median time per edge of graphs of its kind. (`None`: none of its kind was measured.)
 fn expected_seconds(generator: &Generator, graphs: &[MeasuredGraph]) -> Option<f64> {
     let is_grid = |name: &str| name.starts_with("grid");
     let kind = is_grid(&generator.to_string());

@@ -5,16 +5,16 @@ use std::process::Command;
 
 use super::error::Failure;
 
-/// Tells a process which one it ends with.
+/// The environment variable that names the parent with which a process ends.
 const PARENT: &str = "SOCBFS_CHILD_OF";
 
-/// Lets what `command` starts end with this thread, however that ends. To be started by a thread that lives as long as the process.
+/// Makes the process that `command` starts end with this thread, for any reason. The thread has to live as long as its process.
 pub(super) fn ends_with_us(command: &mut Command) {
     command.env(PARENT, std::process::id().to_string());
 }
 
-/// At the start of every process: ends with the one that started it, if that asked for it. (The process itself asks the system for this,
-/// since a parent can do so only in unsafe code, between fork and exec.)
+/// Called at the start of every process: makes it end with its parent, if the parent asked for that. (The child asks the system for this
+/// itself, since a parent can do so only in unsafe code, between fork and exec.)
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn end_with_parent() -> Result<(), Failure> {
     use nix::{

@@ -41,7 +41,7 @@ use crate::{
     search::SearchError,
 };
 
-/// How ranks work together.
+/// Flags of searches over ranks.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster (with mpirun)")]
 pub(super) struct ClusterArgs {
@@ -105,7 +105,7 @@ fn parse_batch(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Does `work` as one rank. What goes wrong on one ends all of them, with a message that names it.
+/// Does `work` as one rank. An error on one rank ends all of them, with a message that names the rank.
 pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     match work() {
         Err(failure @ Failure::Error { .. }) => {
@@ -121,7 +121,7 @@ pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failur
     }
 }
 
-/// How long a rank that fails leaves rank 0 to say the same first, and how much longer each further rank.
+/// How long a rank that fails waits for rank 0 to report the same error first, and how much longer each further rank waits.
 const BEFORE_OTHERS: Duration = Duration::from_millis(200);
 const BETWEEN_RANKS: Duration = Duration::from_millis(20);
 
@@ -221,7 +221,7 @@ pub(super) fn diagnosis(ranks: &MpiRanks, root: &Path) -> Result<Diagnosis, Fail
     Ok(examine_ranks(ranks, &own)?)
 }
 
-/// Refuses to go on where ranks run different programs: they would wait for each other, or understand each other wrongly.
+/// Ends all ranks where they run different programs: they would wait for each other, or misread each other's messages.
 fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
     let all = texts(ranks, PROGRAM);
     match all.iter().position(|other| *other != all[0]) {
@@ -234,7 +234,7 @@ fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
     }
 }
 
-/// A flag or an argument by its name, and what a rank was given of it.
+/// A flag or an argument, with the value that a rank got.
 type Given = (&'static str, Option<String>);
 
 /// A flag with a value.
@@ -242,7 +242,7 @@ fn with_value(name: &'static str, value: impl Display) -> Given {
     (name, Some(format!("{name} {value}")))
 }
 
-/// A flag that is there or not.
+/// A flag without a value.
 fn switch(name: &'static str, is_given: bool) -> Given {
     (name, is_given.then(|| name.to_owned()))
 }
@@ -258,7 +258,7 @@ fn output(name: &'static str, path: Option<&Path>) -> Result<Given, Failure> {
     Ok(with_value(name, file))
 }
 
-/// Which command this is, where its graph comes from, and which rank has that.
+/// The command, the source of its graph, and the ranks that have that source.
 fn command(name: &str, source: &Source, from_rank_0: bool) -> [Given; 3] {
     let graph = match source {
         Source::File(..) => "a graph file",
@@ -267,7 +267,7 @@ fn command(name: &str, source: &Source, from_rank_0: bool) -> [Given; 3] {
     [("command", Some(format!("the command {name}"))), ("kind of graph", Some(graph.to_owned())), switch("--from-rank-0", from_rank_0)]
 }
 
-/// Refuses to go on where ranks were given different flags on which depends what they send each other: they would wait for ever.
+/// Ends all ranks where they got different values of a flag that changes what they send each other: they would wait for ever.
 fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
     let own: Vec<Option<String>> = given.iter().map(|(_, given)| given.clone()).collect();
     let all = all_gather(ranks, &own)?;
@@ -287,7 +287,7 @@ fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
     Err(of_all(ranks, &failure.cure(cure)))
 }
 
-/// The policy of a cluster: what was asked for, if it decides directions only, or names one kernel; and why.
+/// The policy of a cluster, with the reason for it: the one from the flags, if it decides only directions or names one kernel.
 fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'static str), Failure> {
     let asked = &config.policy;
     let names_kernel = matches!(asked.value, Policy::Fixed(strategy) if strategy != Strategy::Tgm);
@@ -346,7 +346,7 @@ fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRa
     Ok(prepared)
 }
 
-/// Which levels run on this rank's device, where nothing but a measurement can say it. All ranks call it.
+/// Measures which levels run on this rank's device, where no profile, calibration or flag says it. All ranks call it.
 fn resolve_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, wants: bool) -> Result<(), Failure> {
     let measured = measured_bands(part, ranks, options, wants).map_err(once_for_all(ranks, ""))?;
     if let (Some(measured), Some(device)) = (measured, &mut options.device) {
@@ -398,7 +398,7 @@ fn not_directed(directed: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Flags of commands that search on which depends what ranks send each other.
+/// Flags of commands that search that change what ranks send each other.
 fn search_flags(cluster: &ClusterArgs, layout: &LayoutArgs) -> [Given; 2] {
     let exchange = match cluster.exchange {
         ExchangeArg::Found => "found",
@@ -412,13 +412,13 @@ fn search_flags(cluster: &ClusterArgs, layout: &LayoutArgs) -> [Given; 2] {
     [with_value("--exchange", exchange), with_value("--order", order)]
 }
 
-/// What commands that search are not given over ranks: these would have no effect.
+/// Flags of commands that search that have no effect over ranks, and are refused there.
 fn for_ranks(layout: &LayoutArgs, search: &SearchArgs) -> Result<(), Failure> {
     not_directed(layout.directed)?;
     one_process_only(&[("--keep-leaves", layout.keep_leaves), ("--device-times", search.device_times)])
 }
 
-/// What only one process can do, by its flag.
+/// A flag that only a search in one process takes.
 fn one_process_only(given: &[(&str, bool)]) -> Result<(), Failure> {
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::new(format!("{flag} is for one process")).cure("start it without mpirun")),

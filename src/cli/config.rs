@@ -128,7 +128,7 @@ impl FromStr for PolicyArg {
     }
 }
 
-/// Reads a policy, and lists those that there are in `--help` and to shell completions.
+/// Parses a policy, and lists the policies in `--help` and for shell completions.
 #[derive(Debug, Clone, Copy)]
 struct PolicyParser;
 
@@ -199,7 +199,7 @@ pub(super) struct LayoutArgs {
     pub(super) keep_leaves: bool,
 }
 
-/// What commands take that search several graphs.
+/// Arguments of commands that search several graphs.
 #[derive(Debug, Args)]
 pub(super) struct GraphsArgs {
     /// Files or generators

@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &ConvertArgs, quiet: bool) -> Result<(), Failure> {
     })
 }
 
-/// The format to write `path` in. Checks that it can be written, so that no long work is done for nothing.
+/// The format in which `path` is written. Refuses a format that can't be written before any long work begins.
 pub(super) fn target_format(path: &Path, given: Option<Format>) -> Result<Format, Failure> {
     let known = || Format::WRITABLE.map(Format::name).join(", ");
     let format = given.or_else(|| Format::of_path(path).0).ok_or_else(|| {
@@ -79,7 +79,7 @@ pub(super) fn target_format(path: &Path, given: Option<Format>) -> Result<Format
     }
 }
 
-/// Writes `edges` and says so.
+/// Writes `edges` and reports it.
 pub(super) fn write(path: &Path, format: Format, edges: &EdgeList, directed: bool, quiet: bool) -> Result<(), InputError> {
     let progress = Progress::start(&format!("Writing {}", path.display()), edges.len() as u64);
     input::write(path, format, edges, &WriteOptions { directed, progress: Some(&progress) })?;

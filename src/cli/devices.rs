@@ -18,7 +18,7 @@ Examples:
 several it takes the largest, and NAME#2 the second in this list. Without
 OpenCL searches run on the CPU.";
 
-/// Show the OpenCL devices, and what it costs to hand memory to them and back
+/// Show the OpenCL devices, and the cost of handing memory to them and back
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct DevicesArgs {

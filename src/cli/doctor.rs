@@ -39,12 +39,12 @@ Examples:
 Exit codes: 0 searching works (there may be warnings), 2 something keeps it from
 working. What can't be found out, as in a container, is \"unknown\" and no fault.";
 
-/// Say what is wrong on this machine, with the command that cures it
+/// Report what is wrong on this machine, with the command that cures it
 ///
-/// Tries a search on the CPU and on every OpenCL device, each in a process of its own, and looks at device files, drivers, power sensors,
+/// Tries a search on the CPU and on every OpenCL device, each in a process of its own, and examines device files, drivers, power sensors,
 /// clocks, temperatures, memory and load. Changes nothing.
 ///
-/// Under mpirun (feature mpi) it looks at what ranks have to share instead: program, MPI, clocks, and the network between every two.
+/// Under mpirun (feature mpi) it compares the ranks instead: program, MPI, clocks, and the network between every two.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct DoctorArgs {
@@ -63,13 +63,13 @@ pub(super) struct DoctorArgs {
 /// A driver that compiles kernels for the first time may take long on a small board.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// One that only says which devices it has may not.
+/// A driver that only lists its devices has less time.
 const PATIENCE_FOR_A_LIST: Duration = Duration::from_secs(20);
 
 /// How long other programs are watched.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// A graph that is connected, so that a search from vertex 0 goes everywhere.
+/// A connected graph, so that a search from vertex 0 reaches every vertex.
 const GRAPH: &str = "grid:32x32,deletion=0";
 
 pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
     tell(&examine(&subject), arguments.json, quiet)
 }
 
-/// Prints what was found; exit code 2 where it keeps searches from working.
+/// Prints the findings; exit code 2 if one of them prevents a search.
 fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
     if json {
         let json = serde_json::to_string(diagnosis).map_err(|error| Failure::because("can't write JSON", &error))?;
@@ -126,7 +126,7 @@ fn probe(root: &Path, board: Option<&Path>) -> Result<Probe, Failure> {
     Ok(Probe { search: Some(search), opencl: Some(opencl()), sensors: Some(sensors), busy })
 }
 
-/// What `socbfs devices --json` says of the platforms.
+/// The platforms in the output of `socbfs devices --json`.
 #[derive(Deserialize)]
 struct Listed {
     problem: Option<String>,
@@ -149,7 +149,7 @@ struct ListedDevice {
     problem: Option<String>,
 }
 
-/// Asks the drivers in a process of its own: a bad one takes its process with it.
+/// Asks the drivers in a child process, which a faulty driver may crash.
 fn opencl() -> OpenClProbe {
     let text = match tried(&["devices", "--quick", "--json"], PATIENCE_FOR_A_LIST) {
         Ok(text) => text,
@@ -167,7 +167,7 @@ fn opencl() -> OpenClProbe {
     tried_all(listed.platforms, search_on)
 }
 
-/// Tries every device that can be used with `search`, which is given what `--device` takes for it.
+/// Tries every usable device with `search`, which gets its name as `--device` takes it.
 fn tried_all(platforms: Vec<ListedPlatform>, search: impl Fn(&str) -> Option<String>) -> OpenClProbe {
     let names: Vec<&str> = platforms.iter().flat_map(|platform| &platform.devices).map(|device| &*device.name).collect();
     let mut choices = exact_choices(&names).into_iter();
@@ -187,12 +187,12 @@ fn tried_all(platforms: Vec<ListedPlatform>, search: impl Fn(&str) -> Option<Str
     }
 }
 
-/// What went wrong with a search on a device.
+/// The failure of a search on a device.
 fn search_on(device: &str) -> Option<String> {
     tried(&["run", GRAPH, "--root", "0", "--policy", "tg", "--device", device], PATIENCE).err()
 }
 
-/// Runs this program with `arguments` and gives what it printed, or how it ended.
+/// Runs this program with `arguments` and returns its output, or how it ended.
 fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
     let progress = Progress::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
     // Without /proc a program does not know its own file, but the name that it was called by is found again as it was before.
@@ -254,7 +254,7 @@ fn ending(status: ExitStatus, said: &str) -> String {
     error.map_or_else(|| format!("exit code {}", status.code().unwrap_or(-1)), str::to_owned)
 }
 
-/// The findings for people; only only what is wrong where `quiet`.
+/// The findings for people; with `quiet` only faults.
 fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
     let mut text = String::new();
     let count = |verdict: Verdict| diagnosis.findings.iter().filter(|finding| finding.verdict == verdict).count();

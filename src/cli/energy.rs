@@ -26,7 +26,7 @@ use crate::{
     stats,
 };
 
-/// Where sensors are looked for and which of them are used.
+/// Where to look for sensors, and which of them to use.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Energy")]
 pub(super) struct SensorArgs {
@@ -70,7 +70,7 @@ fn parse_count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// What was asked for.
+/// The sensors from the flags.
 enum Wish<'a> {
     Off,
     Auto,
@@ -124,7 +124,7 @@ fn select_failure(error: &SelectError) -> Failure {
     }
 }
 
-/// What the profile at `path` says of power sensors, or that of the board this is found to be.
+/// The power sensors in the profile at `path`, or in that of the detected board.
 pub(super) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure> {
     let found = path.map_or_else(runtime::Profile::detected, runtime::Profile::named)?;
     Ok(found.power())
@@ -208,7 +208,7 @@ there is no such command.";
 
 /// Measure the energy of a command
 ///
-/// Idle power is a part of it. Where no sensor can be used the command runs all the same, and the reason is reported.
+/// The energy includes idle power. Without a usable sensor the command still runs, and the reason is reported.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CommandArgs {
@@ -375,7 +375,7 @@ fn spread(text: &mut String, runs: &[Energy]) -> std::fmt::Result {
     }
 }
 
-/// How long a display measures before it says something.
+/// How long a display measures before it shows a value.
 pub(super) const GLANCE: Duration = Duration::from_millis(1000);
 
 #[cfg(test)]

@@ -21,16 +21,16 @@ use signal_hook::{consts::SIGABRT, low_level};
 use super::shown;
 use crate::{files, input, opencl};
 
-/// What helps where a file changes under a reader.
+/// The cure where a file changes while it is read.
 const QUIET: &str = "  help: read it when nothing writes to it any more, or a copy of it";
 
 /// The exit code of an error.
 const CODE: i32 = 2;
 
-/// Bytes of the last request that was refused.
+/// Bytes of the last allocation that failed.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 
-/// The allocator of the system, which remembers what it refused: the standard library aborts then, and says nothing of a cure.
+/// The allocator of the system, which records a failed allocation: the standard library would abort without naming a cure.
 #[derive(Debug)]
 pub struct Allocator;
 
@@ -67,13 +67,13 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Signals of crashes. Whoever looks for a reason has it by the default action, unless the reason is known here.
+/// Signals of crashes. Where this file does not know the reason, the default action lets a debugger or a core dump show it.
 const CRASHES: [Signal; 4] = [Signal::SIGBUS, Signal::SIGSEGV, Signal::SIGILL, Signal::SIGFPE];
 
 /// The earlier handlers of these signals (that of the standard library reports stack overflows).
 static BEFORE: OnceLock<Vec<(Signal, SigAction)>> = OnceLock::new();
 
-/// Watches for all of it.
+/// Installs the hook and the handlers.
 pub(super) fn watch() {
     std::panic::set_hook(Box::new(panicked));
     let aborted = || {
@@ -99,7 +99,7 @@ pub(super) fn watch() {
     let _ = BEFORE.set(CRASHES.into_iter().filter_map(set).collect());
 }
 
-/// Explains a crash, or lets it happen again as if there was no handler.
+/// Explains a crash, or repeats it without the handler.
 extern "C" fn crashed(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     if opencl::is_asking() {
         end_of_driver();

@@ -21,15 +21,15 @@ use signal_hook::{consts, flag, iterator::Signals, low_level};
 use super::error::Failure;
 use crate::files;
 
-/// The exit code of an interrupted command, as a shell has it for SIGINT.
+/// The exit code of an interrupted command, as shells use it for SIGINT.
 const INTERRUPTED: i32 = 130;
 
 type LastWords = Box<dyn FnOnce() + Send>;
 
-/// What the command in progress would still say.
+/// The output of the command in progress in case of a signal.
 static LAST_WORDS: Mutex<Option<LastWords>> = Mutex::new(None);
 
-/// A program that signals are passed on to.
+/// A program to which signals are passed on.
 static CHILD: Mutex<Option<Child>> = Mutex::new(None);
 
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +101,7 @@ fn end() -> ! {
     unsafe { libc::_exit(INTERRUPTED) };
 }
 
-/// Passes `signal` on to the program that is being run; false where there is none.
+/// Passes `signal` on to the program that runs; false where there is none.
 fn pass_on(signal: i32) -> bool {
     let mut child = child();
     let Some(child) = child.as_mut() else { return false };
@@ -119,7 +119,7 @@ fn in_foreground() -> bool {
     std::fs::File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp()))
 }
 
-/// From now on signals are for a program that is about to be started, until this is dropped.
+/// Until it is dropped, signals go to the program that is about to start.
 pub(super) fn passing() -> Passing {
     *child() = Some(Child { process: None, signal: None });
     Passing
@@ -154,13 +154,13 @@ impl Drop for Passing {
     }
 }
 
-/// From now on `speak` is called when the command is interrupted, until the [`Words`] are dropped.
+/// An interruption of the command calls `speak`, until the [`Words`] are dropped.
 pub(super) fn last_words(speak: impl FnOnce() + Send + 'static) -> Words {
     *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(speak));
     Words
 }
 
-/// The command in progress has last words.
+/// The command in progress has output for an interruption.
 #[must_use]
 pub(super) struct Words;
 

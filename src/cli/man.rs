@@ -36,7 +36,7 @@ fn pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     file.finish(|out| page(command, out))
 }
 
-/// The sections of a page. What stands after the options in the help are examples and notes whose lines must stay as they are.
+/// The sections of a page. After the options, the help has examples and notes whose lines must stay as they are.
 fn page(command: &Command, out: &mut dyn io::Write) -> io::Result<()> {
     let man = Man::new(command.clone()).manual("socbfs").source(concat!("socbfs ", env!("CARGO_PKG_VERSION")));
     man.render_title(out)?;
@@ -56,7 +56,7 @@ fn page(command: &Command, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Text of which roff takes nothing for a request or an escape.
+/// Text with the requests and escapes of roff quoted.
 fn lines(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 8);
     for line in text.lines() {

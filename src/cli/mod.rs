@@ -69,8 +69,8 @@ logs as -v does.";
 
 /// Breadth-first search, measured and validated.
 ///
-/// Reads or generates a graph, builds a structure that is quick to search, searches it choosing the direction of every level, checks every
-/// tree against the edges as given, and reports traversed edges per second (TEPS) in the form of Graph500.
+/// socbfs reads or generates a graph and builds a structure that is fast to search. Its search chooses the direction of every level. It
+/// checks every tree against the edges as given, and reports traversed edges per second (TEPS) in the form of Graph500.
 #[derive(Debug, Parser)]
 #[command(name = "socbfs", version, long_version = LONG_VERSION, after_help = EXAMPLES, max_term_width = 120, arg_required_else_help = true)]
 struct Cli {
@@ -199,7 +199,7 @@ fn tell(failure: &Failure) {
     }
 }
 
-/// Prints a line on standard error. `eprintln!` would panic where its reader has gone.
+/// Prints a line on standard error. `eprintln!` would panic if its reader is gone.
 fn say(line: &str) {
     let _ = writeln!(stderr(), "{}", shown::text(line));
 }

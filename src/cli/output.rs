@@ -42,12 +42,12 @@ pub(super) fn write_page(output: Output, record: &impl Serialize) -> Result<(), 
     output.finish(|out| out.write_all(html::page(&[document]).as_bytes()))
 }
 
-/// A record as JSON.
+/// A record as JSON text.
 pub(super) fn value(record: &impl Serialize) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))
 }
 
-/// Writes `report` as JSON where that was asked for, and prints it in words unless the JSON has taken their place.
+/// Writes `report` as JSON if a file is named, and prints it as text unless the JSON goes to standard output.
 pub(super) fn publish(json: Option<Output>, report: &impl Serialize, words: impl FnOnce() -> String) -> Result<(), Failure> {
     let in_place = matches!(json, Some(Output::Stdout));
     let written = json.map_or(Ok(()), |json| {
@@ -72,8 +72,8 @@ fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
 }
 
-/// A result that goes to a file or, named `-`, to standard output. Opened before the work begins, so that hours of work are not
-/// lost to a spelling mistake; complete or not there at all.
+/// A result that goes to a file or, named `-`, to standard output. It is opened before the work begins, so that a misspelt path does not
+/// cost hours of work. The file exists only when it is complete.
 #[derive(Debug)]
 pub(super) enum Output {
     /// Standard output.

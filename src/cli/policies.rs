@@ -96,10 +96,10 @@ const ON_CPU: [&str; 14] = [
     "tc",
     "bc",
 ];
-/// Those that do.
+/// The policies that need a device.
 const ON_DEVICE: [&str; 11] =
     ["tg", "tgm", "bg", "bgc", "adaptive", "selective", "concurrent", "asynchronous", "daga", "remis-selective", "remis-concurrent"];
-/// Those that decide directions only, and therefore run on a device as well.
+/// The policies that decide only directions, and therefore run on a device as well.
 const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -158,7 +158,7 @@ pub(super) struct Compared {
     pub(super) evaluation: Evaluation,
 }
 
-/// Which policies are compared; of none given all that can run here.
+/// The policies that are compared: those of `--only`, or all that can run here.
 pub(super) enum Among<'a> {
     /// These, on the device if there is one.
     Policies(&'a [Policy]),
@@ -199,7 +199,7 @@ pub(super) fn compare(
     Ok(Compared { policies, contestants, watts, evaluation })
 }
 
-/// The policy of `contestant` as a search has it: with what the board, the calibration and measurements say of it.
+/// The policy of `contestant` as a search uses it: with the parameters from the board, the calibration and measurements.
 fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, RuntimeError> {
     let policy = &contestant.policy;
     // These decide directions only: the contestant says where their levels run.

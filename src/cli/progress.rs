@@ -24,12 +24,12 @@ const TICK: Duration = Duration::from_millis(100);
 
 static ENABLED: AtomicBool = AtomicBool::new(true);
 
-/// Shows no progress from now on (`--quiet`).
+/// Switches progress off (`--quiet`).
 pub(super) fn disable() {
     ENABLED.store(false, Ordering::Relaxed);
 }
 
-/// The progress of one piece of work; gone when dropped.
+/// The progress of one piece of work; it disappears when it is dropped.
 pub(super) struct Progress {
     bar: ProgressBar,
     started: Instant,

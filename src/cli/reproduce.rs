@@ -27,8 +27,8 @@ not there are listed with where to get them.";
 
 /// Repeat a paper's experiments and set its figures beside ours
 ///
-/// Runs the analyses that the paper draws, on its graphs as far as they are there, and writes one page: the paper's figure, ours, the
-/// ratio, and what can't be compared and why.
+/// Runs the analyses that the paper draws, on those of its graphs that are present, and writes one page: the paper's figure, ours, the
+/// ratio, and which figures can't be compared and why.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReproduceArgs {
@@ -260,13 +260,13 @@ pub(super) fn run(arguments: &ReproduceArgs) -> Result<(), Failure> {
     analyze::publish(&analysis, json, Some(page))
 }
 
-/// The arguments of `analyze` as if they stood on the command line.
+/// The arguments of `analyze`, as if the command line had them.
 fn parsed(words: &[String]) -> Result<ArgMatches, Failure> {
     let command = AnalyzeArgs::augment_args(clap::Command::new("analyze"));
     command.try_get_matches_from(words).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// What is searched and what is not.
+/// The graphs that are searched, and those that are left out.
 struct Graphs {
     /// The paper's name of a graph (`None`: it stands in for one), and the graph as `analyze` names it.
     searched: Vec<(Option<&'static str>, String)>,

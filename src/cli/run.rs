@@ -30,8 +30,8 @@ One search from a cold start is no benchmark: `socbfs bench` measures.";
 
 /// Search a graph from one root
 ///
-/// Prints what was reached, checks the tree, and writes it on request. Parents and levels are in the vertex numbers of the input, one for
-/// every vertex: the root is its own parent and on level 0; a vertex that was not reached has -1.
+/// Prints the number of vertices reached, checks the tree, and writes it on request. Parents and levels are in the vertex numbers of the
+/// input, one for every vertex: the root is its own parent and on level 0; a vertex that was not reached has -1.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct RunArgs {
@@ -75,7 +75,7 @@ pub(super) struct RunArgs {
     pub(super) cluster: super::cluster::ClusterArgs,
 }
 
-/// An array that is to be written.
+/// An array to write.
 pub(super) type Array = Option<(ArrayFormat, Output)>;
 
 impl RunArgs {
@@ -134,8 +134,10 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         let leaves = layout.stats().leaves;
         if leaves > 0 {
             let leaves = counted(leaves, "vertex", "vertices");
-            let _ =
-                writeln!(text, "{leaves} with a single edge: no level searches them, parents after the last (--keep-leaves searches them)");
+            let _ = writeln!(
+                text,
+                "{leaves} with a single edge: left out of the levels, parents found at the end (--keep-leaves searches them)"
+            );
         }
         if let Some(levels) = levels.filter(|_| search.devices().is_empty()) {
             text.push_str("\nBytes of the cache lines that each step touches, by one thread, each line once:\n");

@@ -82,7 +82,7 @@ fn parse_interval(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What there is to say about the sensors.
+/// The report on the sensors.
 #[derive(Debug, Serialize)]
 struct Sensors {
     schema: &'static str,
@@ -180,7 +180,7 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
     print(&table(&sensors))
 }
 
-/// What `--energy auto` would measure below `root`: found out as it does.
+/// What `--energy auto` would measure below `root`, found by the same code.
 pub(super) fn automatic(root: &Path, profile: Option<&Profile>) -> Auto {
     // Meters are never chosen by themselves.
     match Selection::automatic(discover(&Tree::new(root)), profile).and_then(Meter::start) {

@@ -6,7 +6,7 @@ use std::{borrow::Cow, fmt::Write};
 /// The longest message of an error, in characters.
 const MOST: usize = 2000;
 
-/// `text` with control characters written out (line feeds and tabulators stay), and those that change the direction of writing.
+/// `text` with control characters (but line feeds and tabs) and characters that change the direction of writing escaped.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_active) {
         return Cow::Borrowed(text);

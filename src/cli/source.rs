@@ -21,7 +21,7 @@ use crate::{
     input::{self, Format, ReadOptions, generate::Generator},
 };
 
-/// Help on the argument GRAPH and `examples`, for below the options of a command.
+/// The help text below the options of a command: the argument GRAPH, and `examples`.
 pub(super) fn with_graph_help(examples: &str) -> String {
     format!("{GRAPH_HELP}\n\n{examples}")
 }
@@ -38,7 +38,7 @@ GRAPH is a file or a generator:
   grid:WIDTHxHEIGHT  grid, some edges deleted    [,deletion=0.05,seed=1]
 A file that is named like a generator is given as ./kronecker:20.";
 
-/// Reads the name of a format, and lists in `--help` and to shell completions those that can be read or written.
+/// Parses the name of a format, and lists the readable or writable formats in `--help` and for shell completions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FormatParser(&'static [Format]);
 
@@ -119,8 +119,8 @@ impl Source {
     }
 }
 
-/// Starts the pool on which graphs are read and built, unless the settings of a search have started it. (At its first use it would start
-/// by itself, and panic where it can't.)
+/// Starts the thread pool that reads and builds graphs, unless the settings of a search have started it. (At its first use rayon would
+/// start it, and panic if it can't.)
 pub(super) fn start_pool() -> Result<(), Failure> {
     match rayon::ThreadPoolBuilder::new().build_global() {
         Err(error) if error.source().is_some() => Err(Failure::because("can't start a thread for every CPU", &error)
@@ -230,7 +230,7 @@ fn generator(kind: &str, parameters: &str) -> Result<Generator, String> {
     }
 }
 
-/// Keys that nothing has asked for yet.
+/// Keys that have not been read yet.
 struct Keys<'t> {
     given: Vec<(&'t str, &'t str)>,
 }

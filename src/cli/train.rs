@@ -41,10 +41,10 @@ only judges.";
 
 /// Train the networks of the policies surf and mlp on this machine
 ///
-/// Searches many graphs, every level in both directions, and keeps what each took in a file of records, to which an interrupted run
-/// adds when it is started again. The networks learn from these records to predict the faster direction; they are judged on
-/// graphs they did not learn from. The same records and seed give the same weights. They go into the calibration of this machine, by which
-/// the policies surf and mlp then decide; the next `socbfs calibrate` decides whether auto uses mlp.
+/// Searches many graphs, every level in both directions, and keeps the times in a file of records, which an interrupted run continues
+/// when it is started again. The networks learn from these records to predict the faster direction, and are scored on held-out graphs.
+/// The same records and seed give the same weights. They go into the calibration of this machine, where the policies surf and mlp find
+/// them; the next `socbfs calibrate` decides whether auto uses mlp.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct TrainArgs {
@@ -115,14 +115,14 @@ pub(super) struct TrainArgs {
     search: SearchArgs,
 }
 
-/// Searches that reach less are drawn anew (SURF's data module).
+/// Roots whose search reaches less are replaced by others (SURF's data module).
 const LEAST_VERTICES: f64 = 0.5;
 const LEAST_EDGES: f64 = 0.7;
 /// Roots tried for each search wanted.
 const TRIES: usize = 4;
 /// A graph with this many measured levels gets no further search: deep graphs would take hours, and their levels are much alike.
 const ENOUGH_LEVELS: usize = 1000;
-/// After this long, a search whose levels have all been measured once is left at that.
+/// After this long, a search whose levels have all been measured once is not repeated.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
@@ -210,7 +210,7 @@ fn target(config: &Runtime) -> Result<FoundCalibration, Failure> {
     })
 }
 
-/// Puts networks into a calibration, whose other tables stay, and returns its file.
+/// Writes networks into a calibration, leaves its other tables as they are, and returns its file.
 fn write_into(found: FoundCalibration, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Failure> {
     let FoundCalibration { mut calibration, file } = found;
     for (form, trained) in trained {
@@ -239,7 +239,7 @@ fn trained(network: &Mlp, on_device: bool, learn: &[&SearchSample], judged: &[Ju
     })
 }
 
-/// The graphs to judge by.
+/// The held-out graphs.
 fn held_out(arguments: &TrainArgs, searches: &[&SearchSample]) -> Vec<String> {
     if !arguments.held_out.is_empty() {
         return arguments.held_out.iter().map(|path| path.display().to_string()).collect();
@@ -323,7 +323,7 @@ fn table(judged: &[Judgement]) -> String {
     text
 }
 
-/// The weights as TOML, with what they come from; without the time, so that the same records and program give the same file.
+/// The weights as TOML, with their origin but without the time, so that the same records and program give the same file.
 fn written(network: &Mlp, records: &RecordsFile, learn: &[&SearchSample], judged: &[Judgement]) -> String {
     let environment = Environment::read(Path::new("/"));
     let name = network.form().name();
@@ -353,12 +353,12 @@ fn written(network: &Mlp, records: &RecordsFile, learn: &[&SearchSample], judged
     text
 }
 
-/// Folders say nothing that others need to know.
+/// The name of a file without its folders, which mean nothing on another machine.
 fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// Measures what the records file does not hold yet.
+/// Measures the searches that the file of records lacks.
 fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)], quiet: bool) -> Result<RecordsFile, Failure> {
     let rules = Rules {
         roots: usize::from(arguments.roots),

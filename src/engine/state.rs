@@ -1,4 +1,4 @@
-//! The state of one search: what CPU and GPU hand each other.
+//! The state of one search, which CPU and GPU hand over to each other.
 
 use crate::{
     bfs::{Direction, LevelPlan, LevelStats, LevelWork, Placement},
@@ -7,7 +7,7 @@ use crate::{
     opencl::DeviceError,
 };
 
-/// What the frontier is held in.
+/// The representation of the frontier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frontier {
     /// A queue; `claims` says whether entries come with claims because some may be repeats (after a top-down level of

@@ -1,4 +1,4 @@
-//! Threads that stay: they wait for the next piece of work by spinning briefly, then sleep.
+//! A permanent team of threads, which wait for the next piece of work by spinning briefly, and then sleep.
 //!
 //! A level of a search can take a few microseconds, less than waking a thread of a general pool, and a level loop
 //! that waits for all its threads loses a scheduling quantum whenever the system takes a core away. So the caller of
@@ -34,7 +34,7 @@ const OPEN: u32 = 1 << 31;
 
 type Job = *const (dyn Fn(usize) + Sync);
 
-/// What caller and helpers share.
+/// The state that caller and helpers share.
 struct Gate {
     /// Number of calls so far; helpers wait for it to change.
     calls: AtomicU32,
@@ -65,7 +65,7 @@ pub struct Span {
     pub end: Instant,
 }
 
-/// What one thread has noted, never more than there is room for.
+/// The spans that one thread has recorded, up to a fixed number.
 #[derive(Default)]
 struct Track(UnsafeCell<Vec<Span>>);
 
@@ -268,7 +268,7 @@ impl Drop for Team {
     }
 }
 
-/// A helper's life.
+/// The loop of a helper.
 fn help(gate: &Gate, index: usize) {
     let mut seen = 0;
     loop {

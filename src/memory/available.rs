@@ -25,7 +25,7 @@ pub(crate) fn available_of(memory: &Fields, root: &Path) -> Option<u64> {
     least([system_bytes(memory), group_bytes(root), limits, live_32_bit.then(addresses_left)])
 }
 
-/// What the limits of this process leave of addresses and of data.
+/// The addresses and the data that the limits of this process leave.
 fn limits_leave() -> Option<u64> {
     let status = machine::status();
     let left = |resource, used| {
@@ -80,7 +80,7 @@ struct Files {
 const VERSION_2: Files = Files { limit: "memory.max", usage: "memory.current", cache: "inactive_file " };
 const VERSION_1: Files = Files { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_inactive_file " };
 
-/// What the control groups that hold this process leave it; `None` where there is none, or none with a limit.
+/// The memory that the control groups of this process leave it; `None` where there is none, or none with a limit.
 fn group_bytes(root: &Path) -> Option<u64> {
     let groups = machine::text(&root.join("proc/self/cgroup"))?;
     let mut least = None;
@@ -106,7 +106,7 @@ fn group_bytes(root: &Path) -> Option<u64> {
     least
 }
 
-/// What one control group leaves.
+/// The memory that one control group leaves.
 fn left_in(folder: &Path, files: &Files) -> Option<u64> {
     // "max" is no number: no limit. Version 1 has a number near 2^63 for it.
     let limit = number::<u64>(&folder.join(files.limit)).filter(|limit| *limit < 1 << 60)?;

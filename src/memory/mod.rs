@@ -14,7 +14,7 @@ pub use slab::Slab;
 
 pub(crate) use crate::opencl::Plain;
 
-/// What helps where memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
+/// The cure where memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
 pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
     "use a smaller graph, or, as this is a 32-bit program, which can't address more than 4 GiB at a time, a 64-bit build on a 64-bit system"
 } else {
@@ -86,7 +86,7 @@ pub fn peak_resident_bytes() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// What is taken beside a large piece before the next one is asked for: small pieces that are not counted, and the system's tables of
+/// Memory that is allocated beside a large piece before the next one: small pieces that are not counted, and the system's tables of
 /// pages.
 fn beside(bytes: u64) -> u64 {
     bytes.min(16 << 20) + bytes / 256

@@ -24,7 +24,7 @@ use crate::opencl::{
     PAGE, Pages,
 };
 
-/// Where a shared array lies.
+/// The place of a shared array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharingMode {
@@ -83,7 +83,7 @@ impl FromStr for SharingMode {
     }
 }
 
-/// Whose turn it is.
+/// The owner of the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Owner {
@@ -95,7 +95,7 @@ pub enum Owner {
     HostReading,
 }
 
-/// Why memory can't be shared.
+/// A reason why memory can't be shared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
     /// The host has no memory.
@@ -128,7 +128,7 @@ enum Backing<T: Plain> {
 /// An array that host and device take turns with. Reads as a slice on the host, which is empty while the device has its turn.
 pub struct SharedSlice<T: Plain> {
     start: NonNull<T>,
-    /// What the host sees: all of it, or nothing.
+    /// The values that the host sees: all of them, or none.
     len: usize,
     owner: Owner,
     whole: usize,
@@ -214,7 +214,7 @@ impl<T: Plain> SharedSlice<T> {
         Ok(())
     }
 
-    /// Whose turn it is.
+    /// The owner of the array.
     pub fn owner(&self) -> Owner {
         self.owner
     }

@@ -108,7 +108,7 @@ impl<T: Plain> Buffer<T> {
     /// As [`read`](Self::read).
     ///
     /// # Safety
-    /// Nothing may access `into` before the device has ended what it was given ([`Device::finish`]), and `into` must live until then; where
+    /// Nothing may access `into` before the device has finished its work ([`Device::finish`]), and `into` must live until then; where
     /// the device does not end, [`end_reads`](Self::end_reads) keeps it.
     pub(crate) unsafe fn read_later(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
@@ -170,7 +170,7 @@ impl<'a, T: Plain> HostBuffer<'a, T> {
         Ok(Self { buffer: Buffer::from_host(device, values, what)?, zero_copy: false, host: values })
     }
 
-    /// Whether the device was given the host's own memory. Drivers without access to it copy all the same, behind the scenes.
+    /// Whether the device got the host's own memory. A driver without access to it copies nevertheless, without saying so.
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }

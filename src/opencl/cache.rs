@@ -34,13 +34,13 @@ use crate::files::Temporary;
 
 const MAGIC: &[u8; 16] = b"socbfs program 1";
 const HEADER: usize = 48;
-/// What the entries of a folder may take together: some hundred programs.
+/// Bytes that the entries of a folder may take together: some hundred programs.
 const MOST_BYTES: u64 = 64 << 20;
-/// How long an entry stays that is not loaded.
+/// How long an entry remains that is not loaded.
 const MOST_DAYS: u64 = 180;
-/// What the names of files begin with that are being written.
+/// The beginning of the names of files that are being written.
 const BEING_WRITTEN: &str = ".program-";
-/// From then on such a file is what a process left behind that was killed.
+/// The age from which such a file is a remainder of a killed process.
 const MOST_TO_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The largest entry that is read; those of known drivers have less than a hundredth of it.
@@ -245,7 +245,7 @@ fn is_ours(path: &Path) -> bool {
     open_own(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *MAGIC
 }
 
-/// What is wrong with an entry.
+/// The fault of an entry.
 fn damage(bytes: &[u8], key: &Key) -> Option<&'static str> {
     let Some((header, binary)) = bytes.split_at_checked(HEADER) else { return Some("truncated") };
     if &header[..16] != MAGIC {

@@ -105,7 +105,7 @@ fn normal(name: &str) -> String {
     pieces(name).collect::<Vec<_>>().join(",").to_lowercase()
 }
 
-/// What stands between commas.
+/// The text between two commas.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|piece| !piece.is_empty())
 }

@@ -31,7 +31,7 @@ use super::{
     program::Program,
 };
 
-/// What a board's profile (or a test) restricts a device to. The smaller of the limit and the device's own word counts, and we enforce it:
+/// Limits of a device from a board's profile (or a test). The smaller of this limit and the device's own counts, and we enforce it:
 /// not every driver refuses what is too large for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -42,7 +42,7 @@ pub struct Limits {
     pub max_work_group: Option<usize>,
     /// Local memory of a work-group in bytes.
     pub local_bytes: Option<u64>,
-    /// All buffers together in bytes. The device's own word is not enforced: integrated GPUs show less than they give.
+    /// All buffers together in bytes. The device's own limit is not enforced: integrated GPUs report less than they have.
     pub global_bytes: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ pub struct Launch {
     pub kernel: Arc<str>,
     /// When the device ran it.
     pub time: LaunchTime,
-    /// When the host asked for its time: it had ended by then.
+    /// When the host read its time: it had ended by then.
     pub asked: Instant,
 }
 
@@ -163,12 +163,12 @@ impl Device {
         }))
     }
 
-    /// What is known to be wrong with its driver.
+    /// The known faults of its driver.
     pub(crate) fn driver(&self) -> KnownDriver {
         self.driver
     }
 
-    /// What the device says of itself.
+    /// The properties that the device reports.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -206,7 +206,7 @@ impl Device {
     /// Waits until everything launched has ended.
     ///
     /// # Errors
-    /// What went wrong meanwhile: a device that was lost shows itself here.
+    /// An error since the last call: a lost device is noticed here.
     pub fn finish(&self) -> Result<(), DeviceError> {
         let failures = self.failures.load(SeqCst);
         self.noted(self.queue.finish().called("clFinish"))?;

@@ -8,7 +8,7 @@ use opencl3::error_codes::{
     CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, ClError, error_text,
 };
 
-/// Why there is no OpenCL, no such device, or why the device can't do what it was asked to prepare.
+/// A reason why there is no OpenCL or no such device, or why the device can't be prepared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenClError {
@@ -175,7 +175,7 @@ impl DeviceError {
         }
     }
 
-    /// What it usually means; empty where the name says it all.
+    /// Its usual meaning; empty where the name is enough.
     pub fn hint(&self) -> &'static str {
         match self.code {
             HOST_OWNS_ARGUMENT => "the host still owns memory that the kernel was given; hand it over first",

@@ -63,7 +63,7 @@ impl<T: Object> Drop for Held<T> {
     }
 }
 
-/// What OpenCL counts references to.
+/// An object whose references OpenCL counts.
 pub(super) trait Object {
     /// Gives one reference back.
     ///

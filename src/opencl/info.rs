@@ -19,7 +19,7 @@ use super::error::{DeviceError, OpenClError};
 /// Smaller buffers than this hold no graph worth a device.
 const LEAST_ALLOC: u64 = 64 << 10;
 
-/// What kind of device it is, by its own account.
+/// The kind of a device, as it reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceKind {
@@ -61,7 +61,7 @@ pub struct DeviceInfo {
     pub version: String,
     /// Version of the language, as "OpenCL C 1.2 ...".
     pub c_version: String,
-    /// What kind of device it is.
+    /// The kind of the device.
     pub kind: DeviceKind,
     /// Compute units.
     pub compute_units: u32,
@@ -97,15 +97,15 @@ pub struct DeviceInfo {
     pub(super) device_id: usize,
 }
 
-/// What is known of a driver, and no check finds every time.
+/// Known faults of a driver that no check finds every time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct KnownDriver {
     /// Kernels of one item in a work-group are computed wrong now and then.
     pub(crate) groups_of_one: bool,
     /// Maps, reads and writes that no call waits for fail, carry wrong values, or crash: all of them wait.
     pub(crate) unwaited_transfers: bool,
-    /// It keeps kernels itself, as they are launched. For a binary it compiles all of them once more, for work-groups of any size, and for
-    /// each launch it still compiles them apart: a cache of ours takes twice as long, and gains nothing.
+    /// It has a cache of its own for launched kernels. It compiles a stored binary once more for work-groups of any size, and still compiles
+    /// each launched kernel: a cache beside its own takes twice as long, and gains nothing.
     pub(crate) keeps_kernels: bool,
 }
 
@@ -215,7 +215,7 @@ fn device(platform: &Platform, platform_name: &str, platform_version: &str, devi
     info
 }
 
-/// What `bits` say. A device that claims to be several things at once (Oclgrind, the simulator, says CPU, GPU and accelerator) is none of
+/// The kind by `bits`. A device that claims to be several at once (Oclgrind, the simulator, says CPU, GPU and accelerator) is none of
 /// them: it must not be taken for a GPU.
 fn kind(bits: u64) -> DeviceKind {
     match bits & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR) {
@@ -226,7 +226,7 @@ fn kind(bits: u64) -> DeviceKind {
     }
 }
 
-/// Why kernels can't run on it.
+/// The reason why kernels can't run on it.
 fn unusable(info: &DeviceInfo, available: bool, compiler: bool, little_endian: bool) -> Option<String> {
     if !available {
         return Some("the driver says that it is not available".into());

@@ -11,7 +11,7 @@ use std::sync::{
 
 /// Bytes that were kept so far.
 static BYTES: AtomicU64 = AtomicU64::new(0);
-/// Whether `RANGES` holds anything: asked at every free, which is to cost nothing.
+/// Whether `RANGES` has entries: tested at every free, which must cost nothing.
 static ANY: AtomicBool = AtomicBool::new(false);
 /// Addresses of the host's memory, begin and end, that some device may still touch.
 static RANGES: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
@@ -31,7 +31,7 @@ pub(super) fn count(bytes: u64, device: &str) {
     log::debug!("{bytes} bytes more that {device} may still use are kept, {} in all", before + bytes);
 }
 
-/// From now on the host's memory at `start` is not to be unmapped: a device may still read or write it.
+/// Keeps the host's memory at `start` mapped: a device may still read or write it.
 pub(super) fn keep_range(start: usize, bytes: usize) {
     let range = (start, start.saturating_add(bytes));
     let mut ranges = RANGES.lock().unwrap_or_else(PoisonError::into_inner);

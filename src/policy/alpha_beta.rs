@@ -31,7 +31,7 @@ pub(super) const KNOWN: &[Known] = &[
     known("daga", "Daga's: top-down on the CPU, bottom-up on the device, with 14,24", || Ok(Policy::AlphaBeta(AlphaBeta::of(Whose::Daga)))),
 ];
 
-/// Whose system it is: where levels run.
+/// The system that the rule is from, which says where levels run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Whose {
     /// On the device at hand.

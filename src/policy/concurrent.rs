@@ -33,12 +33,12 @@ impl Concurrent {
         Self { adaptive, gpu_permille: None }
     }
 
-    /// As levels are planned.
+    /// The policy by which levels are planned.
     pub fn adaptive(&self) -> &Adaptive {
         &self.adaptive
     }
 
-    /// The same, to be completed.
+    /// The same, for values that are filled in.
     pub fn adaptive_mut(&mut self) -> &mut Adaptive {
         &mut self.adaptive
     }

@@ -21,18 +21,18 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::CostModel(Box::new(CostModel::shipped(Form::Full)))),
 }];
 
-/// Which terms a model has.
+/// The terms of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// All that were found to matter.
+    /// All terms that were found to matter.
     #[default]
     Full,
-    /// Those of the paper.
+    /// The terms of the paper.
     Zhang,
 }
 
-/// What a model minimises.
+/// The quantity that a model minimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
@@ -199,9 +199,9 @@ impl ChangeCost {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CostModel {
-    /// Which terms it has.
+    /// Its terms.
     pub form: Form,
-    /// What it minimises.
+    /// The quantity that it minimises.
     pub objective: Objective,
     /// Top-down on the CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,7 +229,7 @@ pub struct CostModel {
     pub to_gpu: ChangeCost,
     /// From the GPU to the CPU.
     pub to_cpu: ChangeCost,
-    /// What a top-down level that both run takes beyond the longer of the two parts: copies, merging (`None`: not measured).
+    /// The time that a split top-down level takes beyond the longer of its two parts: copies, merging (`None`: not measured).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_down_split: Option<ChangeCost>,
     /// The same bottom-up.
@@ -265,10 +265,10 @@ pub enum CostModelError {
 /// Shares of the GPU in split levels among which the model chooses, in thousandths.
 const SHARES: [u16; 3] = [250, 500, 750];
 
-/// What a sample costs, in nanoseconds: where the worst and the best case lie no further apart it is not worth taking.
+/// The cost of a sample, in nanoseconds: no sample is taken where the worst and the best case differ by less.
 const SAMPLE_NS: f64 = 1500.0;
 
-/// What the levels of a search have cost so far, by the model.
+/// The cost of the levels of a search so far, by the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
     seconds: f64,
@@ -352,7 +352,7 @@ impl CostModel {
         }
     }
 
-    /// Whether it knows strategies of the GPU.
+    /// Whether it has costs for strategies of the GPU.
     pub fn has_gpu(&self) -> bool {
         Strategy::ALL.into_iter().any(|strategy| strategy.is_gpu() && self.of(strategy).is_some())
     }
@@ -362,7 +362,7 @@ impl CostModel {
         Some(self.of(strategy)?.level_ns(stats, probes) + self.change_ns(strategy, stats))
     }
 
-    /// What comes before the level: conversion, handover. A level on the GPU also pays for the way back.
+    /// The cost of the steps before the level: conversion, handover. A level on the GPU also pays for the handover back.
     fn change_ns(&self, strategy: Strategy, stats: &LevelStats) -> f64 {
         let was_gpu = matches!(stats.previous_placement, Some(Placement::Gpu(_)));
         let moved = match (was_gpu, strategy.is_gpu()) {
@@ -424,7 +424,7 @@ impl CostModel {
         strategies.chain(kernels.flat_map(|kernel| SHARES.map(|gpu_permille| LevelPlan::split(kernel, gpu_permille))))
     }
 
-    /// What a split level of this direction takes beyond the longer part (`None`: not measured).
+    /// The time that a split level of this direction takes beyond the longer part (`None`: not measured).
     fn beside(&self, direction: Direction) -> Option<ChangeCost> {
         if direction == Direction::TopDown { self.top_down_split } else { self.bottom_up_split }
     }
@@ -468,7 +468,7 @@ impl CostModel {
         (best.0, best.2)
     }
 
-    /// What is known without a sample.
+    /// The plan without a sample.
     fn bounds(&self, runs: LevelDevice, stats: &LevelStats, spent: Spent) -> Bounds {
         let ns = |plan, probes| self.plan_ns(plan, stats, probes).unwrap_or(0.0);
         Bounds::of(stats, |probes| self.best(runs, stats, probes, spent).0, ns)
@@ -571,7 +571,7 @@ pub(super) struct Bounds {
     most: f64,
     /// The two cases lead to different choices.
     is_open: bool,
-    /// What the choice for the worst case costs beyond the right one in the best case, in nanoseconds.
+    /// The cost of the choice for the worst case beyond the right one in the best case, in nanoseconds.
     many_for_few_ns: f64,
     /// The other way round.
     few_for_many_ns: f64,

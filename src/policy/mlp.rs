@@ -59,7 +59,7 @@ const SCHEMA: u32 = 1;
 static SHIPPED_SURF: LazyLock<Result<Mlp, WeightsError>> = LazyLock::new(|| Mlp::parse(include_str!("weights/surf.toml")));
 static SHIPPED_LOG: LazyLock<Result<Mlp, WeightsError>> = LazyLock::new(|| Mlp::parse(include_str!("weights/mlp.toml")));
 
-/// Which network: what it looks at, and how large it is.
+/// The form of a network: its inputs and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
@@ -96,7 +96,7 @@ impl Form {
 pub struct Weights {
     /// Version of this form of writing: 1.
     pub schema: u32,
-    /// Which network.
+    /// The form of the network.
     pub policy: Form,
     /// Bias of the output.
     pub bias: f32,
@@ -152,11 +152,11 @@ pub enum WeightsError {
     Size {
         /// The policy.
         policy: &'static str,
-        /// Of what there are too many or too few.
+        /// The list that is too long or too short.
         what: &'static str,
-        /// How many there must be.
+        /// Its required length.
         wanted: usize,
-        /// How many there are.
+        /// Its length.
         found: usize,
     },
     /// A number that decides nothing.
@@ -228,7 +228,7 @@ pub struct Mlp {
     origin: Option<Arc<str>>,
 }
 
-/// By what they decide, not by where it was read.
+/// Networks are equal if they decide alike, whatever file they are from.
 impl PartialEq for Mlp {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.network, &other.network) || self.network == other.network
@@ -297,7 +297,7 @@ impl Mlp {
         self.origin.as_deref()
     }
 
-    /// Which network it is.
+    /// The form of the network.
     pub fn form(&self) -> Form {
         match *self.network {
             Network::Surf(_) => Form::Surf,
@@ -458,7 +458,7 @@ pub fn log2(count: u64) -> f32 {
     ((count as f32 + 1.0).to_bits() - ONE) as f32 / FRACTION
 }
 
-/// What a network remembers of the frontiers of the search at hand.
+/// What a network remembers of the earlier frontiers of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Frontiers {
     level: u32,

@@ -66,7 +66,7 @@ macro_rules! policies {
             Replay(Replay),
         }
 
-        /// What each file calls its policies: those of the CPU first.
+        /// The policies that each file defines: those of the CPU first.
         const FILES: &[&[Known]] = &[$($module::KNOWN),*];
 
         impl Policy {
@@ -128,7 +128,7 @@ impl Default for Policy {
     }
 }
 
-/// All that have a name.
+/// All policies that have a name.
 pub fn known() -> impl Iterator<Item = &'static Known> {
     FILES.iter().copied().flatten()
 }
@@ -169,7 +169,7 @@ pub enum PolicyError {
     BadParameters {
         /// The policy.
         kind: &'static str,
-        /// What it takes.
+        /// The parameters that it takes.
         wanted: Cow<'static, str>,
         /// What was given.
         given: String,
@@ -179,7 +179,7 @@ pub enum PolicyError {
     Weights {
         /// The policy.
         policy: &'static str,
-        /// What is wrong with them.
+        /// The fault.
         reason: mlp::WeightsError,
     },
     /// The costs of a model can't be right.
@@ -225,7 +225,7 @@ impl Policy {
         (known.default)()
     }
 
-    /// What it asks of devices, where levels of policies that decide directions only run as `runs` says.
+    /// Its requirements on devices, where the levels of a policy that decides only directions run as `runs` says.
     pub fn uses(&self, runs: LevelDevice) -> Uses {
         self.rule().uses(runs)
     }
@@ -235,12 +235,12 @@ impl Policy {
         self.adaptive().is_some_and(|adaptive| adaptive.begins_on_gpu(vertices, arcs, hub_share))
     }
 
-    /// Whether it makes no sense without an OpenCL device.
+    /// Whether it needs an OpenCL device.
     pub fn needs_device(&self) -> bool {
         self.uses(LevelDevice::Cpu) != Uses::default()
     }
 
-    /// Whether it is about when to use the CPU and when the GPU, or both.
+    /// Whether it decides between CPU, GPU, and both.
     pub fn runs_on_both(&self) -> bool {
         self.needs_device() && !self.uses(LevelDevice::Cpu).at_home_on_gpu
     }
@@ -260,7 +260,7 @@ impl Policy {
         matches!(self, Self::Auto(_)) || matches!(self, Self::Sampled(costs) if *costs == SampledCosts::default())
     }
 
-    /// The same, to be completed with what a board, a calibration or a measurement says.
+    /// The same, for values that a board, a calibration or a measurement fills in.
     pub fn adaptive_mut(&mut self) -> Option<&mut Adaptive> {
         match self {
             Self::Adaptive(adaptive) => Some(adaptive),

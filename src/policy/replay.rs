@@ -21,7 +21,7 @@ pub struct Replay {
     plans: Arc<[LevelPlan]>,
     /// The roots, ascending, and where their plans begin and end (none: the plans are for whatever root).
     roots: Arc<[(Vertex, usize, usize)]>,
-    /// Whether every level is sampled, though nothing comes of it: so that records hold all that a policy can know.
+    /// Whether every level is sampled, without an effect on the plan, so that records hold all that a policy can know.
     observe: bool,
     /// Where the plans of the search at hand begin and end.
     search: Range<usize>,
@@ -72,7 +72,7 @@ impl Replay {
         &self.plans
     }
 
-    /// Whether it knows what to do from this root.
+    /// Whether it has plans for this root.
     pub fn has_root(&self, root: Vertex) -> bool {
         self.of_root(root).is_some()
     }

@@ -9,7 +9,7 @@ use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, 
 pub struct Known {
     /// Its name: [`Policy::kind`].
     pub kind: &'static str,
-    /// What may stand behind the name and a colon ("": nothing).
+    /// The parameters after the name and a colon ("": none).
     pub parameters: &'static str,
     /// What it does, in a few words.
     pub summary: &'static str,
@@ -17,7 +17,7 @@ pub struct Known {
     pub(super) default: fn() -> Result<Policy, PolicyError>,
 }
 
-/// What a policy asks of OpenCL devices.
+/// The requirements of a policy on OpenCL devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Uses {
     /// Levels run on the first device alone.
@@ -39,7 +39,7 @@ impl Uses {
     pub(super) const TOGETHER: Self = Self { alone: false, at_home_on_gpu: false, together: true };
 }
 
-/// Where the levels of a policy run that decides directions only.
+/// The place of the levels of a policy that decides only directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LevelDevice {
     /// On the CPU.
@@ -65,24 +65,24 @@ impl LevelDevice {
         }
     }
 
-    /// The same levels on the GPU, by BG where nothing else is said.
+    /// The same levels on the GPU, by BG unless another kernel is given.
     pub(super) fn on_gpu(self) -> Self {
         if self == Self::Cpu { Self::Gpu(GpuKernel::Bg) } else { self }
     }
 }
 
-/// What rules remember of the search at hand.
+/// What rules remember of a search.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     /// The level before was bottom-up.
     pub(super) was_bottom_up: bool,
     /// Some level before was.
     pub(super) been_bottom_up: bool,
-    /// How the frontier grew.
+    /// The growth of the frontier.
     pub(super) frontiers: Frontiers,
-    /// What the search has cost so far, by a model.
+    /// The cost of the search so far, by a model.
     pub(super) spent: Spent,
-    /// What split levels came to, top-down and bottom-up (`None`: none was split yet).
+    /// The results of split levels, top-down and bottom-up (`None`: none was split yet).
     pub(super) shares: [Option<Learned>; 2],
     /// The GPU's share of the level before by its costs, in thousandths, where it was split and they are known.
     pub(super) expected: Option<u16>,
@@ -114,7 +114,7 @@ pub(super) trait Rule {
     /// Gives what is absent its built-in value, before the first search.
     fn ready(&mut self) {}
 
-    /// What it asks of devices, where levels of policies that decide directions only run as `runs` says.
+    /// Its requirements on devices, where the levels of a policy that decides only directions run as `runs` says.
     fn uses(&self, runs: LevelDevice) -> Uses {
         if runs == LevelDevice::Cpu { Uses::CPU } else { Uses::GPU }
     }
@@ -207,7 +207,7 @@ impl<'a> Value<'a> {
 
 /// A parameter of a kind of its own.
 pub(super) trait Special {
-    /// Its text (`None`: the default, of which nothing is said).
+    /// Its text (`None`: the default, which the text leaves out).
     fn text(&self) -> Option<String>;
 
     /// Reads it. `None`: that is not what it takes.

@@ -17,7 +17,7 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Sampled(SampledCosts::default())),
 }];
 
-/// What a bottom-up level costs, in units of one top-down edge.
+/// The cost of a bottom-up level, in units of one top-down edge.
 ///
 /// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20. On a device they are
 /// multiplied by what was measured there (`runtime`): a board profile's number, a calibration's, or one of the graph at hand.
@@ -37,7 +37,7 @@ impl Default for SampledCosts {
     }
 }
 
-/// What a sample costs, in arcs top-down: where less is at stake it is not worth taking.
+/// The cost of a sample, in arcs top-down: no sample is taken where less is at stake.
 const SAMPLE: f64 = 1024.0;
 
 impl SampledCosts {
@@ -55,7 +55,7 @@ impl SampledCosts {
         self.word * words + (self.vertex + self.probe * probes) * stats.unvisited_vertices as f64
     }
 
-    /// What a bottom-up level costs at most: every unvisited vertex looks at its whole list.
+    /// The highest cost of a bottom-up level: every unvisited vertex looks at its whole list.
     fn worst(&self, stats: &LevelStats) -> f64 {
         self.bottom_up(stats, stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64)
     }

@@ -25,12 +25,12 @@ impl Selective {
         Self(adaptive)
     }
 
-    /// As levels are planned.
+    /// The policy by which levels are planned.
     pub fn adaptive(&self) -> &Adaptive {
         &self.0
     }
 
-    /// The same, to be completed.
+    /// The same, for values that are filled in.
     pub fn adaptive_mut(&mut self) -> &mut Adaptive {
         &mut self.0
     }

@@ -26,7 +26,7 @@ impl Parameter<'_> {
         Some(())
     }
 
-    /// Its text (`None`: nothing was said).
+    /// Its text (`None`: not given).
     fn text(&self) -> Option<String> {
         match &self.value {
             Value::Positive(value) | Value::Finite(value) | Value::Fraction(value) => Some(value.to_string()),
@@ -60,7 +60,7 @@ impl Parameter<'_> {
         Ok(())
     }
 
-    /// As TOML (`None`: nothing was said).
+    /// As TOML (`None`: not given).
     fn toml(&self) -> Option<toml::Value> {
         let count = |value: u64| match i64::try_from(value) {
             Ok(value) => toml::Value::Integer(value),

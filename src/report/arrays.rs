@@ -12,7 +12,7 @@ use std::{
 
 use crate::graph::{NONE, Vertex};
 
-/// How an array stands in a file.
+/// The format of an array in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrayFormat {
     /// NumPy.
@@ -195,7 +195,7 @@ struct Source<R> {
     text: String,
 }
 
-/// No line of a right file is longer: two 20-digit numbers and some space. A file without line feeds must not fill the memory.
+/// No line of a valid file is longer: two 20-digit numbers and some space. A file without line feeds must not fill the memory.
 const LONGEST_LINE: u64 = 256;
 
 impl<R: BufRead> Source<R> {

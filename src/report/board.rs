@@ -97,7 +97,7 @@ fn opencl(record: &BoardRecord) -> String {
     record.opencl.devices.iter().map(device).collect::<Vec<_>>().join("; ")
 }
 
-/// The median of what was measured before each run.
+/// The median of the values measured before each run.
 fn idle(record: &BoardRecord) -> String {
     let measured: Vec<f64> = record.runs.iter().filter_map(|run| Some(run.energy.summary()?.idle_watts.0)).collect();
     let sensors = record.runs.iter().find_map(|run| run.energy.measured.as_ref());
@@ -134,7 +134,7 @@ fn row(out: &mut String, run: &Record) -> fmt::Result {
     writeln!(out, "| {} | {} | {watts} | {efficiency} |", run.graph.scale, text(&speed))
 }
 
-/// What the figures are, what is missing and why, what may have disturbed them.
+/// Notes: the meaning of the figures, those that are missing and why, and possible disturbances.
 fn notes(record: &BoardRecord) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(run) = record.runs.first() {

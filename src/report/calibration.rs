@@ -10,7 +10,7 @@ use super::{
 };
 use crate::calibrate::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers};
 
-/// Everything that `socbfs calibrate` found out.
+/// All results of `socbfs calibrate`.
 #[derive(Debug, Serialize)]
 pub struct CalibrationReport {
     /// The file it was written to.

@@ -19,7 +19,7 @@ const NAMES: usize = 16;
 /// Width of a column of times.
 const TIMES: usize = 17;
 
-/// All there is to say of the OpenCL of a machine.
+/// The OpenCL platforms and devices of a machine.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Devices {
     /// Why there is no OpenCL; `None` where there is.
@@ -43,7 +43,7 @@ pub struct Platform {
     pub devices: Vec<DeviceReport>,
 }
 
-/// A device and what handovers cost on it.
+/// A device and the cost of handovers on it.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceReport {
     /// What it says of itself.
@@ -57,7 +57,7 @@ pub struct DeviceReport {
     pub chosen: Vec<ChosenWay>,
 }
 
-/// The way chosen for a size.
+/// The sharing mode chosen for a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ChosenWay {
     /// Size of the array.
@@ -89,7 +89,7 @@ impl DeviceReport {
     }
 }
 
-/// All sizes that some way was measured at, rising.
+/// All measured sizes, in ascending order.
 fn sizes(table: &HandoverTable) -> Vec<u64> {
     let mut sizes: Vec<u64> = table.ways.iter().flat_map(|way| &way.sizes).map(|times| times.bytes).collect();
     sizes.sort_unstable();
@@ -159,7 +159,7 @@ fn write_device(out: &mut String, device: &DeviceReport) -> fmt::Result {
     Ok(())
 }
 
-/// One line for each way, one column for each size: to the device / to the host, the chosen way marked by a star.
+/// One line for each sharing mode, one column for each size: to the device / to the host. A star marks the chosen mode.
 fn write_table(out: &mut String, table: &HandoverTable, chosen: &[ChosenWay]) -> fmt::Result {
     write!(out, "    {:<NAMES$}", "handover in us")?;
     for choice in chosen {

@@ -14,7 +14,7 @@ use crate::{
     stats,
 };
 
-/// Where it was measured by what, or why it was not.
+/// The scope and the sensors of the measurement, or why there is none.
 pub(super) fn source(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     let Some(measured) = &energy.measured else {
         let reason = energy.reason().unwrap_or("not measured");

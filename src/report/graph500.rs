@@ -11,10 +11,10 @@ use crate::{
 /// Column at which the values start.
 const COLUMN: usize = 32;
 
-/// What stands in place of the report where a root failed validation.
+/// The line that replaces the report where a root failed validation.
 pub(super) const INVALID: &str = "No results printed for invalid run.\n";
 
-/// The report of `record`, or the line that stands in its place where a root failed validation.
+/// The report of `record`, or the line that replaces it where a root failed validation.
 pub fn graph500(record: &Record) -> String {
     let Some(summary) = record.summary.as_ref().filter(|_| record.valid) else { return INVALID.to_owned() };
     let mut text = String::new();

@@ -139,7 +139,7 @@ pub(crate) mod tests {
                 chosen: ChosenPolicy {
                     policy: "auto".into(),
                     origin: "built-in",
-                    reason: "there is the CPU alone".into(),
+                    reason: "only the CPU searches".into(),
                     bands: Vec::new(),
                 },
                 threads: 2,

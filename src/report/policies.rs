@@ -22,7 +22,7 @@ pub const POLICIES_SCHEMA: &str = "socbfs-policies";
 /// Version of the record format.
 pub const POLICIES_SCHEMA_VERSION: u32 = 1;
 
-/// Everything that `socbfs policies` found out.
+/// All results of `socbfs policies`.
 #[derive(Debug, Serialize)]
 pub struct PoliciesReport {
     /// [`POLICIES_SCHEMA`].

@@ -12,11 +12,11 @@ const LEVELS: usize = 0;
 const OVERHEAD: usize = 1;
 const FIRST_THREAD: usize = 2;
 
-/// `searches` of a machine called `board`, one after the other: levels, what is spent beside them, each thread, each device.
+/// `searches` of a machine called `board`, one after the other: levels, the time spent beside them, each thread, each device.
 ///
-/// Levels and deciding stand where they were; so do the stretches of threads and kernels, which noted them themselves. Handover and
-/// conversion are as long as measured, and stand in their order behind the decision. A level that the calling thread ran alone stands on
-/// its track from the end of those on.
+/// Levels and decisions are drawn at their times; so are the spans of threads and kernels, which recorded them themselves. Handover and
+/// conversion have their measured lengths, and follow the decision in their order. A level that the calling thread ran alone begins on
+/// its track at the end of those.
 pub fn timeline(board: &str, searches: &[Traced]) -> Value {
     let mut tracks = Tracks::default();
     tracks.named(LEVELS, "levels");
@@ -136,8 +136,8 @@ fn level_name(level: &LevelRecord) -> String {
     }
 }
 
-/// Draws what the level at `at` spent beside its work; returns when its work began. Level 0 begins with resetting the state, whose handover
-/// comes before the decision.
+/// Draws the time that the level at `at` spent beside its work; returns when its work began. Level 0 begins with a reset of the state,
+/// whose handover precedes the decision.
 fn overhead(tracks: &mut Tracks, level: &LevelRecord, begin: f64, at: u64) -> u64 {
     let mut parts = [("decide", level.decision_ns), ("hand over", level.handover_ns), ("convert", level.conversion_ns)];
     if level.stats.level == 0 {

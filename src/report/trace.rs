@@ -12,9 +12,9 @@ use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
 };
 
-/// A table with one line for each level: what the policy saw, what it decided, what was found, how long it took.
-/// Levels that went by in one go share a line, `4-120`, with what the policy saw at the first. `~` marks what the policy saw as an
-/// estimate; `exact`, by level, takes the place of all that it saw.
+/// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran
+/// together share a line, `4-120`, with the counts of the first. `~` marks a count that the policy saw as an estimate; `exact`, by level,
+/// replaces all counts.
 pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
     const HEAD: [&str; COLUMNS] = [
         "level",
@@ -47,7 +47,7 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
     text
 }
 
-/// A table of the bytes that each step of a search touches, per array. Levels that went by in one go share a line, the sum of theirs.
+/// A table of the bytes that each step of a search touches, per array. Levels that ran together share a line, with the sum of theirs.
 pub fn touched(records: &[LevelRecord], steps: &[(TouchedStep, TouchedBytes)]) -> String {
     let mut rows: Vec<(String, TouchedBytes)> = Vec::new();
     for (step, bytes) in steps {
@@ -82,7 +82,7 @@ pub fn touched(records: &[LevelRecord], steps: &[(TouchedStep, TouchedBytes)]) -
     text
 }
 
-/// The levels that a record stands for.
+/// The levels of a record.
 fn levels_of(record: &LevelRecord) -> String {
     let level = record.stats.level;
     match record.levels {
@@ -102,7 +102,7 @@ pub fn bands(bands: &[BandRecord]) -> String {
     text
 }
 
-/// The policy that decided, why it is this one, and its bounds.
+/// The policy that decided, the reason for it, and its bounds.
 pub fn chosen(chosen: &ChosenPolicy) -> String {
     format!("policy {} ({}: {})\n{}", chosen.policy, chosen.origin, chosen.reason, bands(&chosen.bands))
 }
@@ -123,7 +123,7 @@ fn place(plan: LevelPlan) -> String {
     }
 }
 
-/// A count that is an estimate, or not.
+/// A count, marked if it is an estimate.
 fn about(value: u64, estimated: bool) -> String {
     format!("{}{}", if estimated { "~" } else { "" }, grouped(value))
 }

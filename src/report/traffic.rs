@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::numbers::{grouped, seconds};
 use crate::cluster::LevelTraffic;
 
-/// A table with one line for each level, from the traffic of every rank: bytes that the rank received that received most, bytes that all
+/// A table with one line for each level, from the traffic of every rank: the most bytes that a rank received, the bytes that all ranks
 /// sent, the mean time that a rank waited, and the own work of the slowest rank over the mean.
 pub fn traffic(ranks: &[Vec<LevelTraffic>]) -> String {
     let mut text =

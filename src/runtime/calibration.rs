@@ -17,7 +17,7 @@ use crate::{
     policy::{Objective, Policy},
 };
 
-/// Which calibration to take.
+/// The calibration to use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CalibrationChoice {
     /// The one of this machine and these settings, if there is one.
@@ -73,7 +73,7 @@ pub fn folder() -> Option<PathBuf> {
     Some(base.join("socbfs/calibration"))
 }
 
-/// The text of a calibration that goes to `file`. What can't be read again must not be left for later searches to stumble over.
+/// The text of a calibration that goes to `file`. A text that can't be read again is refused, since later searches would fail on it.
 ///
 /// # Errors
 /// [`RuntimeError`]: a calibration or a policy that can't be used here.

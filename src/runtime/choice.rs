@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// A policy with everything that board, calibration and measurements say of it.
+/// A policy with its parameters from board, calibration and measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The policy.
@@ -55,7 +55,7 @@ impl Choice {
     }
 }
 
-/// What a device costs that is about to be used.
+/// The costs of a device that is about to be used.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Costs<'a> {
     /// Thresholds that were measured for this search.
@@ -84,7 +84,7 @@ fn bounds(bands: &Bands) -> [Option<u64>; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// The bands of the first source that gives each bound, and which one that is.
+/// The bands: each bound from the first source that has it, with its origin.
 fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
     let bands = sources.iter().fold(Bands::default(), |bands, (other, _)| bands.or(*other));
     let origin = |place: usize| sources.iter().find(|(bands, _)| bounds(bands)[place].is_some()).map(|(_, origin)| *origin);
@@ -96,15 +96,15 @@ fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
 }
 
 impl Runtime {
-    /// The policy that decides on this machine, by a calibration that holds here, with a device beside the CPU or without, and what is
-    /// known of its costs.
+    /// The policy that decides on this machine: by a calibration that holds here, the presence of a device beside the CPU, and the known
+    /// costs of the device.
     ///
     /// # Errors
     /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].
     pub fn choose(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
         let mut choice = self.choose_kind(found, with_device)?;
         let given = if choice.origin == Origin::Calibration { Origin::Calibration } else { self.policy.origin };
-        // Whether splitting pays is not asked where it was asked for.
+        // A policy that was chosen because it splits levels splits them whatever the measurements say.
         let costs = if matches!(choice.policy, Policy::Concurrent(_)) { Costs { measured: None, ..costs } } else { costs };
         if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device) {
             choice.bands = self.complete(adaptive, given, found, costs);
@@ -116,7 +116,7 @@ impl Runtime {
         Ok(choice)
     }
 
-    /// What was asked for where it says everything; what else decides where it was `auto`.
+    /// The policy of the flags or the profile; for `auto`, the policy that it stands for here.
     fn choose_kind(&self, found: Option<&FoundCalibration>, with_device: bool) -> Result<Choice, RuntimeError> {
         let (objective, asked) = (self.objective.value, &self.policy.value);
         let calibration = found.map(|found| &found.calibration);
@@ -143,13 +143,13 @@ impl Runtime {
                         Decider::Sampled => Decider::sampled(with_device),
                         Decider::Mlp => self.trained(found, Form::Mlp, with_device).unwrap_or_default(),
                     };
-                    let reason = format!("{} won the contest of the calibration", decider.name());
+                    let reason = format!("{} had the lowest regret in the calibration", decider.name());
                     return Ok(Choice::new(policy, Origin::Calibration, reason));
                 }
                 if places_levels {
-                    return Ok(Choice::new(Policy::Adaptive(Box::default()), Origin::BuiltIn, "a device is beside the CPU"));
+                    return Ok(Choice::new(Policy::Adaptive(Box::default()), Origin::BuiltIn, "a GPU was found"));
                 }
-                let reason = if with_device { "the device was asked for by name" } else { "there is the CPU alone" };
+                let reason = if with_device { "the device was named" } else { "only the CPU searches" };
                 Ok(Choice::new(Policy::default(), Origin::BuiltIn, reason))
             }
             Policy::CostModel(named) => {

@@ -12,7 +12,7 @@ use crate::{
     search::SearchError,
 };
 
-/// Why a search can't be prepared for this machine.
+/// A reason why a search can't be prepared for this machine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {

@@ -17,7 +17,7 @@ use crate::{
     search::{Outcome, Search, SearchOptions},
 };
 
-/// Bytes of the arrays that change hands, for the choice of the way: parents of a graph of a million vertices.
+/// Bytes handed over in the measurement that chooses the sharing mode: parents of a graph of a million vertices.
 const TYPICAL_BYTES: u64 = 4 << 20;
 
 /// A step that takes long enough to be announced.
@@ -57,7 +57,7 @@ pub(super) fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() 
     result
 }
 
-/// A search ready to run, and what was found out on the way.
+/// A search ready to run, with its devices, settings and measurements.
 #[derive(Debug)]
 pub struct Prepared<'g> {
     /// The search.
@@ -107,7 +107,7 @@ pub struct PreparedRank {
     pub wants_bounds: bool,
 }
 
-/// What strategies are measured with.
+/// The settings with which strategies are measured.
 #[derive(Debug)]
 pub struct Machine {
     /// Ready for every policy.

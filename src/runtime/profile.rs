@@ -11,7 +11,7 @@ use crate::{
 /// The live system.
 const ROOT: &str = "/";
 
-/// A board profile, as it was found.
+/// A board profile, with the reason why it is this one.
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// What it says.

@@ -73,7 +73,7 @@ impl<T> Setting<T> {
     }
 }
 
-/// What was asked for before any profile has its say. Absent: not given, which is something else than given with the value of the default.
+/// The settings of flags and environment, before any profile. Absent means not given, which differs from given with the default value.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
     /// Threads (0: one for every CPU the process may run on).
@@ -104,7 +104,7 @@ pub struct Given {
     pub device_times: bool,
 }
 
-/// The settings of a search on this machine: what was asked for, completed by the board's profile.
+/// The settings of a search on this machine: those of flags and environment, completed by the board's profile.
 #[derive(Debug, Clone)]
 pub struct Runtime {
     /// The board profile.

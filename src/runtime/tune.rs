@@ -21,8 +21,8 @@ pub struct Tuned {
     pub bands: Vec<BandRecord>,
 }
 
-/// Measures on `layout`, which errors and comments call `graph`, from where on the GPU and both devices are faster, with which share, and
-/// what a change of device costs; gives the profile of `runtime` with these values.
+/// Measures on `layout`, which errors and comments call `graph`: the amounts of work from which the GPU and both devices are faster, the
+/// share of the GPU, and the cost of a handover. Returns the profile of `runtime` with these values.
 ///
 /// # Errors
 /// [`RuntimeError`] where there is no device, a search fails, or the profile can't be changed.
@@ -87,7 +87,7 @@ fn handover(prepared: &Prepared<'_>, way: SharingMode) -> (Option<f64>, Option<f
     (Some(round(fixed)), Some(round((million - fixed).max(0.0))))
 }
 
-/// How the device is used, where the profile does not say it: otherwise the next start would measure it again.
+/// Settings of the device that the profile lacks: otherwise the next start would measure them again.
 fn described(
     runtime: &Runtime,
     used: &DeviceUse,

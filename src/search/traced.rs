@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{Outcome, Search, SearchError};
 use crate::{bfs::LevelRecord, engine::Span, graph::Vertex, opencl::Launch};
 
-/// A search with what its threads and devices did. Times are nanoseconds from its call on.
+/// A search with the spans of its threads and devices. Times are nanoseconds from its call on.
 #[derive(Debug, Clone)]
 pub struct Traced {
     /// What it found, as of [`Search::run_uncounted`].
@@ -18,7 +18,7 @@ pub struct Traced {
     pub devices: Vec<TracedDevice>,
 }
 
-/// From when to when.
+/// The begin and end of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     /// Begin.
@@ -27,7 +27,7 @@ pub struct Stretch {
     pub end_ns: u64,
 }
 
-/// What a device ran, by the times of its events.
+/// The work of a device, by the times of its events.
 #[derive(Debug, Clone)]
 pub struct TracedDevice {
     /// The device.

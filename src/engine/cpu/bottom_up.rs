@@ -1,11 +1,11 @@
 //! BC: unvisited vertices look for a neighbour in the frontier.
 //!
 //! The frontier needs no bitmap of its own. All neighbours of the levels before the frontier's have been visited, so
-//! an unvisited vertex that has a visited neighbour has it in the frontier: the level asks the *visited* bitmap as it
-//! stood when the level began, and writes the next one beside it.
+//! an unvisited vertex that has a visited neighbour has it in the frontier: the level reads the *visited* bitmap as it
+//! was when the level began, and writes the next one beside it.
 //!
-//! A word of 64 visited vertices is skipped. The others ask their first neighbours column by column, many vertices at
-//! a time; what finds none there is collected and opens its list, which has been prefetched by then. Lists begin
+//! A word of 64 visited vertices is skipped. The others test their first neighbours column by column, many vertices at
+//! a time. A vertex without a hit there is collected and opens its list, which has been prefetched by then. Lists begin
 //! with the neighbours of highest degree, the likeliest to be in the frontier (Yasui and Fujisawa 2015), and a vertex
 //! stops at the first hit (Beamer et al. 2012).
 
@@ -49,7 +49,7 @@ pub(crate) struct BottomUp<'a> {
     pub(crate) none: Vertex,
 }
 
-/// What a bottom-up level found.
+/// The counts of a bottom-up level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FoundCounts {
     /// Vertices.
@@ -107,7 +107,7 @@ impl BottomUp<'_> {
     }
 }
 
-/// What differs between kinds of vector instructions.
+/// The steps that differ between kinds of vector instructions.
 pub(super) trait Probe {
     /// Asks the `k`-th neighbour of the vertices `asking` of word `word`; gives those that have it in the frontier
     /// their parent and returns them. The second result holds those that have no `k`-th neighbour (at least among the

@@ -1,4 +1,4 @@
-//! One form of the state into another: parents to bitmap, bitmap to queue, and parents into the order of the original vertices.
+//! Conversions of the state: parents to bitmap, bitmap to queue, and parents into the order of the original vertices.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 

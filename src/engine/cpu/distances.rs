@@ -1,8 +1,8 @@
-//! Levels noted while a search runs, for callers who want distances.
+//! Levels recorded while a search runs, for callers that need distances.
 //!
-//! Read off the parents, levels cost a walk to the nearest ancestor whose level is known, at places that lie anywhere. The search knows the
-//! level of a frontier as a whole: a byte for each vertex is written as it is found, of a bottom-up level eight vertices at a time by the
-//! bits that are new, and brought into the original order at the end, with a quarter of the memory that parents have there.
+//! Computed from the parents, a level costs a walk to the nearest ancestor with a known level, with random accesses. The search knows the
+//! level of a whole frontier: it writes a byte for each vertex that it finds (in a bottom-up level eight vertices at a time, by the bits
+//! that are new), and brings the bytes into the original order at the end. They take a quarter of the memory of parents.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -37,7 +37,7 @@ pub(crate) const SPREAD: [[u8; 8]; 256] = {
     table
 };
 
-/// What is noted.
+/// The recorded levels.
 #[derive(Debug)]
 pub(super) struct Distances {
     /// The level of every internal vertex, with an entry for "no neighbour", one for dropped vertices, and those of leaves that are left

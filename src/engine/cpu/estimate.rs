@@ -1,4 +1,4 @@
-//! What a level will cost, before it runs: arcs that leave the frontier, and what a sample of vertices finds.
+//! Estimates of the cost of a level before it runs: arcs that leave the frontier, and the result of a sample of vertices.
 
 use super::{
     CpuEngine,

@@ -1,4 +1,5 @@
-//! Leaves that the layout left out of the search ([`Leaves`](crate::graph::Leaves)): their parents, and whether one of them is deepest.
+//! Leaves that the layout left out of the search ([`Leaves`](crate::graph::Leaves)): their parents, and whether one of them is on the
+//! deepest level.
 
 use super::{
     CpuEngine,

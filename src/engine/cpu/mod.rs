@@ -284,7 +284,7 @@ impl Engine for CpuEngine<'_> {
     }
 }
 
-/// The words but the first in which a vertex has another degree than the mean of `degrees`, if they are at most [`MIXED_WORDS`].
+/// The words, without the first, in which a vertex has another degree than the mean of `degrees`, if they are at most [`MIXED_WORDS`].
 fn mixed_words(layout: &Layout, degrees: &[u32]) -> Option<Vec<u32>> {
     let csr = layout.csr();
     let differs = |word: &usize| (64 * word..csr.vertices().min(64 * (word + 1))).any(|v| csr.degree(v as Vertex) != degrees[*word]);
@@ -299,7 +299,7 @@ fn claimed_capacity(layout: &Layout, threads: usize) -> usize {
     vertices.saturating_mul(threads).min(arcs.max(vertices)) + 4
 }
 
-/// Why the CPU engine can't be set up.
+/// A reason why the CPU engine can't be set up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuEngineError {

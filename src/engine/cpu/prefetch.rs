@@ -1,6 +1,6 @@
 //! Prefetching.
 
-/// Asks for the cache line of `address`; never faults.
+/// Prefetches the cache line of `address`; never faults.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

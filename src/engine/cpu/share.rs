@@ -1,4 +1,4 @@
-//! How a level's work is shared out to the threads of the team.
+//! The distribution of a level's work over the threads of the team.
 
 use std::{
     ops::Range,
@@ -32,8 +32,8 @@ pub(crate) fn share(team: &Team, len: usize, most: usize, alone: bool, work: &(d
     });
 }
 
-/// The same of work that counts. Returns the sums of what it returns, and how many threads took part. (Each thread adds its own up: to
-/// add every piece to what all share would move a cache line between cores for each.)
+/// The same for work that returns counts. Returns their sums, and how many threads took part. (Each thread adds up its own counts: adding
+/// every piece to a shared sum would move a cache line between cores for each piece.)
 pub(crate) fn share_and_sum(
     team: &Team,
     len: usize,

@@ -1,8 +1,8 @@
-//! Which vector instructions the CPU has, and the kernels written for them.
+//! The vector instructions of the CPU, and the kernels written for them.
 //!
-//! 32-bit ARM has the scalar kernels alone. Its NEON is out of reach of Rust as released: the intrinsics (`core::arch::arm`) and
-//! `#[target_feature(enable = "neon")]` are unstable there, and the target has no NEON by default, since some ARMv7 chips have
-//! none. If the board has NEON, the compiler can use it in plain code, with `RUSTFLAGS="-C target-feature=+neon"`.
+//! 32-bit ARM has only the scalar kernels. Stable Rust has no NEON there: the intrinsics (`core::arch::arm`) and
+//! `#[target_feature(enable = "neon")]` are unstable, and the target has no NEON by default, since some ARMv7 chips lack it. If the
+//! board has NEON, the compiler can use it in plain code, with `RUSTFLAGS="-C target-feature=+neon"`.
 
 use std::{fmt, ops::Range, str::FromStr};
 

@@ -18,7 +18,7 @@ const GRAIN: usize = 4096;
 /// Blocks whose arcs are summed up to find where a queue is to be cut.
 const BLOCKS: usize = 256;
 
-/// What [`CpuEngine::merge_apart`] found out.
+/// The result of [`CpuEngine::merge_apart`].
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Merged {
     /// Vertices reached.

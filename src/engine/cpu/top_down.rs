@@ -5,7 +5,7 @@
 //! and an atomic exchange for every vertex found would cost more than the level (measured: 20 cycles, and it keeps the
 //! processor from overlapping the misses around it). Such a vertex enters the queue twice. Each entry therefore comes
 //! with the parent its thread wrote, its *claim*: when the entry is expanded, only the one whose claim stands in the
-//! parent array counts.
+//! parent array is expanded.
 
 use std::{
     ops::Range,

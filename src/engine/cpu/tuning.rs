@@ -1,9 +1,9 @@
-//! The numbers by which the CPU engine divides and samples its work, each with what it was measured by.
+//! The numbers by which the CPU engine divides and samples its work, each with its measurement.
 
 use std::ops::Range;
 
-/// From how much work on the threads of the CPU share a level, and by how much at a time: the numbers in which machines differ most. A
-/// board file sets them (table `[cpu]`), `socbfs calibrate` measures them. The defaults were measured on two cores with 1 MiB of cache
+/// The amounts of work from which the threads of the CPU share a level, and the size of a piece: the numbers in which machines differ most.
+/// A board file sets them (table `[cpu]`), `socbfs calibrate` measures them. The defaults were measured on two cores with 1 MiB of cache
 /// each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParallelThresholds {
@@ -56,41 +56,41 @@ impl ParallelThresholds {
 const MEDIUM_ARCS: u64 = 64 << 10;
 /// Words of the bitmap that a thread takes at a time of other work on it.
 pub(super) const WORDS: usize = 64;
-/// Original vertices that a thread maps back at a time, at least and at most (a quarter of its share between: fewer pieces than that
-/// leave threads idle, more move the output's cache lines about; measured, two threads on Kronecker 20: a fifth less time by 64 Ki than by
+/// Original vertices that a thread maps back at a time, at least and at most; between these, a quarter of its share. Fewer pieces leave
+/// threads idle, more pieces move the output's cache lines between cores (two threads on Kronecker 20: 64 Ki take a fifth less time than
 /// 16 Ki).
 pub(super) const MAPPED: Range<usize> = 16 << 10..64 << 10;
-/// Fewer original vertices than this are mapped back into a cache near by, where their reader finds them; more are written past the caches,
+/// Fewer original vertices than this are mapped back into the cache, where their reader finds them; more are written past the caches,
 /// where the processor can (x86-64; measured on Zen 4 with AVX-512 against a gather and plain stores, one thread on Kronecker 20: 0.36 ms
 /// instead of 0.82 at best, 0.79 instead of 1.29 in the median; Kronecker 22: 2.9 instead of 4.9, 4.0 instead of 6.1).
 #[cfg(any(target_arch = "x86_64", test))]
 pub(super) const PAST_CACHES: usize = 256 << 10;
 /// Words of the bitmap whose vertices' leaves a thread gives their parents at a time.
 pub(super) const HOST_WORDS: usize = 4 << 10;
-/// The same of fewer words are left to the caller alone.
+/// Fewer words of them are done by the caller alone.
 pub(super) const SHARED_HOST_WORDS: usize = 32 << 10;
 /// Parents that a thread resets at a time.
 pub(super) const RESET: usize = 256 << 10;
 /// Fewer parents than this are reset by the caller alone.
 pub(super) const SHARED_RESET: usize = 64 << 10;
-/// The same where the graph has rows of neighbours: the caller, which searches such a graph almost alone, has them in its cache then.
+/// The same where the graph has rows of neighbours: the caller searches such a graph almost alone, and then has the parents in its cache.
 pub(super) const SHARED_ROW_RESET: usize = 256 << 10;
 /// Frontiers of up to this many vertices have their edges counted exactly.
 pub(super) const COUNTED: usize = 96;
-/// Words of the bitmap that hold the vertices of highest degree, whose arcs are never left to a sample.
+/// Words of the bitmap with the vertices of highest degree, whose arcs are always counted and never sampled.
 pub(super) const HUB_WORDS: usize = 16;
-/// Words of the bitmap that are looked at after a bottom-up level to find out whether mean degrees were right for what it found.
+/// Words of the bitmap sampled after a bottom-up level, to find out whether mean degrees hold for the vertices that it found.
 pub(super) const MIXED_WORDS: usize = 32;
-/// Vertices whose degrees are looked at where a frontier's edges are estimated.
+/// Vertices sampled for an estimate of a frontier's edges.
 pub(super) const DEGREES_SAMPLED: usize = 64;
-/// Unvisited vertices looked at to estimate a bottom-up level.
+/// Unvisited vertices sampled for an estimate of a bottom-up level.
 pub(super) const VERTICES_SAMPLED: usize = 64;
 /// Places tried to find them.
 pub(super) const PLACES_TRIED: usize = 256;
-/// Neighbours of each looked at, at most.
+/// Neighbours tested of each, at most.
 pub(super) const PROBES: usize = 64;
-/// Frontiers of up to this many vertices are handed out by arcs where several threads share them, so that a hub's list is no single
-/// thread's: in larger ones a list is one of many.
+/// Where several threads share a frontier of up to this many vertices, its pieces are cut by arcs, so that several threads share the list
+/// of a hub. In a larger frontier one list is a small part of the work.
 pub(super) const CUT_VERTICES: usize = 1 << 10;
 /// Arcs handed out at a time there, at least.
 pub(super) const CUT_ARCS: usize = 4 << 10;
@@ -109,7 +109,7 @@ pub(super) const SHARED_UNVISITED: u64 = 8 << 10;
 /// From this level on, runs of small levels are one call: a graph this deep has thousands of them.
 pub(super) const DEEP: u32 = 16;
 
-/// Vertices that a run of small levels finds at most in one go: some 10 ms, after which a search may be stopped.
+/// Vertices that one call for a run of small levels finds, at most: some 10 ms, after which a search may be stopped.
 pub(super) const MOST_AT_ONCE: u64 = 1 << 20;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The arguments of every kernel, in the order of its parameters in `kernels/`. A test compares the names with those that the driver
-//! tells.
+//! reports.
 
-/// One module of indices for each kernel, whose constants have the names of the parameters. Behind the last one come those that depend on
-/// how the kernels are compiled: columns, then parts of the adjacency.
+/// One module of indices for each kernel, whose constants have the names of the parameters. After the last one come those that depend on
+/// compiler options: columns, then parts of the adjacency.
 macro_rules! arguments {
     ($($kernel:ident: $($argument:ident)+;)+) => {
         $(

@@ -1,5 +1,5 @@
-//! What a device has written is checked where it arrives, before it indexes memory of the host: a driver's bug is to end in an error
-//! that names it.
+//! Checks of the values that a device has written, before they index memory of the host: a driver's bug must end in an error that names
+//! it.
 
 use super::{
     GpuEngine, RUN_LEVELS,
@@ -13,17 +13,17 @@ use crate::{
     opencl::DeviceError,
 };
 
-/// Refuses what no search can have written.
+/// Refuses values that no search can have written.
 pub(super) fn demand(is_possible: bool) -> Result<(), DeviceError> {
     if is_possible { Ok(()) } else { Err(DeviceError::WRONG) }
 }
 
-/// Vertices visited, those of the frontier with them.
+/// Vertices visited, including those of the frontier.
 pub(super) fn visited(slot: &Slot) -> u64 {
     u64::from(slot.get(VISITED)) + u64::from(slot.get(TAIL))
 }
 
-/// Arcs of all frontiers before.
+/// Arcs of all earlier frontiers.
 pub(super) fn expanded(slot: &Slot) -> u64 {
     u64::from(slot.get(EXPANDED))
 }

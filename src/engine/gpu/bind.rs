@@ -1,4 +1,4 @@
-//! The arguments of kernels that change seldom or never.
+//! Arguments of kernels that change seldom or never.
 
 use super::{GpuEngine, RUN_LEVELS, arguments as args, graph::Places, sampling::HUB_PLACES};
 use crate::{

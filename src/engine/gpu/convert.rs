@@ -1,4 +1,4 @@
-//! The frontier from one form into another.
+//! Conversions of the frontier: queue to bitmap, bitmap to queue.
 
 use super::{GpuEngine, arguments as args};
 use crate::{

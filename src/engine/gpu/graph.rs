@@ -58,7 +58,7 @@ impl EdgeParts {
     }
 }
 
-/// The device that graphs are put on, and where they lie.
+/// The device that holds graphs, and the place of their arrays.
 #[derive(Clone, Copy)]
 struct Target<'a> {
     device: &'a Arc<Device>,
@@ -104,7 +104,7 @@ impl<'g> Lists<'g> {
     }
 }
 
-/// Where the parents of original vertices stand.
+/// The places of the parents of original vertices.
 #[derive(Debug)]
 pub(crate) struct Places<'g> {
     /// Original vertex to internal number, and leaves to places behind them.
@@ -115,7 +115,7 @@ pub(crate) struct Places<'g> {
     pub(crate) names: HostBuffer<'g, Vertex>,
 }
 
-/// What a device is given of a graph.
+/// The parts of a graph that a device needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GraphArrays<'g> {
     /// The lists that a top-down level reads.

@@ -1,4 +1,4 @@
-//! How the state comes to the device and back, and how a search begins and ends there.
+//! The handover of the state to the device and back, and the beginning and end of a search there.
 
 use std::ops::Range;
 

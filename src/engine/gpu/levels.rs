@@ -1,8 +1,8 @@
-//! Levels on the device: one at a time, or several as steps that are launched one after another and waited for once.
+//! Levels on the device: one at a time, or several as steps that are launched one after another, with one wait for all of them.
 //!
-//! Each step reads where the search stands from the counter slot of the step before, and finds out by itself whether it applies: the
-//! frontier is not empty, its form is the step's, and the planner would surely plan it ([`Ahead`]). Steps that do not apply cost a launch
-//! and change nothing.
+//! Each step reads the state of the search from the counter slot of the step before, and checks whether it applies: the frontier is not
+//! empty, its form is the step's, and the planner would surely plan it ([`Ahead`]). A step that does not apply costs a launch and changes
+//! nothing.
 
 use super::{
     GpuEngine, RUN_LEVELS, arguments as args,

@@ -44,7 +44,7 @@ pub enum GraphMemory {
     Device,
 }
 
-/// How kernels are built for a device, and what they are given.
+/// Options of kernels: how they are compiled, and their arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GpuOptions {
     /// Items in a work-group (`None`: 1 on an OpenCL device that is a CPU, else 256, as far as the device allows). 1 is a
@@ -74,7 +74,7 @@ pub struct GpuOptions {
     pub graph: Option<GraphMemory>,
 }
 
-/// Why the GPU engine can't be set up.
+/// A reason why the GPU engine can't be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuEngineError {

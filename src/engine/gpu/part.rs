@@ -2,7 +2,7 @@
 //!
 //! A rank has rows for its own vertices. Top-down it goes from frontier vertices, which are any rank's, to rows; bottom-up its rows look
 //! for a parent among all vertices. To the kernels that is a directed graph whose vertices have one number as sources and another as
-//! targets: visited bits of neighbours are by vertex, and parents, bits of what looks for one and of what was found by row.
+//! targets: visited bits of neighbours are indexed by vertex; parents, visited bits of rows, and bits of found rows are indexed by row.
 //!
 //! Every level ends with all bits on the host, which has to send them to the other ranks. Parents stay on the device until the host needs
 //! them.
@@ -24,7 +24,7 @@ use crate::{
     opencl::{Buffer, Device, DeviceError, Kernel},
 };
 
-/// What a rank keeps of a graph, for its device.
+/// The part of a graph that a rank keeps, for its device.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartArrays<'g> {
     /// Rows to their neighbours.
@@ -38,7 +38,7 @@ pub(crate) struct PartArrays<'g> {
     pub(crate) to_original: &'g [Vertex],
 }
 
-/// What host and device take turns with. Bitmaps of rows have a word for every 64 of them, those of vertices one more than that, of 0.
+/// The state that host and device own in turn. Bitmaps of rows have a word for every 64 rows. Bitmaps of vertices have one more word, 0.
 #[derive(Debug)]
 pub(crate) struct PartState {
     /// Parents by row, in original numbers.
@@ -97,7 +97,7 @@ pub(crate) enum PartFrontier {
     Bitmap(u64),
 }
 
-/// What a level on the device did.
+/// The result of a level on the device.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartWork {
     /// Rows found.
@@ -384,7 +384,7 @@ fn lend<T: Plain>(slice: &mut SharedSlice<T>, count: Option<usize>) -> Result<()
     if slice.way() == Some(SharingMode::Copy) { slice.read_both(valid) } else { slice.to_device(valid) }
 }
 
-/// The host's turn again.
+/// Hands the values back to the host.
 fn take_back<T: Plain>(slice: &mut SharedSlice<T>) -> Result<(), DeviceError> {
     let all = 0..slice.device_len();
     slice.to_host(all)

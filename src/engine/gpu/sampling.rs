@@ -1,5 +1,5 @@
-//! Estimates of what a level would cost, from a few vertices. They are taken after the last of the steps that are launched together, and
-//! come with its counters.
+//! Estimates of the cost of a level, from a few vertices. They are taken after the last of the steps that are launched together, and
+//! arrive with its counters.
 
 use super::{
     GpuEngine, arguments as args,
@@ -10,11 +10,11 @@ use crate::{
     opencl::DeviceError,
 };
 
-/// Vertices looked at to estimate a bottom-up level, and neighbours of each, at most.
+/// Vertices sampled to estimate a bottom-up level, and neighbours tested of each, at most.
 pub(super) const PLACES: usize = 256;
 pub(super) const MOST_PROBES: u32 = 64;
-/// Vertices looked at to estimate how many hubs are in the frontier: a few hundred of them are hubs where every fifth vertex is one, so
-/// that the share is off by a few hundredths.
+/// Vertices sampled to estimate how many hubs are in the frontier: if every fifth vertex is a hub, a few hundred of the sample are, so that
+/// the error of the share is a few hundredths.
 pub(super) const HUB_PLACES: usize = 1024;
 
 impl GpuEngine<'_> {

@@ -40,7 +40,8 @@ const COLLECTED_ALONE: usize = 512;
 /// It expands one frontier vertex per 8 collected vertices side by side (`ROUND` in `kernels/top_down.cl`, which is 64; on PoCL, 16 and 32
 /// were slower).
 const COLLECTED_PER_ROUND: usize = 8;
-/// Vertices that an item of its own collects where local memory is scarce, as where a driver counts together what all kernels declare.
+/// Vertices that an item of its own collects where local memory is scarce, for example because a driver adds up the declarations of all
+/// kernels.
 const LEAST_COLLECTED_ALONE: usize = 4;
 /// Pieces of long lists that a group gets of a level, at most (`piece_arcs` in `kernels/top_down.cl`), with a reserve for levels whose arcs
 /// were estimated.
@@ -61,7 +62,7 @@ const RUN_ARCS_PER_ITEM: u64 = 16;
 /// The same where an item works by itself.
 const RUN_ARCS_ALONE: u64 = 8 << 10;
 
-/// The kernels, with the arguments set that never change.
+/// The kernels, with those arguments set that never change.
 #[derive(Debug)]
 pub(super) struct Kernels {
     pub(super) reset: Kernel,

@@ -1,5 +1,5 @@
-//! What host and kernels must agree on: the words of a counter slot, the bits of its state, and how guards are laid out. The kernels get
-//! them as options of the compiler ([`defines`]), so that they stand here only.
+//! Constants that host and kernels share: the words of a counter slot, the bits of its state, and the layout of guards. The kernels get
+//! them as options of the compiler ([`defines`]), so that they are defined only here.
 
 use crate::bfs::Ahead;
 
@@ -66,7 +66,7 @@ shared! {
 /// Words of a buffer of guards: vertices and arcs in all, then two guards.
 pub(super) const GUARDS: usize = 2 + Ahead::PLANS * (FORMS * TERMS) as usize;
 
-/// The compiler's options that say all this.
+/// The compiler options with all of these constants.
 pub(super) fn defines() -> String {
     SHARED.iter().map(|(name, value)| format!(" -D{name}={value}")).collect()
 }
@@ -89,7 +89,7 @@ impl Slot {
     }
 }
 
-/// The words of a buffer of guards that say `ahead`.
+/// The words of a buffer of guards for `ahead`.
 pub(super) fn guards(ahead: &Ahead) -> [u32; GUARDS] {
     let mut words = [0; GUARDS];
     (words[0], words[1]) = (ahead.vertices as u32, ahead.arcs as u32);

@@ -1,4 +1,4 @@
-//! What a level that CPU and device share takes to the device, and brings back.
+//! The device's part of a level that it shares with the CPU: its input, and the transfer of its results.
 
 use super::{GpuEngine, arguments as args};
 use crate::{engine::state::SearchState, opencl::DeviceError};

@@ -1,4 +1,4 @@
-//! Levels of vertices found in a search that parted.
+//! Levels of vertices found by an asynchronous search.
 
 use super::{GpuEngine, arguments as args};
 use crate::{

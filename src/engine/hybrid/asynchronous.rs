@@ -1,4 +1,4 @@
-//! Searches that part and meet at the end (Remis 2016, section 3.3).
+//! Asynchronous searches: CPU and device search apart, and merge their results at the end (Remis 2016, section 3.3).
 
 use std::{
     sync::{Mutex, PoisonError},

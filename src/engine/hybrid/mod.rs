@@ -4,9 +4,9 @@
 //! - *Concurrent* (3.2): the CPU keeps the state; a device gets its part of the frontier (or of the unvisited vertices) and the
 //!   visited bitmap in memory of its own, both work at the same time, and what the device found is merged.
 //! - *Asynchronous* (3.3): the device gets half of the frontier and a copy of the state, both search to the end, and every
-//!   vertex keeps the smaller of its two levels. Either side takes the other's half of the frontier for unvisited, so that a
-//!   bottom-up level may find these vertices again, one level too deep; nothing that comes of it is less deep than the
-//!   truth, and what the true half finds is, so the smaller level is the right one.
+//!   vertex keeps the smaller of its two levels. Either side treats the other's half of the frontier as unvisited, so a
+//!   bottom-up level may find these vertices again, one level too deep. No level that follows from it is too small, and the
+//!   other side finds the right one, so the smaller level is right.
 
 mod asynchronous;
 mod concurrent;
@@ -31,10 +31,10 @@ use crate::{
     policy::SampledCosts,
 };
 
-/// A device by its name, and what it ran.
+/// The name of a device, and its launches.
 pub type DeviceLaunches = (String, Vec<Launch>);
 
-/// What a search wants of its devices.
+/// The requirements of a search on its devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HybridUse {
     /// Levels run on the first device alone: the state lies in memory that it shares.
@@ -63,7 +63,7 @@ pub struct GpuSetup {
     pub options: GpuOptions,
 }
 
-/// Why a hybrid engine can't be set up.
+/// A reason why a hybrid engine can't be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HybridError {
@@ -472,7 +472,7 @@ impl<'g> HybridEngine<'g> {
     }
 }
 
-/// What a device was given.
+/// A device of a search, with its settings.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DeviceUse {
     /// Name of the device.

@@ -42,7 +42,7 @@ const EVEN_SHARE: u16 = 500;
 const LEAST: u16 = 10;
 const MOST: u16 = 990;
 
-/// What a band says of a level.
+/// The place of a level by its band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Cpu,
@@ -51,7 +51,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// Who has the state of such a level: that of a split one is the CPU's.
+    /// The device that holds the state of such a level: in a split level the CPU.
     fn holder(self) -> usize {
         if self == Self::Gpu { GPU } else { CPU }
     }
@@ -81,7 +81,7 @@ impl Band {
         }
     }
 
-    /// Whether it is said from where on the GPU and both run levels.
+    /// Whether the bounds from which the GPU and both run levels are known.
     pub fn is_complete(&self) -> bool {
         self.gpu_from.is_some() && self.split_from.is_some()
     }
@@ -171,7 +171,7 @@ pub struct Adaptive {
     pub bands: Bands,
     /// What they cost. `to_gpu` and `to_cpu` are the handover at the sizes of this graph: 0 changes hands exactly at the bands.
     pub model: CostModel,
-    /// How far around a bound, as a factor, the costs of the very level decide and not its work alone. 1 where the bounds come from a
+    /// The factor around a bound within which the costs of the level decide instead of its work alone. 1 where the bounds come from a
     /// better place than the costs.
     pub near: f64,
 }
@@ -190,7 +190,7 @@ struct Candidate {
     placement: Placement,
     /// With the changes before it, and the rest of the search from where it leaves the state.
     ns: f64,
-    /// What it would gain where the band has it, if that is somewhere else.
+    /// Its gain at the place that the band gives, if that is another one.
     gain_ns: f64,
 }
 
@@ -200,16 +200,16 @@ struct Level<'a> {
     stats: &'a LevelStats,
     runs: LevelDevice,
     memory: &'a History,
-    /// Who has the state before it.
+    /// The device that holds the state before it.
     holder: usize,
     rest: Rest,
 }
 
-/// Who has the state, in the order of [`Rest`].
+/// The device that holds the state, in the order of [`Rest`].
 const CPU: usize = 0;
 const GPU: usize = 1;
 
-/// What the levels after the one at hand should cost, where the CPU or the GPU has the state then, in nanoseconds.
+/// The expected cost of the later levels, in nanoseconds, where the CPU or the GPU holds the state then.
 type Rest = [f64; 2];
 
 /// [`Adaptive::near`] of bands and costs from one calibration. Two levels of the same work differ by this much in what they cost.
@@ -232,7 +232,7 @@ impl Adaptive {
         Self { bands, model, near: NEAR }
     }
 
-    /// What it asks of devices.
+    /// Its requirements on devices.
     pub(super) fn uses(&self) -> Uses {
         Uses { alone: self.bands.any(|band| band.gpu_from), at_home_on_gpu: false, together: self.bands.any(|band| band.split_from) }
     }
@@ -274,12 +274,12 @@ impl Adaptive {
         (kernel, beyond(alone, work(stats, direction), band.split_from))
     }
 
-    /// Where levels of a little less and a little more work belong.
+    /// The places of levels with a little less and a little more work.
     fn zones_around(&self, band: &Band, work: u64) -> [Side; 2] {
         [1.0 / self.near, self.near].map(|factor| band.zone((work as f64 * factor) as u64))
     }
 
-    /// Where a level belongs.
+    /// The place of a level.
     fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice) -> Side {
         let (band, work) = (self.bands.of(direction), work(stats, direction));
         let zone = band.zone(work);
@@ -302,7 +302,7 @@ impl Adaptive {
         others.into_iter().fold((zone, ns(zone)), |best, other| if ns(other) < best.1 { (other, ns(other)) } else { best }).0
     }
 
-    /// Who has the state before this level.
+    /// The device that holds the state before this level.
     fn holder(&self, stats: &LevelStats) -> usize {
         let is_gpu = match stats.previous_placement {
             None => self.begins_on_gpu(stats.vertices, stats.arcs, stats.hub_share),
@@ -462,7 +462,7 @@ impl Adaptive {
         if bottom_up.ns < top_down.ns { (Direction::BottomUp, bottom_up) } else { (Direction::TopDown, top_down) }
     }
 
-    /// What is known without a sample.
+    /// The plan without a sample.
     fn bounds(&self, level: &Level<'_>) -> Bounds {
         let best = |probes| {
             let (direction, candidate) = self.cheaper(level, probes);
@@ -557,7 +557,7 @@ impl Adaptive {
     }
 }
 
-/// What split levels of a search came to.
+/// The results of the split levels of a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Learned {
     /// The GPU's share of the next one, in thousandths.

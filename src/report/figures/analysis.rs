@@ -512,7 +512,7 @@ fn ranks(found: &RankScaling) -> Figure {
     }
 }
 
-/// How a paper is called, short and long.
+/// The name of a paper, short and long.
 fn names(paper: Paper) -> (&'static str, &'static str) {
     match paper {
         Paper::Zhang => ("Zhang et al. 2018", "Zhang et al. 2018, integrated CPU-GPU architectures"),
@@ -522,7 +522,7 @@ fn names(paper: Paper) -> (&'static str, &'static str) {
     }
 }
 
-/// A paper's figures beside ours, and the graphs that are there and that are not.
+/// A paper's figures beside ours, the graphs that were searched, and those that are missing.
 fn paper(found: &PaperComparison) -> Section {
     let (title, source) = names(found.paper);
     let compared = |claims: &[Claim]| claims.iter().filter(|claim| claim.ours.is_some()).count();

@@ -15,7 +15,7 @@ use super::numbers::{general, grouped, seconds};
 pub use bench::compared;
 pub use terminal::{COLOURS, PLAIN, text};
 
-/// What there is to see of one record.
+/// All figures of one record.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Document {
     /// File name, or what the record is called.
@@ -43,7 +43,7 @@ pub struct Section {
     pub figures: Vec<Figure>,
 }
 
-/// A chart with what belongs to it.
+/// A chart with its title, sentence, table and command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// A word that names it in `--only`, in links, and beside figures of other records.
@@ -69,7 +69,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// Letters from which on a cell without a value is a sentence.
+/// The number of letters from which a cell without a value is a sentence.
 const LONG_WORD: usize = 20;
 
 impl Table {
@@ -80,7 +80,7 @@ impl Table {
     }
 }
 
-/// A number as it is read, and as it stands in the record.
+/// A number as text, and as the record has it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
     /// For people.
@@ -207,7 +207,7 @@ pub struct Heat {
     pub legend: [String; 2],
 }
 
-/// Why there is nothing to see of a record.
+/// A reason why a record can't be shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FigureError {
@@ -244,7 +244,7 @@ pub enum FigureError {
 /// Makes the document of a record of one schema.
 type Make = fn(&Value) -> Result<Document, serde_json::Error>;
 
-/// What there is to see of `record`, which is called `name`.
+/// The document of `record`, under the title `name`.
 ///
 /// # Errors
 /// [`FigureError`] where it is no record, of another version, or not whole.

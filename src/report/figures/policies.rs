@@ -14,7 +14,7 @@ use crate::{
 
 const MS: f64 = 1e6;
 
-/// What `socbfs policies --json` has of a graph.
+/// A graph in the output of `socbfs policies --json`.
 #[derive(Deserialize)]
 struct Graph {
     name: String,
@@ -92,7 +92,7 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     Ok(document)
 }
 
-/// The section of what is compared over all graphs (`None`: nothing is).
+/// The section of the comparison over all graphs (`None`: there is none).
 pub(super) fn over_graphs(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> Option<Section> {
     let figures: Vec<Figure> = surf(graphs).into_iter().chain(drop_one(graphs, dropped)).collect();
     (!figures.is_empty()).then(|| Section { title: "All graphs".to_owned(), figures, ..Section::default() })
@@ -113,7 +113,7 @@ fn plan_name(plan: LevelPlan) -> String {
     }
 }
 
-/// What a level costs by `plan` after others of its kind.
+/// The cost of a level by `plan` after others of its kind.
 fn own_ns(table: &LevelTable, level: usize, plan: LevelPlan) -> Option<f64> {
     let times = &table.levels[level];
     match (Strategy::of(plan), plan.placement) {

@@ -11,7 +11,7 @@ const WIDTH: usize = 40;
 const MOST_ROWS: usize = 40;
 /// Colours of series on a terminal.
 pub const COLOURS: [&str; 6] = ["\x1b[34m", "\x1b[33m", "\x1b[36m", "\x1b[35m", "\x1b[32m", "\x1b[31m"];
-/// What ends a colour.
+/// The escape sequence that ends a colour.
 pub const PLAIN: &str = "\x1b[0m";
 
 /// `document` in words, bars and tables; in colours if asked for.

@@ -9,12 +9,12 @@ use super::figures::{Document, Figure, Section, Table};
 /// Colours by day and by night.
 const COLOURS: &str = include_str!("style.css");
 const PAGE: &str = include_str!("page.css");
-/// Nothing but what stands in the page, whatever stands in a record.
+/// A content policy that allows only what the page itself contains, whatever a record says.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 /// Tables of up to this many rows are shown open.
 const SHORT: usize = 16;
 
-/// One page of `documents`; figures of several that show the same of the same graph stand side by side.
+/// One page of `documents`; the same figures of the same graph stand side by side.
 pub fn page(documents: &[Document]) -> String {
     page_with(documents, None)
 }
@@ -93,7 +93,7 @@ fn sections(section: &Section, command: &str) -> Markup {
     }
 }
 
-/// The sections of the first document, each with those of the same title of the others; then what only others have.
+/// The sections of the first document, each with those of the same title in the others; then the sections that only others have.
 fn side_by_side(documents: &[Document]) -> Markup {
     let mut titles: Vec<&str> = Vec::new();
     for section in documents.iter().flat_map(|document| &document.sections) {

@@ -1,4 +1,4 @@
-//! SimdKernels for AVX2: 8 vertices at a time.
+//! The kernels for AVX2: 8 vertices at a time.
 
 use std::{arch::x86_64::*, ops::Range};
 

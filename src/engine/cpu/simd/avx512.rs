@@ -1,4 +1,4 @@
-//! SimdKernels for AVX-512: 16 vertices at a time, gathers and masked stores.
+//! The kernels for AVX-512: 16 vertices at a time, gathers and masked stores.
 #![allow(clippy::incompatible_msrv, reason = "built only by compilers that have these intrinsics (build.rs)")]
 
 use std::{arch::x86_64::*, ops::Range};

@@ -1,5 +1,5 @@
-//! SimdKernels for NEON: 16 vertices at a time, four vectors of four. NEON can't gather, so the bitmap words are loaded one by one; the
-//! tests, the choice of parents and the stores are vectors, and the masks of 16 vertices become bits together.
+//! The kernels for NEON: 16 vertices at a time, four vectors of four. NEON has no gather, so the bitmap words are loaded one by one; tests,
+//! choice of parents and stores work on vectors, and the masks of 16 vertices are turned into bits together.
 
 use std::{arch::aarch64::*, ops::Range};
 
@@ -20,7 +20,7 @@ const LANES: [u32; 16] = [1, 2, 4, 8, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 
 /// Weights that turn the bytes of a mask of 16 lanes into bits, eight at a time.
 const WEIGHTS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 
-/// As many vertices of 16 or fewer are asked one by one: a vector asks all 16 in some 120 instructions, and that takes about 20 for each.
+/// Up to this many of 16 vertices are tested one by one, in about 20 instructions each: a vector tests all 16 in some 120 instructions.
 const FEW: u32 = 4;
 
 /// One mask of 16 bytes out of four of four words, weighted.

@@ -1,4 +1,4 @@
-//! SimdKernels without vector instructions: the twins that the others are tested against.
+//! The kernels without vector instructions: the reference in the tests of the others.
 
 use std::ops::Range;
 

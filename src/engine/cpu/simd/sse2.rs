@@ -1,8 +1,8 @@
-//! Mapping back on x86-64: parents are loaded one by one, put together in vectors, and written past the caches.
+//! Mapping back on x86-64: parents are loaded one by one, combined into vectors, and written past the caches.
 //!
-//! A gather takes longer than the same loads where it is microcode (Zen 4, and many others by their firmware since 2023). The parents
-//! that are written are not read again by the search, and would displace what the next one reads; and a line that is written whole
-//! past the caches is not read from memory first.
+//! A gather takes longer than the same loads where it is microcode (Zen 4, and many others since firmware updates of 2023). The search
+//! does not read the written parents again, and in the caches they would displace the data of the next search. A line that is written
+//! whole past the caches is not read from memory first.
 
 use std::{arch::x86_64::*, ops::Range};
 
