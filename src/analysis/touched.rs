@@ -3,6 +3,7 @@
 use crate::{
     analysis::Levels,
     bfs::{Direction, LevelRecord},
+    engine::is_wide,
     graph::{Layout, NONE, ROW_CONTINUES, Vertex},
 };
 
@@ -14,6 +15,8 @@ const LINE: usize = 64;
 pub struct TouchedBytes {
     /// Queues: the frontier's and the next one.
     pub queues: u64,
+    /// Notes by which place of the frontier a vertex was met, where a top-down level leads to much of the graph.
+    pub notes: u64,
     /// Offsets of lists.
     pub offsets: u64,
     /// Lists of neighbours, or rows of four.
@@ -41,6 +44,7 @@ impl TouchedBytes {
     pub fn and(self, other: &Self) -> Self {
         Self {
             queues: self.queues + other.queues,
+            notes: self.notes + other.notes,
             offsets: self.offsets + other.offsets,
             lists: self.lists + other.lists,
             columns: self.columns + other.columns,
@@ -52,9 +56,10 @@ impl TouchedBytes {
     }
 
     /// Each array with its name.
-    pub fn arrays(&self) -> [(&'static str, u64); 8] {
+    pub fn arrays(&self) -> [(&'static str, u64); 9] {
         [
             ("queues", self.queues),
+            ("notes", self.notes),
             ("offsets", self.offsets),
             ("lists", self.lists),
             ("columns", self.columns),
@@ -172,6 +177,13 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
         let of = |record: &&LevelRecord| (record.stats.level..record.stats.level + record.levels.max(1)).contains(&level);
         records.iter().find(of).map_or(Direction::TopDown, |record| record.plan.direction)
     };
+    let wide = |level: u32| {
+        let stats = records.iter().map(|record| &record.stats).find(|stats| stats.level == level);
+        stats.is_some_and(|stats| {
+            let visited = stats.vertices.saturating_sub(stats.unvisited_vertices);
+            is_wide(layout, stats.frontier_vertices, stats.frontier_edges, visited, stats.vertices)
+        })
+    };
     let converts = |level: u32| records.iter().any(|record| record.stats.level == level && record.conversion_ns > 0);
     for level in 0..depth as u32 {
         let step = level + 1;
@@ -183,6 +195,14 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
         // Where nothing is left to be found the engine ends the search.
         match direction(level) {
             _ if left == 0 => {}
+            Direction::TopDown if wide(level) => {
+                bytes.queues = (4 * frontier.len()).next_multiple_of(LINE) as u64;
+                bytes.notes = 2 * n as u64;
+                arrays.top_down(layout, step, frontier);
+                // At its end it goes through all of them.
+                arrays.parents.touch(step, 0..n);
+                arrays.bitmaps.iter_mut().for_each(|lines| lines.touch(step, 0..n / 64));
+            }
             Direction::TopDown => {
                 bytes.queues = (4 * (frontier.len() + found)).next_multiple_of(LINE) as u64;
                 arrays.top_down(layout, step, frontier);
@@ -341,6 +361,19 @@ mod tests {
         // all parents were read to make the first.
         assert_eq!((bottom_up.lists, bottom_up.offsets, bottom_up.columns), (0, 0, lines(63)));
         assert_eq!((bottom_up.names, bottom_up.bitmaps, bottom_up.parents), (0, lines(4), lines(64)));
+    }
+
+    /// A hub whose neighbours are half of a large graph, and another through which the rest is reached.
+    #[test]
+    fn a_level_that_leads_to_half_of_the_graph_notes_where_it_met_what() {
+        let (n, half) = (1 << 18, 1 << 17);
+        let edges = (2..half + 2).map(|v| [0, v]).chain([[2, 1]]).chain((half + 2..n).map(|v| [1, v])).collect();
+        let steps = of(edges, n as usize, "tc", Order::Original);
+        let (step, level) = steps[1];
+        assert_eq!((step, level.notes, level.queues), (TouchedStep::Level(0, Direction::TopDown), 2 * u64::from(n), 64));
+        assert_eq!((level.parents, level.bitmaps), (4 * u64::from(n), u64::from(n) / 4));
+        // A frontier of half of the vertices has no places of 16 bits.
+        assert_eq!((steps[2].1.notes, steps[2].1.parents > 0), (0, true));
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod available;
 mod shared_slice;
 mod slab;
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 #[cfg(feature = "cli")]
 pub(crate) use available::available_of;
@@ -69,6 +69,12 @@ pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
 pub(crate) fn as_byte_atomics(values: &mut [u8]) -> &[AtomicU8] {
     // SAFETY: an AtomicU8 has the layout of a u8, and the exclusive borrow ends all plain access for its length.
     unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU8]) }
+}
+
+/// The same of 16 bits.
+pub(crate) fn as_short_atomics(values: &mut [u16]) -> &[AtomicU16] {
+    // SAFETY: an AtomicU16 has the layout of a u16, and the exclusive borrow ends all plain access for its length.
+    unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU16]) }
 }
 
 /// The same of wider words.

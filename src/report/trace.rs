@@ -187,7 +187,10 @@ mod tests {
         let steps = [(TouchedStep::Reset, bytes(0)), (level(0), bytes(64)), (level(1), bytes(128)), (level(2), bytes(1024 - 192))];
         let text = touched(&records, &steps);
         let cells: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(cells[0], ["level", "queues", "offsets", "lists", "columns", "names", "bitmaps", "parents", "output", "touched"]);
+        assert_eq!(
+            cells[0],
+            ["level", "queues", "notes", "offsets", "lists", "columns", "names", "bitmaps", "parents", "output", "touched"]
+        );
         let of: Vec<(&str, String)> = cells[1..].iter().map(|row| (row[0], row[1..].join(" "))).collect();
         assert_eq!(of.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["reset", "0", "1-2", "all"]);
         assert!(

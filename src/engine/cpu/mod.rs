@@ -12,6 +12,7 @@ mod simd;
 mod split;
 mod top_down;
 mod tuning;
+mod wide;
 
 use std::convert::Infallible;
 
@@ -21,6 +22,7 @@ pub(crate) use self::{
     prefetch::prefetch,
     share::{SharedBuffers, share, share_and_sum},
     simd::SimdKernels,
+    wide::is_wide,
 };
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
@@ -57,6 +59,8 @@ pub struct CpuEngine<'g> {
     next_claims: Slab<Vertex>,
     /// Arcs before each vertex of a small frontier that threads share.
     starts: Vec<u64>,
+    /// By which place of the frontier a vertex was met, in levels of which `wide` tells.
+    notes: Slab<u16>,
     /// Per thread, vertices that found no frontier neighbour in the columns.
     remaining: Vec<Slab<Vertex>>,
     /// Mean degree of the vertices of each word of the bitmap, where they are ordered by degree (else empty): neighbours in that order
@@ -139,6 +143,7 @@ impl<'g> CpuEngine<'g> {
             next_claims: claimed_queue()?,
             remaining,
             starts: vec![0; if team.size() == 1 { 0 } else { CUT_VERTICES + 1 }],
+            notes: wide::notes(layout)?,
             mixed: mixed_words(layout, &degrees),
             degrees,
             hubs: vec![0; by_degree.min(HUB_WORDS)],

@@ -97,11 +97,14 @@ impl CpuEngine<'_> {
             conversion_ns = begin.elapsed().as_nanos() as u64;
         }
         let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("made a queue above") };
+        let edges = self.state.frontier_edges;
+        if self.level_is_wide(len, edges) {
+            return self.run_wide(conversion_ns);
+        }
         let visited_before = self.state.bitmap_is_current.then_some(self.state.visited_count);
         self.state.bitmap_is_current = false;
         self.without_frontier = None;
         let alone = self.team.size() == 1;
-        let edges = self.state.frontier_edges;
         let degree = edges / len.max(1) as u64;
         let enough = match degree {
             _ if !self.layout.rows().is_empty() => self.parallel.row_arcs,

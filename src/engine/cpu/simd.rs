@@ -113,7 +113,7 @@ impl FromStr for Simd {
 }
 
 /// The kernels of one kind. All are `unsafe`: the CPU must have the instructions, and the arguments must be as
-/// [`BottomUp`], [`Visited`] and [`MapBack`] say.
+/// [`BottomUp`], [`Visited`], [`Settle`] and [`MapBack`] say.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SimdKernels {
     /// Runs a bottom-up level over a range of words; counts what it finds. The last argument has room for every
@@ -121,6 +121,8 @@ pub(crate) struct SimdKernels {
     pub(crate) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> FoundCounts,
     /// Builds words of the visited bitmap; returns the number of bits set.
     pub(super) visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64,
+    /// Gives vertices that were met their parents, for a range of words; counts the bits of both bitmaps, what was visited before first.
+    pub(super) settle: unsafe fn(&Settle<'_>, Range<usize>) -> [u64; 2],
     /// Maps parents back, for a range of original vertices.
     pub(super) map_back: unsafe fn(&MapBack<'_>, Range<usize>),
 }
@@ -134,6 +136,24 @@ pub(super) struct Visited<'a> {
     pub(super) excluded: &'a [u64],
     /// The bitmap; each word is written by the thread that has it in its range.
     pub(super) words: Shared<u64>,
+}
+
+/// Parents from the places of a frontier by which vertices were met (see `wide`).
+#[derive(Debug)]
+pub(super) struct Settle<'a> {
+    /// The vertex at each place, and [`NONE`](crate::graph::NONE) at [`NOT_MET`](super::wide::NOT_MET).
+    pub(super) names: &'a [Vertex],
+    /// Bits to be set in any case, one word for every 64 vertices.
+    pub(super) excluded: &'a [u64],
+    /// By vertex, a place that has a name; `NOT_MET` when done. Notes, parents and bitmaps are the calling thread's own where their word is in
+    /// its range.
+    pub(super) notes: Shared<u16>,
+    /// Parents by internal vertex.
+    pub(super) parent: Shared<Vertex>,
+    /// The visited bitmap as it was.
+    pub(super) before: Shared<u64>,
+    /// The visited bitmap when done.
+    pub(super) now: Shared<u64>,
 }
 
 /// Parents from internal to original places.

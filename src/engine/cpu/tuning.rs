@@ -94,6 +94,13 @@ pub(super) const PROBES: usize = 64;
 pub(super) const CUT_VERTICES: usize = 1 << 10;
 /// Arcs handed out at a time there, at least.
 pub(super) const CUT_ARCS: usize = 4 << 10;
+/// In a graph of fewer vertices, the parents that arcs lead to anywhere stay in a cache near by (512 KiB), and 16 bits save nothing.
+pub(super) const WIDE_VERTICES: usize = 128 << 10;
+/// A level notes places in the frontier (see `wide`) where at least one arc in so many vertices of the graph leads on: it goes through
+/// all vertices at its end.
+pub(super) const WIDE_ARCS: u64 = 2;
+/// Words of the bitmap whose vertices a thread gives their parents there at a time.
+pub(super) const WIDE_WORDS: usize = 64;
 /// Mean degree of a frontier whose lists are not short.
 pub(super) const MEDIUM_LISTS: u64 = 16;
 /// Mean degree of a frontier with hubs.

@@ -4,11 +4,13 @@ use std::{arch::x86_64::*, ops::Range};
 
 use super::{
     super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    SimdKernels, Visited, sse2,
+    Settle, SimdKernels, Visited,
+    scalar::settle_by,
+    sse2,
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back: sse2::map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, settle, map_back: sse2::map_back };
 
 struct Avx2;
 
@@ -114,4 +116,10 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
         }
     }
     count
+}
+
+#[target_feature(enable = "avx2,popcnt,bmi1")]
+unsafe fn settle(work: &Settle<'_>, words: Range<usize>) -> [u64; 2] {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { settle_by(work, words, visited) }
 }

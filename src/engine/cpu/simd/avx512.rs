@@ -4,12 +4,15 @@
 use std::{arch::x86_64::*, ops::Range};
 
 use super::{
-    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    SimdKernels, Visited, sse2,
+    super::{
+        bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
+        wide::NOT_MET,
+    },
+    Settle, SimdKernels, Visited, sse2,
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back: sse2::map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, settle, map_back: sse2::map_back };
 
 struct Avx512;
 
@@ -94,4 +97,34 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
         count += u64::from(bits.count_ones());
     }
     count
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
+unsafe fn settle(work: &Settle<'_>, words: Range<usize>) -> [u64; 2] {
+    let mut counts = [0; 2];
+    for word in words {
+        let (mut before, mut met) = (work.excluded[word], 0);
+        // SAFETY: this thread owns what belongs to the word (caller), and every note has a name.
+        unsafe {
+            let parents = work.parent.get().add(64 * word).cast::<i32>();
+            let notes = work.notes.get().add(64 * word);
+            let (none, not_met) = (_mm512_set1_epi32(-1), _mm512_set1_epi32(NOT_MET.into()));
+            for block in 0..4 {
+                let old = _mm512_loadu_epi32(parents.add(16 * block));
+                let note = _mm512_cvtepu16_epi32(_mm256_loadu_si256(notes.add(16 * block).cast()));
+                let visited = _mm512_cmpneq_epi32_mask(old, none);
+                let new = _mm512_cmpneq_epi32_mask(note, not_met) & !visited;
+                let names = _mm512_mask_i32gather_epi32::<4>(none, new, note, work.names.as_ptr().cast());
+                _mm512_mask_storeu_epi32(parents.add(16 * block), new, names);
+                _mm256_storeu_si256(notes.add(16 * block).cast(), _mm256_set1_epi16(-1));
+                before |= u64::from(visited) << (16 * block);
+                met |= u64::from(new) << (16 * block);
+            }
+            *work.before.get().add(word) = before;
+            *work.now.get().add(word) = before | met;
+        }
+        counts[0] += u64::from(before.count_ones());
+        counts[1] += u64::from((before | met).count_ones());
+    }
+    counts
 }

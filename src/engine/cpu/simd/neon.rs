@@ -5,12 +5,12 @@ use std::{arch::aarch64::*, ops::Range};
 
 use super::{
     super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    SimdKernels, Visited,
-    scalar::{self, Scalar},
+    Settle, SimdKernels, Visited,
+    scalar::{self, Scalar, settle_by},
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back: scalar::map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, settle, map_back: scalar::map_back };
 
 struct Neon;
 
@@ -145,4 +145,10 @@ unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
         }
     }
     count
+}
+
+#[target_feature(enable = "neon")]
+unsafe fn settle(work: &Settle<'_>, words: Range<usize>) -> [u64; 2] {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { settle_by(work, words, visited) }
 }

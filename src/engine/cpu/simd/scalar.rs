@@ -3,12 +3,18 @@
 use std::ops::Range;
 
 use super::{
-    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    MapBack, SimdKernels, Visited,
+    super::{
+        bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
+        wide::NOT_MET,
+    },
+    MapBack, Settle, SimdKernels, Visited,
 };
-use crate::graph::{NONE, Vertex};
+use crate::{
+    graph::{NONE, Vertex},
+    memory::Shared,
+};
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, map_back };
+pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, settle, map_back };
 
 pub(super) struct Scalar;
 
@@ -59,6 +65,46 @@ pub(super) unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
         count += u64::from(bits.count_ones());
     }
     count
+}
+
+unsafe fn settle(work: &Settle<'_>, words: Range<usize>) -> [u64; 2] {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { settle_by(work, words, visited) }
+}
+
+/// See [`SimdKernels::settle`]; bitmaps are made by the kernel `visited`, of parents that are in the first cache.
+///
+/// # Safety
+/// As the kernels of [`SimdKernels`].
+#[inline(always)]
+pub(super) unsafe fn settle_by(work: &Settle<'_>, words: Range<usize>, visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64) -> [u64; 2] {
+    /// Words at a time: 2 KiB of parents.
+    const AT_ONCE: usize = 8;
+    let mut counts = [0; 2];
+    for begin in words.clone().step_by(AT_ONCE) {
+        let words = begin..words.end.min(begin + AT_ONCE);
+        let (first, len) = (64 * words.start, 64 * words.len());
+        let excluded = &work.excluded[words.clone()];
+        // SAFETY: this thread owns what belongs to the words (caller), nothing else is borrowed of it, and every note has a name.
+        unsafe {
+            let bitmap = |bits: Shared<u64>| {
+                let parent = std::slice::from_raw_parts(work.parent.get().add(first), len);
+                let of_words = std::slice::from_raw_parts_mut(bits.get().add(words.start), words.len());
+                visited(&Visited { parent, excluded, words: Shared::new(of_words) }, 0..words.len())
+            };
+            counts[0] += bitmap(work.before);
+            let notes = std::slice::from_raw_parts_mut(work.notes.get().add(first), len);
+            let parents = std::slice::from_raw_parts_mut(work.parent.get().add(first), len);
+            for (&note, parent) in notes.iter().zip(parents) {
+                // No branch: which were met can't be foretold.
+                let name = *work.names.get_unchecked(usize::from(note));
+                *parent = if *parent == NONE { name } else { *parent };
+            }
+            notes.fill(NOT_MET);
+            counts[1] += bitmap(work.now);
+        }
+    }
+    counts
 }
 
 pub(super) unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) {

@@ -16,8 +16,9 @@ use super::{
     super::{
         bottom_up::{BottomUp, FoundCounts},
         tuning::PAST_CACHES,
+        wide::NOT_MET,
     },
-    MapBack, Simd, SimdKernels, Visited,
+    MapBack, Settle, Simd, SimdKernels, Visited,
 };
 use crate::{
     graph::{NONE, Vertex},
@@ -353,6 +354,59 @@ proptest! {
         check_visited(&parent, &excluded, 0..words);
         let begin = random.below(words);
         check_visited(&parent, &excluded, begin..begin + random.below(words - begin + 1));
+    }
+}
+
+fn check_settle(names: &[Vertex], parent: &[Vertex], excluded: &[u64], notes: &[u16], words: Range<usize>) {
+    let untouched = vec![u64::from(UNTOUCHED); excluded.len()];
+    let (mut parents, mut left, mut before, mut now) = (parent.to_vec(), notes.to_vec(), untouched.clone(), untouched.clone());
+    for word in words.clone() {
+        (before[word], now[word]) = (excluded[word], excluded[word]);
+        for v in 64 * word..64 * word + 64 {
+            let (visited, met) = (parent[v] != NONE, notes[v] != NOT_MET);
+            before[word] |= u64::from(visited) << (v % 64);
+            now[word] |= u64::from(visited || met) << (v % 64);
+            if met && !visited {
+                parents[v] = names[usize::from(notes[v])];
+            }
+            left[v] = NOT_MET;
+        }
+    }
+    let count = |bits: &[u64]| bits[words.clone()].iter().map(|bits| u64::from(bits.count_ones())).sum::<u64>();
+    let counts = [count(&before), count(&now)];
+    each_kind(|simd, kernels| {
+        let (mut parent, mut notes, mut was, mut is) = (parent.to_vec(), notes.to_vec(), untouched.clone(), untouched.clone());
+        let work = Settle {
+            names,
+            excluded,
+            notes: Shared::new(&mut notes),
+            parent: Shared::new(&mut parent),
+            before: Shared::new(&mut was),
+            now: Shared::new(&mut is),
+        };
+        // SAFETY: an available kind; every note has a name; all arrays cover the words; no other thread is at work.
+        let got = unsafe { (kernels.settle)(&work, words.clone()) };
+        let wanted = (counts, &parents, &left, &before, &now);
+        assert!((got, &parent, &notes, &was, &is) == wanted, "{simd} {words:?}");
+    });
+}
+
+proptest! {
+    #[test]
+    fn settled_parents_of_random_notes(words in 1_usize..20, visited_of_8 in 0_usize..9, met_of_8 in 0_usize..9, seed: u64) {
+        let mut random = Random(seed);
+        let mut names: Vec<Vertex> = (0..=u32::from(NOT_MET)).map(|place| place ^ 0x8000_1234).collect();
+        names[usize::from(NOT_MET)] = NONE;
+        let parent: Vec<Vertex> = (0..64 * words)
+            .map(|_| if random.chance(visited_of_8) { PARENTS[random.below(PARENTS.len())] } else { NONE })
+            .collect();
+        let notes: Vec<u16> = (0..64 * words)
+            .map(|_| if random.chance(met_of_8) { [0, 1, 0x7fff, 0x8000, NOT_MET - 1][random.below(5)] } else { NOT_MET })
+            .collect();
+        let excluded: Vec<u64> = (0..words).map(|_| (0..64).fold(0, |bits, lane| bits | u64::from(random.chance(1)) << lane)).collect();
+        check_settle(&names, &parent, &excluded, &notes, 0..words);
+        let begin = random.below(words);
+        check_settle(&names, &parent, &excluded, &notes, begin..begin + random.below(words - begin + 1));
     }
 }
 
