@@ -116,7 +116,7 @@ fn text(head: &[u8], complete: bool) -> Result<Proof, String> {
                 let row: Vec<Field> = fields(line).map(|(_, word)| field(word)).take(8).collect();
                 if !row.iter().take(2).all(|field| matches!(field, Field::Number(_))) {
                     let line_number = count_lines(&whole[..at]) + 1;
-                    return Err(format!("line {line_number} is {}, where numbers are wanted", shown(line.trim_ascii())));
+                    return Err(format!("line {line_number} is {}, where numbers are expected", shown(line.trim_ascii())));
                 }
                 let alone = rows.is_empty() && row.len() == 1;
                 rows.push((at, row));

@@ -506,13 +506,13 @@ mod recognition {
             ("g.txt", "3\n", "starts and degrees of its vertices do not follow"),
             ("g.txt", "1\n0 3\n0\n4\n", "the degrees do not add up"),
             ("g.txt", "0 1\n1 2 3\n", "line 2 has 3 and the first 2"),
-            ("g.csv", "0,1\n1,2\n", "line 1 is '0,1', where numbers are wanted"),
+            ("g.csv", "0,1\n1,2\n", "line 1 is '0,1', where numbers are expected"),
             ("g.txt", "source target\n0 1\n", "line 1 is 'source target'"),
             ("g.txt", "# only\n", "there are no numbers in it"),
             ("g.txt", "\0\u{1}\u{2}", "binary"),
         ] {
             let error = recognised(name, text).unwrap_err();
-            assert!(error.contains(reason) && error.contains("--format, one of el, mtx"), "{text:?}: {error}");
+            assert!(error.contains(reason) && error.contains(&format!("--format, one of {}", Format::names())), "{text:?}: {error}");
         }
     }
 
@@ -572,7 +572,7 @@ mod faults {
             ("g.mtx", mtx("3 3 2\n1 2 3\n"), "g.mtx: the size line announces 2 entries, but the file holds 1; is it cut off?"),
             ("g.mtx", mtx(""), "g.mtx: the file ends before its size line"),
             ("g.mtx", mtx("5000000000 5000000000 1\n"), "g.mtx: the graph has 5000000000 vertices"),
-            ("g.gr", "a 1 2 3\n".to_owned(), "g.gr:1: 'a 1 2 3' stands where the header of a DIMACS .gr file is wanted"),
+            ("g.gr", "a 1 2 3\n".to_owned(), "g.gr:1: 'a 1 2 3' stands where the header of a DIMACS .gr file is expected"),
             ("g.gr", "c\np max 3 1\n".to_owned(), "g.gr:2: a DIMACS file of kind 'max' is not read"),
             ("g.gr", "p sp 3 x\n".to_owned(), "g.gr:1: 'p sp 3 x' has no two numbers"),
             ("g.gr", "p sp 3 1\ne 1 2\n".to_owned(), "g.gr:2: an edge line starts with 'a', this one with 'e'"),
@@ -602,7 +602,7 @@ mod faults {
             ("g.adj", "AdjacencyGraph\n2\n1\n0\n1\n2\n".to_owned(), "g.adj:6: '2' is not one of the 2 vertices"),
             ("g.adj", "AdjacencyGraph\n2\n1\n0\n1\n1\n7\n".to_owned(), "g.adj:7: more numbers follow"),
             ("g.adj", "AdjacencyGraph\n0\n1\n0\n".to_owned(), "g.adj:4: edges follow, but the graph has no vertices"),
-            ("g.adj", "AdjacencyGraph\n2\n-1\n".to_owned(), "g.adj:3: '-1' stands where a number below 2^32 is wanted"),
+            ("g.adj", "AdjacencyGraph\n2\n-1\n".to_owned(), "g.adj:3: '-1' stands where a number below 2^32 is expected"),
             ("g.adj", "AdjacencyGraph\n2\nx\n".to_owned(), "g.adj:3: 'x' is no number"),
             ("graph_input.dat", "2\n0 1\n1 1\n2\n2\n".to_owned(), "graph_input.dat:4: the source 2 is not one of the 2 vertices"),
             ("graph_input.dat", "2\n0 1\n1 1\n0\n3\n".to_owned(), "graph_input.dat:5: 3 edges are announced, but the degrees add up to 2"),

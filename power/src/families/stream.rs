@@ -85,7 +85,7 @@ pub(super) fn open(place: &str) -> Result<Lines, Unusable> {
 }
 
 fn connect(address: &str) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no such host; tcp:HOST:PORT is wanted");
+    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no such host; tcp:HOST:PORT is expected");
     for address in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, CONNECT) {
             Ok(stream) => return Ok(stream),
