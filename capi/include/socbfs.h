@@ -351,8 +351,8 @@ const char *socbfs_meter_scope(const struct socbfs_meter *meter);
 // `meter` is a meter.
 enum socbfs_code socbfs_meter_begin(const struct socbfs_meter *meter);
 
-// Ends the window and reports what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number would
-// be wrong, so there is none.
+// Ends the window and reports what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number
+// would be wrong, so there is none.
 //
 // # Safety
 // `meter` is a meter; `energy` points to one.

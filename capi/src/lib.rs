@@ -790,8 +790,8 @@ pub unsafe extern "C" fn socbfs_meter_begin(meter: *const socbfs_meter) -> socbf
     })
 }
 
-/// Ends the window and reports what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number would
-/// be wrong, so there is none.
+/// Ends the window and reports what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number
+/// would be wrong, so there is none.
 ///
 /// # Safety
 /// `meter` is a meter; `energy` points to one.

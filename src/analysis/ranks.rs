@@ -38,7 +38,7 @@ pub struct RankTimes {
     pub reached: u64,
 }
 
-/// What one rank found out.
+/// The result of one rank.
 struct OfRank {
     seconds: Vec<f64>,
     received: u64,

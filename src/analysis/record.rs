@@ -38,7 +38,7 @@ pub struct Analysis {
     /// A paper's figures beside these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperComparison>,
-    /// What could not be done, and why.
+    /// The analyses that were left out, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

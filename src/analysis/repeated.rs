@@ -8,7 +8,7 @@ use crate::graph::{Csr, Layout, NONE, Vertex};
 /// Levels at which the frontier is cut, at most: those of long searches are taken at even distances.
 pub const MOST_SPLITS: usize = 32;
 
-/// What is searched twice where the search parts at each of its levels.
+/// The vertices that both halves of an asynchronous search find, for a search parted at each of its levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeated {
     /// Share of the frontier's arcs in the first half, in thousandths.
@@ -86,7 +86,7 @@ fn cut(csr: &Csr, frontier: &[Vertex], share_permille: u16) -> usize {
     (frontier.iter().position(reaches).unwrap_or(0) + 1).clamp(1, frontier.len().max(2) - 1)
 }
 
-/// What both halves found.
+/// The result of both halves.
 struct Repeats {
     /// Vertices that both found.
     common: u64,

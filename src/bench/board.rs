@@ -16,7 +16,7 @@ pub struct BoardRecord {
     pub schema_version: u32,
     /// Machine, system, build, command, time, as they were before the first run.
     pub environment: Environment,
-    /// What board it is.
+    /// The board.
     pub board: BoardIdentity,
     /// The OpenCL devices of the machine.
     pub opencl: Drivers,
@@ -30,14 +30,14 @@ pub struct BoardRecord {
     pub left_out: Vec<LeftOut>,
 }
 
-/// What board it is.
+/// The identity of a board.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BoardIdentity {
     /// Name of the profile in force.
     pub profile: String,
     /// Why that one.
     pub reason: String,
-    /// What the machine calls itself, in the device tree or DMI.
+    /// The machine's own name, in the device tree or DMI.
     pub machine: Option<String>,
     /// The chip, as the profile has it.
     pub soc: Option<String>,

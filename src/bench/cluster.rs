@@ -16,7 +16,7 @@ use crate::{
     policy::Bands,
 };
 
-/// How a search was spread over ranks, and what they exchanged.
+/// The distribution of a search over ranks, and their traffic.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClusterRecord {
     /// Processes.
@@ -59,7 +59,7 @@ pub struct RankDeviceRecord {
     pub fallen_back: Option<String>,
 }
 
-/// What ranks exchanged in one search.
+/// The traffic of one search between ranks.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClusterRoot {
     /// Bytes received, by the rank that received most.
@@ -72,7 +72,7 @@ pub struct ClusterRoot {
     pub levels: Vec<ClusterLevel>,
 }
 
-/// What ranks exchanged after one level.
+/// The traffic between ranks after one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClusterLevel {
     /// Bytes received, by the rank that received most.
@@ -129,7 +129,7 @@ pub struct MeasuredRoots {
     pub devices: Vec<RankDeviceRecord>,
 }
 
-/// What this rank says of its device.
+/// The record of this rank's device.
 fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &ClusterOptions, levels: u64) -> Option<RankDeviceRecord> {
     let asked = options.device.as_ref()?;
     // One that could not be set up is told of, with the reason.

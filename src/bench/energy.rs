@@ -46,7 +46,7 @@ impl EnergyOptions {
 pub struct EnergyRecord {
     /// Why there is no energy (`None` where there is).
     pub unavailable: Option<String>,
-    /// What would change that.
+    /// The cure.
     pub cure: Option<String>,
     /// What was measured.
     pub measured: Option<MeasuredEnergy>,
@@ -71,7 +71,7 @@ impl EnergyRecord {
     }
 }
 
-/// What was measured. Energies are in joules, powers in watts, times in seconds.
+/// Measured energy. Energies are in joules, powers in watts, times in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredEnergy {
     /// What the counted sensors cover together.
@@ -199,7 +199,7 @@ pub struct LevelModel {
     pub modelled_joules: Joules,
 }
 
-/// Why energy could not be measured although there is a sensor.
+/// A reason why energy could not be measured although there is a sensor.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnergyError {

@@ -28,13 +28,13 @@ pub struct Record {
     pub schema_version: u32,
     /// Machine, system, build, command, time.
     pub environment: Environment,
-    /// What was searched.
+    /// The graph that was searched.
     pub graph: GraphRecord,
-    /// How it was laid out.
+    /// Its layout.
     pub layout: LayoutRecord,
-    /// How it was searched.
+    /// The settings of the search.
     pub search: SearchRecord,
-    /// How it was spread over ranks, and what they exchanged (`None`: one process).
+    /// The distribution over ranks, and their traffic (`None`: one process).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterRecord>,
     /// Roots asked for.
@@ -47,7 +47,7 @@ pub struct Record {
     pub summary: Option<Summary>,
     /// Energy, or why there is none.
     pub energy: EnergyRecord,
-    /// What may have disturbed the figures.
+    /// Possible disturbances of the figures.
     pub warnings: Vec<String>,
 }
 
@@ -207,7 +207,7 @@ pub struct RootRecord {
     pub mapping_seconds: Option<f64>,
     /// The five checks.
     pub validation: ValidationRecord,
-    /// What happened at each level (empty where validation failed).
+    /// The records of the levels (empty where validation failed).
     pub level_records: Vec<LevelRecord>,
 }
 

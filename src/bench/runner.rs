@@ -11,7 +11,7 @@ use crate::{
     validate::{ValidateError, Validator},
 };
 
-/// Why a run could not go on. A tree that fails validation is a result and no error.
+/// A reason why a run could not continue. A tree that fails validation is a result and no error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
@@ -23,7 +23,7 @@ pub enum MeasureError {
     Validate(#[source] ValidateError),
 }
 
-/// What the runner needs of a search; a trait so that a test can give it a search that errs.
+/// The part of a search that the runner needs; a trait, so that a test can give it a search with errors.
 trait Searcher {
     fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError>;
     fn parents(&self) -> &[Vertex];

@@ -31,17 +31,17 @@ pub struct Calibration {
     pub made: Made,
     /// Where it holds.
     pub identity: Identity,
-    /// What decides where `auto` is asked for and time is the aim (`None`: the model, since there were too few graphs for a contest).
+    /// The policy that `auto` uses to minimise time (`None`: the model, since there were too few graphs for a contest).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<Contest>,
-    /// Where levels run by what was measured (`None`: the CPU alone was).
+    /// The measured bands, which say where levels run (`None`: only the CPU was measured).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bands: Option<Bands>,
     /// The model of all terms.
     pub model: CostModel,
     /// The model by the plain form of Zhang 2018 (equations 2 and 4): one average speed for each strategy.
     pub model_zhang: CostModel,
-    /// What every strategy reached, in the order of [`Strategy::ALL`].
+    /// The figures of every strategy, in the order of [`Strategy::ALL`].
     pub strategies: Vec<StrategyNumbers>,
     /// Power (`None`: no sensor).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ pub struct OpenClIdentity {
     pub work_group: Option<usize>,
 }
 
-/// What one strategy reached.
+/// The figures of one strategy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StrategyNumbers {
@@ -168,7 +168,7 @@ pub struct Power {
     pub graph: String,
 }
 
-/// What a device costs beyond its levels.
+/// The costs of a device beyond its levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredDevice {
@@ -219,7 +219,7 @@ impl std::fmt::Display for Difference {
 }
 
 impl Identity {
-    /// What keeps a calibration made on `self` from holding `here`: the first difference that matters.
+    /// The first difference that matters between `self`, where a calibration was made, and `here`. `None`: the calibration holds here.
     pub fn difference(&self, here: &Self) -> Option<Difference> {
         let none = || "none".to_owned();
         let text = |text: &Option<String>| text.clone().unwrap_or_else(none);
@@ -308,7 +308,7 @@ impl Calibration {
         Ok(all.into_iter().filter(decides).collect())
     }
 
-    /// What decides where `auto` is asked for and time is the aim.
+    /// The policy that `auto` uses to minimise time.
     pub fn decider(&self) -> Decider {
         self.auto.as_ref().map_or_else(Decider::default, |contest| contest.policy)
     }

@@ -20,7 +20,7 @@ const LEAST_ARCS: u64 = 1 << 18;
 /// Nothing measured is taken for more, or for less than one over it: it would be a disturbance.
 const MOST_PERMILLE: f64 = 16_000.0;
 
-/// What levels took in one direction, and what they should by the costs of `sampled`, in nanoseconds.
+/// The time of levels in one direction, and their time by the costs of `sampled`, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Took {
     ns: f64,

@@ -16,7 +16,7 @@ use crate::{
 /// A policy to be judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contestant {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     /// The policy.
     pub policy: Policy,
@@ -47,7 +47,7 @@ pub struct RootEvaluation {
     pub turns: usize,
 }
 
-/// How a policy did from one root.
+/// The figures of a policy from one root.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Its plan for each level.
@@ -60,7 +60,7 @@ pub struct Judged {
     pub over_oracle: f64,
     /// Time spent deciding, sampling included, in nanoseconds: median over the turns.
     pub decision_ns: f64,
-    /// What the levels should cost by the table (`None` where it has plans that were not measured).
+    /// The cost of the levels by the table (`None` where it has plans that were not measured).
     pub table_ns: Option<f64>,
     /// Directions against the faster one of each level, as SURF counts (section 5.2): `None` where only one was measured.
     pub directions: Option<Directions>,
@@ -176,7 +176,7 @@ pub fn evaluate(
     Ok(Evaluation { roots: all })
 }
 
-/// What the turns of one policy gave.
+/// The results of one policy's turns.
 #[derive(Debug, Clone, Default)]
 struct Samples {
     elapsed: Vec<f64>,

@@ -12,7 +12,7 @@ use crate::policy::{Adaptive, Bands, CostModel, Policy, SampledCosts, Selective}
 /// Parts into which the graphs are divided: each is judged by a model fitted to all others.
 const PARTS: usize = 5;
 
-/// What may decide where `auto` is asked for.
+/// The predictors from which `auto` is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decider {

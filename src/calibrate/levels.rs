@@ -61,7 +61,7 @@ pub struct LevelTable {
 /// One level. Times are in nanoseconds, by [`Strategy`] in the order of [`Strategy::ALL`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelTimes {
-    /// What a policy may know, all samples included. What depends on how the search came here is that of a search top-down.
+    /// The counts that a policy may have, all samples included. Counts that depend on the earlier plans are those of a search top-down.
     pub stats: LevelStats,
     /// Vertices found.
     pub found: u64,
@@ -308,7 +308,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
     Ok(LevelTable { root, strategies: strategies.to_vec(), levels })
 }
 
-/// What a search takes, after one that is not counted: that forgets what other plans have left in the caches.
+/// The time of a search, after one that is not counted and replaces the data of other plans in the caches.
 fn run(search: &mut Search<'_>, root: Vertex, replay: Replay) -> Result<Vec<LevelRecord>, SearchError> {
     search.set_policy(Policy::Replay(replay), LevelDevice::Cpu)?;
     search.run_uncounted(root)?;

@@ -10,7 +10,7 @@ use super::{GroupTimes, Identity, JsonLines, LevelTable, complete_lines};
 /// Name of the format, in every header.
 const FORMAT: &str = "socbfs-calibration-partial-1";
 
-/// What has to be the same for measurements to be gone on with.
+/// The settings that must be the same for measurements to be continued.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartialHeader {
     format: String,
@@ -94,14 +94,14 @@ pub enum PartialError {
     },
 }
 
-/// What a file of measurements holds that can be gone on with.
+/// The content of a file of measurements, as far as it can be continued.
 enum Readable {
     Nothing,
     /// No measurements.
     NotOurs,
     /// Of another kind, and why.
     Other(&'static str),
-    /// So many bytes are good.
+    /// The graphs measured so far, and the number of valid bytes.
     Graphs(Vec<MeasuredGraph>, u64),
 }
 

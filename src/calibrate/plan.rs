@@ -28,7 +28,7 @@ pub fn plans(planner: &mut PolicyPlanner, levels: impl IntoIterator<Item = Level
     levels.into_iter().map(plan).collect()
 }
 
-/// What the levels of `table` cost in nanoseconds where `policy` plans them. `None` where a plan was not measured.
+/// The cost of the levels of `table` in nanoseconds if `policy` plans them. `None` where a plan was not measured.
 pub(super) fn plans_ns(table: &LevelTable, policy: &Policy) -> Option<f64> {
     let on_gpu = table.strategies.iter().any(|strategy| strategy.is_gpu());
     let mut planner = PolicyPlanner::new(policy.clone(), if on_gpu { LevelDevice::Gpu(GpuKernel::Bg) } else { LevelDevice::Cpu });

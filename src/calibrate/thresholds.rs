@@ -24,7 +24,7 @@ const LOST: u32 = 4;
 /// Thresholds that change device within a search must gain this much over the better device alone to be taken.
 const GAIN: f64 = 0.97;
 
-/// What was measured to find thresholds.
+/// The measurements from which thresholds follow.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Measured {
     /// From how much work on the GPU, and both, run levels of either direction.
@@ -264,7 +264,7 @@ pub(super) fn fastest(
     Ok(best)
 }
 
-/// What levels of one direction on the CPU took over what [`CostModel::shipped`] says of them (`None`: there were none).
+/// The time of the levels of one direction on the CPU, over the time by [`CostModel::shipped`] (`None`: there were none).
 fn factor(records: &[LevelRecord], direction: Direction) -> Option<f64> {
     let model = CostModel::shipped(Form::Full);
     let cost = model.of(Strategy::on_cpu(direction))?;

@@ -24,7 +24,7 @@ pub enum Edges<'e, E> {
 ///
 /// An [`EdgeStream`] is one of which every rank has all; an [`EdgeSlice`] is one of which each rank has some.
 pub trait RankEdges {
-    /// What gives all edges, if every rank has them.
+    /// The source of all edges, if every rank has it.
     type Stream: EdgeStream;
 
     /// The edges.
@@ -68,7 +68,7 @@ impl<E: EdgeStream> Edges<'_, E> {
         }
     }
 
-    /// What this rank has of them.
+    /// The edges that this rank has.
     pub(super) fn own(&self) -> Piece<'_, E> {
         match self {
             Self::All(edges) => Piece::All(edges),
@@ -111,7 +111,7 @@ impl<E: EdgeStream> Edges<'_, E> {
 pub(super) enum Piece<'a, E> {
     All(&'a E),
     Slice(&'a EdgeSlice),
-    /// What other ranks have sent, and this one to itself.
+    /// The messages of all ranks, this one included.
     Arrived {
         edges: &'a [[Vertex; 2]],
         vertices: usize,

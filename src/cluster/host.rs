@@ -15,7 +15,7 @@ use crate::machine;
 pub struct Host {
     /// Its name, for people; several boards may have the same.
     pub name: String,
-    /// What no other machine has: the number that Linux draws when it starts.
+    /// The boot id, a random number that Linux draws when it starts: no other machine has the same.
     pub boot: String,
 }
 

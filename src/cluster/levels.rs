@@ -109,15 +109,15 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     gpu: Option<PartGpu<'p>>,
     /// A rank has a device.
     any_device: bool,
-    /// What failed on this one's, which is not used any more.
+    /// The error of this rank's device, which is not used any more.
     lost: Option<DeviceError>,
-    /// Why this rank does without its device from the beginning, where it does.
+    /// The reason why this rank does not use its device from the beginning, if it does not.
     set_up_without: Option<String>,
     /// The search goes on without it.
     fall_back: bool,
     /// The device has written parents in the search at hand.
     device_has_found: bool,
-    /// What ranks say of their devices when a search is over.
+    /// The results of the devices of all ranks at the end of a search.
     verdicts: Vec<u8>,
     /// Row of the root, and its parent.
     root_row: Option<(usize, Vertex)>,
@@ -320,7 +320,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         self.set_up_without.as_deref()
     }
 
-    /// What failed on it, for all ranks to know ("": nothing).
+    /// Its error, for all ranks ("": none).
     pub(super) fn failure(&self) -> String {
         match (&self.lost, &self.gpu) {
             (Some(error), Some(gpu)) => format!("{}: {error}", gpu.used().name),
@@ -750,7 +750,7 @@ impl Iterator for Bits {
     }
 }
 
-/// What threads of a top-down level share.
+/// The data that the threads of a top-down level share.
 #[derive(Clone, Copy)]
 struct TopDown<'a> {
     part: &'a Part,

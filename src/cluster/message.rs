@@ -32,7 +32,7 @@ const LEAST_GAIN: u64 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// How a message says it.
+/// The form of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Rows = 0,
@@ -150,7 +150,7 @@ pub(super) fn write_rows(rows: &[Vertex], out: &mut [u8]) -> usize {
     finish(Form::Rows, at, out)
 }
 
-/// How a chunk says what was found in it.
+/// The code of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Code {
     Nothing,

@@ -406,7 +406,7 @@ impl Part {
             + self.word_degrees.bytes()
     }
 
-    /// What a device is given of it.
+    /// The part of it that a device needs.
     pub(super) fn arrays(&self) -> PartArrays<'_> {
         PartArrays {
             lists: &self.lists,

@@ -25,13 +25,13 @@ pub struct RankDevice {
     pub setup: GpuSetup,
     /// By which kernel it runs levels bottom-up, where the policy names none: BG or BGC.
     pub bottom_up: GpuKernel,
-    /// Which levels it runs.
+    /// The levels that it runs.
     pub places: Places,
     /// Go on with the CPU where it fails: in the middle of a search, or, with a policy that does not name its kernels, before the first.
     pub fall_back: bool,
 }
 
-/// Which levels run on a rank's device.
+/// The levels that run on a rank's device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Places {
     /// All of them.

@@ -29,7 +29,7 @@ pub trait Ranks {
     fn broadcast(&self, from: usize, bytes: &mut [u8]);
 }
 
-/// What one rank sends: a piece for each rank.
+/// The message of one rank: a piece for each rank.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages<'a> {
     /// All pieces.
@@ -125,15 +125,15 @@ pub struct ThreadRanks<'b> {
     board: &'b Board,
 }
 
-/// What [`ThreadRanks`] share.
+/// The data that [`ThreadRanks`] share.
 #[derive(Debug)]
 pub struct Board {
     all_here: Barrier,
-    /// What each rank has put up for the others.
+    /// The data that each rank offers to the others.
     pieces: Vec<Mutex<Piece>>,
 }
 
-/// What one rank has put up: slices that are its own, and stay where they are until all ranks have looked.
+/// The data that one rank offers: slices of its own, which stay in place until all ranks have read them.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     bytes: *const [u8],

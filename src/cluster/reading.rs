@@ -20,7 +20,7 @@ use crate::{
     memory,
 };
 
-/// What a rank has made, or on every rank the error of the first one that has one.
+/// The result of a rank, or on every rank the error of the first rank that failed.
 pub(super) fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {
     let first = first_of(texts(ranks, own.as_ref().err().map_or("", |reason| reason)));
     match (own, first) {

@@ -35,8 +35,8 @@ pub enum Exchange {
 /// How to search over ranks.
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
-    /// What decides the direction of each level. It must decide the same on every rank, so it gets no samples. Where it names a kernel of a
-    /// device and the rank has one, that runs the level; with another direction than the kernel's it is not asked.
+    /// The policy that decides the direction of each level. It must decide the same on every rank, so it gets no samples. Where it names a
+    /// kernel of a device and the rank has a device, that kernel runs the levels of its direction.
     pub policy: Policy,
     /// The device of this rank; ranks may have different ones, or none. ([`Exchange::Pairs`] takes none.)
     pub device: Option<RankDevice>,
@@ -343,7 +343,7 @@ pub(super) fn first_of(texts: Vec<String>) -> Option<(usize, String)> {
     texts.into_iter().enumerate().find(|(_, text)| !text.is_empty())
 }
 
-/// What each rank has made, or an error on every rank: one that returned alone would leave the others waiting for it.
+/// The result of each rank, or an error on every rank: if one rank returned alone, the others would wait for it.
 pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, ClusterError>) -> Result<T, ClusterError> {
     let own = made.as_ref().err().map_or_else(String::new, |error| with_causes(error));
     let failed = first_of(texts(ranks, &own));

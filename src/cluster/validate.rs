@@ -31,7 +31,7 @@ pub struct Tree {
     pub parents: Vec<Vertex>,
 }
 
-/// What a tree that passed looks like, or what is wrong with it: the same on every rank.
+/// The summary of a tree that passed, or the fault of one that did not: the same on every rank.
 pub type Verdict = Result<crate::validate::Validated, String>;
 
 /// Checks trees over ranks, several in one pass over the edges.
@@ -73,7 +73,7 @@ macro_rules! stored {
 stored!(u8);
 stored!(u32);
 
-/// What a pass over the edges has found in the trees.
+/// The result of a pass over the edges.
 struct Passed {
     /// Edges and self-loops in each tree that this rank counts.
     counts: Vec<[AtomicU64; 2]>,

@@ -34,7 +34,7 @@ pub(crate) enum Arcs {
     Both,
 }
 
-/// What the first pass over the edges finds out.
+/// The result of the first pass over the edges.
 #[derive(Debug)]
 pub(crate) struct Degrees {
     /// Entries that leave each vertex, self-loops not counted.
@@ -141,7 +141,7 @@ pub(crate) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), 
     Ok((to_original, to_internal))
 }
 
-/// How vertices are renamed on their way into the adjacency.
+/// The renumbering of vertices for the adjacency.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Naming<'a> {
     /// Original vertex to row of the adjacency, or [`NONE`] where its arcs are left out; empty: the same.

@@ -123,7 +123,7 @@ pub struct SerializedRows {
     entries: usize,
 }
 
-/// Why serialised rows are no graph. Positions are byte offsets into the file.
+/// A reason why serialised rows are no graph. Positions are byte offsets into the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowsError {

@@ -41,7 +41,7 @@ pub struct BuildOptions {
     pub keep_leaves: bool,
 }
 
-/// Where a vertex stands in a layout.
+/// The place of a vertex in a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It is searched, by this internal number.

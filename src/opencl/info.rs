@@ -104,8 +104,8 @@ pub(crate) struct KnownDriver {
     pub(crate) groups_of_one: bool,
     /// Maps, reads and writes that no call waits for fail, carry wrong values, or crash: all of them wait.
     pub(crate) unwaited_transfers: bool,
-    /// It has a cache of its own for launched kernels. It compiles a stored binary once more for work-groups of any size, and still compiles
-    /// each launched kernel: a cache beside its own takes twice as long, and gains nothing.
+    /// It has a cache of its own for launched kernels. It compiles a stored binary once more for work-groups of any size, and still
+    /// compiles each launched kernel: a cache beside its own takes twice as long, and gains nothing.
     pub(crate) keeps_kernels: bool,
 }
 

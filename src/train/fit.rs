@@ -27,7 +27,7 @@ impl Default for FitOptions {
     }
 }
 
-/// Why nothing was learned.
+/// A reason why the training failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {

@@ -18,7 +18,7 @@ use crate::{
 /// The schema of the file that this version reads and writes.
 const SCHEMA: u32 = 1;
 
-/// What must agree between searches for their times to be compared, and what one wants to know of them besides.
+/// The settings that must agree between searches for their times to be compared, and further facts about them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {

@@ -30,7 +30,7 @@ use crate::{
     memory,
 };
 
-/// What a tree that passed all five checks looks like.
+/// The summary of a tree that passed all five checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Validated {
     /// Root.

@@ -120,7 +120,7 @@ fn number_path(start: Vertex, parent: &[Vertex], level: &[AtomicU32]) {
     }
 }
 
-/// What is wrong with the smallest vertex that leads astray.
+/// The fault of the smallest vertex whose parents do not lead to the root.
 fn explain(parent: &[Vertex], level: &[AtomicU32]) -> Violation {
     // The caller found one; vertex 0 would be as good an answer as any if it hadn't.
     let vertex = level.par_iter().position_first(|level| level.load(Relaxed) == ASTRAY).unwrap_or(0) as Vertex;

@@ -22,14 +22,14 @@ pub enum Paper {
     Sunway,
 }
 
-/// What a paper says and what was found here.
+/// The figures of a paper beside those of this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaperComparison {
     /// The paper.
     pub paper: Paper,
     /// Smaller graphs than the paper's were searched.
     pub quick: bool,
-    /// What it says in sentences, figures and means.
+    /// Its claims in sentences, figures and means.
     pub claims: Vec<Claim>,
     /// Its tables, cell by cell.
     #[serde(default)]
@@ -46,7 +46,7 @@ pub struct PaperComparison {
 pub struct Claim {
     /// What it is of, with the unit.
     pub what: String,
-    /// Where it stands in the paper.
+    /// Its place in the paper.
     pub place: String,
     /// The paper's value.
     pub paper: f64,
@@ -74,7 +74,7 @@ impl PaperComparison {
     }
 }
 
-/// What there is to compare with.
+/// The analyses of this machine, to compare with.
 struct Ours<'a> {
     analysis: &'a Analysis,
     searched: &'a [(String, String)],
