@@ -145,8 +145,8 @@ pub(super) struct Settle<'a> {
     pub(super) names: &'a [Vertex],
     /// Bits to be set in any case, one word for every 64 vertices.
     pub(super) excluded: &'a [u64],
-    /// By vertex, a place that has a name; `NOT_MET` when done. Notes, parents and bitmaps are the calling thread's own where their word is in
-    /// its range.
+    /// By vertex, a place that has a name; `NOT_MET` when done. Notes, parents and bitmaps belong to the calling thread where their word is
+    /// in its range.
     pub(super) notes: Shared<u16>,
     /// Parents by internal vertex.
     pub(super) parent: Shared<Vertex>,
