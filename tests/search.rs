@@ -121,6 +121,27 @@ fn larger_graphs_share_their_levels() {
     }
 }
 
+/// Large enough for levels that note places in the frontier (`engine/cpu/wide.rs`), with vertices that have no arc, repeats and self-loops.
+#[test]
+fn wide_levels_of_graphs_in_their_own_order() {
+    let n = 140_000;
+    let simds: Vec<Simd> = Simd::ALL.into_iter().filter(|simd| simd.available()).collect();
+    for (directed, skewed) in [(false, false), (true, false), (false, true)] {
+        let mut edges = random(130_000, 450_000, skewed, 9);
+        edges.extend((0..1000).flat_map(|v| [[v, v], [v, v + 1], [v + 1, v]]));
+        let reference = Reference::new(n, &edges, directed, &[0, 77_777, 135_000]);
+        let list = EdgeList::new(n, edges, Listing::Unknown).unwrap();
+        let layout = Layout::build(&list, &BuildOptions { directed, order: Order::Original, ..BuildOptions::default() }).unwrap();
+        for (number, policy) in ["tc", "auto", "alpha-beta"].into_iter().enumerate() {
+            for threads in [1, 3] {
+                let simd = Some(simds[(number + threads) % simds.len()]);
+                let options = SearchOptions { policy: policy.parse().unwrap(), threads, simd, ..SearchOptions::default() };
+                reference.compare(&layout, &options);
+            }
+        }
+    }
+}
+
 /// Thresholds at which threads share everything, or nothing, and pieces of any size change no result.
 #[test]
 fn thresholds_of_threads_change_no_result() {
