@@ -84,6 +84,11 @@ impl CpuEngine<'_> {
     }
 
     pub(super) fn run_top_down(&mut self) -> LevelWork {
+        self.top_down(true)
+    }
+
+    /// The same; unless the level `may_be_wide`, its end is a queue.
+    pub(super) fn top_down(&mut self, may_be_wide: bool) -> LevelWork {
         self.note_deepest();
         if let Some(over) = self.all_is_found() {
             return over;
@@ -98,7 +103,7 @@ impl CpuEngine<'_> {
         }
         let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("made a queue above") };
         let edges = self.state.frontier_edges;
-        if self.level_is_wide(len, edges) {
+        if may_be_wide && self.level_is_wide(len, edges) {
             return self.run_wide(conversion_ns);
         }
         let visited_before = self.state.bitmap_is_current.then_some(self.state.visited_count);

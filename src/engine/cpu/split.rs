@@ -99,7 +99,8 @@ impl CpuEngine<'_> {
         self.state.frontier_edges = edges;
         self.state.frontier = Frontier::Queue { len, claims: false };
         self.single_levels = true;
-        let work = self.run_top_down();
+        // What others find is merged into a queue.
+        let work = self.top_down(false);
         self.single_levels = single;
         self.state.frontier_edges = all;
         work

@@ -129,7 +129,7 @@ mod tests {
     use crate::{
         bfs::{Direction, Engine, LevelPlan, Placement},
         engine::{Simd, Team},
-        graph::BuildOptions,
+        graph::{BuildOptions, EdgeList, Listing},
         input::generate::Generator,
     };
 
@@ -188,6 +188,24 @@ mod tests {
                 }
                 assert_eq!(wide, 1, "one level leads to half of the graph from few enough vertices");
             }
+        }
+    }
+
+    /// Other devices have a part of such a level, and what they find is merged into a queue.
+    #[test]
+    fn a_part_of_a_wide_level_ends_in_a_queue() {
+        let hub: Vec<[Vertex; 2]> = (1..WIDE_VERTICES as Vertex).map(|v| [0, v]).collect();
+        let graph = EdgeList::new(WIDE_VERTICES, hub, Listing::Once).unwrap();
+        let options = BuildOptions { order: Order::Original, keep_leaves: true, ..BuildOptions::default() };
+        let layout = Layout::build(&graph, &options).unwrap();
+        for threads in [1, 2] {
+            let mut cpu = CpuEngine::new(&layout, Team::new(threads, &[]).unwrap(), Simd::detect()).unwrap();
+            let Ok(_) = cpu.begin(0);
+            let edges = cpu.stats().frontier_edges;
+            assert!(cpu.level_is_wide(1, edges));
+            let work = cpu.top_down_part(1, edges);
+            assert_eq!(work.found, WIDE_VERTICES as u64 - 1);
+            assert!(matches!(cpu.state.frontier, Frontier::Queue { .. }), "{:?}", cpu.state.frontier);
         }
     }
 
