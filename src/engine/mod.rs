@@ -6,7 +6,9 @@ mod hybrid;
 mod state;
 mod team;
 
-pub(crate) use cpu::{BottomUp, SPREAD, SharedBuffers, SimdKernels, is_wide, prefetch, share, share_and_sum};
+#[cfg(feature = "cli")]
+pub(crate) use cpu::is_wide;
+pub(crate) use cpu::{BottomUp, SPREAD, SharedBuffers, SimdKernels, prefetch, share, share_and_sum};
 pub use cpu::{CpuEngine, CpuEngineError, ParallelThresholds, Simd, SimdError};
 pub use gpu::{GpuEngineError, GpuOptions, GraphMemory};
 pub(crate) use gpu::{PartArrays, PartFrontier, PartGpu, PartState, check_parents};

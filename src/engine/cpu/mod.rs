@@ -22,8 +22,10 @@ pub(crate) use self::{
     prefetch::prefetch,
     share::{SharedBuffers, share, share_and_sum},
     simd::SimdKernels,
-    wide::is_wide,
 };
+// For the analysis of touched bytes.
+#[cfg(feature = "cli")]
+pub(crate) use self::wide::is_wide;
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 
