@@ -104,13 +104,13 @@ pub enum SearchError {
     #[error(transparent)]
     Engine(#[from] HybridError),
     /// The policy is about a GPU, and there is none.
-    #[error("policy {policy} needs an OpenCL device; `socbfs devices` lists what there is, --device chooses one")]
+    #[error("policy {policy} needs an OpenCL device; `socbfs devices` lists the devices, --device chooses one")]
     NoDevice {
         /// The policy.
         policy: String,
     },
     /// The policy is about a GPU, and the search has lost its own.
-    #[error("policy {policy} needs an OpenCL device, and the search goes on without its own since one failed ({reason})")]
+    #[error("policy {policy} needs an OpenCL device, and the search continues without its own since that failed ({reason})")]
     FellBack {
         /// The policy.
         policy: String,
@@ -627,7 +627,7 @@ impl<'g> Search<'g> {
     /// Sets the search up anew, without devices.
     fn fall_back(&mut self, error: DeviceError) -> Result<(), SearchError> {
         let reason = format!("{}: {error}", self.failed(error));
-        log::warn!("{reason}; going on with the CPU alone");
+        log::warn!("{reason}; continuing on the CPU alone");
         let options = SearchOptions {
             policy: Policy::default(),
             devices: Vec::new(),

@@ -88,7 +88,7 @@ fn a_board_report_takes_no_graph_and_scales_are_its_own() {
         (&["bench", "--report", "board", "kronecker:8"][..], "takes no graph"),
         (&["bench", "--report", "board", "--kronecker", "8"], "takes no graph"),
         (&["bench", "--scales", "8"], "--scales is for --report board"),
-        (&["bench", "--report", "board", "--scales", "9..=8"], "has no scale in it"),
+        (&["bench", "--report", "board", "--scales", "9..=8"], "contains no scale"),
         (&["bench", "--report", "board", "--scales", "7", "--json", "/nonexistent/x.json"], "can't write"),
     ] {
         let output = run(arguments);
@@ -189,8 +189,8 @@ fn the_doctor_tells_the_ills_of_a_hot_board_with_their_cures() {
         ("governor", "ondemand", "echo performance | sudo tee"),
         ("clock-limit", "policy4 at 1800 of 2000 MHz", "echo 2000000 | sudo tee /sys/devices/system/cpu/cpufreq/policy4/scaling_max_freq"),
         ("gpu-governor", "simple_ondemand (11800000.gpu)", "/sys/class/devfreq/11800000.gpu/governor"),
-        ("temperature", "cpu0-thermal has 82 °C, and at 85 °C", "cool it"),
-        ("throttling", "thermal-cpufreq-1 down now (step 4 of 18)", "cool it"),
+        ("temperature", "cpu0-thermal has 82 °C, and the chip slows down at 85 °C", "cool it"),
+        ("throttling", "slows down thermal-cpufreq-1 now (step 4 of 18)", "cool it"),
         ("memory", "313.5 MiB of 1.9 GiB", "top -b"),
         ("swap", "305.9 MiB of 512.0 MiB", "sudo swapoff -a && sudo swapon -a"),
         ("huge-pages", "never", "echo madvise | sudo tee"),

@@ -203,7 +203,7 @@ fn training_puts_weights_into_the_calibration() {
     let records = user.path("records.jsonl");
     let train = with_settings(&["train", "--generated", "10", "--largest-scale", "10", "--roots", "1", "--turns", "1", "--steps", "50"]);
     let train = [&train[..], &["--records", &records]].concat();
-    user.refused(&train, &["no calibration of this machine", "socbfs calibrate", "--mlp FILE"]);
+    user.refused(&train, &["no calibration for this machine", "socbfs calibrate", "--mlp FILE"]);
     assert!(!Path::new(&records).exists(), "told before anything was measured");
     user.good(&with_settings(&["calibrate", "--quick", "--budget", "2s"]));
     let [file] = &user.calibrations()[..] else { panic!("{:?}", user.calibrations()) };
@@ -240,7 +240,7 @@ fn an_interruption_keeps_what_was_measured() {
     let kept = lines() - 1;
     assert!(kept >= 2 && !Path::new(&file).exists());
     let (_, error) = user.good(&arguments(&file));
-    assert!(error.contains(&format!("going on after {kept} graphs")), "{error}");
+    assert!(error.contains(&format!("continuing after {kept} graphs")), "{error}");
     assert!(!Path::new(&partial).exists());
     let (_, error) = user.good(&arguments(&whole));
     assert!(!error.contains("going on"), "{error}");

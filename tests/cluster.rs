@@ -197,7 +197,7 @@ fn wrong_trees_fail_on_every_rank() {
                 *parent = 38
             }
         }),
-        ("which is no vertex", |v, parent| {
+        ("which is not a vertex", |v, parent| {
             if v == 40 {
                 *parent = 4000
             }
@@ -478,7 +478,7 @@ fn a_file_that_a_rank_can_not_read_is_told_by_all() {
     // What a rank does not use of its file need not be right.
     assert_eq!(told([&good, &good, &unused], false), Ok(2001));
     for (paths, on_first, expected) in [
-        ([&wrong, &wrong, &wrong], false, &["rank 2: ", "wrong.el:1501: 'x' is no vertex number"][..]),
+        ([&wrong, &wrong, &wrong], false, &["rank 2: ", "wrong.el:1501: 'x' is not a vertex number"][..]),
         ([&wrong, &absent, &absent], true, &["rank 0: ", "wrong.el:1501: 'x'"]),
         ([&good, &absent, &good], false, &["rank 1: ", "absent.el: can't open it", "--from-rank-0"]),
         ([&absent, &good, &good], true, &["rank 0: ", "absent.el: can't open it"]),
@@ -495,7 +495,7 @@ fn a_file_that_a_rank_can_not_read_is_told_by_all() {
         (
             [&good, &pipe, &good],
             false,
-            &["rank 1: ", "pipe.el: it is no regular file", "a pipe can be read by one rank only: give --from-rank-0"],
+            &["rank 1: ", "pipe.el: it is not a regular file", "a pipe can be read by one rank only: give --from-rank-0"],
         ),
         ([&packed, &packed, &packed], false, &["rank 0: ", "packed.adj: the file ends before the edges"]),
     ] {

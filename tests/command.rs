@@ -252,7 +252,7 @@ fn sensors_are_shown_as_table_json_and_again_and_again() {
     let none = folder.path("none");
     assert!(stdout(&good(&["sensors", "--sysfs-root", &none])).contains("measures nothing: no power sensor was found"));
     refused(&["sensors", "watch", "--sysfs-root", &none], &["no power sensor"]);
-    refused(&["sensors", "toaster:1"], &["\"toaster:1\" is no meter", "smartpower3:udp:6000"]);
+    refused(&["sensors", "toaster:1"], &["\"toaster:1\" is not a meter", "smartpower3:udp:6000"]);
 }
 
 #[test]

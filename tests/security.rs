@@ -216,7 +216,11 @@ fn a_driver_that_hangs_is_told_and_ends_with_ctrl_c() {
         while !line().contains('\n') && begin.elapsed() < Duration::from_secs(60) {
             sleep(Duration::from_millis(50));
         }
-        assert!(line().contains("drivers have not said for 10 s") && line().contains("--device cpu"), "{said}: {}", line());
+        assert!(
+            line().contains("listing the OpenCL devices has not finished after 10 s") && line().contains("--device cpu"),
+            "{said}: {}",
+            line()
+        );
         assert!(begin.elapsed() >= Duration::from_secs(10) && child.try_wait().unwrap().is_none());
         signal(&child, Signal::SIGINT);
         assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -561,7 +565,7 @@ fn swept(limits: &[String]) {
             if output.status.code() == Some(2) {
                 refusals += 1;
                 assert!(said.contains("error: "), "{limit}: {arguments:?}\n{said}");
-                assert!(!said.contains("a mistake in socbfs"), "{limit}: {arguments:?}\n{said}");
+                assert!(!said.contains("a bug in socbfs"), "{limit}: {arguments:?}\n{said}");
                 if said.contains("memory") && limit.contains("-v") {
                     assert!(said.contains("bytes") || said.contains("thread"), "{limit}: {arguments:?}\n{said}");
                 }

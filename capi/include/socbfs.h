@@ -3,11 +3,11 @@
  * Every function that can fail returns a code; the sentence that says why, and what to do, is socbfs_message(). Nothing unwinds into the
  * caller. Vertices are 32-bit numbers from 0.
  *
- * Threads: a graph and a runtime may be used by any number of threads at once. A search and a meter are one thread's at a time: a call
- * while another runs gives SOCBFS_BUSY. Only socbfs_search_stop and socbfs_many_stop may be called while it runs. Messages belong to the thread
- * that made the call. A handle must not be freed while another thread uses it.
+ * Threads: a graph and a runtime may be used by any number of threads at once. Only one thread at a time may use a search or
+ * a meter: a call while another runs returns SOCBFS_BUSY. Only socbfs_search_stop and socbfs_many_stop may be called while it runs. Messages
+ * belong to the thread that made the call. A handle must not be freed while another thread uses it.
  *
- * Made from capi/src/lib.rs: cargo test -p socbfs-capi says so where it is not. */
+ * Made from capi/src/lib.rs: cargo test -p socbfs-capi compares them. */
 
 #ifndef SOCBFS_H
 #define SOCBFS_H
@@ -30,19 +30,19 @@
 // The search ended when it had reached the target.
 #define SOCBFS_TARGET 2
 
-// What a call came to.
+// The result of a call.
 typedef enum socbfs_code {
   // It did what it says.
   SOCBFS_OK = 0,
-  // A pointer that must not be null is.
+  // A pointer is null that must not be.
   SOCBFS_NULL = 1,
   // A number is out of range, or an array has the wrong length.
   SOCBFS_ARGUMENT = 2,
   // A file or arrays hold no graph.
   SOCBFS_INPUT = 3,
-  // The memory is not there.
+  // There is not enough memory.
   SOCBFS_MEMORY = 4,
-  // A device, a board or a setting is not to be had.
+  // A device, a board or a setting is not available.
   SOCBFS_DEVICE = 5,
   // The search was stopped. It has no tree.
   SOCBFS_STOPPED = 6,
@@ -50,7 +50,7 @@ typedef enum socbfs_code {
   SOCBFS_BUSY = 7,
   // There is no power sensor that may be read, or the window was not measured.
   SOCBFS_NO_SENSOR = 8,
-  // A bug of the library. The handle should be freed; other handles are as good as before.
+  // A bug in the library. Free the handle; other handles are not affected.
   SOCBFS_PANIC = 9,
 } socbfs_code;
 
@@ -69,10 +69,10 @@ typedef struct socbfs_runtime socbfs_runtime;
 // Searches one graph, again and again.
 typedef struct socbfs_search socbfs_search;
 
-// Hears of messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not throw.
+// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not throw.
 typedef void (*socbfs_log)(void *user, uint32_t level, const char *message);
 
-// Hears of steps that take long: a sentence when one begins, null when it ends. It must not call the library, and must not throw.
+// Receives the steps that take long: a sentence when a step begins, null when it ends. It must not call the library, and must not throw.
 typedef void (*socbfs_progress)(void *user, const char *step);
 
 // What a search did.
@@ -89,7 +89,7 @@ typedef struct socbfs_outcome {
   uint32_t end;
 } socbfs_outcome;
 
-// What a window of time took.
+// The energy of a window of time.
 typedef struct socbfs_energy {
   // Energy of all rails that are added up.
   double joules;
@@ -107,8 +107,8 @@ const char *socbfs_version(void);
 // Why the last call of this thread that failed did so, and the cure. Valid until the next call that fails; never null.
 const char *socbfs_message(void);
 
-// Messages of the library go to `callback` up to `level` (0 or a null callback: nowhere). This is the one setting of the whole process.
-// SOCBFS_ARGUMENT where a Rust program around the library has a logger of its own.
+// Messages of the library go to `callback` up to `level` (0 or a null callback: nowhere). This is the only setting of the whole process.
+// Returns SOCBFS_ARGUMENT if the program is a Rust program with its own logger.
 //
 // # Safety
 // `callback` may be called with `user`, from any thread, until the next call of this function has returned.
@@ -116,7 +116,7 @@ enum socbfs_code socbfs_log_to(uint32_t level,
                                socbfs_log callback,
                                void *user);
 
-// A graph of compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
+// Makes a graph from compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
 // vertices + 1 numbers. Both arrays are read where they are, without a copy, and are not needed any more when the call returns: the graph
 // that is searched has sorted arrays of its own. `threads` builds it (0: one for every CPU the process may run on).
 //
@@ -140,7 +140,7 @@ enum socbfs_code socbfs_graph_from_csr64(uint32_t vertices,
                                          uint32_t threads,
                                          struct socbfs_graph **graph);
 
-// A graph of edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. They are copied.
+// Makes a graph from edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. They are copied.
 //
 // # Safety
 // `pairs` holds 2 * edges numbers; `graph` points to a pointer.
@@ -151,7 +151,7 @@ enum socbfs_code socbfs_graph_from_edges(uint32_t vertices,
                                          uint32_t threads,
                                          struct socbfs_graph **graph);
 
-// A graph of a file, in any of the formats that `socbfs convert --help` lists. `path` is its name as the system spells it.
+// Makes a graph from a file, in any of the formats that `socbfs convert --help` lists. `path` is its name as the system spells it.
 //
 // # Safety
 // `path` is a string that ends in 0; `graph` points to a pointer.
@@ -160,20 +160,20 @@ enum socbfs_code socbfs_graph_from_file(const char *path,
                                         uint32_t threads,
                                         struct socbfs_graph **graph);
 
-// The number of vertices (0 of a null graph).
+// The number of vertices (0 for a null graph).
 //
 // # Safety
 // `graph` is null or a graph.
 uint32_t socbfs_graph_vertices(const struct socbfs_graph *graph);
 
-// The number of edges as they were listed, without self-loops (0 of a null graph). A list with both directions of every edge counts each
+// The number of edges as they were listed, without self-loops (0 for a null graph). A list with both directions of every edge counts each
 // once.
 //
 // # Safety
 // `graph` is null or a graph.
 uint64_t socbfs_graph_edges(const struct socbfs_graph *graph);
 
-// Frees a graph and sets the pointer to null. A null pointer is left alone, so that the same variable may be freed twice.
+// Frees a graph and sets the pointer to null. A null pointer is ignored, so that the same variable may be freed twice.
 //
 // # Safety
 // `graph` is null, or points to null or to a graph that was not freed.
@@ -214,7 +214,7 @@ enum socbfs_code socbfs_search_new(const struct socbfs_graph *graph,
 // `search` is a search; `outcome` is null or points to an outcome.
 enum socbfs_code socbfs_search_run(const struct socbfs_search *search, uint32_t root, struct socbfs_outcome *outcome);
 
-// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: without that end). The tree is the whole one cut
+// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: no such limit). The tree is the whole one cut
 // off below the last level; the outcome says why it ended. It allocates nothing. `outcome` may be null.
 //
 // # Safety
@@ -227,7 +227,7 @@ enum socbfs_code socbfs_search_run_until(const struct socbfs_search *search,
 
 // As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, arrays of the caller's of `length` numbers, one
 // for each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
-// socbfs_search_parents and socbfs_search_levels have nothing to give afterwards. It allocates nothing. `outcome` may be null.
+// Afterwards socbfs_search_parents and socbfs_search_levels have no result. It allocates nothing. `outcome` may be null.
 //
 // # Safety
 // As for socbfs_search_run; `parents` and `levels` are null or have room for `length` numbers each.
@@ -277,7 +277,7 @@ void socbfs_search_go_on(const struct socbfs_search *search);
 // `search` is a search.
 enum socbfs_code socbfs_search_deadline(const struct socbfs_search *search, double seconds);
 
-// Frees a search, as socbfs_graph_free frees a graph. No call of it may be at work.
+// Frees a search, as socbfs_graph_free frees a graph. No call with it may be running.
 //
 // # Safety
 // As for socbfs_graph_free.
@@ -290,11 +290,11 @@ void socbfs_search_free(struct socbfs_search **search);
 enum socbfs_code socbfs_many_new(const struct socbfs_graph *graph, uint32_t threads, struct socbfs_many **many);
 
 // Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i]
-// is levels[v * count + i]. SOCBFS_ARGUMENT where a level is deeper than 254, or `length` is not vertices * count. It allocates nothing.
-// `outcome` may be null.
+// is levels[v * count + i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It allocates
+// nothing. `outcome` may be null.
 //
 // # Safety
-// `many` is one; the arrays have the lengths given; `outcome` is null or points to an outcome.
+// `many` is a handle; the arrays have the lengths given; `outcome` is null or points to an outcome.
 enum socbfs_code socbfs_many_levels8(const struct socbfs_many *many,
                                      const uint32_t *roots,
                                      size_t count,
@@ -318,22 +318,23 @@ enum socbfs_code socbfs_many_trees(const struct socbfs_many *many,
 // Stops the searches that run and those that follow, until socbfs_many_go_on. May be called from any thread.
 //
 // # Safety
-// `many` is null or one.
+// `many` is null or a handle.
 void socbfs_many_stop(const struct socbfs_many *many);
 
 // Lets searches run again.
 //
 // # Safety
-// `many` is null or one.
+// `many` is null or a handle.
 void socbfs_many_go_on(const struct socbfs_many *many);
 
-// Frees it, as socbfs_graph_free frees a graph. No call of it may be at work.
+// Frees the handle, as socbfs_graph_free frees a graph. No call with it may be running.
 //
 // # Safety
 // As for socbfs_graph_free.
 void socbfs_many_free(struct socbfs_many **many);
 
-// Opens the power sensors that fit this machine. SOCBFS_NO_SENSOR where there are none that may be read: the message says what would help.
+// Opens the power sensors that fit this machine. Returns SOCBFS_NO_SENSOR if there are none that may be read: the message says
+// what would help.
 //
 // # Safety
 // `meter` points to a pointer.
@@ -345,13 +346,13 @@ enum socbfs_code socbfs_meter_new(struct socbfs_meter **meter);
 // `meter` is null or a meter.
 const char *socbfs_meter_scope(const struct socbfs_meter *meter);
 
-// Begins a window of time; one that was begun before is forgotten.
+// Begins a window of time, and discards one that was begun before.
 //
 // # Safety
 // `meter` is a meter.
 enum socbfs_code socbfs_meter_begin(const struct socbfs_meter *meter);
 
-// Ends the window and reports what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number
+// Ends the window and reports its energy. Returns SOCBFS_NO_SENSOR if it could not be measured (too short, a sensor was lost): the number
 // would be wrong, so there is none.
 //
 // # Safety

@@ -31,21 +31,21 @@ use self::{
     message::{Failure, entry},
 };
 
-/// What a call came to.
+/// The result of a call.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum socbfs_code {
     /// It did what it says.
     SOCBFS_OK = 0,
-    /// A pointer that must not be null is.
+    /// A pointer is null that must not be.
     SOCBFS_NULL = 1,
     /// A number is out of range, or an array has the wrong length.
     SOCBFS_ARGUMENT = 2,
     /// A file or arrays hold no graph.
     SOCBFS_INPUT = 3,
-    /// The memory is not there.
+    /// There is not enough memory.
     SOCBFS_MEMORY = 4,
-    /// A device, a board or a setting is not to be had.
+    /// A device, a board or a setting is not available.
     SOCBFS_DEVICE = 5,
     /// The search was stopped. It has no tree.
     SOCBFS_STOPPED = 6,
@@ -53,7 +53,7 @@ pub enum socbfs_code {
     SOCBFS_BUSY = 7,
     /// There is no power sensor that may be read, or the window was not measured.
     SOCBFS_NO_SENSOR = 8,
-    /// A bug of the library. The handle should be freed; other handles are as good as before.
+    /// A bug in the library. Free the handle; other handles are not affected.
     SOCBFS_PANIC = 9,
 }
 
@@ -141,7 +141,7 @@ pub struct socbfs_outcome {
     pub end: u32,
 }
 
-/// What a window of time took.
+/// The energy of a window of time.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct socbfs_energy {
@@ -151,10 +151,10 @@ pub struct socbfs_energy {
     pub seconds: f64,
 }
 
-/// Hears of steps that take long: a sentence when one begins, null when it ends. It must not call the library, and must not throw.
+/// Receives the steps that take long: a sentence when a step begins, null when it ends. It must not call the library, and must not throw.
 pub type socbfs_progress = Option<unsafe extern "C" fn(user: *mut c_void, step: *const c_char)>;
 
-/// Hears of messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not throw.
+/// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not throw.
 pub type socbfs_log = Option<unsafe extern "C" fn(user: *mut c_void, level: u32, message: *const c_char)>;
 
 /// The version of the library, as text.
@@ -169,8 +169,8 @@ pub extern "C" fn socbfs_message() -> *const c_char {
     message::last()
 }
 
-/// Messages of the library go to `callback` up to `level` (0 or a null callback: nowhere). This is the one setting of the whole process.
-/// SOCBFS_ARGUMENT where a Rust program around the library has a logger of its own.
+/// Messages of the library go to `callback` up to `level` (0 or a null callback: nowhere). This is the only setting of the whole process.
+/// Returns SOCBFS_ARGUMENT if the program is a Rust program with its own logger.
 ///
 /// # Safety
 /// `callback` may be called with `user`, from any thread, until the next call of this function has returned.
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn socbfs_log_to(level: u32, callback: socbfs_log, user: *
     entry(|| Logger::install(level, callback, user))
 }
 
-/// A graph of compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
+/// Makes a graph from compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
 /// vertices + 1 numbers. Both arrays are read where they are, without a copy, and are not needed any more when the call returns: the graph
 /// that is searched has sorted arrays of its own. `threads` builds it (0: one for every CPU the process may run on).
 ///
@@ -239,7 +239,7 @@ unsafe fn from_rows(offsets: Numbers<'_>, targets: &[u32], flags: u32, threads: 
     unsafe { build(flags, threads, graph, |options| Ok(Layout::build_from(&rows, options)?)) }
 }
 
-/// A graph of edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. They are copied.
+/// Makes a graph from edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. They are copied.
 ///
 /// # Safety
 /// `pairs` holds 2 * edges numbers; `graph` points to a pointer.
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn socbfs_graph_from_edges(
     })
 }
 
-/// A graph of a file, in any of the formats that `socbfs convert --help` lists. `path` is its name as the system spells it.
+/// Makes a graph from a file, in any of the formats that `socbfs convert --help` lists. `path` is its name as the system spells it.
 ///
 /// # Safety
 /// `path` is a string that ends in 0; `graph` points to a pointer.
@@ -310,7 +310,7 @@ unsafe fn build(
     Ok(())
 }
 
-/// The number of vertices (0 of a null graph).
+/// The number of vertices (0 for a null graph).
 ///
 /// # Safety
 /// `graph` is null or a graph.
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn socbfs_graph_vertices(graph: *const socbfs_graph) -> u3
     unsafe { graph.as_ref() }.map_or(0, |graph| graph.layout.vertices() as u32)
 }
 
-/// The number of edges as they were listed, without self-loops (0 of a null graph). A list with both directions of every edge counts each
+/// The number of edges as they were listed, without self-loops (0 for a null graph). A list with both directions of every edge counts each
 /// once.
 ///
 /// # Safety
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn socbfs_graph_edges(graph: *const socbfs_graph) -> u64 {
     unsafe { graph.as_ref() }.map_or(0, |graph| graph.layout.stats().edges)
 }
 
-/// Frees a graph and sets the pointer to null. A null pointer is left alone, so that the same variable may be freed twice.
+/// Frees a graph and sets the pointer to null. A null pointer is ignored, so that the same variable may be freed twice.
 ///
 /// # Safety
 /// `graph` is null, or points to null or to a graph that was not freed.
@@ -459,7 +459,7 @@ pub unsafe extern "C" fn socbfs_search_run(search: *const socbfs_search, root: u
     })
 }
 
-/// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: without that end). The tree is the whole one cut
+/// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: no such limit). The tree is the whole one cut
 /// off below the last level; the outcome says why it ended. It allocates nothing. `outcome` may be null.
 ///
 /// # Safety
@@ -485,7 +485,7 @@ pub unsafe extern "C" fn socbfs_search_run_until(
 
 /// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, arrays of the caller's of `length` numbers, one
 /// for each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
-/// socbfs_search_parents and socbfs_search_levels have nothing to give afterwards. It allocates nothing. `outcome` may be null.
+/// Afterwards socbfs_search_parents and socbfs_search_levels have no result. It allocates nothing. `outcome` may be null.
 ///
 /// # Safety
 /// As for socbfs_search_run; `parents` and `levels` are null or have room for `length` numbers each.
@@ -611,7 +611,7 @@ pub unsafe extern "C" fn socbfs_search_deadline(search: *const socbfs_search, se
         // SAFETY: the caller's promise.
         let search = unsafe { pointer(search, "search") }?;
         if seconds.is_nan() {
-            return Err(Failure::argument("the deadline is no number of seconds".to_owned()));
+            return Err(Failure::argument("the deadline is not a number of seconds".to_owned()));
         }
         // What can't be represented is too far away to matter.
         let deadline = Duration::try_from_secs_f64(seconds).ok().and_then(|wait| Instant::now().checked_add(wait));
@@ -620,7 +620,7 @@ pub unsafe extern "C" fn socbfs_search_deadline(search: *const socbfs_search, se
     })
 }
 
-/// Frees a search, as socbfs_graph_free frees a graph. No call of it may be at work.
+/// Frees a search, as socbfs_graph_free frees a graph. No call with it may be running.
 ///
 /// # Safety
 /// As for socbfs_graph_free.
@@ -647,11 +647,11 @@ pub unsafe extern "C" fn socbfs_many_new(graph: *const socbfs_graph, threads: u3
 }
 
 /// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i]
-/// is levels[v * count + i]. SOCBFS_ARGUMENT where a level is deeper than 254, or `length` is not vertices * count. It allocates nothing.
-/// `outcome` may be null.
+/// is levels[v * count + i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It allocates
+/// nothing. `outcome` may be null.
 ///
 /// # Safety
-/// `many` is one; the arrays have the lengths given; `outcome` is null or points to an outcome.
+/// `many` is a handle; the arrays have the lengths given; `outcome` is null or points to an outcome.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_many_levels8(
     many: *const socbfs_many,
@@ -713,7 +713,7 @@ unsafe fn many_trees<N: LevelNumber>(
 /// Stops the searches that run and those that follow, until socbfs_many_go_on. May be called from any thread.
 ///
 /// # Safety
-/// `many` is null or one.
+/// `many` is null or a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_many_stop(many: *const socbfs_many) {
     // SAFETY: the caller's promise.
@@ -723,14 +723,14 @@ pub unsafe extern "C" fn socbfs_many_stop(many: *const socbfs_many) {
 /// Lets searches run again.
 ///
 /// # Safety
-/// `many` is null or one.
+/// `many` is null or a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_many_go_on(many: *const socbfs_many) {
     // SAFETY: the caller's promise.
     unsafe { hold(many, false) }
 }
 
-/// Frees it, as socbfs_graph_free frees a graph. No call of it may be at work.
+/// Frees the handle, as socbfs_graph_free frees a graph. No call with it may be running.
 ///
 /// # Safety
 /// As for socbfs_graph_free.
@@ -740,7 +740,8 @@ pub unsafe extern "C" fn socbfs_many_free(many: *mut *mut socbfs_many) {
     unsafe { free(many) }
 }
 
-/// Opens the power sensors that fit this machine. SOCBFS_NO_SENSOR where there are none that may be read: the message says what would help.
+/// Opens the power sensors that fit this machine. Returns SOCBFS_NO_SENSOR if there are none that may be read: the message says
+/// what would help.
 ///
 /// # Safety
 /// `meter` points to a pointer.
@@ -771,7 +772,7 @@ pub unsafe extern "C" fn socbfs_meter_scope(meter: *const socbfs_meter) -> *cons
     unsafe { meter.as_ref() }.map_or(std::ptr::null(), |meter| meter.scope.as_ptr())
 }
 
-/// Begins a window of time; one that was begun before is forgotten.
+/// Begins a window of time, and discards one that was begun before.
 ///
 /// # Safety
 /// `meter` is a meter.
@@ -790,7 +791,7 @@ pub unsafe extern "C" fn socbfs_meter_begin(meter: *const socbfs_meter) -> socbf
     })
 }
 
-/// Ends the window and reports what it took. SOCBFS_NO_SENSOR where it could not be measured (too short, a sensor was lost): the number
+/// Ends the window and reports its energy. Returns SOCBFS_NO_SENSOR if it could not be measured (too short, a sensor was lost): the number
 /// would be wrong, so there is none.
 ///
 /// # Safety

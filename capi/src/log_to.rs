@@ -36,7 +36,7 @@ impl Logger {
         // The first call installs it; a later one finds it installed.
         let is_ours = log::set_logger(&LOGGER).is_ok() || std::ptr::addr_eq(log::logger(), &raw const LOGGER);
         if !is_ours {
-            return Err(Failure::argument("the program has a logger of its own, which hears of everything".to_owned()));
+            return Err(Failure::argument("the program has its own logger, which gets all messages".to_owned()));
         }
         // Waits for callbacks that are at work.
         *LOGGER.0.write().unwrap_or_else(PoisonError::into_inner) = Target(callback, user);

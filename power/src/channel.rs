@@ -227,16 +227,16 @@ pub enum Lost {
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     System(i32),
     /// The sensor has gone: its file or connection has ended.
-    #[error("the sensor has gone")]
+    #[error("the sensor has disappeared")]
     Gone,
     /// What it says is no number of its format.
-    #[error("what it says is not of its format")]
+    #[error("its output is not in the expected format")]
     Malformed,
     /// The battery is not discharging, so it does not feed the machine.
     #[error("the battery is not discharging")]
     NotDischarging,
     /// The meter itself says that it has no data.
-    #[error("the meter says that it has no data")]
+    #[error("the meter reports that it has no data")]
     NoData,
     /// The sensor is switched off, or has only just been switched on.
     #[error("the sensor is switched off")]

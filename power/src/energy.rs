@@ -150,7 +150,7 @@ mod tests {
             missed: 0,
             rejected: 0,
             coverage: 1.0,
-            problem: joules.is_none().then(|| "the sensor has gone".to_owned()),
+            problem: joules.is_none().then(|| "the sensor has disappeared".to_owned()),
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn a_sum_without_one_of_its_rails_is_none() {
         let energy = sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, true, None)]);
         assert_eq!((energy.joules, energy.watts, energy.complete), (None, None, false));
-        assert_eq!(energy.problem.as_deref(), Some("ina2xx:gpu: the sensor has gone"));
+        assert_eq!(energy.problem.as_deref(), Some("ina2xx:gpu: the sensor has disappeared"));
         // An uncounted one does not matter.
         assert!(sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, false, None)]).complete);
         assert_eq!(sum("soc-rails", 0.0, 2.0, Vec::new()).joules, None);

@@ -45,7 +45,7 @@ pub enum Unusable {
         cure: String,
     },
     /// A counter that stands still.
-    #[error("it did not move in {milliseconds} ms: there is no sensor behind it")]
+    #[error("its value did not change in {milliseconds} ms: there is no sensor behind it")]
     Still {
         /// How long was waited.
         milliseconds: u64,

@@ -85,7 +85,7 @@ const MOST: u64 = 1 << 20;
 /// Opens `path` where it is a file: a pipe in a copied tree would hold us, and a device (a watchdog) do something.
 fn open(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
     OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)
 }

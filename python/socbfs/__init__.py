@@ -28,13 +28,13 @@ class Tree:
     """What one search found. Arrays have one entry for each vertex."""
 
     root: int
-    #: The parent of each vertex: the root's is itself, -1 where not reached; None where they were not asked for (int32).
+    #: The parent of each vertex (int32): the root's is the root, -1 for a vertex that was not reached. None unless requested.
     parents: Optional[np.ndarray]
-    #: The distance of each vertex from the root, -1 where not reached; None where it was not asked for (int32).
+    #: The distance of each vertex from the root (int32), -1 for a vertex that was not reached. None unless requested.
     levels: Optional[np.ndarray]
     #: Levels of the tree: a root alone is 1.
     depth: int
-    #: From the beginning of the search to the end of what was asked for.
+    #: Time of the search, until the requested arrays are complete.
     seconds: float
     #: Why the search ended: "complete", "depth" or "target".
     end: str
@@ -47,7 +47,7 @@ class Tree:
 
     @property
     def reached(self) -> int:
-        """Vertices reached, the root included. Counted when this or `edges` is first asked for."""
+        """Vertices reached, the root included. Counted when this or `edges` is first read."""
         return self._reached[0]
 
     @property
@@ -61,18 +61,18 @@ class Trees:
     """What searches from many roots found: row i belongs to roots[i]."""
 
     roots: np.ndarray
-    #: Distances, -1 (255 where dtype is uint8) where not reached; of shape (roots, vertices), vertex by vertex in memory.
+    #: Distances, of shape (roots, vertices), vertex by vertex in memory; -1 (255 for uint8) for a vertex that was not reached.
     levels: np.ndarray
-    #: Parents in the same shape, or None where they were not asked for.
+    #: Parents in the same shape, or None unless requested.
     parents: Optional[np.ndarray]
 
 
 class Graph:
-    """A graph, ready to be searched; made by one of the methods `from_...`. It does not change.
+    """A graph, ready to be searched, made by one of the methods `from_...`. It can't be changed.
 
-    Every one of these takes: `directed` (False: every edge goes both ways), `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu"
-    or a name, see `devices()`), `policy` (as `socbfs bench --policy`), `board` (a profile's name or file). Any number of threads may search a
-    graph at once; searches run without the interpreter's lock.
+    All of these take: `directed` (False: every edge goes both ways), `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu" or a
+    name, see `devices()`), `policy` (as `socbfs bench --policy`), `board` (a profile's name or file). Any number of threads may search a
+    graph at once; searches release the interpreter's lock.
     """
 
     __slots__ = ("_core", "labels")
@@ -81,35 +81,35 @@ class Graph:
         if not isinstance(core, _Core):
             raise TypeError("a Graph is made by Graph.from_scipy, from_edges, from_file or from_networkx")
         self._core = core
-        #: Of a graph of NetworkX: its node for each vertex.
+        #: The node of NetworkX for each vertex, if the graph was made by `from_networkx`.
         self.labels = labels
 
     @classmethod
     def from_scipy(cls, matrix: Any, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
-        """From a square sparse matrix in CSR form: an entry in row u and column v is an edge, whatever its value (a stored zero or NaN, too).
+        """From a square sparse matrix in CSR form: an entry in row u and column v is an edge, even if its value is zero or NaN.
 
-        `indptr` and `indices` are read where they are; the values are never looked at. The graph has sorted arrays of its own.
+        `indptr` and `indices` are read in place; the values are ignored. The graph has sorted arrays of its own.
         """
         if getattr(matrix, "format", None) != "csr":
-            raise TypeError(f"{type(matrix).__name__} is not in CSR form: matrix.tocsr() is")
+            raise TypeError(f"{type(matrix).__name__} is not in CSR form: use matrix.tocsr()")
         rows, columns = matrix.shape
         if rows != columns:
-            raise ValueError(f"the matrix of a graph is square, and this one is {rows} by {columns}")
+            raise ValueError(f"the matrix of a graph must be square, and this one is {rows} by {columns}")
         return cls(_Core.from_rows(matrix.indptr, matrix.indices, directed, _settings(device, policy, board, threads)))
 
     @classmethod
     def from_edges(cls, edges: Any, vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
-        """From an array of shape (edges, 2) of whole numbers; `vertices` is by default the largest of them and 1. uint32 is not copied twice."""
+        """From an array of integers of shape (edges, 2). `vertices` is by default the largest of them plus 1. uint32 saves a copy."""
         given = np.asarray(edges)
         if given.size == 0:
             given = given.reshape(0, 2)
         if given.ndim != 2 or given.shape[1] != 2:
-            raise ValueError(f"edges have two ends: an array of shape (edges, 2), not {given.shape}")
+            raise ValueError(f"edges must be an array of shape (edges, 2), not {given.shape}")
         if given.dtype.kind not in "iu" and given.size:
-            raise TypeError(f"vertices are whole numbers, not {given.dtype}: edges.astype(numpy.uint32)")
+            raise TypeError(f"vertices must be integers, not {given.dtype}: use edges.astype(numpy.uint32)")
         low, high = (int(given.min()), int(given.max())) if given.size else (0, -1)
         if low < 0 or high >= 2**31 - 1:
-            raise ValueError(f"vertices are numbers from 0 to 2**31 - 2, not {low if low < 0 else high}")
+            raise ValueError(f"vertices must be from 0 to 2**31 - 2, not {low if low < 0 else high}")
         if vertices is None:
             vertices = high + 1
         if not 0 <= vertices < 2**31:
@@ -124,7 +124,7 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: Any, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
-        """From a graph of NetworkX, directed if that is. Vertex i is its i-th node, `labels[i]`."""
+        """From a graph of NetworkX; directed if that graph is. Vertex i is its i-th node, `labels[i]`."""
         labels = list(graph)
         place = {label: at for at, label in enumerate(labels)}
         pairs = np.fromiter((place[end] for edge in graph.edges() for end in edge[:2]), dtype=np.uint32).reshape(-1, 2)
@@ -139,12 +139,12 @@ class Graph:
 
     @property
     def edges(self) -> int:
-        """The number of edges as listed, without self-loops; a list with both directions of every edge counts each once."""
+        """The number of edges as listed, without self-loops. If the list has both directions of every edge, each edge counts once."""
         return self._core.counts[1]
 
     @property
     def directed(self) -> bool:
-        """Whether arcs are kept as they are."""
+        """Whether edges lead one way only."""
         return self._core.counts[2]
 
     def __repr__(self) -> str:
@@ -154,11 +154,11 @@ class Graph:
     def bfs(self, root: int, *, parents: bool = True, levels: bool = False, depth: Optional[int] = None, target: Optional[int] = None, timeout: Optional[float] = None) -> Tree:
         """Searches from `root`.
 
-        `levels`: distances, too; without `parents`, distances only. `depth`: what is farther away is not looked for. `target`: the search ends
-        with the level that reaches it. `timeout`: TimeoutError after so many seconds.
+        `parents` and `levels`: which arrays to return. `depth`: vertices farther away are not searched. `target`: the search ends with the level
+        that reaches it. `timeout`: TimeoutError after this many seconds.
         """
         if not (parents or levels):
-            raise ValueError("nothing to find: ask for parents, levels or both")
+            raise ValueError("nothing to find: request parents, levels or both")
         tree, found, deep, seconds, end = self._core.bfs(root, parents, levels, depth, target, timeout)
         return Tree(root, None if tree is None else tree.view(np.int32), None if found is None else found.view(np.int32), deep, seconds, end, self._core)
 
@@ -166,17 +166,18 @@ class Graph:
         """Searches from many roots, 64 in a pass over the graph. `dtype` of the levels: int32, or uint8, which is faster (up to level 254)."""
         kind = np.dtype(dtype)
         if kind not in (np.dtype(np.int32), np.dtype(np.uint8)):
-            raise TypeError(f"levels are int32 or uint8, not {kind}")
+            raise TypeError(f"levels must be int32 or uint8, not {kind}")
         given = np.asarray(list(roots) if not isinstance(roots, np.ndarray) else roots)
         if given.size and given.dtype.kind not in "iu":
-            raise TypeError(f"roots are whole numbers, not {given.dtype}")
+            raise TypeError(f"roots must be integers, not {given.dtype}")
         found, tree = self._core.bfs_many(given.ravel().tolist(), kind == np.uint8, parents)
         return Trees(given.ravel(), found.view(kind).T, None if tree is None else tree.view(np.int32).T)
 
     def bench(self, roots: Union[int, Sequence[int]] = 16, seed: int = 1) -> Dict[str, Any]:
-        """Searches from roots (or so many random ones with an edge) and says how fast: seconds of each, and traversed edges per second.
+        """Searches from `roots` (or from this number of random vertices with an edge), and returns the seconds of each and the TEPS.
 
-        The trees are compared with the distances of `bfs_many`, which shares no step of the search with `bfs`; RuntimeError where they differ.
+        TEPS are traversed edges per second. The trees are compared with the distances of `bfs_many`, which shares no step of the search with
+        `bfs`; RuntimeError if they differ.
         """
         if isinstance(roots, int):
             candidates = np.flatnonzero(self._core.degrees())
@@ -194,7 +195,7 @@ class Graph:
                 above = levels[tree.parents[reached]] + 1
                 above[reached == tree.root] = 0
                 if tree.reached != reached.size or not np.array_equal(levels[reached], above):
-                    raise RuntimeError(f"the searches from {tree.root} differ: a bug of socbfs or of a device's driver, please report it")
+                    raise RuntimeError(f"the searches from {tree.root} differ: a bug in socbfs or in a device's driver, please report it")
         rates = [tree.edges / tree.seconds for tree in trees if tree.edges]
         seconds = [tree.seconds for tree in trees]
         return {
@@ -216,14 +217,14 @@ class Energy:
     ...     graph.bfs(0)
     >>> energy.joules, energy.seconds  # doctest: +SKIP
 
-    OSError where there is no sensor that may be read; the message says what would help.
+    OSError if there is no sensor that may be read; the message says what would help.
     """
 
     __slots__ = ("_sensors", "joules", "seconds", "problem")
 
     def __init__(self) -> None:
         self._sensors = _Sensors()
-        #: Joules of the last window; None where it was not measured (never 0 for that).
+        #: Joules of the last window; None (never 0) if it was not measured.
         self.joules: Optional[float] = None
         self.seconds: Optional[float] = None
         #: Why there are no joules.
@@ -243,10 +244,10 @@ class Energy:
 
 
 def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True):
-    """In the place of `scipy.sparse.csgraph.breadth_first_order`, with its arguments and results.
+    """Replaces `scipy.sparse.csgraph.breadth_first_order`, with the same arguments and results.
 
-    The order is one that a queue gives: of several such orders, and of several predecessors of a vertex on the level before, it may be
-    another than SciPy's. Builds a graph at every call; to search from several vertices use `Graph.from_scipy` once.
+    There may be several valid orders, and several predecessors of a vertex on the level before; the result may differ from SciPy's. Every call
+    builds a graph: to search from several vertices, use `Graph.from_scipy` once.
     """
     matrix = csgraph
     if getattr(matrix, "format", None) != "csr":

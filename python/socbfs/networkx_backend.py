@@ -1,4 +1,4 @@
-"""NetworkX calls these where a program asks for `backend="socbfs"`: distances, for their order does not depend on that of the neighbours."""
+"""The functions that NetworkX calls for `backend="socbfs"`. Their results are distances, which do not depend on the order of neighbours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import Graph
 
 
 class _Converted:
-    """A graph of NetworkX and what is searched in its place."""
+    """A graph of NetworkX, and the graph that is searched instead."""
 
     __networkx_backend__ = "socbfs"
 
@@ -51,7 +51,7 @@ class backend:
     @staticmethod
     def single_source_shortest_path_length(G: Any, source: Any, cutoff: Any = None) -> dict:
         graph = _converted(G)
-        # NetworkX takes any number, and what is below 0 for 0.
+        # NetworkX takes any number, and treats a negative one as 0.
         depth = None if cutoff is None or cutoff >= 2**32 - 1 else max(0, int(cutoff))
         levels = graph.levels(source, depth)
         reached = np.flatnonzero(levels >= 0)
@@ -108,14 +108,14 @@ def _is_hashable(value: Any) -> bool:
 
 
 def info() -> dict:
-    """What NetworkX shows of the backend."""
+    """What NetworkX shows about the backend."""
     return {
         "backend_name": "socbfs",
         "project": "socbfs",
         "package": "socbfs",
         "short_summary": "Direction-optimising breadth-first search on CPU and GPU.",
         "functions": {
-            "single_source_shortest_path_length": {"additional_docs": "Distances by socbfs; those of a level by the order of the nodes."},
+            "single_source_shortest_path_length": {"additional_docs": "Distances by socbfs; nodes of the same distance are in the order of the graph's nodes."},
             "descendants_at_distance": {},
             "bfs_layers": {"additional_docs": "The nodes of a layer in the order of the graph's nodes."},
         },

@@ -117,7 +117,7 @@ impl<'py> Indices<'py> {
             return Ok(Self::Int32(array));
         }
         object.extract().map(Self::Int64).map_err(|_| {
-            PyTypeError::new_err(format!("{what} is no one-dimensional array of int32 or int64: {what}.astype(numpy.int64) is one"))
+            PyTypeError::new_err(format!("{what} is not a one-dimensional array of int32 or int64: use {what}.astype(numpy.int64)"))
         })
     }
 
@@ -298,7 +298,7 @@ impl Core {
         // What is too long to be represented is no limit.
         let wait = match timeout {
             Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
-                return Err(PyValueError::new_err(format!("timeout {seconds} is no number of seconds")));
+                return Err(PyValueError::new_err(format!("timeout {seconds} is not a number of seconds")));
             }
             Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
             None => None,
@@ -367,7 +367,7 @@ type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 fn queue_order<'py>(py: Python<'py>, parents: PyReadonlyArray1<'py, u32>, root: u32) -> PyResult<TwoArrays<'py>> {
     const NO_PREDECESSOR: i32 = -9999;
     let parents = parents.as_slice()?;
-    let no_tree = || PyValueError::new_err("the parents are no tree");
+    let no_tree = || PyValueError::new_err("the parents are not a tree");
     let (order, predecessors) = py
         .detach(|| {
             // Children by parent, as rows of a matrix.

@@ -113,7 +113,7 @@ impl Counting {
             for sensor in counts {
                 let Some(rail) = energy.rails.iter().find(|rail| rail.sensor == *sensor) else {
                     // It was alive when the meter started.
-                    problem = problem.or_else(|| Some(format!("board {board}: {sensor}: the sensor has gone")));
+                    problem = problem.or_else(|| Some(format!("board {board}: {sensor}: the sensor has disappeared")));
                     continue;
                 };
                 if let (None, Some(reason)) = (&problem, &rail.problem) {
@@ -331,7 +331,7 @@ mod tests {
         });
         assert_eq!(of_ranks[0].summary(), None);
         let reason = of_ranks[0].reason().unwrap();
-        assert!(reason.contains("board pi: ina2xx:") && reason.contains("the sensor has gone"), "{reason}");
+        assert!(reason.contains("board pi: ina2xx:") && reason.contains("the sensor has disappeared"), "{reason}");
     }
 
     fn sensors_of(name: &str, boot: &str, scope: &str, sensors: &[&str]) -> RankSensors {

@@ -633,7 +633,7 @@ mod tests {
             fs::write(root.join("sys/class/hwmon/hwmon0/power1_input"), "").unwrap();
         });
         assert_eq!(record.summary(), None);
-        assert!(record.reason().unwrap().contains("the sensor has gone"), "{:?}", record.reason());
+        assert!(record.reason().unwrap().contains("the sensor has disappeared"), "{:?}", record.reason());
         assert!(record.measured.unwrap().model.unavailable.is_some());
     }
 

@@ -38,7 +38,7 @@ pub enum ReplayError {
     #[error("{0} has no search that passed validation: there is nothing to replay")]
     Empty(String),
     /// The record is of another graph.
-    #[error("{name} is a record of {source_name}, with {recorded} {field} where the graph at hand has {here}")]
+    #[error("{name} is a record of {source_name}, with {recorded} {field} where this graph has {here}")]
     OtherGraph {
         /// File name.
         name: String,
@@ -236,10 +236,10 @@ mod tests {
         let plans = RecordedPlans::parse(&text(), "r.json").unwrap();
         assert_eq!(plans.check_graph(&layout(&[[0, 1], [2, 1]], 3, false)), Ok(()));
         for (edges, vertices, directed, field) in [
-            (&[[0, 1], [1, 2]][..], 4, false, "3 vertices where the graph at hand has 4"),
-            (&[[0, 1]], 3, false, "2 edges where the graph at hand has 1"),
-            (&[[0, 1], [1, 2]], 3, true, "4 distinct arcs where the graph at hand has 2"),
-            (&[[0, 1], [0, 1]], 3, false, "4 distinct arcs where the graph at hand has 2"),
+            (&[[0, 1], [1, 2]][..], 4, false, "3 vertices where this graph has 4"),
+            (&[[0, 1]], 3, false, "2 edges where this graph has 1"),
+            (&[[0, 1], [1, 2]], 3, true, "4 distinct arcs where this graph has 2"),
+            (&[[0, 1], [0, 1]], 3, false, "4 distinct arcs where this graph has 2"),
         ] {
             let error = plans.check_graph(&layout(edges, vertices, directed)).unwrap_err().to_string();
             assert!(error.starts_with("r.json is a record of path.el, with ") && error.ends_with(field), "{error}");

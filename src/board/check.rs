@@ -64,7 +64,7 @@ impl<P> Board<P> {
         match self.detect.device_tree.iter().find(|name| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '*')) {
             Some(name) => refuse(
                 "detect.device_tree",
-                format!("{name:?} is no string of a device tree: they are matched exactly, as in \"hardkernel,odroid-xu4\""),
+                format!("{name:?} is not a string of a device tree: these are matched exactly, as in \"hardkernel,odroid-xu4\""),
             ),
             None => Ok(()),
         }
@@ -239,7 +239,10 @@ impl OpenClDevice {
             return refuse(format!("{place}.memory_way"), format!("is {way}, which the quirk {quirk} rules out"));
         }
         if self.bgc == Some(true) && self.quirks.contains(&Quirk::LocalIsGlobal) {
-            return refuse(format!("{place}.bgc"), "is true, but by the quirk local-is-global the device has no local memory of its own");
+            return refuse(
+                format!("{place}.bgc"),
+                "is true, but the quirk local-is-global says that the device has no local memory of its own",
+            );
         }
         Ok(())
     }

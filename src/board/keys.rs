@@ -23,7 +23,7 @@ const fn informs(path: &'static str, purpose: &'static str) -> Key {
 pub const KEYS: &[Key] = &[
     acts("board.name", "names the board in records; a calibration holds for one name"),
     informs("board.vendor", "informs"),
-    informs("board.soc", "informs; stands in reports"),
+    informs("board.soc", "informs; is printed in reports"),
     informs("board.memory_bytes", "informs"),
     informs("board.memory_bandwidth_mega_bytes_per_s", "informs"),
     informs("board.url", "informs"),

@@ -12,7 +12,7 @@ pub struct Pattern(String);
 
 /// A pattern that would match everything.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the pattern {0:?} matches everything; write the part of the name that tells it from others, with * for the rest")]
+#[error("the pattern {0:?} matches everything; write the part of the name that distinguishes it, with * for the rest")]
 pub struct PatternError(String);
 
 impl Pattern {

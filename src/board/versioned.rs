@@ -56,7 +56,7 @@ impl Kind {
             return Err(DocumentError::Version { kind: self, file: file.to_owned(), line: document.line("schema"), found: schema });
         }
         if let Some((key, instead)) = self.former.iter().find(|(key, _)| document.has(key)) {
-            let reason = format!("this is no key any more: {instead}");
+            let reason = format!("this key was removed: {instead}");
             return Err(DocumentError::Check { file: file.to_owned(), line: document.line(key), key: (*key).to_owned(), reason });
         }
         let value: T = toml::from_str(text).map_err(|error| DocumentError::value(&document, text, file, &error))?;

@@ -348,7 +348,7 @@ impl Calibration {
         for (place, numbers) in self.strategies.iter().enumerate() {
             let key = |key: &str| format!("strategies[{place}].{key}");
             if self.strategies[..place].iter().any(|other| other.strategy == numbers.strategy) {
-                return refuse(key("strategy"), format!("{} is there twice", numbers.strategy.name()));
+                return refuse(key("strategy"), format!("{} is given twice", numbers.strategy.name()));
             }
             for (name, value) in [
                 ("mean_mega_edges_per_s", numbers.mean_mega_edges_per_s),
@@ -369,7 +369,7 @@ impl Calibration {
                 return refuse(key("value"), format!("is {}; a piece is a multiple of 64 from 64 to {MOST_PIECE}", times.value));
             }
             if self.parallel[..place].iter().any(|other| (other.key, other.value) == (times.key, times.value)) {
-                return refuse(key("value"), format!("{} = {} is there twice", times.key.name(), times.value));
+                return refuse(key("value"), format!("{} = {} is given twice", times.key.name(), times.value));
             }
         }
         for &strategy in self.identity.strategies() {
@@ -403,7 +403,7 @@ impl Calibration {
         }
         match (&self.identity.device, &self.device) {
             (Some(_), None) => refuse("device".into(), "is missing, but identity.device names one".into()),
-            (None, Some(_)) => refuse("device".into(), "is there, but identity.device names none".into()),
+            (None, Some(_)) => refuse("device".into(), "is given, but identity.device names none".into()),
             _ => Ok(()),
         }
     }
@@ -658,7 +658,7 @@ pub(crate) mod tests {
         assert!(missing(|c| c.surf.as_mut().unwrap().network.hidden.truncate(4)).contains("surf.network: surf has 6 hidden units, not 4"));
         assert!(missing(|c| c.surf.as_mut().unwrap().network.bias = f32::INFINITY).contains("surf.network: the output has a value"));
         assert!(missing(|c| c.parallel[1].relative = -1.0).contains("parallel[1].relative: is -1"));
-        assert!(missing(|c| c.parallel[1].value = c.parallel[0].value).contains("parallel_hub_arcs = 2097152 is there twice"));
+        assert!(missing(|c| c.parallel[1].value = c.parallel[0].value).contains("parallel_hub_arcs = 2097152 is given twice"));
         assert!(
             missing(|c| (c.parallel[1].key, c.parallel[1].value) = (ParallelKey::Piece, 65)).contains("parallel[1].value: is 65; a piece")
         );

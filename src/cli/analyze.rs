@@ -39,7 +39,8 @@ Examples:
   socbfs analyze kronecker:20 --root 5 --only repeated
   socbfs report a.json --html later.html
 
-Counts are exact, never the estimates that policies read.";
+Counts are exact, never the estimates that policies read. Energy is measured only
+if --energy is given.";
 
 /// Count and measure what papers on breadth-first search draw
 ///
@@ -51,23 +52,23 @@ pub(super) struct AnalyzeArgs {
     #[command(flatten)]
     graphs: GraphsArgs,
 
-    /// Only these analyses, with commas between them
+    /// Only these analyses, as a comma-separated list
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
     only: Vec<Kind>,
 
-    /// Vertex to start from, as numbered in the input [default: drawn as by `bench`]
+    /// Vertex to start from, counted from 0 [default: drawn as by `bench`]
     #[arg(long, value_name = "R", conflicts_with = "roots")]
     root: Option<Vertex>,
 
-    /// Roots to draw; what is of one search is of the first
+    /// Number of roots to draw; figures of one search are of the first
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     roots: u16,
 
-    /// Searches of each policy, strategy and share, of which the median or first quartile counts
+    /// Searches of each policy, strategy and share; figures are their median or first quartile
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
 
-    /// Begin no further round of searches of a root after this many seconds
+    /// Begin no further round of searches from a root after this many seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     patience: u32,
 
@@ -78,7 +79,7 @@ pub(super) struct AnalyzeArgs {
     #[arg(skip)]
     pub(super) policies: &'static [&'static str],
 
-    /// Where the frontier of an asynchronous search is cut: the first half's share of its arcs, in thousandths
+    /// Where `repeated` cuts the frontier: the share of its arcs in the first part, in thousandths
     #[arg(long, value_name = "PERMILLE", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..1000))]
     share: u16,
 
@@ -86,7 +87,7 @@ pub(super) struct AnalyzeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 
-    /// Write the record, of which `socbfs report` makes the page ("-": standard output)
+    /// Write the record, from which `socbfs report` makes the page ("-": standard output)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 }
@@ -106,7 +107,7 @@ enum Kind {
     Levels,
     /// The same as a heat map, with the choices of oracle and policy (Zhang, table 5)
     Heat,
-    /// Memory handed over: round every level, and by size (Remis, figures 4.2 and 4.3)
+    /// The cost of handing memory over before every level, and by size (Remis, figures 4.2 and 4.3)
     Handover,
     /// Speed and efficiency of the policies (Zhang, figures 4 and 5)
     Performance,
@@ -248,7 +249,7 @@ impl AnalyzeArgs {
         }
         let setup = prepared.options.devices.first().cloned();
         if [Kind::Split, Kind::Handover].into_iter().any(|kind| self.wants(kind)) && (setup.is_none() || prepared.devices.is_empty()) {
-            let what = "split levels and handover are left out: no OpenCL device is used (`socbfs devices` lists what there is)";
+            let what = "split levels and handover are left out: no OpenCL device is used (`socbfs devices` lists the devices)";
             if !all.warnings.iter().any(|warning| warning == what) {
                 all.warnings.push(what.to_owned());
             }

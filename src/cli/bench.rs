@@ -36,19 +36,19 @@ Examples:
   socbfs bench --json - | jq .summary.teps.harmonic_mean
   socbfs bench --energy smartpower3:/dev/ttyUSB0
   socbfs bench --html r.html --trace t.json  a page, and a timeline for Perfetto
-  socbfs bench --report board                markdown of a board, to be pasted
+  socbfs bench --report board                a board's report in markdown
   socbfs bench --report board --scales 16..=18 --json board.json
 
 The report on standard output has the keys of Graph500 3.x. For a graph that is
 not Kronecker, SCALE is the smallest whose 2^SCALE holds its vertices, and
-edgefactor its edges per vertex, rounded. With `--json -` the record takes the
-report's place.";
+edgefactor its edges per vertex, rounded. With `--json -` standard output is the
+record instead of the report.";
 
 /// Search a graph from 64 roots, validate every tree, report TEPS
 ///
-/// Searches once untimed from the first root, then once from every root. A search is timed from its call to the parents in the vertex
-/// numbers of the input. Every tree is then checked, untimed, by the five checks of Graph500 against the edges as given; where one
-/// fails no speed is reported and the exit code is 1. Roots are drawn by the rule of Graph500 3.x.
+/// Searches once untimed from the first root, then once from every root. A search is timed from its call until its parents are there, in
+/// the vertex numbers of the input. Then the five checks of Graph500 compare every tree with the edges as given, untimed. If a tree fails,
+/// no speed is reported and the exit code is 1. Roots are drawn by the rule of Graph500 3.x.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct BenchArgs {
@@ -68,7 +68,7 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "S", default_value_t = 2, help_heading = "Graph")]
     pub(super) seed: u64,
 
-    /// Format of the file, where name and content do not say it
+    /// Format of the file, if its name and content do not determine it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph", requires = "graph")]
     format: Option<Format>,
 
@@ -78,7 +78,7 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     pub(super) search: SearchArgs,
 
-    /// Roots (fewer if the graph has fewer vertices with an edge)
+    /// Number of roots (fewer if the graph has fewer vertices with an edge)
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = parse_roots, help_heading = "Search")]
     pub(super) roots: usize,
 
@@ -108,8 +108,8 @@ pub(super) struct BenchArgs {
 
     /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, decisions, handovers, each thread, the device's kernels
     ///
-    /// The roots are searched again for it after they have been measured. The device keeps the times of its kernels, as with
-    /// --device-times.
+    /// After all roots have been measured, the command searches from them again for the timeline. The device keeps the times of its
+    /// kernels, as with --device-times.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) trace: Option<PathBuf>,
 
@@ -150,7 +150,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         return board_report::run(arguments, matches, quiet);
     }
     if arguments.trace.as_deref().is_some_and(|trace| trace == Path::new("-")) {
-        return Err(Failure::new("--trace takes a file: standard output is the report's"));
+        return Err(Failure::new("--trace needs a file: standard output is for the report").cure("name a file"));
     }
     if matches.value_source("scales") == Some(ValueSource::CommandLine) {
         return Err(Failure::new("--scales is for --report board").cure("one scale is --kronecker SCALE"));

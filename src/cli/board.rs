@@ -65,7 +65,7 @@ enum BoardCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Write a profile for this machine, filled in from what Linux says of it
+    /// Write a profile for this machine, filled in from what Linux reports of it
     Init {
         /// Where to write it ("-": standard output)
         #[arg(value_name = "FILE", default_value = "-")]
@@ -73,9 +73,10 @@ enum BoardCommand {
         #[command(flatten)]
         root: RootArgs,
     },
-    /// Write down what Linux shows of this machine, so that a test elsewhere sees the same machine
+    /// Write what Linux shows of this machine to a file, so that a test elsewhere sees the same machine
     ///
-    /// The files by which boards are detected and profiles are written, as one TOML file. No serial number or address is in them.
+    /// The file is TOML. It holds what the files of /proc and /sys say from which boards are detected and profiles are written, but no
+    /// serial number and no address.
     Manifest {
         /// Where to write it ("-": standard output)
         #[arg(value_name = "FILE", default_value = "-")]
@@ -101,7 +102,7 @@ enum BoardCommand {
 
 #[derive(Debug, Args)]
 struct ShowArgs {
-    /// Profile to show, before that of --board [default: the one detected]
+    /// Profile to show, instead of that of --board [default: the one detected]
     #[arg(value_name = "NAME|FILE")]
     profile: Option<PathBuf>,
 
@@ -115,10 +116,10 @@ struct ShowArgs {
 
 /// Measure the bands of a profile
 ///
-/// Searches a graph on the CPU, on the device and on both. Writes into FILE the amounts of work from which either is faster, the share of
-/// the GPU in split levels, and the cost of a handover; and, where FILE has none, the sharing mode and the size of work-groups that are
-/// fastest. A comment beside each value names the date, the driver and the graph. The values leave `estimates`. A search with this profile
-/// then measures nothing before it starts.
+/// Searches a graph on the CPU, on the device and on both. Writes into FILE the amounts of work from which the device, or both, are faster,
+/// the share of the GPU in split levels, and the cost of a handover. If FILE has no sharing mode or size of work-groups, it writes the
+/// fastest too. A comment beside each value names the date, the driver and the graph. The values are removed from `estimates`. A search
+/// with this profile then measures nothing before it starts.
 #[derive(Debug, Args)]
 struct TuneArgs {
     /// Profile to change (`socbfs board init` writes one)
@@ -246,7 +247,9 @@ impl TuneArgs {
     fn run(&self, matches: &ArgMatches) -> Result<(), Failure> {
         for flag in ["policy", "calibration", "objective", "board"] {
             if matches.value_source(flag) == Some(ValueSource::CommandLine) {
-                return Err(Failure::new(format!("tune measures the bands of FILE: --{flag} means nothing here")));
+                return Err(
+                    Failure::new(format!("tune measures the bands of FILE: --{flag} has no effect here")).cure(format!("omit --{flag}"))
+                );
             }
         }
         if !self.file.exists() {

@@ -38,7 +38,7 @@ impl FromStr for Scales {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |text: &str| {
-            text.trim().parse::<u32>().map_err(|_| format!("{:?} is no scale; scales look like 16..=22 or 16,20", text.trim()))
+            text.trim().parse::<u32>().map_err(|_| format!("{:?} is not a scale; scales look like 16..=22 or 16,20", text.trim()))
         };
         let mut scales = Vec::new();
         for part in text.split(',') {
@@ -47,7 +47,7 @@ impl FromStr for Scales {
                 None => (number(part)?, number(part)?),
             };
             if first > last {
-                return Err(format!("{} has no scale in it", part.trim()));
+                return Err(format!("{} contains no scale", part.trim()));
             }
             if last > 40 {
                 return Err(format!("scale {last} is beyond what 32-bit vertices can number"));
@@ -77,13 +77,13 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Progress> {
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     if arguments.graph.is_some() || arguments.kronecker.is_some() {
         return Err(Failure::new("--report board searches Kronecker graphs of several scales, and takes no graph")
-            .cure("choose the scales with --scales: one is a list too"));
+            .cure("choose the scales with --scales; one scale is enough"));
     }
     let config = arguments.search.resolve(matches)?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let html = arguments.html.as_deref().map(Output::open).transpose()?;
     if arguments.trace.is_some() {
-        return Err(Failure::new("--trace is of one graph, and --report board searches several"));
+        return Err(Failure::new("--trace is for one graph, and --report board searches several").cure("omit one of the two"));
     }
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
@@ -275,9 +275,13 @@ mod tests {
         let read = |text: &str| text.parse::<Scales>().map(|scales| scales.0);
         assert_eq!(read("16..=19"), Ok(vec![16, 17, 18, 19]));
         assert_eq!(read("20, 10,12..=13,12"), Ok(vec![10, 12, 13, 20]));
-        for (bad, reason) in
-            [("", "is no scale"), ("16..22", "is no scale"), ("22..=16", "has no scale in it"), ("x", "is no scale"), ("41", "beyond")]
-        {
+        for (bad, reason) in [
+            ("", "is not a scale"),
+            ("16..22", "is not a scale"),
+            ("22..=16", "contains no scale"),
+            ("x", "is not a scale"),
+            ("41", "beyond"),
+        ] {
             assert!(read(bad).unwrap_err().contains(reason), "{bad}");
         }
     }

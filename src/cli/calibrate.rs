@@ -37,21 +37,21 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  socbfs calibrate                       some 15 minutes; every later search finds the result
-  socbfs calibrate --quick               a minute and a half
+  socbfs calibrate                       takes about 15 minutes; later searches use it
+  socbfs calibrate --quick               takes a minute and a half
   socbfs calibrate --device gpu          with the GPU that OpenCL offers
   socbfs calibrate -o here.toml && socbfs bench --calibration here.toml
 
-Interrupted by Ctrl-C, it keeps what it measured (FILE.partial), and the next call
-goes on from there.";
+On Ctrl-C it keeps its measurements in FILE.partial, and the next call continues
+from there.";
 
 /// Measure what every strategy costs on this machine, for `auto`
 ///
-/// Searches generated graphs (the training set of Zhang et al. 2018, section 3.2, and as many of low degree, small ones and grids), every
-/// level by every strategy, and fits a cost model. `auto` then uses whichever predictor had the lowest regret on held-out graphs: the
-/// model, Zhang's plain form of it, `sampled`, or `mlp` where `socbfs train` made weights here. With a power sensor it also measures the
-/// power of each strategy, for `--objective energy`, which always uses the model. The calibration holds for this board, processor, OpenCL
-/// driver, number of threads and vector instructions; for other settings calibrate again with their flags.
+/// Searches generated graphs (the training set of Zhang et al. 2018, section 3.2, and as many small graphs, grids and graphs of low
+/// degree), every level by every strategy, and fits a cost model. `auto` then uses whichever predictor had the lowest regret on held-out
+/// graphs: the model, Zhang's plain form of it, `sampled`, or, if `socbfs train` made weights here, `mlp`. With a power sensor it also
+/// measures the power of each strategy, for `--objective energy`, which always uses the model. The calibration holds for this board,
+/// processor, OpenCL driver, number of threads and vector instructions; for other settings calibrate again with their flags.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CalibrateArgs {
@@ -59,7 +59,7 @@ pub(super) struct CalibrateArgs {
     #[arg(long)]
     quick: bool,
 
-    /// Where to write the calibration [default: where searches look for it: ~/.config/socbfs/calibration/]
+    /// Where to write the calibration [default: a file in ~/.config/socbfs/calibration/, where searches look for it]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -81,7 +81,7 @@ pub(super) struct CalibrateArgs {
     #[command(flatten)]
     sensors: SensorArgs,
 
-    /// Write the calibration and its worth as JSON ("-": standard output)
+    /// Write the calibration and the regret of each predictor as JSON ("-": standard output)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 }
@@ -123,7 +123,7 @@ const BYTES_PER_EDGE: u64 = 64;
 pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(), Failure> {
     for flag in ["policy", "calibration", "objective"] {
         if matches.value_source(flag) == Some(ValueSource::CommandLine) {
-            return Err(Failure::new(format!("calibrate measures every strategy: --{flag} says nothing here"))
+            return Err(Failure::new(format!("calibrate measures every strategy: --{flag} has no effect here"))
                 .cure("--output says where the calibration goes"));
         }
     }
@@ -170,12 +170,12 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     machine.options.parallel = Some(thresholds);
     let (mut partial, mut graphs, reason) = Partial::open(Path::new(&partial_name), &header)?;
     if let Some(reason) = reason {
-        say(&format!("begun anew: {} holds measurements, but {reason}", Path::new(&partial_name).display()));
+        say(&format!("starting again: {} holds measurements, but {reason}", Path::new(&partial_name).display()));
     } else if !graphs.is_empty() {
-        say(&format!("going on after {} graphs measured before ({})", graphs.len(), Path::new(&partial_name).display()));
+        say(&format!("continuing after {} graphs measured before ({})", graphs.len(), Path::new(&partial_name).display()));
     }
 
-    let kept = format!("what was measured is kept in {}: the same command goes on from there", Path::new(&partial_name).display());
+    let kept = format!("the measurements are kept in {}: the same command continues from there", Path::new(&partial_name).display());
     let last_words = interrupt::last_words(move || say(&kept));
     let strategies = identity.strategies();
     let mut care = arguments.care();
@@ -194,7 +194,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     let tables: Vec<LevelTable> = graphs.iter().flat_map(|graph| graph.tables.iter().cloned()).collect();
     let (Some(mut model), Some(mut model_zhang)) = (fit(&tables), fit_zhang(&tables)) else {
         return Err(Failure::new(format!("{} graphs are too few to fit a model to", graphs.len()))
-            .cure("call it again with more time: --budget, --graphs; it goes on where it stopped"));
+            .cure("run it again with more time (--budget, --graphs); it continues where it stopped"));
     };
     let mut strategy_numbers = numbers(&tables, strategies, &model, &model_zhang);
     let mut power = None;
@@ -204,7 +204,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
             let (graph, powers) = arguments.power(&machine, strategies, &meter, &care.power, &progress)?;
             drop(progress);
             if let Some(problem) = &powers.problem {
-                log::warn!("power is not known of everything: {problem}");
+                log::warn!("the power of some strategies is not known: {problem}");
             }
             for (strategy, watts) in powers.strategies {
                 let watts = watts.map(|watts| watts.0);

@@ -46,16 +46,16 @@ use crate::{
 #[command(next_help_heading = "Cluster (with mpirun)")]
 pub(super) struct ClusterArgs {
     /// What ranks send each other after a level: found (which vertices were found, to all), or pairs (each neighbour with its parent, to
-    /// its owner; top-down only: the plain scheme, to compare with)
+    /// its owner; top-down only: the plain scheme, for comparison)
     #[arg(long, value_enum, default_value_t = ExchangeArg::Found, hide_possible_values = true)]
     exchange: ExchangeArg,
 
-    /// Vertices of the frontier that a thread works off at a time: what fits a cache or a local memory [default: cpu.batch of the board
-    /// file, else 4096]
+    /// Vertices of the frontier that a thread processes at a time: as many as fit a cache or a local memory [default: cpu.batch of the
+    /// board file, else 4096]
     #[arg(long, value_name = "N", value_parser = parse_batch)]
     batch: Option<usize>,
 
-    /// Work batches off as they come instead of sorted
+    /// Process batches in the order in which they arrive, unsorted
     #[arg(long)]
     unsorted: bool,
 
@@ -298,7 +298,7 @@ fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'stat
         }
         other => {
             return Err(Failure::new(format!(
-                "policy {other} is for one process: over several ranks a policy decides directions by what all know, and each rank where its part runs"
+                "policy {other} is for one process: over several ranks a policy decides only directions, and each rank decides where its part runs"
             ))
             .cure("use alpha-beta, tc, bc, tg, bg, bgc, or another policy that decides directions only"));
         }
@@ -339,7 +339,7 @@ fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRa
             return Err(SearchError::NoDevice { policy: config.policy.value.to_string() }.into());
         }
         if matches!(config.calibration, Setting { value: CalibrationChoice::File(_), origin: Origin::Flag }) {
-            return Err(Failure::new("a calibration says which levels of a rank its device runs, and this rank has no device")
+            return Err(Failure::new("--calibration is for ranks with a device (it says which levels run there), and this rank has none")
                 .cure("omit --calibration"));
         }
     }
@@ -393,7 +393,9 @@ fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Op
 
 fn not_directed(directed: bool) -> Result<(), Failure> {
     if directed {
-        return Err(Failure::new("--directed is for one process: over several ranks every edge leads both ways"));
+        return Err(
+            Failure::new("--directed is for one process: over several ranks every edge leads both ways").cure("start it without mpirun")
+        );
     }
     Ok(())
 }

@@ -21,7 +21,8 @@ Examples:
   socbfs bench --json after.json --policy alpha-beta:50,18
   socbfs compare before.json after.json
 
-A machine drifts: trust a ratio only if A and B were run in turn, more than once.";
+The speed of a machine drifts: trust a ratio only if A and B were run in turn,
+more than once.";
 
 /// Compare two records of `socbfs bench --json`
 ///
@@ -30,11 +31,11 @@ A machine drifts: trust a ratio only if A and B were run in turn, more than once
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompareArgs {
-    /// The run compared with
+    /// The baseline
     #[arg(value_name = "A.json")]
     a: PathBuf,
 
-    /// The run that is compared
+    /// The candidate
     #[arg(value_name = "B.json")]
     b: PathBuf,
 
@@ -85,7 +86,7 @@ fn failure(error: &ComparisonError) -> Failure {
     let failure = Failure::because("", error);
     match error {
         ComparisonError::NotARecord { .. } => failure.cure("write a record with `socbfs bench --json FILE`"),
-        ComparisonError::Version { .. } => failure.cure("record both runs anew with the same build"),
+        ComparisonError::Version { .. } => failure.cure("record both runs again with the same build"),
         _ => failure,
     }
 }

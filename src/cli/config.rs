@@ -54,12 +54,12 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true, value_parser = PolicyParser)]
     policy: Option<PolicyArg>,
 
-    /// Vector instructions: scalar, neon, avx2, avx512 [default: the best this CPU has]
+    /// Vector instructions: scalar, neon, avx2, avx512 [default: the best that this CPU and this build have]
     #[arg(long, value_name = "KIND", env = "SOCBFS_SIMD", hide_env_values = true)]
     simd: Option<Simd>,
 
-    /// OpenCL device: auto (a GPU, if there is one and the policy can use it), cpu (none), gpu, a name or a part of a device's or
-    /// platform's (of several the largest; NAME#2: the second in the list of `socbfs devices`), or two such with a comma between
+    /// OpenCL device: auto (a GPU, if there is one and the policy can use it), cpu (none), gpu, or NAME: the name of a device or of its
+    /// platform, or a part of it (the largest of several; NAME#2: the second in the list of `socbfs devices`). NAME,NAME gives two devices
     /// [default: auto]
     #[arg(long, value_name = "DEVICE", env = "SOCBFS_DEVICE", hide_env_values = true)]
     device: Option<DeviceChoice>,
@@ -68,26 +68,26 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "WAY", env = "SOCBFS_MEMORY_WAY", hide_env_values = true)]
     memory_way: Option<SharingMode>,
 
-    /// Items in a work-group of the device: 1, or a multiple of 32
-    /// [default: as the board file or the calibration says, else 1 where the device is a CPU, 256 on a GPU]
+    /// Work-items in a work-group of the device: 1, or a multiple of 32
+    /// [default: from the board file or the calibration, else 1 if the device is a CPU, 256 on a GPU]
     #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true)]
     work_group: Option<usize>,
 
-    /// Buffers over which the device's copy of the neighbours is spread, at least [default: as few as it takes]
+    /// Least number of buffers for the neighbours of the graph on the device [default: as few as needed]
     #[arg(long, value_name = "N", env = "SOCBFS_PARTS", hide_env_values = true, value_parser = clap::value_parser!(u8).range(1..=16))]
     parts: Option<u8>,
 
-    /// Calibration that `socbfs calibrate` wrote: a file, auto (the one of this machine and these settings, if there is one), off
+    /// Calibration that `socbfs calibrate` wrote: a file, auto (the one for this machine and these settings, if there is one), off
     /// [default: auto]
     #[arg(long, value_name = "FILE|off", env = "SOCBFS_CALIBRATION", hide_env_values = true)]
     calibration: Option<CalibrationChoice>,
 
-    /// What the cost model minimises: time, energy, edp (energy times delay); all but time need the power of each strategy, from a
+    /// What the cost model minimises: time, energy, or edp (energy times delay). The latter two need the power of each strategy, from a
     /// calibration or a board profile [default: time]
     #[arg(long, value_name = "OBJECTIVE", env = "SOCBFS_OBJECTIVE", hide_env_values = true)]
     objective: Option<Objective>,
 
-    /// Have devices keep the times of their kernels: records hold them level by level, beside the time by the clock
+    /// Let devices record the times of their kernels: records then hold them for each level, beside the host's time
     #[arg(long)]
     pub(super) device_times: bool,
 
@@ -193,8 +193,8 @@ pub(super) struct LayoutArgs {
     #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
     order: OrderArg,
 
-    /// Search vertices with a single edge like any other, where they would be left out (order by degree, undirected) and get their parents
-    /// after the search
+    /// Search vertices with a single edge like any other. Without it, an undirected graph ordered by degree is searched without them, and
+    /// they get their parents after the search
     #[arg(long)]
     pub(super) keep_leaves: bool,
 }
@@ -206,7 +206,7 @@ pub(super) struct GraphsArgs {
     #[arg(value_name = "GRAPH", required = true)]
     graphs: Vec<PathBuf>,
 
-    /// Format of the files, where name and content do not say it
+    /// Format of the files, if their names and contents do not determine it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
     format: Option<Format>,
 

@@ -33,15 +33,15 @@ pub(super) struct ConvertArgs {
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// File to write: .el, .mtx or .sg says the format
+    /// File to write; the ending .el, .mtx or .sg determines its format
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
-    /// Format of IN, where name and content do not say it
+    /// Format of IN, if its name and content do not determine it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
     from: Option<Format>,
 
-    /// Format of OUT, where its name does not say it
+    /// Format of OUT, if its name does not determine it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::WRITTEN)]
     to: Option<Format>,
 

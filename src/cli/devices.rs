@@ -14,9 +14,9 @@ Examples:
   socbfs devices
   socbfs devices --quick --json | jq '.platforms[].devices[].name'
 
---device NAME chooses one by its name, or by a part of it or of its platform's; of
-several it takes the largest, and NAME#2 the second in this list. Without
-OpenCL searches run on the CPU.";
+--device NAME chooses a device by its name or its platform's, or a part of it. If
+several match it takes the largest; NAME#2 is the second match in this list.
+Without OpenCL searches run on the CPU.";
 
 /// Show the OpenCL devices, and the cost of handing memory to them and back
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(super) struct DevicesArgs {
     #[arg(long)]
     json: bool,
 
-    /// Measure two sizes only, as every search on a device does at its start
+    /// Measure only two sizes, as every search on a device does at its start
     #[arg(long)]
     quick: bool,
 }

@@ -33,11 +33,12 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   socbfs doctor
-  socbfs doctor --quiet                     only what is wrong
+  socbfs doctor --quiet                     problems only
   socbfs doctor --json | jq -r '.findings[] | select(.cure) | .cure'
 
-Exit codes: 0 searching works (there may be warnings), 2 something keeps it from
-working. What can't be found out, as in a container, is \"unknown\" and no fault.";
+Exit codes: 0 searches work (there may be warnings), 2 something prevents them.
+A check that is impossible here, as in a container, is \"unknown\", which is not a
+fault.";
 
 /// Report what is wrong on this machine, with the command that cures it
 ///
@@ -55,7 +56,7 @@ pub(super) struct DoctorArgs {
     #[command(flatten)]
     root: RootArgs,
 
-    /// Board profile that says what power rails feed [default: that of the board this is]
+    /// Board profile that says what each power rail feeds [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
 }

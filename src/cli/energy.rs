@@ -30,8 +30,9 @@ use crate::{
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Energy")]
 pub(super) struct SensorArgs {
-    /// auto: what `socbfs sensors` says; off; or sensors to be added up, with commas between: FAMILY, FAMILY:ID, FAMILY:LABEL, or a
-    /// meter: smartpower2:/dev/ttyUSB0, smartpower3:udp:6000, wt310:/dev/usbtmc0, external:FILE (lines of seconds and watts)
+    /// auto (the sensors that the last line of `socbfs sensors` names), off, or a comma-separated list of sensors to add up: FAMILY,
+    /// FAMILY:ID, FAMILY:LABEL, or a meter: smartpower2:/dev/ttyUSB0, smartpower3:udp:6000, wt310:/dev/usbtmc0, external:FILE (lines of
+    /// seconds and watts)
     #[arg(long, value_name = "SENSOR", env = "SOCBFS_ENERGY", hide_env_values = true, value_delimiter = ',', default_value = "auto")]
     energy: Vec<String>,
 
@@ -51,7 +52,7 @@ pub(super) struct EnergyArgs {
     #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().seconds, value_parser = parse_seconds)]
     energy_seconds: f64,
 
-    /// Windows: their spread is that of the result
+    /// Number of windows; the spread of the result is theirs
     #[arg(long, value_name = "N", default_value_t = EnergyOptions::default().repeats, value_parser = parse_count)]
     energy_repeats: usize,
 }
@@ -83,7 +84,7 @@ impl SensorArgs {
             [one] if one == "auto" => Ok(Wish::Auto),
             [one] if one == "off" => Ok(Wish::Off),
             names if names.iter().any(|name| name == "auto" || name == "off" || name.is_empty()) => {
-                Err(Failure::new("--energy is auto, off, or a list of sensors").cure("`socbfs sensors` names those that are there"))
+                Err(Failure::new("--energy is auto, off, or a list of sensors").cure("`socbfs sensors` lists them"))
             }
             names => Ok(Wish::Named(names)),
         }
@@ -120,7 +121,7 @@ fn select_failure(error: &SelectError) -> Failure {
     let failure = Failure::because("can't measure energy", error);
     match error.cure() {
         Some(cure) => failure.cure(cure),
-        None => failure.cure("`socbfs sensors` shows what is there and why it can't be used"),
+        None => failure.cure("`socbfs sensors` shows the sensors, and why they can't be used"),
     }
 }
 
@@ -201,10 +202,10 @@ Examples:
   socbfs energy --repeat 5 -- ./bfs -g 20
   socbfs energy --energy ina2xx:0-0040,ina2xx:0-0045 --json e.json -- ./search
 
-The command's own output is left alone: the energy is reported on standard error, as
-perf stat does. Ctrl-C and signals are the command's; what was measured until it
-ends is reported. Exit code: the command's, 128 + n where signal n ended it, 127 where
-there is no such command.";
+The command keeps its standard output: the energy is reported on standard error, as
+perf stat does. Ctrl-C and signals are passed on to the command; the energy until it
+ends is reported. Exit code: the command's, 128 + n if signal n ended it, 127 if there
+is no such command.";
 
 /// Measure the energy of a command
 ///
@@ -215,7 +216,7 @@ pub(super) struct CommandArgs {
     #[command(flatten)]
     sensors: SensorArgs,
 
-    /// Board profile that says which rails add up [default: that of the board this is]
+    /// Board profile that says which rails add up [default: the one detected]
     #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
 

@@ -22,7 +22,7 @@ use super::shown;
 use crate::{files, input, opencl};
 
 /// The cure where a file changes while it is read.
-const QUIET: &str = "  help: read it when nothing writes to it any more, or a copy of it";
+const QUIET: &str = "  help: read it when nothing writes to it any more, or read a copy";
 
 /// The exit code of an error.
 const CODE: i32 = 2;
@@ -128,7 +128,7 @@ extern "C" fn crashed(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 /// Ends the process in which a driver crashed.
 fn end_of_driver() -> ! {
     end(format_args!(
-        "error: an OpenCL driver ended the program when asked for its devices or for one of them\n  help: --device cpu does without them\n"
+        "error: an OpenCL driver ended the program while it listed or opened its devices\n  help: --device cpu searches without them\n"
     ))
 }
 
@@ -152,12 +152,12 @@ fn panicked(info: &PanicHookInfo<'_>) {
     let reason = reason.unwrap_or_default();
     let place = info.location().map_or_else(String::new, ToString::to_string);
     if std::thread::current().name() == Some(input::READING) {
-        super::say(&format!("error: the data are damaged: their decompressor gave up ({reason})"));
+        super::say(&format!("error: the data are damaged: decompression failed ({reason})"));
     } else if let Some(path) = files::changed_while_mapped() {
         super::say(&shown::line(&format!("error: {}: it changed while it was read", path.display())));
         super::say(QUIET);
     } else {
-        super::say(&format!("error: a mistake in socbfs, at {place}: {reason}"));
+        super::say(&format!("error: a bug in socbfs, at {place}: {reason}"));
         super::say("  help: please report it, with the command; SECURITY.md says how if the input is another person's");
     }
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
@@ -186,8 +186,8 @@ mod tests {
         }
         let test = "cli::fatal::tests::a_panic_ends_the_process_as_an_error";
         for (thread, words) in [
-            ("any", &["error: a mistake in socbfs, at src/cli/fatal.rs:", "the \\u{1b}reason", "  help: please report it"][..]),
-            (crate::input::READING, &["error: the data are damaged: their decompressor gave up"]),
+            ("any", &["error: a bug in socbfs, at src/cli/fatal.rs:", "the \\u{1b}reason", "  help: please report it"][..]),
+            (crate::input::READING, &["error: the data are damaged: decompression failed"]),
         ] {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(PANICS, thread).env_remove("RUST_BACKTRACE");

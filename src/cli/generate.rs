@@ -29,11 +29,11 @@ pub(super) struct GenerateArgs {
 
 #[derive(Debug, Args)]
 struct Target {
-    /// File to write: .el, .mtx or .sg says the format
+    /// File to write; the ending .el, .mtx or .sg determines its format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Format of the file, where its name does not say it
+    /// Format of the file, if its name does not determine it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::WRITTEN)]
     to: Option<Format>,
 }

@@ -31,7 +31,7 @@ pub(super) struct InfoArgs {
     #[arg(long)]
     json: bool,
 
-    /// Format of the file, where name and content do not say it
+    /// Format of the file, if its name and content do not determine it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
     format: Option<Format>,
 }

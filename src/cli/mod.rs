@@ -61,16 +61,19 @@ Examples:
   socbfs sensors                               what measures power here
   socbfs energy -- make -j4                    the energy of any command
 
-Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device.
+Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device,
+130 interrupted.
 Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD,
-SOCBFS_DEVICE, SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and
-SOCBFS_ENERGY set the flags of these names; SOCBFS_LOG=info (or debug)
-logs as -v does.";
+SOCBFS_DEVICE, SOCBFS_MEMORY_WAY, SOCBFS_WORK_GROUP, SOCBFS_PARTS,
+SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and SOCBFS_ENERGY set the
+flags of these names. SOCBFS_LOG=info (or debug) logs as -v does.
+SOCBFS_CACHE_DIR names the folder for built OpenCL programs.";
 
-/// Breadth-first search, measured and validated.
+/// Breadth-first search for chips whose CPU and GPU share memory, measured and validated.
 ///
-/// socbfs reads or generates a graph and builds a structure that is fast to search. Its search chooses the direction of every level. It
-/// checks every tree against the edges as given, and reports traversed edges per second (TEPS) in the form of Graph500.
+/// socbfs reads or generates a graph and builds a structure that is fast to search. At every level its search chooses the direction
+/// (top-down or bottom-up) and the device (CPU, GPU or both). It checks every tree against the edges as given, and reports traversed edges
+/// per second (TEPS) in the form of Graph500.
 #[derive(Debug, Parser)]
 #[command(name = "socbfs", version, long_version = LONG_VERSION, after_help = EXAMPLES, max_term_width = 120, arg_required_else_help = true)]
 struct Cli {
@@ -209,11 +212,11 @@ fn log_to_stderr(cli: &Cli) -> Result<(), Failure> {
     const LEVELS: &str = "off, error, warn, info, debug, trace";
     let level = match (cli.quiet, cli.verbose, std::env::var("SOCBFS_LOG")) {
         (true, ..) => log::LevelFilter::Error,
-        (false, 0, Ok(level)) if !level.is_empty() => {
-            level.parse().map_err(|_| Failure::new(format!("SOCBFS_LOG={level} is no level")).cure(format!("it is one of {LEVELS}")))?
-        }
+        (false, 0, Ok(level)) if !level.is_empty() => level
+            .parse()
+            .map_err(|_| Failure::new(format!("SOCBFS_LOG={level} is not a log level")).cure(format!("it is one of {LEVELS}")))?,
         (false, 0, Err(std::env::VarError::NotUnicode(_))) => {
-            return Err(Failure::new("SOCBFS_LOG is no text").cure(format!("it is one of {LEVELS}")));
+            return Err(Failure::new("SOCBFS_LOG is not valid text").cure(format!("it is one of {LEVELS}")));
         }
         (false, 0, _) => log::LevelFilter::Warn,
         (false, 1, _) => log::LevelFilter::Info,

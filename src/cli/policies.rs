@@ -32,22 +32,24 @@ Examples:
   socbfs policies kronecker:20 --device gpu --json p.json --markdown
   socbfs policies kronecker:20 --only auto,daga --energy auto --baseline daga
 
-The oracle knows what every level costs by every strategy (each was run at every
-level, after every other), and takes the cheapest way through. Regret is the time
-a policy takes beyond the oracle's plan, replayed in the same turn.";
+The oracle knows the cost of every level by every strategy (each was run at every
+level, after every other), and plans the cheapest search. Regret is the time that
+a policy takes beyond the oracle's plan, replayed in the same turn. Energy is
+measured only if --energy is given.";
 
 /// Compare policies with each other and with a per-level oracle
 ///
-/// Every level of the searches is first run by every strategy, repeatedly, which gives the oracle's plan. Then the policies and the oracle
-/// search in turns from the same roots. The table has: time; regret against the oracle; levels in the faster direction (accuracy) and the
-/// share of the time at stake that they saved (reduced time), as in tables 3 and 4 of SURF; and the time spent deciding.
+/// First, every strategy runs every level of the searches, repeatedly, which gives the oracle's plan. Then the policies and the oracle
+/// search in turns from the same roots. The table has: time; regret against the oracle; the share of levels in the faster direction
+/// (accuracy) and the share of the time between both directions that was saved (reduced time), as in tables 3 and 4 of SURF; and the time
+/// spent deciding.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct PoliciesArgs {
     #[command(flatten)]
     graphs: GraphsArgs,
 
-    /// Compare only these policies, with commas between them where they have no parameters, else repeated
+    /// Compare only these policies: a comma-separated list, or, for a policy with parameters, a flag of its own
     #[arg(long, value_name = "POLICY")]
     only: Vec<String>,
 

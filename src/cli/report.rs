@@ -22,8 +22,9 @@ Examples:
 
 /// Show recorded results: figures, tables, a page
 ///
-/// Reads what `analyze --json` wrote, on this machine or another. One record gives the page that the command itself writes with --html;
-/// several stand side by side. The page is a single file that needs no network and no scripts.
+/// Reads records that `analyze`, `bench`, `bench --report board` or `policies` wrote with --json, on this machine or another. One record
+/// gives the page that the command itself writes with --html; several are put side by side. The page is a single file that needs no network
+/// and no scripts.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
@@ -35,7 +36,7 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Show only this figure: a word of `analyze --only`, or of a link in the page
+    /// Show only this figure: a name of `analyze --only`, or of a link in the page
     #[arg(long, value_name = "NAME")]
     figure: Option<String>,
 
@@ -62,11 +63,12 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     }
     let figures = || documents.iter().flat_map(|document| &document.sections).flat_map(|section| &section.figures);
     if let Some(wanted) = arguments.figure.as_ref().filter(|_| figures().next().is_none()) {
-        return Err(Failure::new(format!("there is no figure {wanted} in these records")));
+        return Err(Failure::new(format!("there is no figure {wanted} in these records")).cure("omit --figure to see all figures"));
     }
     let nothing_else = page.is_none() && svg.is_none();
     if let Some(svg) = svg {
-        let picture = figures().find_map(html::picture).ok_or_else(|| Failure::new("this figure is a table: it has no chart"))?;
+        let picture =
+            figures().find_map(html::picture).ok_or_else(|| Failure::new("this figure is a table: it has no chart").cure("omit --svg"))?;
         svg.finish(|out| out.write_all(picture.as_bytes()))?;
     }
     if let Some(page) = page {
@@ -78,4 +80,4 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-const CURE: &str = "write a record with `socbfs analyze --json FILE`";
+const CURE: &str = "write a record with --json FILE of `socbfs analyze`, `bench` or `policies`";

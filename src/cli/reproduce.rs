@@ -22,13 +22,13 @@ Examples:
   socbfs reproduce remis --data ~/graphs --html remis.html
   socbfs reproduce surf --device gpu --json surf.json
 
-Graphs that are files are looked for in --data (or SOCBFS_DATA); those that are
-not there are listed with where to get them.";
+Graphs that are files are looked for in --data (or SOCBFS_DATA). The page lists
+missing ones, and where to get them. For zhang and remis, energy is measured too.";
 
 /// Repeat a paper's experiments and set its figures beside ours
 ///
-/// Runs the analyses that the paper draws, on those of its graphs that are present, and writes one page: the paper's figure, ours, the
-/// ratio, and which figures can't be compared and why.
+/// Runs the analyses that the paper draws, on those of its graphs that can be generated or are present, and writes one page: the paper's
+/// figures, ours, the ratio, and which figures can't be compared and why.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReproduceArgs {
@@ -56,7 +56,7 @@ pub(super) struct ReproduceArgs {
     #[arg(long, value_name = "SCALE", default_value_t = 32)]
     largest: u32,
 
-    /// Begin no further round of searches of a graph and root after this many seconds
+    /// Begin no further round of searches from a root after this many seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     patience: u32,
 
@@ -67,7 +67,7 @@ pub(super) struct ReproduceArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 
-    /// Write the record, of which `socbfs report` makes the page
+    /// Write the record, from which `socbfs report` makes the page
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 }

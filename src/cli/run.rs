@@ -26,7 +26,7 @@ Examples:
   socbfs run road.gr --root 0 --parents tree.npy --levels levels.csv
   python3 -c 'import numpy; print(numpy.load(\"tree.npy\"))'
 
-One search from a cold start is no benchmark: `socbfs bench` measures.";
+One search from a cold start is not a benchmark: use `socbfs bench` to measure.";
 
 /// Search a graph from one root
 ///
@@ -39,7 +39,7 @@ pub(super) struct RunArgs {
     #[arg(value_name = "GRAPH")]
     pub(super) graph: PathBuf,
 
-    /// Vertex to start from, as numbered in the input (formats that count from 1 are read as counting from 0)
+    /// Vertex to start from, counted from 0 (in formats that count from 1, vertex 1 is root 0)
     #[arg(long, value_name = "R")]
     pub(super) root: Vertex,
 
@@ -51,16 +51,16 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) levels: Option<PathBuf>,
 
-    /// Print a table of what happened at each level, and by which policy and bounds; ~ marks estimates by which the policy decided
+    /// Print a table of the levels, and the policy that decided them with its bounds; ~ marks estimates that the policy read
     #[arg(long)]
     pub(super) trace: bool,
 
-    /// In the table of --trace, print exact counts of what is searched in place of what the policy saw (with --keep-leaves, of the whole
-    /// graph), and the bytes that each level touches on the CPU
+    /// In the table of --trace, print exact counts instead of the policy's estimates, and the bytes that each level touches on the CPU.
+    /// Counts are those of the searched structure (with --keep-leaves, of the whole graph)
     #[arg(long, requires = "trace")]
     pub(super) exact: bool,
 
-    /// Format of the file, where name and content do not say it
+    /// Format of the file, if its name and content do not determine it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
     pub(super) format: Option<Format>,
 

@@ -20,12 +20,12 @@ use super::{
 const EXAMPLES: &str = "\
 Examples:
   socbfs sensors
-  socbfs sensors smartpower3:/dev/ttyUSB0      a meter is named by where it is
+  socbfs sensors smartpower3:/dev/ttyUSB0      also a meter at this port
   socbfs sensors watch --interval 0.5
   socbfs sensors --json | jq '.sensors[].watts'
 
-`bench` and `energy` measure by what the last line names, or by what --energy
-names.";
+`bench` and `energy` measure with the sensors that the last line names, or with
+those of --energy.";
 
 /// Show the power sensors of this machine, or why they can't be used
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub(super) struct SensorsArgs {
 
 #[derive(Debug, Subcommand)]
 enum SensorsCommand {
-    /// Print the power of every sensor again and again
+    /// Print the power of every sensor at intervals
     Watch {
         #[command(flatten)]
         found: FoundArgs,
@@ -62,11 +62,11 @@ enum SensorsCommand {
 /// Which sensors to show.
 #[derive(Debug, Args)]
 struct FoundArgs {
-    /// Meters to show beside what is found
+    /// Meters to show beside the sensors that were found
     #[arg(value_name = "METER")]
     meters: Vec<String>,
 
-    /// Board profile that says what rails feed [default: that of the board this is]
+    /// Board profile that says what each rail feeds [default: the one detected]
     #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
 
@@ -124,8 +124,8 @@ impl FoundArgs {
         let mut sources = discover(&Tree::new(&self.sysfs_root));
         for name in &self.meters {
             let meter = open_named(name).ok_or_else(|| {
-                Failure::new(format!("{name:?} is no meter"))
-                    .cure("meters: smartpower2:/dev/ttyUSB0, smartpower3:udp:6000, wt310:/dev/usbtmc0, external:FILE; what the system shows is found by itself")
+                Failure::new(format!("{name:?} is not a meter"))
+                    .cure("meters: smartpower2:/dev/ttyUSB0, smartpower3:udp:6000, wt310:/dev/usbtmc0, external:FILE; sensors of the system are found without naming them")
             })?;
             sources.push(meter);
         }
@@ -238,7 +238,7 @@ fn watch(found: &FoundArgs, interval: Duration, count: Option<u64>) -> Result<()
     let meter = started(found.sources()?, profile.as_ref())?;
     if meter.picks().next().is_none() {
         let reason = meter.skipped().first().map_or_else(|| "no power sensor was found on this machine".to_owned(), ToString::to_string);
-        return Err(Failure::new(reason).cure("`socbfs sensors` shows what is there and why it can't be used"));
+        return Err(Failure::new(reason).cure("`socbfs sensors` shows the sensors, and why they can't be used"));
     }
     let names: Vec<String> = meter.picks().map(|pick| pick.channel.label.clone().unwrap_or_else(|| pick.channel.id.clone())).collect();
     let mut out = std::io::stdout().lock();

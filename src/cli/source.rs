@@ -36,7 +36,7 @@ GRAPH is a file or a generator:
   uniform:SCALE      uniform random graph        [,edgefactor=16,seed=1]
   rodinia:VERTICES   Rodinia's random graph      [,seed=1]
   grid:WIDTHxHEIGHT  grid, some edges deleted    [,deletion=0.05,seed=1]
-A file that is named like a generator is given as ./kronecker:20.";
+Write ./kronecker:20 for a file whose name looks like a generator.";
 
 /// Parses the name of a format, and lists the readable or writable formats in `--help` and for shell completions.
 #[derive(Debug, Clone, Copy)]

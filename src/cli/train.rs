@@ -29,15 +29,15 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  socbfs train --collect-only                  measure generated graphs; stop it whenever you like
+  socbfs train --collect-only                  measure generated graphs; Ctrl-C at any time
   socbfs train road.gr web.mtx --held-out social.txt
-  socbfs bench kronecker:20 --policy mlp       decides by what was learned
+  socbfs bench kronecker:20 --policy mlp       uses the trained weights
   socbfs train --mlp mlp.toml                  weights in a file of their own
   socbfs bench kronecker:20 --policy mlp:mlp.toml
 
 Without --surf and --mlp the weights go into the calibration of this machine, which
-`socbfs calibrate` makes; --calibration FILE names another one, --calibration off
-only judges.";
+`socbfs calibrate` makes. --calibration FILE names another calibration. With
+--calibration off the networks are only scored.";
 
 /// Train the networks of the policies surf and mlp on this machine
 ///
@@ -52,15 +52,15 @@ pub(super) struct TrainArgs {
     #[arg(value_name = "GRAPH")]
     graphs: Vec<PathBuf>,
 
-    /// A graph to judge by and not to learn from (may be repeated) [default: every fifth graph, drawn by the seed]
+    /// A held-out graph: scored, not learned from (may be repeated) [default: every fifth graph, drawn by the seed]
     #[arg(long, value_name = "GRAPH")]
     held_out: Vec<PathBuf>,
 
-    /// Where measured searches are kept
+    /// File that keeps the measured searches
     #[arg(long, value_name = "FILE", default_value = "socbfs-training.jsonl")]
     records: PathBuf,
 
-    /// Generated graphs: Kronecker, R-MAT, uniform, Rodinia and grids in turn
+    /// Number of generated graphs: Kronecker, R-MAT, uniform, Rodinia and grids in turn
     #[arg(long, value_name = "N", default_value_t = 50)]
     generated: usize,
 
@@ -68,11 +68,11 @@ pub(super) struct TrainArgs {
     #[arg(long, value_name = "SCALE", default_value_t = 18, value_parser = clap::value_parser!(u32).range(10..=26))]
     largest_scale: u32,
 
-    /// Searches of each graph
+    /// Number of searches of each graph
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     roots: u16,
 
-    /// How often each search is run in either direction; the first quartile counts
+    /// How often each search is run in either direction; a time is the first quartile
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
 
@@ -84,11 +84,11 @@ pub(super) struct TrainArgs {
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Measure only, or go on measuring
+    /// Only measure, or continue to measure
     #[arg(long, conflicts_with = "judge_only")]
     collect_only: bool,
 
-    /// Measure nothing and learn nothing: judge the policies as they are by the records there are
+    /// Measure nothing and learn nothing: score the policies as they are, with the existing records
     #[arg(long)]
     judge_only: bool,
 
@@ -160,7 +160,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let (judge, learn): (Vec<&SearchSample>, Vec<&SearchSample>) =
         searches.into_iter().partition(|search| held_out.contains(&search.graph));
     if judge.is_empty() {
-        return Err(Failure::new(format!("{} holds no search to judge by", arguments.records.display()))
+        return Err(Failure::new(format!("{} holds no held-out search to score", arguments.records.display()))
             .cure("measure more graphs: without --held-out every fifth one is kept apart"));
     }
     let networks = if arguments.judge_only {
@@ -182,7 +182,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
             networks.iter().filter_map(|network| Some((network.form(), trained(network, arguments.gpu, &learn, &judged)?))).collect();
         let written = target(&config).and_then(|target| write_into(target, trained)).map(|file| {
             let file = file.display();
-            say(&format!("weights of surf and mlp are in {file}; `socbfs calibrate` finds out whether auto should decide by them"));
+            say(&format!("weights of surf and mlp are in {file}; `socbfs calibrate` decides whether auto uses them"));
         });
         result = both(result, written);
     }
@@ -205,8 +205,8 @@ impl TrainArgs {
 fn target(config: &Runtime) -> Result<FoundCalibration, Failure> {
     let device = config.chosen()?;
     config.calibration(device.first().map(|info| (info, config.way_asked(info))))?.ok_or_else(|| {
-        Failure::new("there is no calibration of this machine and these settings to put the weights into")
-            .cure("`socbfs calibrate` makes one; --mlp FILE writes weights to a file of their own, --calibration off only judges")
+        Failure::new("there is no calibration for this machine and these settings, into which the weights could go")
+            .cure("`socbfs calibrate` makes one; --mlp FILE writes weights to a file of their own, --calibration off only scores")
     })
 }
 
@@ -388,7 +388,7 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
         let mut search = config.search_telling(&layout, &progress::steps())?.search;
         let roots = train::eligible(&mut search, &rules)?;
         if roots.is_empty() {
-            log::warn!("{name} falls apart: no search reaches half its vertices and 70 % of its edges; it is skipped");
+            log::warn!("{name} is skipped: no search reaches half of its vertices and 70 % of its edges");
         }
         for &root in &roots {
             if records.levels(name) >= ENOUGH_LEVELS {

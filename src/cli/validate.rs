@@ -19,10 +19,11 @@ use crate::{
 };
 
 const EXAMPLES: &str = "\
-PARENTS has one number for every vertex: the root's is itself, -1 where a vertex was not reached.
+PARENTS has one number for every vertex: its parent, for the root itself, and -1 for a vertex that
+was not reached.
   .npy                 NumPy, one dimension, int32, int64, uint32 or uint64
   .csv                 vertex,parent (the header line is skipped; a missing vertex was not reached)
-  .txt                 one number per line, the line being the vertex
+  .txt                 one number per line: the first line is vertex 0
 
 Examples:
   socbfs validate road.gr tree.npy --root 0 && echo a breadth-first tree";
@@ -30,7 +31,8 @@ Examples:
 /// Check a breadth-first tree against its graph
 ///
 /// Applies the five checks of Graph500: the tree has no cycle, tree edges span one level, the ends of every edge are at most one level
-/// apart, the whole component is reached, every tree edge is an edge of the graph. Exit code 1 with the first that fails and its vertices.
+/// apart, the whole component is reached, every tree edge is an edge of the graph. If a check fails, the command prints the first that
+/// failed, with its vertices, and the exit code is 1.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct ValidateArgs {
@@ -50,7 +52,7 @@ pub(super) struct ValidateArgs {
     #[arg(long)]
     pub(super) directed: bool,
 
-    /// Format of the graph file, where name and content do not say it
+    /// Format of the graph file, if its name and content do not determine it
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
     pub(super) format: Option<Format>,
 

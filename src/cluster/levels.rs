@@ -216,7 +216,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                         return Err(error);
                     }
                     let reason = with_causes(&error);
-                    log::warn!("rank {}: {reason}; going on with the CPU alone", part.deal.rank);
+                    log::warn!("rank {}: {reason}; continuing on the CPU alone", part.deal.rank);
                     engine.set_up_without = Some(reason);
                     (engine.gpu, engine.state) = (None, PartState::new(&OnHost, words, own, queue)?);
                 }

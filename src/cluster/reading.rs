@@ -56,7 +56,7 @@ fn content<T>(_: &T, _: &T) -> String {
 fn readable_by_many(path: &Path, ranks: &impl Ranks) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(metadata) if ranks.size() > 1 && !metadata.is_file() && !metadata.is_dir() => {
-            Err(format!("{}: it is no regular file, and a pipe can be read by one rank only: give --from-rank-0", path.display()))
+            Err(format!("{}: it is not a regular file, and a pipe can be read by one rank only: give --from-rank-0", path.display()))
         }
         // Opening it reports what is wrong with it.
         _ => Ok(()),

@@ -288,11 +288,11 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         match engine.fall_back() {
             Ok(None) => {}
             Ok(Some(reason)) => {
-                log::warn!("rank {}: the search failed on {reason}; going on with the CPU alone", self.part.deal.rank);
+                log::warn!("rank {}: the search failed on {reason}; continuing on the CPU alone", self.part.deal.rank);
                 self.planner.set_places(None);
                 self.fallen_back = Some(reason);
             }
-            Err(error) => refused = format!("{}, and going on with the CPU alone: {error}", engine.failure()),
+            Err(error) => refused = format!("{}; continuing on the CPU alone failed: {error}", engine.failure()),
         }
         if sum(self.ranks, u64::from(!refused.is_empty())) > 0 { Err(self.fail(&refused)) } else { Ok(()) }
     }

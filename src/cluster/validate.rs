@@ -272,7 +272,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                         fault = Some(format!("the root {vertex} has parent {parent} instead of itself"));
                     }
                 }
-                parent if parent as usize >= n => fault = Some(format!("vertex {vertex} has parent {parent}, which is no vertex")),
+                parent if parent as usize >= n => fault = Some(format!("vertex {vertex} has parent {parent}, which is not a vertex")),
                 parent => children.pairs.push([parent, vertex]),
             }
         }

@@ -17,7 +17,7 @@ fn online(subject: &Subject<'_>) -> Finding {
     let folder = subject.root.join("sys/devices/system/cpu");
     let cpus = |name: &str| line(&folder.join(name))?.parse::<CpuList>().ok();
     let (Some(present), Some(online)) = (cpus("present"), cpus("online")) else {
-        return Finding::unknown(CHECK, "the system does not say which CPUs there are (no sys/devices/system/cpu)");
+        return Finding::unknown(CHECK, "the system does not report its CPUs (no sys/devices/system/cpu)");
     };
     let off: Vec<usize> = present.numbers().iter().copied().filter(|cpu| !online.numbers().contains(cpu)).collect();
     let count = online.numbers().len();
@@ -47,7 +47,7 @@ fn policies(subject: &Subject<'_>) -> Vec<PathBuf> {
     list_numbered(&folder, "cpu").into_iter().map(|cpu| cpu.join("cpufreq")).filter(|path| path.is_dir()).collect()
 }
 
-const NO_CPUFREQ: &str = "the kernel sets no clock here (no cpufreq): a virtual machine, a container, or a fixed clock";
+const NO_CPUFREQ: &str = "the kernel does not set the clock here (no cpufreq): a virtual machine, a container, or a fixed clock";
 
 fn governor(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "governor";
@@ -66,7 +66,7 @@ fn governor(subject: &Subject<'_>) -> Finding {
     }
     Finding::warning(
         CHECK,
-        format!("{names}: clocks change while it runs, and a search may be over before they have risen"),
+        format!("{names}: the clocks change with the load, and a search may end before they have risen"),
         "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     )
 }
@@ -97,7 +97,7 @@ fn limit(subject: &Subject<'_>) -> Finding {
     Finding::warning(
         CHECK,
         format!(
-            "{} of {read} clocks are held below their highest: {} at {} of {} MHz",
+            "{} of {read} clocks are limited below their highest: {} at {} of {} MHz",
             limited.len(),
             name(first),
             limit / 1000,
@@ -123,7 +123,7 @@ fn gpu_governor(subject: &Subject<'_>) -> Finding {
     }
     Finding::warning(
         CHECK,
-        format!("{governor} ({device}): the GPU's clock changes while it runs"),
+        format!("{governor} ({device}): the GPU's clock changes with the load"),
         format!("echo performance | sudo tee /sys/class/devfreq/{device}/governor"),
     )
 }

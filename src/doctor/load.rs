@@ -82,7 +82,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Finding {
     }
     let load = line(&subject.root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
     match load {
-        None => Finding::unknown(CHECK, "the system does not say (no proc/loadavg)"),
+        None => Finding::unknown(CHECK, "the system does not report it (no proc/loadavg)"),
         // In a container the average is the host's: programs that can't be seen are running.
         Some(load) if load > BUSY_SHARE * subject.usable_cpus as f64 && subject.probe.busy.is_none() => Finding::warning(
             CHECK,

@@ -32,7 +32,7 @@ fn free(subject: &Subject<'_>, memory: &Fields) -> Finding {
     let (Some(free), Some(total)) = (available_of(memory, subject.root), memory.bytes("MemTotal")) else {
         return Finding::unknown(
             CHECK,
-            "the system does not say how much is free (no MemTotal, or neither MemAvailable nor MemFree, in proc/meminfo)",
+            "the system does not report how much is free (no MemTotal, or neither MemAvailable nor MemFree, in proc/meminfo)",
         );
     };
     let shown = format!("{} of {} are free", bytes(free), bytes(total));
@@ -51,15 +51,15 @@ fn swap(memory: &Fields) -> Finding {
     const CHECK: &str = "swap";
     let field = |name: &str| memory.bytes(name);
     let (Some(total), Some(free), Some(memory)) = (field("SwapTotal"), field("SwapFree"), field("MemTotal")) else {
-        return Finding::unknown(CHECK, "the system does not say (no SwapTotal in proc/meminfo)");
+        return Finding::unknown(CHECK, "the system does not report it (no SwapTotal in proc/meminfo)");
     };
     let used = total.saturating_sub(free);
     match (total, used) {
         (0, _) => Finding::ok(CHECK, "none is set up"),
         (_, used) if used as f64 > SWAP_SHARE * memory as f64 => Finding::warning(
             CHECK,
-            format!("{} of {} are used: memory was short, and what comes back from there disturbs", bytes(used), bytes(total)),
-            "sudo swapoff -a && sudo swapon -a    # once enough memory is free to take it back",
+            format!("{} of {} are used: memory was short, and reading it back disturbs a search", bytes(used), bytes(total)),
+            "sudo swapoff -a && sudo swapon -a    # once enough memory is free to hold it",
         ),
         _ => Finding::ok(CHECK, format!("{} of {} are used", bytes(used), bytes(total))),
     }
@@ -68,10 +68,10 @@ fn swap(memory: &Fields) -> Finding {
 fn huge_pages(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "huge-pages";
     match chosen(&subject.root.join("sys/kernel/mm/transparent_hugepage/enabled")).as_deref() {
-        None => Finding::unknown(CHECK, "the kernel has none to give, or does not say (no sys/kernel/mm/transparent_hugepage)"),
+        None => Finding::unknown(CHECK, "the kernel has none, or does not report them (no sys/kernel/mm/transparent_hugepage)"),
         Some("never") => Finding::warning(
             CHECK,
-            "never: every access to memory at random also misses the table of pages",
+            "never: random accesses to memory also miss the TLB",
             "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
         ),
         Some(setting) => Finding::ok(CHECK, setting),

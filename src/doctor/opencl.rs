@@ -104,7 +104,7 @@ fn open(path: &Path, who: Option<&Who>) -> Result<(), Refused> {
 fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     const CHECK: &str = "gpu-access";
     if nodes.is_empty() {
-        return Finding::ok(CHECK, "no device file of a GPU is here (/dev/mali0, /dev/dri/renderD*, ...): nothing to open");
+        return Finding::ok(CHECK, "there is no device file of a GPU (/dev/mali0, /dev/dri/renderD*, ...): nothing to open");
     }
     let names = nodes.iter().map(|node| place(subject, node)).collect::<Vec<_>>().join(", ");
     for node in nodes {
@@ -117,7 +117,7 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
                     // A group that may: join it. Root's own group is not one to join.
                     Some((true, Some(group))) if group != "root" => Finding::warning(
                         CHECK,
-                        format!("{device} is for the group {group}, which this user is not in"),
+                        format!("{device} is for the group {group}, which to which this user does not belong"),
                         format!("sudo usermod -a -G {group} $USER    # then log in again"),
                     ),
                     _ => {
@@ -140,7 +140,7 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
             Err(Refused::System(error)) if error.raw_os_error() == Some(nix::libc::EPERM) => {
                 return Finding::warning(
                     CHECK,
-                    format!("{device} is shut off from this container ({error})"),
+                    format!("{device} can't be used in this container ({error})"),
                     format!("start the container with --device {device}"),
                 );
             }
@@ -204,12 +204,12 @@ fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
         let path = place(subject, &path);
         // A library that is there and can't be opened is for another architecture, or lacks one of its own.
         if subject.probe.opencl == Some(OpenClProbe::NoLibrary) {
-            return Finding::warning(CHECK, format!("{path} is there and can't be used"), format!("ldd {path}    # shows what it lacks"));
+            return Finding::warning(CHECK, format!("{path} exists, but can't be used"), format!("ldd {path}    # shows what it lacks"));
         }
         return Finding::ok(CHECK, path);
     }
     if let Some(wanted) = wanted {
-        return Finding::warning(CHECK, format!("OPENCL_DYLIB_PATH names {wanted}, which is not there"), "unset OPENCL_DYLIB_PATH");
+        return Finding::warning(CHECK, format!("OPENCL_DYLIB_PATH names {wanted}, which does not exist"), "unset OPENCL_DYLIB_PATH");
     }
     if let Some(path) = LONE_DRIVERS.iter().find_map(|name| find_library(subject.root, name)) {
         let path = place(subject, &path);
@@ -228,7 +228,7 @@ fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
         Some(node) => Finding::warning(
             CHECK,
             format!("no libOpenCL.so.1, but a GPU at {}: searches run on the CPU alone", place(subject, node)),
-            "sudo apt-get install ocl-icd-libopencl1    # and the driver that the maker of the chip gives for it",
+            "sudo apt-get install ocl-icd-libopencl1    # and the driver of the chip's vendor",
         ),
     }
 }
@@ -260,7 +260,7 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
             }
             Some(Finding::warning(
                 CHECK,
-                format!("{shown} names {wanted}, which is in no folder of libraries"),
+                format!("{shown} names {wanted}, which is not in any folder of libraries"),
                 format!(
                     "find / -name '{}*' 2>/dev/null    # write its path into {shown}, or install the driver again",
                     name(Path::new(&wanted))
@@ -270,7 +270,7 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
         .collect();
     if findings.is_empty() {
         let names = files.iter().map(|file| name(file)).collect::<Vec<_>>().join(", ");
-        findings.push(Finding::ok(CHECK, format!("{names}: every library named is there")));
+        findings.push(Finding::ok(CHECK, format!("{names}: every library that they name exists")));
     }
     findings
 }
@@ -285,7 +285,7 @@ fn devices(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     let Some(probe) = &subject.probe.opencl else {
         return Finding::unknown(CHECK, "not tried: these are another machine's files");
     };
-    let driver = "install the driver that the maker of the chip gives for it; Mesa's (sudo apt-get install mesa-opencl-icd) knows some GPUs, \
+    let driver = "install the driver of the chip's vendor; Mesa's (sudo apt-get install mesa-opencl-icd) knows some GPUs, \
                   with RUSTICL_ENABLE set";
     let why_none = |reason: &str| match nodes.first() {
         None => Finding::ok(CHECK, format!("none ({reason}), and no GPU that would need one: searches run on the CPU")),
@@ -311,7 +311,10 @@ fn tried(devices: &[DeviceProbe], none: impl Fn() -> Finding) -> Finding {
         return Finding::warning(
             CHECK,
             format!("a search on {} failed: {problem}", shown(device)),
-            format!("socbfs run grid:32x32 --root 0 --policy tg --device '{}' -vv    # says more; --device cpu does without", device.name),
+            format!(
+                "socbfs run grid:32x32 --root 0 --policy tg --device '{}' -vv    # prints more; --device cpu searches without it",
+                device.name
+            ),
         );
     }
     if devices.is_empty() {

@@ -56,7 +56,7 @@ fn perf(subject: &Subject<'_>) -> Finding {
         return Finding::ok(CHECK, "not needed: energy is measured already");
     }
     let Some(paranoid) = number::<i32>(&subject.root.join("proc/sys/kernel/perf_event_paranoid")) else {
-        return Finding::unknown(CHECK, "the system does not say who may use them (no proc/sys/kernel/perf_event_paranoid)");
+        return Finding::unknown(CHECK, "the system does not report which users may use them (no proc/sys/kernel/perf_event_paranoid)");
     };
     if paranoid <= 0 || subject.who.as_ref().map_or_else(|| nix::unistd::geteuid().is_root(), |who| who.uid == 0) {
         return Finding::ok(CHECK, format!("open to this user (perf_event_paranoid {paranoid})"));
@@ -125,7 +125,7 @@ mod tests {
         let still = SensorProbe { unusable: vec![skipped(None)], ..SensorProbe::default() };
         let findings = found(&Machine::new(&[]), Some(still));
         let finding = of(&findings, "power-sensors");
-        assert!(finding.verdict == Verdict::Unknown && finding.reason.contains("did not move"), "{finding:?}");
+        assert!(finding.verdict == Verdict::Unknown && finding.reason.contains("did not change"), "{finding:?}");
     }
 
     #[test]

@@ -56,9 +56,9 @@ fn zones(subject: &Subject<'_>) -> Finding {
     };
     let Zone { name, celsius, .. } = zone;
     match &zone.trip {
-        None => Finding::ok(CHECK, format!("{name} has {celsius:.0} °C; no zone says at which it slows")),
+        None => Finding::ok(CHECK, format!("{name} has {celsius:.0} °C; no zone reports the temperature at which it slows down")),
         Some((at, kind)) if zone.left() <= NEAR => {
-            Finding::warning(CHECK, format!("{name} has {celsius:.0} °C, and at {at:.0} °C the chip is slowed ({kind})"), COOL)
+            Finding::warning(CHECK, format!("{name} has {celsius:.0} °C, and the chip slows down at {at:.0} °C ({kind})"), COOL)
         }
         Some((at, kind)) => {
             Finding::ok(CHECK, format!("{name} has {celsius:.0} °C, {:.0} below its limit ({kind}, {at:.0} °C)", zone.left()))
@@ -77,7 +77,7 @@ fn throttled(subject: &Subject<'_>) -> Finding {
         };
         looked += 1;
         if state > 0 {
-            return Finding::warning(CHECK, format!("the kernel holds {kind} down now (step {state} of {most})"), COOL);
+            return Finding::warning(CHECK, format!("the kernel slows down {kind} now (step {state} of {most})"), COOL);
         }
     }
     if let Some(bits) = raspberry(subject.root) {
@@ -101,7 +101,7 @@ fn throttled(subject: &Subject<'_>) -> Finding {
         }
     }
     match (looked, before.is_empty()) {
-        (0, _) => Finding::unknown(CHECK, "the system does not tell (no cooling device of a processor, no counter)"),
+        (0, _) => Finding::unknown(CHECK, "the system does not report it (no cooling device of a processor, no counter)"),
         (_, true) => Finding::ok(CHECK, "not slowed now, nor counted since the start"),
         (..) => Finding::warning(CHECK, format!("{}; not now", before.join("; ")), COOL),
     }
@@ -176,7 +176,10 @@ mod tests {
         zone(&machine, 2, "broken", "-274000", &[("passive", "1000")]);
         let findings = found(&machine);
         let finding = of(&findings, "temperature");
-        assert!(finding.verdict == Verdict::Warning && finding.reason.contains("gpu-thermal has 71 °C, and at 75 °C"), "{finding:?}");
+        assert!(
+            finding.verdict == Verdict::Warning && finding.reason.contains("gpu-thermal has 71 °C, and the chip slows down at 75 °C"),
+            "{finding:?}"
+        );
     }
 
     #[test]
@@ -193,7 +196,10 @@ mod tests {
         machine.file("sys/class/thermal/cooling_device1/cur_state", "5\n");
         let findings = found(&machine);
         let finding = of(&findings, "throttling");
-        assert!(finding.verdict == Verdict::Warning && finding.reason.contains("thermal-cpufreq-0 down now (step 5 of 13)"), "{finding:?}");
+        assert!(
+            finding.verdict == Verdict::Warning && finding.reason.contains("slows down thermal-cpufreq-0 now (step 5 of 13)"),
+            "{finding:?}"
+        );
     }
 
     #[test]

@@ -351,7 +351,7 @@ fn bind(cpus: &[usize]) -> Result<(), String> {
     cpus.iter().try_for_each(|&cpu| set.set(cpu)).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).map_err(|errno| {
         let named: Vec<String> = cpus.iter().map(usize::to_string).collect();
         format!(
-            "can't bind a thread to CPU {}: {}; the CPUs at hand are listed by `nproc` and `taskset -p $$`",
+            "can't bind a thread to CPU {}: {}; `nproc` and `taskset -p $$` show the CPUs that may be used",
             named.join(" or "),
             errno.desc()
         )

@@ -59,7 +59,7 @@ pub fn open_own(path: &Path) -> io::Result<OwnFile> {
     };
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return refuse("it is no regular file");
+        return refuse("it is not a regular file");
     }
     if metadata.uid() != geteuid().as_raw() {
         return refuse("it belongs to another user");

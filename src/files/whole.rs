@@ -60,7 +60,7 @@ pub fn explained(path: &Path, error: io::Error) -> io::Error {
 /// # Errors
 /// As [`read`], and where it is no UTF-8.
 pub fn read_text(path: &Path, kind: Kind, most: u64) -> io::Result<String> {
-    String::from_utf8(read(path, kind, most)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
+    String::from_utf8(read(path, kind, most)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 /// Reads what is left of a file that is open; `expected` bytes, as far as is known.

@@ -131,7 +131,7 @@ pub enum RowsError {
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// The arrays don't fit into the bytes.
-    #[error("the arrays of {vertices} vertices and {entries} entries need more bytes than the {bytes} there are")]
+    #[error("the arrays of {vertices} vertices and {entries} entries need more than the file's {bytes} bytes")]
     TooShort {
         /// Number of vertices.
         vertices: u64,
@@ -141,7 +141,7 @@ pub enum RowsError {
         bytes: u64,
     },
     /// An offset is out of order or out of range.
-    #[error("the offset of vertex {vertex} is {offset}, which is no position in 0..={entries} at or after the offset before it")]
+    #[error("the offset of vertex {vertex} is {offset}, which is not a position in 0..={entries} at or after the offset before it")]
     Offset {
         /// Position in the file.
         byte: u64,

@@ -130,7 +130,7 @@ impl AdjacencyReader {
             other => {
                 return Err(Fault::at(
                     start,
-                    format!("{} stands where 'AdjacencyGraph' or 'WeightedAdjacencyGraph' is expected", shown(other)),
+                    format!("{} is found where 'AdjacencyGraph' or 'WeightedAdjacencyGraph' is expected", shown(other)),
                 ));
             }
         };
@@ -151,7 +151,7 @@ impl AdjacencyReader {
             if self.section != Section::Weights {
                 if let Some(index) = tokens.strange(first..end, step) {
                     let (offset, shown) = locate(text, index);
-                    return Err(Fault::at(offset, format!("{shown} stands where a number below 2^32 is expected")));
+                    return Err(Fault::at(offset, format!("{shown} is found where a number below 2^32 is expected")));
                 }
             }
             let values = &tokens.values[at..end];

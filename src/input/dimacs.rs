@@ -32,7 +32,7 @@ fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
     }
     let wanted = "it is 'p sp vertices arcs' or 'p tw vertices edges'";
     if first != b"p" || words.len() != 4 {
-        let reason = format!("{} stands where the header of a DIMACS .gr file is expected", shown(line.trim_ascii()));
+        let reason = format!("{} is found where the header of a DIMACS .gr file is expected", shown(line.trim_ascii()));
         let other = if line.contains(&0) { "; Galois' binary .gr is another format, which is not read" } else { "" };
         return Err(Fault::at(at, reason).cure(format!("{wanted}{other}")));
     }
@@ -42,7 +42,7 @@ fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
         kind => return Err(Fault::at(words[1].0, format!("a DIMACS file of kind {} is not read", shown(kind))).cure(wanted)),
     };
     let (Field::Number(vertices), Field::Number(count)) = (field(words[2].1), field(words[3].1)) else {
-        return Err(Fault::at(words[2].0, format!("{} has no two numbers", shown(line.trim_ascii()))).cure(wanted));
+        return Err(Fault::at(words[2].0, format!("{} does not have two numbers", shown(line.trim_ascii()))).cure(wanted));
     };
     if vertices > MAX_VERTICES as u64 {
         return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(vertices))));

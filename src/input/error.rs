@@ -27,7 +27,7 @@ pub enum InputError {
         path: PathBuf,
     },
     /// Nothing in the file.
-    #[error("{}: the file is empty, so it is a graph in no format; was it cut off while it was downloaded or written?", .path.display())]
+    #[error("{}: the file is empty, so it holds no graph in any format; was it cut off while it was downloaded or written?", .path.display())]
     Empty {
         /// The file.
         path: PathBuf,
@@ -41,13 +41,13 @@ pub enum InputError {
         reason: io::Error,
     },
     /// Another process wrote to it meanwhile.
-    #[error("{}: it changed while it was read; read it when nothing writes to it any more, or a copy of it", .path.display())]
+    #[error("{}: it changed while it was read; read it when nothing writes to it any more, or read a copy", .path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
     /// The compressed data is damaged, truncated, or needs more memory than is granted.
-    #[error("{}: can't decompress it as {compression}: {reason}; fetch it anew, or decompress it first with `{} -d`", .path.display(), .compression.command())]
+    #[error("{}: can't decompress it as {compression}: {reason}; fetch it again, or decompress it first with `{} -d`", .path.display(), .compression.command())]
     Decompress {
         /// The file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum InputError {
         reason: io::Error,
     },
     /// Neither the name nor the content proves a format.
-    #[error("{}: can't tell the format: {reason}; name it with --format, one of {}", .path.display(), Format::names())]
+    #[error("{}: can't determine the format: {reason}; name it with --format, one of {}", .path.display(), Format::names())]
     Unrecognised {
         /// The file.
         path: PathBuf,

@@ -298,7 +298,7 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
                 return Err(Fault::at(at, format!("{} is negative; vertices are counted from {}", shown(text), syntax.base)));
             }
             Field::Other => {
-                let fault = Fault::at(at, format!("{} is no vertex number", shown(text)));
+                let fault = Fault::at(at, format!("{} is not a vertex number", shown(text)));
                 return Err(if memchr(b',', text).is_some() {
                     fault.cure("fields are separated by blanks or tabs, not by commas")
                 } else {
@@ -318,7 +318,7 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
             return Err(Fault::at(at, format!("unexpected {} behind the edge", shown(text))));
         }
         if !is_weight(text) {
-            return Err(Fault::at(at, format!("{} is no weight", shown(text)))
+            return Err(Fault::at(at, format!("{} is not a weight", shown(text)))
                 .cure("only numbers may follow the two vertices; is the file in another format (--format)?"));
         }
         next = fields.next();

@@ -35,7 +35,7 @@ impl MatrixMarketReader {
         let words: Vec<String> = fields(line).map(|(_, word)| String::from_utf8_lossy(word).to_ascii_lowercase()).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let &[banner, object, layout, value, symmetry] = words.as_slice() else {
-            return Err(Fault::at(0, format!("{} is no MatrixMarket banner", shown(line.trim_ascii_end())))
+            return Err(Fault::at(0, format!("{} is not a MatrixMarket banner", shown(line.trim_ascii_end())))
                 .cure("the first line is '%%MatrixMarket matrix coordinate pattern general' or the like"));
         };
         if !banner.as_bytes().eq_ignore_ascii_case(BANNER) {
@@ -43,7 +43,7 @@ impl MatrixMarketReader {
         }
         if object != "matrix" || layout != "coordinate" {
             return Err(Box::new(Fault::Unsupported(format!(
-                "a MatrixMarket {object} in {layout} layout is no sparse matrix, so no graph to search; only 'matrix coordinate' is read"
+                "a MatrixMarket {object} in {layout} layout is not a sparse matrix, so it holds no graph to search; only 'matrix coordinate' is read"
             ))));
         }
         self.values = match value {
@@ -83,7 +83,7 @@ impl MatrixMarketReader {
         }
         let numbers: Vec<Field> = words.iter().map(|&(_, word)| field(word)).collect();
         let &[Field::Number(rows), Field::Number(columns), Field::Number(count)] = numbers.as_slice() else {
-            return Err(Fault::at(at, format!("{} is no size line", shown(line.trim_ascii()))).cure("it is 'rows columns entries'"));
+            return Err(Fault::at(at, format!("{} is not a size line", shown(line.trim_ascii()))).cure("it is 'rows columns entries'"));
         };
         if rows != columns {
             return Err(Fault::at(at, format!("the matrix has {rows} rows and {columns} columns, but a graph is a square matrix")));

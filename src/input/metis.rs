@@ -46,7 +46,7 @@ impl Header {
             return Ok(None);
         }
         let wrong =
-            || Fault::at(at, format!("{} is no METIS header", shown(line.trim_ascii()))).cure("it is 'vertices edges [fmt [ncon]]'");
+            || Fault::at(at, format!("{} is not a METIS header", shown(line.trim_ascii()))).cure("it is 'vertices edges [fmt [ncon]]'");
         let numbers: Vec<Field> = words.iter().map(|&(_, word)| field(word)).collect();
         let (vertices, edges, constraints) = match numbers[..] {
             [Field::Number(vertices), Field::Number(edges)] | [Field::Number(vertices), Field::Number(edges), _] => (vertices, edges, None),
@@ -158,7 +158,7 @@ fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<
     }
     let weight = |field: Option<(usize, &[u8])>, what: &str| match field {
         Some((_, text)) if is_weight(text) => Ok(()),
-        Some((at, text)) => Err(Fault::at(at, format!("{} is no {what}", shown(text)))),
+        Some((at, text)) => Err(Fault::at(at, format!("{} is not a {what}", shown(text)))),
         None => Err(Fault::at(0, format!("the {what} is missing at vertex {}", vertex + 1)).cure("is fmt in the header right?")),
     };
     for _ in 0..header.skip {
@@ -173,7 +173,7 @@ fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<
                 return Err(Fault::at(at, reason));
             }
             Field::Negative | Field::Other => {
-                return Err(Fault::at(at, format!("{} is no vertex number", shown(text)))
+                return Err(Fault::at(at, format!("{} is not a vertex number", shown(text)))
                     .cure("is the file damaged, or in another format (--format)?"));
             }
         }

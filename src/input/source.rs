@@ -220,7 +220,7 @@ pub(super) fn for_each_block<E>(
             let _ = empty.send(block); // the producer may have finished
         }
         // Joined by hand, so that a panic within a decompressor is an error here.
-        producer.join().map_err(|_| Stopped::Stream(io::Error::new(io::ErrorKind::InvalidData, "the decompressor gave up on the data")))
+        producer.join().map_err(|_| Stopped::Stream(io::Error::new(io::ErrorKind::InvalidData, "decompression failed")))
     })
 }
 
@@ -333,6 +333,6 @@ mod tests {
         let error = fails("g.sg", &head, size);
         assert!(error.contains("no memory for 5000000033 bytes of edges") && error.contains("a 64-bit build"), "{error}");
         assert!(fails("short.sg", &head, size - 1).contains("which makes 5000000033 bytes, but the file has 5000000032"));
-        assert!(fails("g.el", b"0 1\nbad 2\n", size).contains("g.el:2: 'bad' is no vertex number"));
+        assert!(fails("g.el", b"0 1\nbad 2\n", size).contains("g.el:2: 'bad' is not a vertex number"));
     }
 }

@@ -192,7 +192,7 @@ mod wrong {
         for weight in ["-", "e", "1e", ".", "--1", "f", "1-2"] {
             for text in [format!("0 1 {weight}\n"), format!("0 1 {weight}\n").repeat(100)] {
                 let message = message("g.el", text.as_bytes());
-                assert!(message.contains("is no weight"), "{weight}: {message}");
+                assert!(message.contains("is not a weight"), "{weight}: {message}");
             }
         }
     }
@@ -547,24 +547,28 @@ mod faults {
     fn are_told_with_file_line_and_reason() {
         let mtx = |rest: &str| format!("%%MatrixMarket matrix coordinate real general\n{rest}");
         for (name, text, wanted) in [
-            ("g.el", "0 1\n0 x\n".to_owned(), "g.el:2: 'x' is no vertex number"),
+            ("g.el", "0 1\n0 x\n".to_owned(), "g.el:2: 'x' is not a vertex number"),
             ("g.el", "0 1\n\n3\n".to_owned(), "g.el:3: the second vertex of the edge is missing in '3'; is the file cut off"),
-            ("g.el", "0 1\n1,2\n".to_owned(), "g.el:2: '1,2' is no vertex number; fields are separated by blanks or tabs, not by commas"),
+            (
+                "g.el",
+                "0 1\n1,2\n".to_owned(),
+                "g.el:2: '1,2' is not a vertex number; fields are separated by blanks or tabs, not by commas",
+            ),
             ("g.el", "0 1\n0 -1\n".to_owned(), "g.el:2: '-1' is negative"),
             ("g.el", "0 4294967168\n".to_owned(), "g.el:1: vertex 4294967168, but socbfs numbers vertices with 32 bits"),
             ("g.el", "0 1\n0 99999999999999999999\n".to_owned(), "g.el:2: a vertex beyond 64 bits"),
-            ("g.el", "0 1 2;3\n".to_owned(), "g.el:1: '2;3' is no weight"),
-            ("g.el", "0 1\n\u{1}\0\u{7f}\n".to_owned(), "g.el:2: '\\x01\\x00\\x7f' is no vertex number"),
-            ("g.mtx", "1 1 1\n".to_owned(), "g.mtx:1: '1 1 1' is no MatrixMarket banner"),
+            ("g.el", "0 1 2;3\n".to_owned(), "g.el:1: '2;3' is not a weight"),
+            ("g.el", "0 1\n\u{1}\0\u{7f}\n".to_owned(), "g.el:2: '\\x01\\x00\\x7f' is not a vertex number"),
+            ("g.mtx", "1 1 1\n".to_owned(), "g.mtx:1: '1 1 1' is not a MatrixMarket banner"),
             (
                 "g.mtx",
                 "%%MatrixMarket matrix array real general\n".to_owned(),
-                "g.mtx: a MatrixMarket matrix in array layout is no sparse matrix",
+                "g.mtx: a MatrixMarket matrix in array layout is not a sparse matrix",
             ),
             ("g.mtx", "%%MatrixMarket matrix coordinate quaternion general\n".to_owned(), "g.mtx:1: unknown kind of values 'quaternion'"),
             ("g.mtx", "%%MatrixMarket matrix coordinate real lopsided\n".to_owned(), "g.mtx:1: unknown symmetry 'lopsided'"),
             ("g.mtx", mtx("% c\n3 4 1\n1 1 1\n"), "g.mtx:3: the matrix has 3 rows and 4 columns"),
-            ("g.mtx", mtx("% c\n3 3\n1 1 1\n"), "g.mtx:3: '3 3' is no size line; it is 'rows columns entries'"),
+            ("g.mtx", mtx("% c\n3 3\n1 1 1\n"), "g.mtx:3: '3 3' is not a size line; it is 'rows columns entries'"),
             ("g.mtx", mtx("3 3 1\n0 1 1\n"), "g.mtx:3: vertex 0, but this format counts vertices from 1"),
             ("g.mtx", mtx("3 3 2\n1 1 1\n1 4 1\n"), "g.mtx:4: vertex 4, but the header says that vertices go from 1 to 3"),
             ("g.mtx", mtx("3 3 1\n1 2\n"), "g.mtx:3: 1 of the 1 values of the edge are missing"),
@@ -572,15 +576,15 @@ mod faults {
             ("g.mtx", mtx("3 3 2\n1 2 3\n"), "g.mtx: the size line announces 2 entries, but the file holds 1; is it cut off?"),
             ("g.mtx", mtx(""), "g.mtx: the file ends before its size line"),
             ("g.mtx", mtx("5000000000 5000000000 1\n"), "g.mtx: the graph has 5000000000 vertices"),
-            ("g.gr", "a 1 2 3\n".to_owned(), "g.gr:1: 'a 1 2 3' stands where the header of a DIMACS .gr file is expected"),
+            ("g.gr", "a 1 2 3\n".to_owned(), "g.gr:1: 'a 1 2 3' is found where the header of a DIMACS .gr file is expected"),
             ("g.gr", "c\np max 3 1\n".to_owned(), "g.gr:2: a DIMACS file of kind 'max' is not read"),
-            ("g.gr", "p sp 3 x\n".to_owned(), "g.gr:1: 'p sp 3 x' has no two numbers"),
+            ("g.gr", "p sp 3 x\n".to_owned(), "g.gr:1: 'p sp 3 x' does not have two numbers"),
             ("g.gr", "p sp 3 1\ne 1 2\n".to_owned(), "g.gr:2: an edge line starts with 'a', this one with 'e'"),
             ("g.gr", "p sp 3 1\na 1 4 1\n".to_owned(), "g.gr:2: vertex 4, but"),
             ("g.gr", "p tw 3 2\n1 2\n".to_owned(), "g.gr: the header announces 2 edges, but the file holds 1; is it cut off?"),
             ("g.gr", "c\n".to_owned(), "g.gr: there is no header line"),
-            ("g.graph", "x\n".to_owned(), "g.graph:1: 'x' is no METIS header"),
-            ("g.graph", "2 1 3\n2\n1\n".to_owned(), "g.graph:1: '2 1 3' is no METIS header"),
+            ("g.graph", "x\n".to_owned(), "g.graph:1: 'x' is not a METIS header"),
+            ("g.graph", "2 1 3\n2\n1\n".to_owned(), "g.graph:1: '2 1 3' is not a METIS header"),
             ("g.graph", "2 1\n2\n".to_owned(), "g.graph: the header announces 2 vertices, but only 1 rows follow"),
             (
                 "g.graph",
@@ -592,7 +596,7 @@ mod faults {
             ("g.graph", "2 1\n2\n1\n2\n".to_owned(), "g.graph:4: a row behind the last of the 2 vertices"),
             ("g.graph", "2 1 1\n2 1\n1\n".to_owned(), "g.graph:3: the weight of an edge is missing at vertex 2"),
             ("g.graph", "% c\n".to_owned(), "g.graph: there is no header line"),
-            ("g.adj", "Adjacency\n1\n".to_owned(), "g.adj:1: 'Adjacency' stands where 'AdjacencyGraph'"),
+            ("g.adj", "Adjacency\n1\n".to_owned(), "g.adj:1: 'Adjacency' is found where 'AdjacencyGraph'"),
             (
                 "g.adj",
                 "AdjacencyGraph\n3\n1\n0\n1\n".to_owned(),
@@ -602,8 +606,8 @@ mod faults {
             ("g.adj", "AdjacencyGraph\n2\n1\n0\n1\n2\n".to_owned(), "g.adj:6: '2' is not one of the 2 vertices"),
             ("g.adj", "AdjacencyGraph\n2\n1\n0\n1\n1\n7\n".to_owned(), "g.adj:7: more numbers follow"),
             ("g.adj", "AdjacencyGraph\n0\n1\n0\n".to_owned(), "g.adj:4: edges follow, but the graph has no vertices"),
-            ("g.adj", "AdjacencyGraph\n2\n-1\n".to_owned(), "g.adj:3: '-1' stands where a number below 2^32 is expected"),
-            ("g.adj", "AdjacencyGraph\n2\nx\n".to_owned(), "g.adj:3: 'x' is no number"),
+            ("g.adj", "AdjacencyGraph\n2\n-1\n".to_owned(), "g.adj:3: '-1' is found where a number below 2^32 is expected"),
+            ("g.adj", "AdjacencyGraph\n2\nx\n".to_owned(), "g.adj:3: 'x' is not a number"),
             ("graph_input.dat", "2\n0 1\n1 1\n2\n2\n".to_owned(), "graph_input.dat:4: the source 2 is not one of the 2 vertices"),
             ("graph_input.dat", "2\n0 1\n1 1\n0\n3\n".to_owned(), "graph_input.dat:5: 3 edges are announced, but the degrees add up to 2"),
             ("graph_input.dat", "2\n0 1\n2 1\n".to_owned(), "graph_input.dat:3: the edges of vertex 1 start at 2"),
@@ -651,7 +655,7 @@ mod faults {
         let good = text.clone();
         text.insert_str(text.find("654321 ").unwrap(), "12 bad\n");
         for (name, text) in [("g.el", text.clone().into_bytes()), ("g.el.zst", zstd(text.as_bytes()))] {
-            assert!(message(name, &text).contains(":654323: 'bad' is no vertex number"));
+            assert!(message(name, &text).contains(":654323: 'bad' is not a vertex number"));
         }
         for (name, text) in [("g.el", good.clone().into_bytes()), ("g.el.xz", xz(good.as_bytes(), Some(1 << 20)))] {
             let (vertices, edges, _) = read_bytes(name, &text).unwrap();

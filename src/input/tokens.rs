@@ -84,7 +84,7 @@ fn parse(text: &[u8], chunk: Range<usize>, first: usize, out: &mut [Vertex]) -> 
             _ if is_weight(word) => strange.push(first + filled),
             _ => {
                 return Err(
-                    Fault::at(at, format!("{} is no number", shown(word))).cure("is the file damaged, or in another format (--format)?")
+                    Fault::at(at, format!("{} is not a number", shown(word))).cure("is the file damaged, or in another format (--format)?")
                 );
             }
         }

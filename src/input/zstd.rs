@@ -37,7 +37,7 @@ impl<R: BufRead> ZstdReader<R> {
             return Ok(true);
         }
         if header[..] != [0x28, 0xb5, 0x2f, 0xfd] {
-            return Err(invalid("bytes that are no frame follow the last frame"));
+            return Err(invalid("bytes that are not a frame follow the last frame"));
         }
         self.take(&mut header, 1)?;
         let window = self.window(&mut header)?;

@@ -72,7 +72,7 @@ impl fmt::Display for SharingMode {
 
 /// A name that is no way of sharing memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no way of sharing memory; known: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy")]
+#[error("{0:?} is not a sharing mode; known: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy")]
 pub struct UnknownWay(String);
 
 impl FromStr for SharingMode {

@@ -26,17 +26,17 @@ pub fn is_asking() -> bool {
 
 /// Lets `ask` ask them, and says so where they don't answer.
 pub fn asking<T>(ask: impl FnOnce() -> T) -> T {
-    watched("the OpenCL drivers have not said", "which devices there are", ask)
+    watched("listing the OpenCL devices", ask)
 }
 
 /// Lets `open` open the device `name`, and says so where its driver does not come back.
 pub fn opening<T>(name: &str, open: impl FnOnce() -> T) -> T {
     // A driver's word, which a terminal must not get raw.
-    watched("an OpenCL driver has been trying", &format!("to open {}", name.escape_debug()), open)
+    watched(&format!("opening the OpenCL device {}", name.escape_debug()), open)
 }
 
-fn watched<T>(doing: &str, what: &str, ask: impl FnOnce() -> T) -> T {
-    let line = format!("warning: {doing} for {} s {what}; --device cpu does without it\n", PATIENCE.as_secs());
+fn watched<T>(what: &str, ask: impl FnOnce() -> T) -> T {
+    let line = format!("warning: {what} has not finished after {} s; --device cpu searches without OpenCL\n", PATIENCE.as_secs());
     asking_for(PATIENCE, ask, move || {
         if log::log_enabled!(log::Level::Warn) {
             // Not through the logger, which may have something of its own for each thread: see `asking_for`.

@@ -20,18 +20,18 @@ pub enum OpenClError {
     NoLibrary,
     /// The library is there, but knows no implementation.
     #[error(
-        "the OpenCL library finds no implementation; install the GPU's driver (or pocl-opencl-icd for the CPU), and see that its .icd \
-         file lies in /etc/OpenCL/vendors or in the folder that OCL_ICD_VENDORS names"
+        "the OpenCL library finds no implementation; install the GPU's driver (or pocl-opencl-icd for the CPU), and check that its .icd \
+         file is in /etc/OpenCL/vendors or in the folder that OCL_ICD_VENDORS names"
     )]
     NoPlatform,
     /// Implementations are there, but no device.
-    #[error("no OpenCL device; the platforms found: {}; see that you may open /dev/dri/renderD* or /dev/mali0 (groups render, video)", .platforms.join(", "))]
+    #[error("no OpenCL device; the platforms found: {}; check that you may open /dev/dri/renderD* or /dev/mali0 (groups render, video)", .platforms.join(", "))]
     NoDevice {
         /// Names of the platforms, with what each said.
         platforms: Vec<String>,
     },
     /// No device is what was asked for.
-    #[error("no OpenCL device fits {wanted:?}; there is: {}", listed(.have))]
+    #[error("no OpenCL device matches {wanted:?}; available: {}", listed(.have))]
     NoMatch {
         /// What was asked for.
         wanted: String,
@@ -180,8 +180,8 @@ impl DeviceError {
         match self.code {
             HOST_OWNS_ARGUMENT => "the host still owns memory that the kernel was given; hand it over first",
             ARGUMENT_FREED => "memory that the kernel was given has been freed",
-            LOCAL_MEMORY_LIMIT => "the kernel wants more local memory than the device has",
-            OUT_OF_RANGE => "the range does not lie inside the buffer",
+            LOCAL_MEMORY_LIMIT => "the kernel needs more local memory than the device has",
+            OUT_OF_RANGE => "the range is not inside the buffer",
             HOST_ONLY => "the memory was made without a device",
             OTHER_DEVICE => "the memory belongs to another device",
             NO_DEVICE => "the level was planned for a device, but the search was set up without one",

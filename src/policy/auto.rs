@@ -1,4 +1,4 @@
-//! `auto`: the best for the graph and the devices at hand.
+//! `auto`: the best policy for this graph and these devices.
 //!
 //! Which that is depends on the machine: `runtime` puts another policy in its place where a device or a calibration is. What is left as it
 //! is decides as `sampled`, the best of those that need neither.
@@ -12,7 +12,7 @@ use crate::bfs::{Ahead, LevelPlan, LevelStats, Surely};
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "auto",
     parameters: "",
-    summary: "the best for the graph and the devices at hand",
+    summary: "the best policy for this graph and these devices",
     default: || Ok(Policy::Auto(Auto)),
 }];
 

@@ -137,7 +137,7 @@ pub enum WeightsError {
     #[error("{0}")]
     Toml(String),
     /// Written by another version.
-    #[error("weights of schema {0}, but this version knows schema {SCHEMA} only: train them anew")]
+    #[error("weights of schema {0}, but this version knows only schema {SCHEMA}: train them again")]
     Schema(u32),
     /// Weights of one policy given to the other.
     #[error("these are weights of policy {found}, not of {wanted}")]

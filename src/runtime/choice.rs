@@ -316,8 +316,8 @@ impl Runtime {
             return Ok(());
         }
         let place = match found {
-            Some(found) => format!("neither calibration {} nor board profile {} tells", found.file.display(), self.profile.place),
-            None => format!("there is no calibration, and board profile {} does not tell", self.profile.place),
+            Some(found) => format!("neither calibration {} nor board profile {} has", found.file.display(), self.profile.place),
+            None => format!("there is no calibration, and board profile {} does not have", self.profile.place),
         };
         let absent = if calibration.is_some() { missing(&of_calibration) } else { missing(places[2]) };
         Err(RuntimeError::NoPower { objective, place, strategies: absent.join(", ") })

@@ -35,7 +35,7 @@ pub enum RuntimeError {
     #[error("the device can't be used")]
     Device(#[source] OpenClError),
     /// Levels of a rank run on one device.
-    #[error("{0} devices are named, and a rank of several takes one: name one, or one for each rank")]
+    #[error("{0} devices are named, but each of several ranks uses one: name one, or give each rank its own")]
     RankDevices(usize),
     /// A device can't be opened.
     #[error("the device can't be opened")]
@@ -71,7 +71,7 @@ pub enum RuntimeError {
         strategies: String,
     },
     /// More threads than make sense.
-    #[error("{0} threads are more than the {MOST_THREADS} that make sense")]
+    #[error("{0} threads are more than the limit of {MOST_THREADS}")]
     TooManyThreads(usize),
     /// Threads can't be started.
     #[error("can't start {threads} threads")]
@@ -104,7 +104,7 @@ pub enum RuntimeError {
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// Sizes of work-groups, or thresholds of threads, can't be compared.
-    #[error("settings can't be compared by searching with each")]
+    #[error("searches with different settings can't be compared")]
     Comparison(#[source] Box<ComparisonError>),
     /// The search can't be set up, or failed.
     #[error(transparent)]
@@ -124,30 +124,30 @@ impl RuntimeError {
             Self::Profile(DocumentError::Read { .. }) => "check the path, and that it is a text file".to_owned(),
             Self::Profile(DocumentError::Version { found: None, .. }) => "write `schema = 1` as its first line".to_owned(),
             Self::Profile(DocumentError::Version { .. }) => {
-                "take a socbfs that reads it, or bring the values over into what `socbfs board init` writes".to_owned()
+                "use a socbfs that reads this schema, or copy the values into a profile that `socbfs board init` writes".to_owned()
             }
             Self::Profile(_) => {
                 "`socbfs board init` writes one to start from; boards/README.md in the repository describes every key".to_owned()
             }
             Self::Calibration(DocumentError::Read { .. }) => "check the path; `socbfs calibrate -o FILE` writes one".to_owned(),
-            Self::Calibration(_) => "`socbfs calibrate` makes a new one; --calibration off does without".to_owned(),
+            Self::Calibration(_) => "`socbfs calibrate` makes a new one; --calibration off searches without one".to_owned(),
             Self::NoProfile(_) => format!("compiled in: {}", board::shipped().collect::<Vec<_>>().join(", ")),
-            Self::Device(_) => "`socbfs devices` lists what there is, --device chooses".to_owned(),
+            Self::Device(_) => "`socbfs devices` lists the devices, --device chooses one".to_owned(),
             Self::RankDevices(_) => "`mpirun -n 1 socbfs ... --device A : -n 1 socbfs ... --device B` gives each rank its own".to_owned(),
             Self::SharingMode { offered, .. } => {
                 format!("it offers {}", offered.iter().map(SharingMode::to_string).collect::<Vec<_>>().join(", "))
             }
-            Self::Objective { .. } => "leave --policy away, or take --policy cost-model".to_owned(),
+            Self::Objective { .. } => "omit --policy, or give --policy cost-model".to_owned(),
             Self::NoPower { .. } => {
                 "`socbfs calibrate` measures it where `socbfs sensors` finds a sensor; else write [power.watts] into a board profile"
                     .to_owned()
             }
-            Self::TooManyThreads(_) => "leave --threads away: every CPU then gets one".to_owned(),
+            Self::TooManyThreads(_) => "omit --threads: every CPU then gets one".to_owned(),
             Self::Threads { .. } => "ask for fewer with --threads".to_owned(),
             Self::Bind { .. } | Self::NotOnline(_) => {
-                "`cat /sys/devices/system/cpu/online` shows the CPUs there are; a container may allow fewer".to_owned()
+                "`cat /sys/devices/system/cpu/online` shows the CPUs; a container may allow fewer".to_owned()
             }
-            Self::NoBinding(_) => "leave --cpus away".to_owned(),
+            Self::NoBinding(_) => "omit --cpus".to_owned(),
             Self::Replay(ReplayError::OtherGraph { .. }) => {
                 "replay it on its own graph, or record this one with `socbfs bench GRAPH --json FILE`".to_owned()
             }

@@ -195,7 +195,7 @@ impl Runtime {
         let mut search = match during(Step::Kernels, progress, || Search::new(layout, &options)) {
             Ok(search) => search,
             Err(error) if self.may_do_without() => {
-                log::warn!("{}; going on with the CPU alone", with_causes("", &error));
+                log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
                 return self.prepare_cpu(layout, every_policy);
             }
             Err(error) => return Err(error.into()),
@@ -205,7 +205,7 @@ impl Runtime {
             match during(Step::Claims, progress, || choose_claims(&mut search)) {
                 Ok(()) => search.set_policy(choice.policy.clone(), options.runs)?,
                 Err(error) if self.may_do_without() => {
-                    log::warn!("{}; going on with the CPU alone", with_causes("", &error));
+                    log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
                     return self.prepare_cpu(layout, every_policy);
                 }
                 Err(error) => return Err(error.into()),
@@ -216,7 +216,7 @@ impl Runtime {
             let found = match during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits)) {
                 Ok(found) => found,
                 Err(error) if self.may_do_without() => {
-                    log::warn!("{}; going on with the CPU alone", with_causes("", &error));
+                    log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
                     return self.prepare_cpu(layout, every_policy);
                 }
                 Err(error) => return Err(error.into()),
@@ -229,7 +229,7 @@ impl Runtime {
             let found = match during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs)) {
                 Ok(found) => found,
                 Err(error) if self.may_do_without() => {
-                    log::warn!("{}; going on with the CPU alone", with_causes("", &error));
+                    log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
                     return self.prepare_cpu(layout, every_policy);
                 }
                 Err(error) => return Err(error.into()),
@@ -268,7 +268,7 @@ impl Runtime {
         if !self.may_do_without() {
             return Err(error);
         }
-        log::warn!("{}; going on with the CPU alone", with_causes("", &error));
+        log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
         Ok(Vec::new())
     }
 

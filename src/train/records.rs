@@ -175,7 +175,9 @@ pub enum RecordsError {
         reason: String,
     },
     /// The file was measured elsewhere.
-    #[error("{path} was measured on another machine or with other settings ({found}; here: {here}): times of both can't be mixed")]
+    #[error(
+        "{path} was measured on another machine or with other settings ({found}; here: {here}): times of both can't be mixed; name another file with --records"
+    )]
     OtherMachine {
         /// The file.
         path: PathBuf,
@@ -275,9 +277,9 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>
         complete += line.len();
         if index == 0 {
             let header: Header =
-                serde_json::from_slice(line).map_err(|error| wrong(format!("this is no file of `socbfs train`: {error}")))?;
+                serde_json::from_slice(line).map_err(|error| wrong(format!("this is not a file of `socbfs train`: {error}")))?;
             if header.socbfs_training != SCHEMA {
-                return Err(wrong(format!("schema {}, but this version knows {SCHEMA} only", header.socbfs_training)));
+                return Err(wrong(format!("schema {}, but this version knows only {SCHEMA}", header.socbfs_training)));
             }
             machine = Some(header.machine);
         } else {
@@ -285,7 +287,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>
         }
     }
     if machine.is_none() && !text.is_empty() {
-        return Err(RecordsError::Line { path: path.to_owned(), line: 1, reason: "this is no file of `socbfs train`".to_owned() });
+        return Err(RecordsError::Line { path: path.to_owned(), line: 1, reason: "this is not a file of `socbfs train`".to_owned() });
     }
     Ok((machine, searches, complete))
 }

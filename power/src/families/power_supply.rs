@@ -89,7 +89,7 @@ fn open(supply: &Path) -> Result<Battery, Unusable> {
         (Some(current), Some(voltage), _) => Flow::CurrentAndVoltage(current, voltage),
         (_, _, Some(power)) => Flow::Power(power),
         _ => {
-            let reason = "neither current_now and voltage_now nor power_now is there".to_owned();
+            let reason = "there is neither power_now nor both current_now and voltage_now".to_owned();
             return Err(Unusable::Protocol { place: supply.display().to_string(), reason });
         }
     };

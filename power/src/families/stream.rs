@@ -75,7 +75,7 @@ pub(super) fn open(place: &str) -> Result<Lines, Unusable> {
     } else if let Some(port) = place.strip_prefix("udp:") {
         let port: u16 = port.parse().map_err(|_| Unusable::Protocol {
             place: place.to_owned(),
-            reason: format!("{port:?} is no port number: udp:6000 listens on port 6000"),
+            reason: format!("{port:?} is not a port number: udp:6000 listens on port 6000"),
         })?;
         Port::Udp(UdpSocket::bind(("0.0.0.0", port)).map_err(unreadable)?)
     } else {
@@ -115,7 +115,7 @@ fn serial(path: &Path) -> Result<File, Unusable> {
     };
     set().map_err(|error| Unusable::Protocol {
         place: path.display().to_string(),
-        reason: format!("is no serial port ({})", error.desc()),
+        reason: format!("is not a serial port ({})", error.desc()),
     })?;
     Ok(file)
 }
@@ -232,9 +232,9 @@ mod tests {
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
         for (place, word) in [
-            (file.to_str().unwrap(), "no serial port"),
+            (file.to_str().unwrap(), "not a serial port"),
             ("/dev/nothing-there", "No such file"),
-            ("udp:meter", "no port number"),
+            ("udp:meter", "not a port number"),
             ("tcp:nowhere", "tcp:nowhere"),
         ] {
             let error = open(place).unwrap_err().to_string();

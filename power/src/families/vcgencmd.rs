@@ -53,7 +53,7 @@ fn ask(command: &Path) -> Result<String, String> {
         return Ok(text);
     }
     let said = format!("{text}{}", String::from_utf8_lossy(&output.stderr));
-    Err(format!("`pmic_read_adc` gives no rails, only {:?}", said.lines().next().unwrap_or_default()))
+    Err(format!("`pmic_read_adc` prints no rails, only {:?}", said.lines().next().unwrap_or_default()))
 }
 
 /// Rails with both a current and a voltage: `VDD_CORE_A current(7)=1.2A` and `VDD_CORE_V volt(15)=0.72V`.

@@ -57,7 +57,7 @@ pub struct Claim {
 }
 
 const NO_DEVICE: &str = "needs an OpenCL device";
-const OTHER_MACHINE: &str = "another machine: speeds tell machines apart, not methods";
+const OTHER_MACHINE: &str = "another machine: speeds distinguish machines, not methods";
 
 impl PaperComparison {
     /// The figures of `paper` beside those of `analysis`. `searched` and `missing` are the paper's graphs.

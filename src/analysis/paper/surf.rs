@@ -118,7 +118,7 @@ pub(super) fn claims(found: &Ours<'_>) -> Vec<Claim> {
         let shares = RUN_TIME.iter().zip(OVERHEAD).map(|(times, spent)| Some(100.0 * spent[method] / times[method]));
         let share = |graph: &PolicyComparison| Some(100.0 * overhead(graph, ours)? / run_time(graph, ours)?);
         let what = format!("{name}, deciding as a share of the run time, %");
-        let note = "here with the sample that a rule may ask for; counts that every search makes are no part of it";
+        let note = "here with the sample that a rule may ask for; counts that every search makes are not included";
         claims.push(claim(
             what,
             "table 4, mean of the quotients",

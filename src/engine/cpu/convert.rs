@@ -84,7 +84,7 @@ impl CpuEngine<'_> {
     }
 
     /// Writes the level of every original vertex ([`NONE`]: not reached), each found from its nearest ancestor whose level is known.
-    /// `false` where the parents are no tree, of which nothing useful is written.
+    /// `false` where the parents are not a tree, of which nothing useful is written.
     pub(in crate::engine) fn levels_into(&self, levels: &mut [u32]) -> bool {
         let vertices = levels.len();
         let parents = &self.parents()[..vertices];

@@ -317,7 +317,7 @@ impl<'g> HybridEngine<'g> {
         true
     }
 
-    /// After [`HybridEngine::finish`]: the level of every original vertex. `false` where the parents are no tree.
+    /// After [`HybridEngine::finish`]: the level of every original vertex. `false` where the parents are not a tree.
     pub(crate) fn levels_into(&self, levels: &mut [u32]) -> bool {
         !self.failed && self.cpu.levels_into(levels)
     }

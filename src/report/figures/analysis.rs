@@ -377,8 +377,8 @@ fn device(device: &DeviceHandover, arrays: &[(String, u64)]) -> Section {
             title: title.to_owned(),
             source: "Remis 2016, figure 4.3",
             sentence: least.map_or_else(
-                || "No way of sharing could be measured.".to_owned(),
-                |(way, size)| format!("{} takes least there and back of {}. Searches share by {}.", way.way, bytes(size.bytes), device.way),
+                || "No sharing mode could be measured.".to_owned(),
+                |(way, size)| format!("{} is the fastest there and back for {}. Searches use {}.", way.way, bytes(size.bytes), device.way),
             ),
             chart: Some(Chart::Lines(Plot {
                 x: "bytes".into(),
@@ -528,7 +528,7 @@ fn paper(found: &PaperComparison) -> Section {
     let compared = |claims: &[Claim]| claims.iter().filter(|claim| claim.ours.is_some()).count();
     let (beside, all) = (compared(&found.claims), found.claims.len());
     let mut sentence = if beside == all {
-        format!("All {all} figures of the paper stand beside ours.")
+        format!("All {all} figures of the paper are beside ours.")
     } else {
         format!("{beside} of {all} figures of the paper can be set beside ours; the last column says why the others can't.")
     };
@@ -539,9 +539,9 @@ fn paper(found: &PaperComparison) -> Section {
                 .to_owned();
     }
     if found.quick {
-        sentence.push_str(" These are small graphs (--quick): they show that the method runs, and are no result.");
+        sentence.push_str(" These are small graphs (--quick): they show that the method runs, but are not a result.");
     } else if found.searched.is_empty() {
-        sentence.push_str(" None of the paper's graphs is here: generated graphs of the same kinds stand in for them.");
+        sentence.push_str(" None of the paper's graphs is here: generated graphs of the same kinds replace them.");
     }
     let rows = |claims: &[Claim]| {
         let row = |claim: &Claim| {

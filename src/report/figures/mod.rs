@@ -212,7 +212,7 @@ pub struct Heat {
 #[non_exhaustive]
 pub enum FigureError {
     /// It has no schema, or an unknown one.
-    #[error("{name} is no record that figures can be made of: it has {found}")]
+    #[error("{name} is not a record from which figures can be made: it has {found}")]
     Unknown {
         /// File name.
         name: String,

@@ -286,7 +286,7 @@ pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
     let efficiency = if graph.watts.is_some() {
         ""
     } else if graph.energy.is_some() {
-        " MTEPS/W as measured stands below."
+        " Measured MTEPS/W is below."
     } else {
         " MTEPS/W is n/a: the power of the strategies is not known (a calibration with a sensor, or the board's profile, has it)."
     };
@@ -525,8 +525,8 @@ fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> 
     };
     let held = least(&|row| Some(row.1.mean))?;
     let retrained = match (least(&|row| Some(row.2.as_ref()?.mean)), &dropped.not_retrained) {
-        (Some(found), _) => format!("Trained anew on the other graphs, it {found}."),
-        (None, Some(reason)) => format!("Networks trained anew are n/a: {reason}."),
+        (Some(found), _) => format!("Trained again on the other graphs, it {found}."),
+        (None, Some(reason)) => format!("Networks trained again are n/a: {reason}."),
         (None, None) => String::new(),
     };
     let mut columns: Vec<String> =
