@@ -22,7 +22,7 @@
 //! # On the CPU and the GPU
 //!
 //! [`Runtime`] prepares a search for this machine: the profile of the board, the calibration, the OpenCL device, and the thresholds
-//! between CPU and GPU. Without a device the CPU searches alone, and that is no error.
+//! between CPU and GPU. Without a device the CPU searches alone, and that is not an error.
 //!
 //! ```
 //! use socbfs::{BuildOptions, DeviceChoice, Layout, Runtime, input::generate::Generator, runtime::{Given, Profile, Setting}};
@@ -53,7 +53,7 @@
 //! | [`engine`], [`memory`] | vector instructions, devices of a search; memory that CPU and GPU share |
 //! | [`validate`], [`mod@bench`], [`stats`] | Graph500's five checks; roots, energy windows, records; quartiles |
 //! | [`board`], [`calibrate`] | profiles of boards; what handovers and strategies cost on this machine |
-//! | [`files`] | output that is there completely or not at all |
+//! | [`files`] | output files that appear complete or not at all |
 //!
 //! # Features
 //!

@@ -18,7 +18,7 @@ pub(crate) fn is_live(root: &Path) -> bool {
     fs::canonicalize(root).is_ok_and(|root| root == Path::new("/"))
 }
 
-/// A file of the system's, or of a copy. Not read is what is no file: in a copy of a stranger's machine a pipe would hold us, and a link
+/// A file of the system's, or of a copy. Not read is what is not a file: in a copy of a stranger's machine a pipe would hold us, and a link
 /// to a device do something.
 pub(crate) fn bytes(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {

@@ -58,10 +58,10 @@ const BUFFER: usize = 64;
 /// Vertices ahead whose words are prefetched.
 const AHEAD: usize = 16;
 
-/// Hears what a pass finds, from several threads at once. Bit `i` of `searches` is the search from the `i`-th root of the pass; vertices
-/// have their original numbers. No search hears of a vertex twice.
+/// Receives what a pass finds, from several threads at once. Bit `i` of `searches` is the search from the `i`-th root of the pass; vertices
+/// have their original numbers. Each search reports a vertex at most once.
 pub trait Visitor: Sync {
-    /// Whether [`Visitor::parent`] wants to be called.
+    /// Whether [`Visitor::parent`] is to be called.
     const PARENTS: bool = false;
 
     /// These searches have reached `vertex` at `level`. Not called for two threads and the same vertex at once.
@@ -89,7 +89,7 @@ impl<F: Fn(Vertex, u32, u64) + Sync> Visitor for F {
     }
 }
 
-/// Hears what a pass finds, of internal vertices, under the rules of a [`Visitor`].
+/// Receives what a pass finds, of internal vertices, under the rules of a [`Visitor`].
 trait Sink: Sync {
     const PARENTS: bool;
 
@@ -397,7 +397,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         Ok(Self { layout, team, words, planes, stopper: Stopper::default(), deadline: None })
     }
 
-    /// What stops searches, for other threads and for later.
+    /// A handle with which any thread stops searches.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
@@ -412,7 +412,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         self.team.size()
     }
 
-    /// What is searched.
+    /// The layout that is searched.
     pub fn layout(&self) -> &Layout {
         self.layout.borrow()
     }
@@ -677,7 +677,7 @@ fn top_down<S: Sink, const QUEUE: bool>(
                 if new & !next[v as usize].load(Relaxed) == 0 {
                     continue;
                 }
-                // Whoever sets a bit first has it; the end of the team's work orders the words for the next step.
+                // The thread that sets a bit first has it; the end of the team's work orders the words for the next step.
                 let before = next[v as usize].fetch_or(new, Relaxed);
                 if QUEUE && before == 0 {
                     buffer.push(v);

@@ -44,17 +44,17 @@ pub struct SearchOptions {
     pub threads: usize,
     /// CPUs the threads are bound to, one each in turn, the calling thread first (empty: not bound).
     pub cpus: Vec<usize>,
-    /// From how much work on threads share a level (`None`: as measured on two cores of a desktop's kind).
+    /// The amounts of work from which threads share a level (`None`: the defaults, measured on two cores of a desktop processor).
     pub parallel: Option<ParallelThresholds>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Option<Simd>,
     /// OpenCL devices. Levels on the GPU run on the first; [`Policy::Concurrent`] uses all of them beside the CPU.
     pub devices: Vec<GpuSetup>,
-    /// Where levels run of policies that decide directions only.
+    /// Where policies that decide directions only run their levels.
     pub runs: LevelDevice,
     /// Prepare for every policy, so that [`Search::set_policy`] may change it to any.
     pub every_policy: bool,
-    /// Go on with the CPU alone where a device fails in the middle of a search.
+    /// Continue on the CPU alone where a device fails in the middle of a search.
     pub fall_back: bool,
 }
 
@@ -78,7 +78,7 @@ pub enum SearchError {
         /// Vertices of the graph.
         vertices: usize,
     },
-    /// An array of the caller's has not the length that is needed.
+    /// An array of the caller's does not have the required length.
     #[error("{given} {what} are given, {wanted} are needed")]
     Length {
         /// What the array holds.
@@ -94,22 +94,22 @@ pub enum SearchError {
         /// The deepest level that can be written.
         deepest: u32,
     },
-    /// A replay by roots knows nothing of this one.
+    /// The record that is replayed has no search from this root.
     #[error("root {0} is not among those of the record that is replayed; record it, or replay from the roots that were recorded")]
     NotRecorded(Vertex),
     /// Threads could not be started or bound.
     #[error("{0}")]
     Threads(String),
-    /// Memory, vector instructions or a device are not there.
+    /// Memory, vector instructions or a device are not available.
     #[error(transparent)]
     Engine(#[from] HybridError),
-    /// The policy is about a GPU, and there is none.
+    /// The policy needs a device, and there is none.
     #[error("policy {policy} needs an OpenCL device; `socbfs devices` lists the devices, --device chooses one")]
     NoDevice {
         /// The policy.
         policy: String,
     },
-    /// The policy is about a GPU, and the search has lost its own.
+    /// The policy needs a device, and the search has lost its own.
     #[error("policy {policy} needs an OpenCL device, and the search continues without its own since that failed ({reason})")]
     FellBack {
         /// The policy.
@@ -131,10 +131,10 @@ pub enum SearchError {
     },
 }
 
-/// Stops searches from any thread: the one that runs, between two of its levels, and those that follow, until it is [reset](Self::reset).
+/// Stops searches from any thread: the running search, between two of its levels, and all later ones, until it is [reset](Self::reset).
 ///
-/// A run of small levels ends after at most a million vertices. Policies whose devices search apart ([`Policy::Asynchronous`],
-/// [`Policy::RemisConcurrent`]) run all levels in one step: a stop takes effect only before it.
+/// A run of small levels ends after at most a million vertices. Policies whose devices search independently ([`Policy::Asynchronous`],
+/// [`Policy::RemisConcurrent`]) run all levels in one step: a stop takes effect only before that step.
 #[derive(Debug, Clone, Default)]
 pub struct Stopper(Arc<AtomicBool>);
 
@@ -177,7 +177,7 @@ pub struct Outcome {
 /// Where a search ends before it has reached everything (by default nowhere).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Until {
-    /// At this distance from the root: what is farther away is not looked for.
+    /// At this distance from the root: vertices farther away are not searched.
     pub depth: Option<u32>,
     /// After the level that reaches this vertex (an original number).
     pub target: Option<Vertex>,
@@ -291,7 +291,7 @@ impl<'g> Search<'g> {
         })
     }
 
-    /// What stops searches, for other threads and for later.
+    /// A handle with which any thread stops searches.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
@@ -301,7 +301,7 @@ impl<'g> Search<'g> {
         self.deadline = deadline;
     }
 
-    /// Goes on with another policy.
+    /// Changes the policy.
     ///
     /// # Errors
     /// [`SearchError::NoDevice`] where the search was not set up for what the policy does (see [`SearchOptions::every_policy`]), and
@@ -341,13 +341,13 @@ impl<'g> Search<'g> {
         self.engine.offers_bins()
     }
 
-    /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
-    /// in one go and are one record).
+    /// Whether every level is run and recorded by itself, from the next search on (else consecutive levels that are too small to share run
+    /// in one step and have one record).
     pub fn set_single_levels(&mut self, single_levels: bool) {
         self.engine.set_single_levels(single_levels);
     }
 
-    /// Whether a search goes on with the CPU alone where a device fails (see [`SearchOptions::fall_back`]), from the next one on.
+    /// Whether a search continues on the CPU alone where a device fails (see [`SearchOptions::fall_back`]), from the next one on.
     pub fn set_fall_back(&mut self, fall_back: bool) {
         self.options.fall_back = fall_back;
     }
@@ -369,12 +369,12 @@ impl<'g> Search<'g> {
         &self.devices
     }
 
-    /// Why the search goes on without its devices, if it does (see [`SearchOptions::fall_back`]).
+    /// Why the search continues without its devices, if it does (see [`SearchOptions::fall_back`]).
     pub fn fallen_back(&self) -> Option<&str> {
         self.fallen_back.as_deref()
     }
 
-    /// What is searched.
+    /// The layout that is searched.
     pub fn layout(&self) -> &'g Layout {
         self.layout
     }
@@ -414,7 +414,7 @@ impl<'g> Search<'g> {
 
     /// As [`Search::run_until`], with the tree in arrays of the caller's and nowhere else: [`Search::parents`] is empty afterwards. What is
     /// not wanted is not written, and distances alone take no longer than parents: on the CPU they are noted as vertices are found (up to
-    /// level 254, else they are read off the parents). What was reached is not counted, as in [`Search::run_uncounted`]: see
+    /// level 254, else they are computed from the parents). What was reached is not counted, as in [`Search::run_uncounted`]: see
     /// [`Search::counts`].
     ///
     /// # Errors
@@ -438,8 +438,8 @@ impl<'g> Search<'g> {
         done.map(|(outcome, end)| Partial { outcome, end })
     }
 
-    /// What [`Search::run_into`] has reached, as [`Outcome`] counts it: vertices and edges. `found` is what it has written, parents or
-    /// levels.
+    /// The vertices and edges that [`Search::run_into`] has reached, counted as in [`Outcome`]. `found` is the array that it has written:
+    /// parents or levels.
     ///
     /// # Panics
     /// If `found` has not exactly one entry per vertex.
@@ -450,7 +450,7 @@ impl<'g> Search<'g> {
         (reached, if self.layout.directed() { edges } else { edges / 2 })
     }
 
-    /// As [`Search::run`], without counting what was reached, which is no part of the time: for searches that follow one another in a
+    /// As [`Search::run`], without counting what was reached, which is not part of the time: for searches that follow one another in a
     /// window whose energy is measured. `reached` and `edges` are 0, and where a device took part, a last level of leaves alone, which the
     /// layout left out, is not among the `levels`.
     ///
@@ -624,7 +624,7 @@ impl<'g> Search<'g> {
         SearchError::Device { device, source }
     }
 
-    /// Sets the search up anew, without devices.
+    /// Sets the search up again, without devices.
     fn fall_back(&mut self, error: DeviceError) -> Result<(), SearchError> {
         let reason = format!("{}: {error}", self.failed(error));
         log::warn!("{reason}; continuing on the CPU alone");
@@ -647,9 +647,9 @@ impl<'g> Search<'g> {
         if self.has_tree { self.engine.parents() } else { &[] }
     }
 
-    /// Levels of the last search, by original vertex ([`NONE`] where not reached), into `levels` (one per vertex).
-    /// They are read off the parents, in time linear in the vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no
-    /// root has no level (no tree: a device's driver has a bug, which [`validate`](mod@crate::validate) finds).
+    /// Levels of the last search, by original vertex ([`NONE`] where not reached), into `levels` (one per vertex). They are computed from
+    /// the parents, in time linear in the vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no root has no level
+    /// (no tree: a device's driver has a bug, which [`validate`](mod@crate::validate) finds).
     ///
     /// # Panics
     /// If `levels` has not exactly one entry per vertex.

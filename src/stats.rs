@@ -32,7 +32,7 @@ impl Summary {
         sorted.sort_by(f64::total_cmp);
         let mean = samples.iter().sum::<f64>() / count as f64;
         let squares: f64 = samples.iter().map(|sample| (sample - mean) * (sample - mean)).sum();
-        // A constant that was computed anew for every sample differs in its last bits: rounding is no spread.
+        // A constant that was computed again for every sample differs in its last bits: rounding is no spread.
         let rounding = f64::EPSILON * count as f64 * sorted[0].abs().max(sorted[last].abs());
         let middle_of = |i: usize, j: usize| (sorted[i] + sorted[j]) * 0.5;
         Some(Self {

@@ -38,7 +38,7 @@ impl Logger {
         if !is_ours {
             return Err(Failure::argument("the program has its own logger, which gets all messages".to_owned()));
         }
-        // Waits for callbacks that are at work.
+        // Waits for running callbacks.
         *LOGGER.0.write().unwrap_or_else(PoisonError::into_inner) = Target(callback, user);
         log::set_max_level(filter);
         Ok(())

@@ -117,7 +117,7 @@ named! {
 }
 
 impl Domain {
-    /// The domain that a label of the kernel or the device tree speaks of (`None` where it says nothing).
+    /// The domain that a label of the kernel or the device tree names (`None`: it names none).
     pub fn of_label(label: &str) -> Option<Self> {
         let label = label.to_ascii_uppercase();
         let has = |words: &[&str]| words.iter().any(|word| label.contains(word));
@@ -229,7 +229,7 @@ pub enum Lost {
     /// The sensor has gone: its file or connection has ended.
     #[error("the sensor has disappeared")]
     Gone,
-    /// What it says is no number of its format.
+    /// What it says is not a number of its format.
     #[error("its output is not in the expected format")]
     Malformed,
     /// The battery is not discharging, so it does not feed the machine.
@@ -266,7 +266,7 @@ impl<F: FnMut(usize, u64, Reading)> Sink for F {
 pub enum Pace {
     /// At this interval; a read returns at once.
     Every(Duration),
-    /// A read waits until the sensor speaks (at most some 100 ms), or takes long: it needs a thread of its own. Between two reads this
+    /// A read waits until the sensor sends (at most some 100 ms), or takes long: it needs a thread of its own. Between two reads this
     /// long is waited.
     Waits(Duration),
 }

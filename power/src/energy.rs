@@ -26,7 +26,7 @@ pub struct Energy {
     pub problem: Option<String>,
     /// The rails, counted and not.
     pub rails: Vec<RailEnergy>,
-    /// Mean power by domain; parts of a domain that contains them are not left out, so this is no sum.
+    /// Mean power by domain; parts of a domain that contains them are not left out, so this is not a sum.
     pub domains: Vec<DomainPower>,
 }
 

@@ -21,7 +21,7 @@
 //!
 //! - A counter's energy is the difference of two reads, across its wrap, zone by zone; a power is integrated by trapezoid, sampled at
 //!   the sensor's own interval. Both are clipped to the window.
-//! - A counter that stands still is no sensor, a dead channel is skipped and named, a sensor that vanishes leaves the window incomplete:
+//! - A counter that stands still is not a sensor, a dead channel is skipped and named, a sensor that vanishes leaves the window incomplete:
 //!   there is never a silent zero.
 //! - Files are opened once and read with `pread`; a sample allocates nothing. They stay readable when the process gives up root.
 

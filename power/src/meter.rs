@@ -142,7 +142,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Starts to read the sensors of `selection` and warms up: a counter that stands still, or a sensor that says nothing, is no sensor.
+    /// Starts to read the sensors of `selection` and warms up: a counter that stands still, or a sensor that says nothing, is not a sensor.
     ///
     /// # Errors
     /// [`SelectError`] where a sensor that the sum can't do without turns out to be none, or a thread can't be started.

@@ -151,8 +151,8 @@ pub struct Dropped {
 const INPUTS: [&str; SURF_INPUTS] = ["m_d", "p_h", "s_f", "c_f", "r_f", "r_u"];
 
 /// What each input is worth to SURF's network on the levels of `graphs`, each a name with its tables. Twice: the network as shipped with
-/// the input held at its mean over all of these levels; and networks trained anew without the input, each graph judged by networks that
-/// have not seen it. `progress` hears the trainings done and how many there are.
+/// the input held at its mean over all of these levels; and networks trained again without the input, each graph judged by networks that
+/// have not seen it. `progress` is called with the trainings done and how many there are.
 pub fn dropped_inputs(graphs: &[(&str, &[LevelTable])], progress: &dyn Fn(usize, usize)) -> Dropped {
     let Ok(whole) = Mlp::shipped(Form::Surf) else { return Dropped::default() };
     let levels = || graphs.iter().flat_map(|(_, tables)| tables.iter()).flat_map(decided);

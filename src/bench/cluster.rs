@@ -132,7 +132,7 @@ pub struct MeasuredRoots {
 /// The record of this rank's device.
 fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &ClusterOptions, levels: u64) -> Option<RankDeviceRecord> {
     let asked = options.device.as_ref()?;
-    // One that could not be set up is told of, with the reason.
+    // One that could not be set up is reported, with the reason.
     if search.device().is_none() && search.fallen_back().is_none() {
         return None;
     }
@@ -155,7 +155,7 @@ fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &C
 /// rank gets the same records; the time of a search is that of the slowest rank.
 ///
 /// # Errors
-/// [`ClusterError`] for a root that is no vertex, or where memory is short.
+/// [`ClusterError`] for a root that is not a vertex, or where memory is short.
 pub fn measure_cluster<R: Ranks>(
     edges: &impl RankEdges,
     part: &Part,

@@ -154,7 +154,7 @@ impl Counting {
 /// board, and get the same sums.
 ///
 /// # Errors
-/// [`EnergyError`]. A board without a sensor is no error: the record then names the board.
+/// [`EnergyError`]. A board without a sensor is not an error: the record then names the board.
 pub fn measure_cluster_energy<R: Ranks>(
     search: &mut ClusterSearch<'_, R>,
     ranks: &R,
@@ -203,7 +203,7 @@ pub fn measure_cluster_energy<R: Ranks>(
             searches += 1;
             search_seconds += seconds;
             seconds_per_edge += seconds / record.edges as f64;
-            // All go on until all have enough, so that no rank searches alone.
+            // All continue until all have enough, so that no rank searches alone.
             let enough = window.as_ref().is_none_or(|(meter, window)| is_long_enough(begin.elapsed(), meter.refreshes(window), options));
             if sum(ranks, u64::from(!enough)) == 0 {
                 break;
@@ -267,8 +267,8 @@ mod tests {
         graph::{EdgeList, Listing, Order},
     };
 
-    /// Three ranks search over two boards; each board has an INA219. `during` is told the folder of the second board's files, and the
-    /// windows that are done.
+    /// Three ranks search over two boards; each board has an INA219. `during` is called with the folder of the second board's files, and
+    /// the windows that are done.
     fn measured(during: impl Fn(&Path, usize) + Sync) -> Vec<EnergyRecord> {
         let boards = [("odroid", "17000000"), ("pi", "4000000")].map(|(name, micro_watts)| {
             let root = tempfile::tempdir().unwrap();

@@ -221,7 +221,7 @@ pub enum EnergyError {
     },
 }
 
-/// Share of the whole power below which a search's own power is not told from the idle machine's.
+/// Share of the whole power below which a search's own power can't be distinguished from the idle machine's.
 const LEAST_NET_SHARE: f64 = 1e-3;
 
 /// Direction and device (of the GPU, the kernel): what decides the power of a level.
@@ -249,7 +249,7 @@ fn policy_of(strategy: Strategy) -> Option<Policy> {
 /// searches, then a window of each strategy that ran, for the model. `finished` is called between windows with the number done.
 ///
 /// # Errors
-/// [`EnergyError`]. A sensor that fails is no error: the record then says that its window is not complete.
+/// [`EnergyError`]. A sensor that fails is not an error: the record then says that its window is not complete.
 pub fn measure_energy(
     layout: &Layout,
     mut search: Search<'_>,
@@ -318,11 +318,11 @@ pub struct PoliciesEnergy {
 }
 
 /// Measures `contestants` in turn, A B A B, by searches from the validated roots of `records`: a window of each, `options.repeats` times.
-/// `baseline` is the place of the one that the others are compared with. `finished` is told the windows done, the idle one included. The
-/// search's policy is left changed.
+/// `baseline` is the place of the one that the others are compared with. `finished` is called with the windows done, the idle one included.
+/// The search's policy is left changed.
 ///
 /// # Errors
-/// [`EnergyError`]. A sensor that fails is no error: a summary is then absent.
+/// [`EnergyError`]. A sensor that fails is not an error: a summary is then absent.
 pub fn measure_policies_energy(
     search: &mut Search<'_>,
     contestants: &[Contestant],
@@ -545,7 +545,7 @@ fn apply(
         modelled_joules_per_search: watts.map(|watts| Joules(watts.during(time).0 / searches as f64)),
     });
     let measured: Option<Joules> = windows.iter().map(|window| window.energy.joules).try_fold(Joules::default(), |sum, j| Some(sum + j?));
-    // What is no level (mapping back above all) is taken to use what the levels used on average.
+    // What is not a level (mapping back above all) is taken to use what the levels used on average.
     let levels: f64 = powers.iter().map(|(.., time)| time).sum();
     let modelled: Option<f64> =
         powers.iter().map(|(_, watts, time)| watts.map(|watts| watts.during(*time).0)).try_fold(0.0, |sum, joules| Some(sum + joules?));

@@ -118,7 +118,7 @@ impl RecordedPlans {
     /// Reads the JSON text of `socbfs bench --json`; `name` names it in errors.
     ///
     /// # Errors
-    /// [`ReplayError`] where it is no record of a version that is understood, or has nothing to replay.
+    /// [`ReplayError`] where it is not a record of a version that is understood, or has nothing to replay.
     pub fn parse(text: &str, name: &str) -> Result<Self, ReplayError> {
         let no_record = |line: usize, reason: String| ReplayError::NotARecord { name: name.to_owned(), line: line.max(1), reason };
         let value: Value = serde_json::from_str(text).map_err(|error| no_record(error.line(), error.to_string()))?;

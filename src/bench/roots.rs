@@ -31,7 +31,7 @@ impl Default for RootSource {
 ///
 /// The rule: from the generator's stream, 2^129 numbers after its start, pairs of fractions d0 and d1 are taken one after
 /// another; each gives the candidate floor((d0 + d1) N) mod N, and candidates that were drawn before or have no edge are passed
-/// over. A graph whose N is no power of two is treated alike. After N pairs the reference code gives up and takes whatever was
+/// over. A graph whose N is not a power of two is treated alike. After N pairs the reference code gives up and takes whatever was
 /// drawn last; here the roots that are then missing, which only happens to graphs with hardly any edges or of about `count`
 /// vertices, are the lowest numbers among the vertices that qualify.
 pub fn roots(vertices: usize, degree: impl Fn(Vertex) -> u32, count: usize, source: RootSource) -> Vec<Vertex> {

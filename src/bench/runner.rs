@@ -55,7 +55,7 @@ impl Searcher for Search<'_> {
 /// searches with the number of roots done.
 ///
 /// # Errors
-/// [`MeasureError`] for a root that is no vertex.
+/// [`MeasureError`] for a root that is not a vertex.
 pub fn measure(
     edges: &EdgeList,
     layout: &Layout,

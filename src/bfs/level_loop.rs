@@ -77,7 +77,7 @@ pub struct LevelWork {
     pub with_previous: bool,
 }
 
-/// Plans levels: a policy with what it remembers of the search at hand.
+/// Plans levels: a policy with what it remembers of the current search.
 pub trait Planner {
     /// Forgets the last search.
     fn begin(&mut self);
@@ -146,16 +146,16 @@ impl Records {
 /// Searches from `root` (an internal number) to the end. Returns the number of levels of the tree.
 ///
 /// # Errors
-/// The engine's, where a device failed; the engine's state is then of no use until the next search begins.
+/// The engine's, where a device failed; the engine's state is then invalid until the next search begins.
 pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: Vertex, records: &mut Records) -> Result<u32, E::Error> {
     level_loop_until(engine, planner, root, records, |_, _, _| Ok(None::<Infallible>)).map(|(levels, _)| levels)
 }
 
-/// As [`level_loop`], with an early end: `stop` is asked before every level, with the engine, the number of levels that were run, and the
+/// As [`level_loop`], with an early end: `stop` is called before every level, with the engine, the number of levels that were run, and the
 /// time, and what it gives ends the search there and is returned beside that number.
 ///
 /// # Errors
-/// The engine's, where a device failed; the engine's state is then of no use until the next search begins.
+/// The engine's, where a device failed; the engine's state is then invalid until the next search begins.
 pub fn level_loop_until<E: Engine, S>(
     engine: &mut E,
     planner: &mut impl Planner,

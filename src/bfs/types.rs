@@ -1,4 +1,4 @@
-//! The types every policy and engine speaks.
+//! The types that all policies and engines use.
 
 use serde::{Deserialize, Serialize};
 

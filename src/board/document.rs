@@ -101,7 +101,7 @@ impl<'a> Document<'a> {
         places.windows(2).filter(|pair| pair[0].1).map(|pair| &self.text[pair[0].0..pair[1].0]).collect()
     }
 
-    /// Every key that has a value, in the order of the file, without those that speak of the profile and not of the board.
+    /// Every key that has a value, in the order of the file, without those that describe the profile and not the board.
     pub(crate) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
         let entry = |node: &Node| {
             let value = node.value.clone()?;

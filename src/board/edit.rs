@@ -18,7 +18,7 @@ pub struct Change {
 /// The profile `text` with `changes`; `file` names it in errors. The new values are measured, so their names leave `estimates`.
 ///
 /// # Errors
-/// [`DocumentError`] where the text is no profile, or what comes out is none.
+/// [`DocumentError`] where the text is not a profile, or what comes out is none.
 pub fn edit(text: &str, file: &str, changes: &[Change]) -> Result<String, DocumentError> {
     let before = Board::<toml::Table>::parse(text, file)?;
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| parse_error(text, file, &error))?;

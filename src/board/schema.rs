@@ -93,7 +93,7 @@ pub struct Cpu {
     pub threads: Option<usize>,
     /// CPUs the threads are bound to, one each in turn.
     pub cpus: Option<CpuList>,
-    /// Vertices of the frontier that a thread of a rank works off at a time: what fits a cache or a local memory.
+    /// Vertices of the frontier that a thread of a rank processes at a time: what fits a cache or a local memory.
     pub batch: Option<usize>,
     /// Arcs from which on threads share a top-down level.
     pub parallel_arcs: Option<u64>,
@@ -342,12 +342,12 @@ impl OpenClDevice {
         self.name.matches(name) && self.via.is_none_or(|via| via.is(platform))
     }
 
-    /// Whether memory may be shared with it in this way: no quirk speaks against it.
+    /// Whether memory may be shared with it in this way: no quirk rules it out.
     pub fn permits(&self, way: SharingMode) -> bool {
         self.against(way).is_none()
     }
 
-    /// The quirk that speaks against this way.
+    /// The quirk that rules this way out.
     pub fn against(&self, way: SharingMode) -> Option<Quirk> {
         self.quirks.iter().copied().find(|quirk| match quirk {
             Quirk::MapCopies => matches!(way, SharingMode::AllocHostPtr | SharingMode::UseHostPtr),

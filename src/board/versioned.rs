@@ -70,11 +70,11 @@ impl Kind {
     }
 }
 
-/// Every key in `text` that has a value, in the order of the file, but those that speak of the file itself; `estimates` names those that
+/// Every key in `text` that has a value, in the order of the file, but those that describe the file itself; `estimates` names those that
 /// were not measured, and `file` the text in errors.
 ///
 /// # Errors
-/// [`DocumentError::Parse`] where it is no TOML.
+/// [`DocumentError::Parse`] where it is not TOML.
 pub(crate) fn entries(text: &str, file: &str, estimates: &[String]) -> Result<Vec<Entry>, DocumentError> {
     let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error))?;
     Ok(document.entries(estimates))

@@ -663,7 +663,7 @@ pub(crate) mod tests {
             missing(|c| (c.parallel[1].key, c.parallel[1].value) = (ParallelKey::Piece, 65)).contains("parallel[1].value: is 65; a piece")
         );
         assert!(missing(|c| c.device = None).contains("device: is missing"));
-        assert!(missing(|c| c.identity.device = None).contains("device: is there"));
+        assert!(missing(|c| c.identity.device = None).contains("device: is given"));
         assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(DocumentError::Read { .. })));
     }
 

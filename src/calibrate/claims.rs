@@ -1,4 +1,4 @@
-//! Whether a device that is a processor claims vertices faster by bins than by atomics, on the graph at hand.
+//! Whether a device that is a processor claims vertices faster by bins than by atomics, on this graph.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const ROOTS: usize = 2;
 /// After so much time no turn is begun any more: the search that is waited for may take less.
 const ENOUGH: Duration = Duration::from_millis(500);
 
-/// Searches by TG with both, in turn, and goes on with what is faster: with atomics where the search was not set up for levels on the
+/// Searches by TG with both, in turn, and continues with what is faster: with atomics where the search was not set up for levels on the
 /// device alone. The search's policy is left changed.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub fn choose_claims(search: &mut Search<'_>) -> Result<(), SearchError> {
     let [mut atomics, mut bins] = [Duration::ZERO; 2];
     let begin = Instant::now();
     let mut roots = roots(search);
-    // A root that reaches next to nothing says nothing.
+    // A root that reaches next to nothing gives no information.
     roots.sort_by_key(|&root| std::cmp::Reverse(search.layout().input_degree(root)));
     for root in roots.into_iter().take(ROOTS) {
         if atomics > Duration::ZERO && begin.elapsed() > ENOUGH {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Levels count where, by the costs of `sampled`, neither direction takes more than this many times as long as the other. Elsewhere it is
-/// clear which one is faster, and the cost of an arc is no measure there: most arcs of a frontier late in the search are cheap.
+/// clear which one is faster, and the cost of an arc is not a measure there: most arcs of a frontier late in the search are cheap.
 const NEAR: f64 = 4.0;
 
 /// Graphs with fewer arcs are not worth a measurement before a search.
@@ -73,7 +73,7 @@ pub fn bottom_up_permille<'a>(tables: impl IntoIterator<Item = &'a LevelTable>) 
     took.permille()
 }
 
-/// The same of the graph at hand: searches it on the device in two ways, one of which turns bottom-up early. `None` also where the graph is
+/// The same of this graph: searches it on the device in two ways, one of which turns bottom-up early. `None` also where the graph is
 /// too small for directions to matter. The search's policy is left changed.
 ///
 /// # Errors

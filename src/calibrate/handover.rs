@@ -160,7 +160,7 @@ impl HandoverTable {
     }
 }
 
-/// Measures every way over sizes from 1 KiB to 256 MiB, as far as the device's limits and the memory at hand allow. Takes seconds.
+/// Measures every way over sizes from 1 KiB to 256 MiB, as far as the device's limits and the available memory allow. Takes seconds.
 pub fn measure(device: &Arc<Device>) -> HandoverTable {
     table(device, &FULL, |_| true)
 }

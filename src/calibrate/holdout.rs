@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_constants_win_where_the_graphs_do_not_teach_the_model() {
-        // Where every vertex finds its parent at once, what a vertex costs and what a probe costs can't be told apart.
+        // Where every vertex finds its parent at once, what a vertex costs and what a probe costs can't be distinguished.
         let tables: Vec<Vec<LevelTable>> =
             [1.0, 8.0].map(|most: f32| vec![table(400_000, 3, |level| (1.0 + 3.0 * (level % 4) as f32).min(most), 0.25, 0.35)]).to_vec();
         let contest = contest(&tables);

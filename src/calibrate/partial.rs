@@ -33,7 +33,7 @@ impl PartialHeader {
         Self { format: FORMAT.to_owned(), build, identity, seed, quick, work_groups: Vec::new() }
     }
 
-    /// Takes the size of work-group over that was chosen for the measurements in `path`, if nothing else differs from them: compared anew,
+    /// Takes the size of work-group over that was chosen for the measurements in `path`, if nothing else differs from them: compared again,
     /// another size might be chosen, and they would be lost. Whether it did.
     pub fn take_group_of(&mut self, path: &Path) -> bool {
         let text = std::fs::read(path).unwrap_or_default();
@@ -106,11 +106,11 @@ enum Readable {
 }
 
 impl Partial {
-    /// Opens `path`: with the graphs that are there, if they were measured under the same header, else anew. The text says why what is
+    /// Opens `path`: with the graphs that are there, if they were measured under the same header, else empty. The text says why what is
     /// there is of no use.
     ///
     /// # Errors
-    /// [`PartialError`] where the file can't be read or written, or is no such file.
+    /// [`PartialError`] where the file can't be read or written, or is not such a file.
     pub fn open(path: &Path, header: &PartialHeader) -> Result<(Self, Vec<MeasuredGraph>, Option<&'static str>), PartialError> {
         let file = || path.display().to_string();
         let failed = |source| PartialError::Io { file: file(), source };

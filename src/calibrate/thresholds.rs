@@ -1,4 +1,4 @@
-//! The amount of work from which the GPU is the faster device, measured on the graph at hand.
+//! The amount of work from which the GPU is the faster device, measured on this graph.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The costs of the CPU on the graph at hand. A machine's own costs hang on how much of a graph its caches hold, so that they differ
+    /// The costs of the CPU on this graph. A machine's own costs depend on how much of a graph its caches hold, so that they differ
     /// between graphs by more than the two directions do.
     fn cpu_model(&self) -> CostModel {
         let shipped = CostModel::shipped(Form::Full);

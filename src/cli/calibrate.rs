@@ -268,7 +268,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     publish(json, &report, || report::calibration(&report))
 }
 
-/// The network that `file` holds, if it is a calibration of the same machine: it was trained apart, and is not what is measured anew.
+/// The network that `file` holds, if it is a calibration of the same machine: it was trained apart, and is not what is measured again.
 fn kept_network(file: &Path, identity: &Identity, form: Form) -> Option<Trained> {
     let before = match Calibration::load(file) {
         Ok(before) => before,
@@ -386,7 +386,7 @@ impl CalibrateArgs {
         let layout = self.layout(generator)?;
         let mut search = match Search::new(&layout, &machine.options) {
             Ok(search) => search,
-            // One that a device has no room for says nothing of the others; a device that is lost does.
+            // One that a device has no room for gives no information about the others; a device that is lost does.
             Err(error) if machine.device.as_ref().is_some_and(|(device, _)| device.finish().is_ok()) => {
                 log::warn!("{generator} is left out: {}", Failure::from(error));
                 return Ok(None);
@@ -411,7 +411,7 @@ impl CalibrateArgs {
         Layout::build(&edges, &BuildOptions::default()).map_err(|error| failed(&error))
     }
 
-    /// Of several drawn, those from which most is reached: a search that ends at once says nothing.
+    /// Of several drawn, those from which most is reached: a search that ends at once gives no information.
     fn roots(&self, layout: &Layout, search: &mut Search<'_>, count: usize) -> Result<Vec<Vertex>, Failure> {
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), TRIED * count, seeds);
@@ -469,7 +469,7 @@ fn expected_seconds(generator: &Generator, graphs: &[MeasuredGraph]) -> Option<f
     Some(Summary::of(&alike)?.median * edges(generator) as f64)
 }
 
-/// The largest scale whose graph of 16 edges per vertex takes no more than half of the memory at hand.
+/// The largest scale whose graph of 16 edges per vertex takes no more than half of the available memory.
 fn most_scale(available: Option<u64>) -> u32 {
     let edges = available.unwrap_or(1 << 30) / 2 / BYTES_PER_EDGE;
     (edges / 16).max(1).ilog2().min(19)

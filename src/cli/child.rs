@@ -22,7 +22,7 @@ pub(super) fn end_with_parent() -> Result<(), Failure> {
         unistd::getppid,
     };
     let Some(parent) = std::env::var(PARENT).ok().and_then(|parent| parent.parse::<i32>().ok()) else { return Ok(()) };
-    // A driver that hangs in the kernel's or its own code hears no milder signal.
+    // A driver that hangs in the kernel's or its own code reacts to no milder signal.
     if let Err(error) = prctl::set_pdeathsig(Signal::SIGKILL) {
         log::debug!("this process may outlive the one that started it: {error}");
     }

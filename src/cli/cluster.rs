@@ -163,7 +163,7 @@ fn agreed<T>(ranks: &MpiRanks, own: Result<T, Failure>) -> Result<T, Failure> {
 
 /// A graph as a rank has it.
 enum Loaded {
-    /// All edges, made anew whenever they are gone through.
+    /// All edges, made again whenever they are read.
     Made(GeneratedEdges),
     /// Some edges of a file.
     Read(EdgeSlice),

@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
     if let Some(ranks) = crate::cluster::MpiRanks::join() {
         return super::cluster::as_rank(&ranks, || {
             let diagnosis = super::cluster::diagnosis(&ranks, &arguments.root.sysfs_root)?;
-            // Rank 0 speaks for all.
+            // Rank 0 reports for all.
             if crate::cluster::Ranks::rank(&ranks) == 0 { tell(&diagnosis, arguments.json, quiet) } else { Ok(()) }
         });
     }

@@ -164,7 +164,7 @@ fn panicked(info: &PanicHookInfo<'_>) {
         super::say(&std::backtrace::Backtrace::force_capture().to_string());
     }
     files::try_remove_temporaries();
-    // SAFETY: ends the process; not by `exit`, for the other threads go on.
+    // SAFETY: ends the process; not by `exit`, for the other threads continue.
     unsafe { libc::_exit(CODE) };
 }
 

@@ -138,7 +138,7 @@ pub fn main() -> ExitCode {
                 say(&cut);
                 return ExitCode::from(code);
             }
-            // It is no error that the reader has gone, and there is nowhere else to report one.
+            // It is not an error that the reader has gone, and there is nowhere else to report one.
             let _ = error.print();
             return ExitCode::from(code);
         }

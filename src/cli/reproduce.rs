@@ -98,7 +98,7 @@ enum From {
     Generator(&'static str, u32, u64),
     /// Beginnings of file names, and where to get them.
     File(&'static [&'static str], &'static str),
-    /// Why it is not to be had.
+    /// Why it is not available.
     Nowhere(&'static str),
 }
 

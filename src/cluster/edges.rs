@@ -14,7 +14,7 @@ use crate::{
 /// The edges of a graph as a rank has them.
 #[derive(Debug)]
 pub enum Edges<'e, E> {
-    /// All of them, on every rank: held, or made anew each time, which takes less time than receiving them.
+    /// All of them, on every rank: held, or made again each time, which takes less time than receiving them.
     All(&'e E),
     /// Each rank some, which together are all. Ranks send each other those that they need.
     Slice(&'e EdgeSlice),

@@ -6,7 +6,7 @@
 //! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then knows the same numbers and plans the same level.
 //!
 //! Where a level is expanded is a rank's own business: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits.
-//! A rank whose device fails reports that to all ranks in the place of what it found. They begin the search again, which that rank runs on
+//! A rank whose device fails reports that to all ranks instead of what it found. They begin the search again, which that rank runs on
 //! its CPU.
 
 use std::{
@@ -40,7 +40,7 @@ const WORDS: usize = 64;
 const SHARED_ARCS: u64 = 16 << 10;
 const SHARED_UNVISITED: u64 = 8 << 10;
 const SHARED_WORDS: usize = 256;
-/// Messages that speak of fewer words than these are read by one thread.
+/// Messages of fewer words than these are read by one thread.
 const SHARED_READ: usize = 2048;
 /// Rows that a thread finishes at a time.
 const RESET: usize = 256 << 10;
@@ -83,7 +83,7 @@ pub(super) fn with_causes(error: &dyn Error) -> String {
 pub(super) enum Halt {
     /// The device of a rank has failed. The search begins again without it.
     Again,
-    /// The same, and the rank is not to go on without it.
+    /// The same, and the rank is not to continue without it.
     Failed,
     /// Nothing can be done.
     Error(ClusterError),
@@ -113,9 +113,9 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     lost: Option<DeviceError>,
     /// The reason why this rank does not use its device from the beginning, if it does not.
     set_up_without: Option<String>,
-    /// The search goes on without it.
+    /// The search continues without it.
     fall_back: bool,
-    /// The device has written parents in the search at hand.
+    /// The device has written parents in the current search.
     device_has_found: bool,
     /// The results of the devices of all ranks at the end of a search.
     verdicts: Vec<u8>,
@@ -128,7 +128,7 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     frontier: Frontier,
     /// Rows found top-down.
     found: Slab<Vertex>,
-    /// Per thread: rows without a parent in the columns, or the batch at hand.
+    /// Per thread: rows without a parent in the columns, or the current batch.
     scratch: Vec<Slab<Vertex>>,
     outgoing: Slab<u8>,
     first: Slab<u8>,
@@ -315,7 +315,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         self.gpu.as_ref().map(PartGpu::used)
     }
 
-    /// Why it could not be set up, where the rank goes on without it.
+    /// Why it could not be set up, where the rank continues without it.
     pub(super) fn set_up_without(&self) -> Option<&str> {
         self.set_up_without.as_deref()
     }

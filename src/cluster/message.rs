@@ -42,7 +42,7 @@ pub(super) enum Form {
     Whole = 2,
     /// The rank's device has failed at the level: the search begins again, without it.
     Again = 3,
-    /// The same, and the rank is not to go on without.
+    /// The same, and the rank is not to continue without.
     Failed = 4,
 }
 
@@ -496,7 +496,7 @@ unsafe fn read_by<P: Pack>(
         }
         Form::Chunks => CHUNK,
         Form::Whole => words.max(1),
-        // They are no vertices.
+        // They are not vertices.
         Form::Again | Form::Failed => return Err(Malformed),
     };
     let mut bits = BitReader { bytes: message.payload, at: 0 };
@@ -670,7 +670,7 @@ mod tests {
             let most: Vec<u64> = found.iter().map(|word| !word).collect();
             check(&before, &most);
 
-            // A damaged message is refused, or speaks of unvisited vertices.
+            // A damaged message is refused, or names unvisited vertices.
             let after: Vec<u64> = before.iter().zip(&found).map(|(before, found)| before | found).collect();
             let mut out = vec![0; longest(before.len())];
             let end = write(&before, &after, &mut out);

@@ -1,7 +1,7 @@
 //! The plain scheme of Sunway 2021 (section 4, algorithms 2 to 5), to compare with: every rank expands its own frontier and sends each
 //! neighbour, with its parent, to the rank that owns it.
 //!
-//! A rank's frontier is worked off in batches that fit a local memory. A batch is sorted first (algorithm 5), so that offsets and lists
+//! A rank's frontier is processed in batches that fit a local memory. A batch is sorted first (algorithm 5), so that offsets and lists
 //! are read in the order in which they lie in memory. Everything is top-down: a rank knows of its own vertices only.
 
 use std::{convert::Infallible, time::Instant};
@@ -40,7 +40,7 @@ pub(super) struct PairsEngine<'p, R: Ranks> {
     len: usize,
     /// The deepest level that was not empty.
     deepest: usize,
-    /// The batch at hand.
+    /// The current batch.
     held: Slab<Vertex>,
     outgoing: Slab<u8>,
     incoming: Slab<u8>,

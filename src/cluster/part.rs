@@ -27,7 +27,7 @@ const COLUMNS: [usize; 2] = [2, 4];
 /// (the order of vertices and a few bits of each).
 ///
 /// Vertices are numbered and ordered as in a [`Layout`](crate::graph::Layout) and dealt by words of 64 ([`Deal`]). *Leaves*, vertices of
-/// one neighbour, are no part of what is searched: a leaf is reached exactly where its neighbour is.
+/// one neighbour, are not part of what is searched: a leaf is reached exactly where its neighbour is.
 #[derive(Debug)]
 pub struct Part {
     pub(super) deal: Deal,
@@ -480,7 +480,7 @@ impl Degrees {
     }
 }
 
-/// Refuses to go on where ranks have different graphs: they would wait for each other for ever, or find a wrong tree.
+/// Refuses to continue where ranks have different graphs: they would wait for each other for ever, or find a wrong tree.
 fn same_everywhere(ranks: &impl Ranks, vertices: usize, entries: u64, degrees: &[u32]) -> Result<(), ClusterError> {
     let mixed = degrees
         .par_iter()

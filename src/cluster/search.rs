@@ -48,7 +48,7 @@ pub struct ClusterOptions {
     pub simd: Option<Simd>,
     /// What ranks send each other.
     pub exchange: Exchange,
-    /// Vertices of the frontier that a thread works off at a time: what fits a cache, or a local memory.
+    /// Vertices of the frontier that a thread processes at a time: what fits a cache, or a local memory.
     pub batch: usize,
     /// Sort each batch first (Sunway 2021, algorithm 5), so that lists are read in the order of memory.
     pub sorted: bool,
@@ -162,7 +162,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         self.device.as_ref()
     }
 
-    /// Why this rank goes on without its device, if it does (see [`RankDevice::fall_back`]).
+    /// Why this rank continues without its device, if it does (see [`RankDevice::fall_back`]).
     pub fn fallen_back(&self) -> Option<&str> {
         self.fallen_back.as_deref()
     }
@@ -185,7 +185,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     ///
     /// # Errors
     /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] where the device of one was
-    /// lost and that rank is not to go on without it ([`RankDevice::fall_back`]), or can't: in this search, or in one before.
+    /// lost and that rank is not to continue without it ([`RankDevice::fall_back`]), or can't: in this search, or in one before.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         let mut outcome = self.run_uncounted(root)?;
         let (mut reached, mut edges) = (0, 0);
@@ -225,7 +225,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     ///
     /// # Errors
     /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] where the device of one was
-    /// lost and that rank is not to go on without it ([`RankDevice::fall_back`]), or can't: in this search, or in one before.
+    /// lost and that rank is not to continue without it ([`RankDevice::fall_back`]), or can't: in this search, or in one before.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         if root as usize >= self.part.vertices() {
             return Err(ClusterError::RootOutOfRange { root, vertices: self.part.vertices() });

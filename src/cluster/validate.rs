@@ -1,8 +1,8 @@
 //! The five checks of Graph500 over ranks.
 //!
 //! Each rank has the parents of its own vertices. Levels are computed from them, level by level: a rank that learns which vertices lie on
-//! a level finds their children among its own. Every rank then has all levels, which are no part of the tree, and goes through all edges
-//! as listed, which it makes or reads anew: it checks those that touch its own vertices. No rank holds the tree.
+//! a level finds their children among its own. Every rank then has all levels, which are not part of the tree, and goes through all edges
+//! as listed, which it makes or reads again: it checks those that touch its own vertices. No rank holds the tree.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -101,7 +101,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// says what is wrong with a vertex that no rank owns, since it has no edge.
     ///
     /// # Panics
-    /// If `parents` has not one entry for every vertex, or `root` is no vertex.
+    /// If `parents` has not one entry for every vertex, or `root` is not a vertex.
     pub fn tree_of(&self, root: Vertex, parents: &[Vertex]) -> Result<Tree, String> {
         assert_eq!(parents.len(), self.part.vertices(), "a parent for every vertex");
         let fault = parents.iter().zip(0..).find_map(|(&parent, vertex)| match parent {

@@ -150,7 +150,7 @@ impl SharedFile {
             }),
         };
         let all_there = !values(ranks, own.is_some().into()).contains(&0);
-        // Rank 0 opens it anew: it may have kept what it read before.
+        // Rank 0 opens it again: it may have kept what it read before.
         let all_seen = rank > 0
             || all_there && {
                 let mut found = vec![0; 8 * ranks.size()];

@@ -135,7 +135,7 @@ mod tests {
             ]
         );
         assert_eq!(bad[1].reason, "rank 0 (a) has 1, but rank 1 (b) has 2");
-        // What two ranks of one board say says nothing of a network.
+        // Figures of two ranks of one board say nothing about a network.
         let one = judge(&[rank("a", "1"), rank("a", "1")], &[5000, 5000], &[link(11e6)]);
         assert!(one.iter().all(|finding| finding.verdict == Verdict::Ok), "{one:?}");
     }

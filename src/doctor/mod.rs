@@ -166,7 +166,7 @@ fn search(tried: Option<&Result<(), String>>) -> Finding {
 fn board(detection: &Detection) -> Finding {
     const CHECK: &str = "board";
     let reason = format!("profile {}: {}", detection.name, detection.reason);
-    // Most machines are no known board, and the generic profile is right for them.
+    // Most machines are not a known board, and the generic profile is right for them.
     Finding::ok(CHECK, reason)
 }
 

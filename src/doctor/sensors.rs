@@ -121,7 +121,7 @@ mod tests {
         let finding = of(&findings, "power-sensors");
         assert_eq!((finding.verdict, finding.cure.as_deref()), (Verdict::Warning, Some("sudo chmod")));
         assert!(finding.reason.contains("powercap:intel-rapl:0") && finding.reason.contains("may not be read"), "{finding:?}");
-        // A counter with nothing behind it, as virtual machines show it, is no fault.
+        // A counter with nothing behind it, as virtual machines show it, is not a fault.
         let still = SensorProbe { unusable: vec![skipped(None)], ..SensorProbe::default() };
         let findings = found(&Machine::new(&[]), Some(still));
         let finding = of(&findings, "power-sensors");

@@ -52,7 +52,7 @@ pub fn try_remove_temporaries() {
 ///
 /// Whatever can be tried is tried by [`create`](Self::create), so that what took hours to measure is not lost at the end.
 ///
-/// A target that is no regular file (a terminal, a pipe, `/dev/null`) is written to directly. A symbolic link is followed, unless
+/// A target that is not a regular file (a terminal, a pipe, `/dev/null`) is written to directly. A symbolic link is followed, unless
 /// another user may have put it there. A file that something is mounted on can't be replaced: [`commit`](Self::commit) copies to it.
 ///
 /// The new file has the permissions of the old one (without set-user-ID, set-group-ID and sticky bits) where that belongs to

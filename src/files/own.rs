@@ -41,7 +41,7 @@ impl OwnFile {
 /// user, or one with a second name: what is behind them would be overwritten.
 ///
 /// # Errors
-/// Where that is so, where `path` is no regular file, or where it can't be opened or made.
+/// Where that is so, where `path` is not a regular file, or where it can't be opened or made.
 pub fn open_own(path: &Path) -> io::Result<OwnFile> {
     let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason.to_owned()));
     let options = || {

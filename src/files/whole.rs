@@ -58,7 +58,7 @@ pub fn explained(path: &Path, error: io::Error) -> io::Error {
 /// As [`read`], of UTF-8.
 ///
 /// # Errors
-/// As [`read`], and where it is no UTF-8.
+/// As [`read`], and where it is not UTF-8.
 pub fn read_text(path: &Path, kind: Kind, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, kind, most)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
@@ -84,7 +84,7 @@ pub(super) fn read_open(file: &mut impl Read, expected: u64, most: u64) -> io::R
             return Err(too_large());
         }
         if bytes.capacity() == 0 {
-            // The size is no promise, but mostly true.
+            // The size is not a promise, but mostly true.
             bytes.try_reserve_exact(expected as usize + count).map_err(|_| no_memory(expected))?;
         }
         bytes.try_reserve(count).map_err(|_| no_memory(2 * bytes.len() as u64))?;

@@ -123,7 +123,7 @@ pub struct SerializedRows {
     entries: usize,
 }
 
-/// A reason why serialised rows are no graph. Positions are byte offsets into the file.
+/// A reason why serialised rows are not a graph. Positions are byte offsets into the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowsError {
@@ -152,7 +152,7 @@ pub enum RowsError {
         /// Number of entries.
         entries: usize,
     },
-    /// A target is no vertex.
+    /// A target is not a vertex.
     #[error("entry {entry} names vertex {target}, but the graph has only {vertices} vertices (0..{vertices})")]
     Target {
         /// Position in the file.

@@ -183,7 +183,7 @@ impl DegreeQuantiles {
 ///
 /// A forest over the vertices that all threads join trees of at once (Jayanti and Tarjan, "Concurrent disjoint set union", 2021,
 /// with the smaller number as the root): an edge hangs the root of one end below that of the other by a compare-and-swap, which
-/// fails if that vertex is no root any more, and tries again from there. Vertices only ever move up to ancestors, so that stale
+/// fails if that vertex is not a root any more, and tries again from there. Vertices only ever move up to ancestors, so that stale
 /// reads cost steps, not correctness.
 fn components(edges: &EdgeList) -> (u64, u64) {
     let n = edges.vertices();

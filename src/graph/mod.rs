@@ -30,7 +30,7 @@ pub const NONE: Vertex = Vertex::MAX;
 /// parent of every leaf, and [`NONE`] must be left over.
 pub const MAX_VERTICES: usize = (u32::MAX - 127) as usize;
 
-/// Why a graph can't be held.
+/// Why a graph can't be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
@@ -52,7 +52,7 @@ pub enum GraphError {
         /// Number of vertices of the graph.
         vertices: usize,
     },
-    /// The memory is not there.
+    /// There is not enough memory.
     #[error(transparent)]
     OutOfMemory(#[from] crate::memory::OutOfMemory),
 }

@@ -102,7 +102,7 @@ impl EdgeStream for RowArrays<'_> {
             let until = (self.offsets.get(row + 1) as usize).min(end);
             match self.targets {
                 Numbers::Bits32(targets) => targets[entry..until].iter().for_each(|&target| visit(row as Vertex, target)),
-                // What does not fit is no vertex either: the builder refuses it.
+                // What does not fit is not a vertex either: the builder refuses it.
                 Numbers::Bits64(targets) => {
                     targets[entry..until].iter().for_each(|&target| visit(row as Vertex, Vertex::try_from(target).unwrap_or(Vertex::MAX)))
                 }

@@ -7,9 +7,9 @@ use super::{EdgeList, Listing, Vertex};
 /// Entries of one part: what a thread takes at a time.
 pub const PART: usize = 256 << 10;
 
-/// A source of edges that gives the same entries every time it is gone through.
+/// A source of edges that gives the same entries every time it is read.
 ///
-/// An [`EdgeList`] is one; so is a generator ([`GeneratedEdges`](crate::input::generate::GeneratedEdges)), which makes its edges anew each
+/// An [`EdgeList`] is one; so is a generator ([`GeneratedEdges`](crate::input::generate::GeneratedEdges)), which makes its edges again each
 /// time: a cluster's ranks keep their own part of a graph that none of them could hold.
 pub trait EdgeStream: Sync {
     /// Number of vertices, isolated ones included.

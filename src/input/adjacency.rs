@@ -235,7 +235,7 @@ impl AdjacencyReader {
         Ok(())
     }
 
-    /// Targets (those of `first..end` that are no weights): each becomes an edge of the row it lies in.
+    /// Targets (those of `first..end` that are not weights): each becomes an edge of the row it lies in.
     fn targets(&mut self, text: &[u8], tokens: &Tokens, first: usize, end: usize) -> Result<(), Box<Fault>> {
         const TASK: usize = 1 << 16;
         if self.vertices == 0 {

@@ -118,7 +118,7 @@ impl serde::Serialize for Format {
     }
 }
 
-/// `--format` names something that is no format.
+/// `--format` names something that is not a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format '{name}'; the formats are {}", Format::names())]
 pub struct UnknownFormat {

@@ -170,7 +170,7 @@ fn parse<const TAGGED: bool>(text: &[u8], chunk: Range<usize>, syntax: &Syntax, 
             }
         }
         let end = line_end(text, at).min(chunk.end);
-        // On a fault the chunk is read anew with care: an earlier line may name a vertex that does not exist.
+        // On a fault the chunk is read again with care: an earlier line may name a vertex that does not exist.
         match slow_line(&text[at..end], syntax).map_err(|_| first_fault(text, chunk.clone(), syntax))? {
             Line::Edge([source, target]) => {
                 largest = largest.max(source.max(target));

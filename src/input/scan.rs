@@ -32,7 +32,7 @@ unsafe fn word(text: &[u8], at: usize) -> u64 {
 fn digits(word: u64) -> (u64, u32) {
     let nibbles = word ^ 0x3030_3030_3030_3030;
     // A byte above 9 gets a bit in its high nibble, by itself or by adding 6. A carry can only disturb bytes after the
-    // first one that is no digit.
+    // first one that is not a digit.
     let other = (nibbles.wrapping_add(0x0606_0606_0606_0606) | nibbles) & 0xf0f0_f0f0_f0f0_f0f0;
     (nibbles, other.trailing_zeros() / 8)
 }

@@ -25,7 +25,7 @@ use crate::{
     graph::{EdgeSlice, Listing, Vertex},
 };
 
-/// Bytes of a block of a file that is gone through piece by piece.
+/// Bytes of a block of a file that is read piece by piece.
 const BLOCK: usize = 8 << 20;
 
 /// Bytes that one task sums up.

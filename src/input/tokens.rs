@@ -50,7 +50,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// The first field in `range`, and every `step`th from there, that is no 32-bit number.
+    /// The first field in `range`, and every `step`th from there, that is not a 32-bit number.
     pub(super) fn strange(&self, range: Range<usize>, step: usize) -> Option<usize> {
         let from = self.strange.partition_point(|&index| index < range.start);
         self.strange[from..].iter().copied().take_while(|&index| index < range.end).find(|index| (index - range.start) % step == 0)

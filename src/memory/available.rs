@@ -108,7 +108,7 @@ fn group_bytes(root: &Path) -> Option<u64> {
 
 /// The memory that one control group leaves.
 fn left_in(folder: &Path, files: &Files) -> Option<u64> {
-    // "max" is no number: no limit. Version 1 has a number near 2^63 for it.
+    // "max" is not a number: no limit. Version 1 has a number near 2^63 for it.
     let limit = number::<u64>(&folder.join(files.limit)).filter(|limit| *limit < 1 << 60)?;
     let usage = number::<u64>(&folder.join(files.usage))?;
     let stat = machine::text(&folder.join("memory.stat")).unwrap_or_default();

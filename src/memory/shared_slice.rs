@@ -6,7 +6,7 @@
 //! ([`calibrate`](mod@crate::calibrate)).
 //!
 //! A handover promises to carry only the values of the range it is given; all others are undefined after it (they are some values, so
-//! that reading them is no error of the language).
+//! that reading them is not an error of the language).
 
 use std::{
     fmt,
@@ -70,7 +70,7 @@ impl fmt::Display for SharingMode {
     }
 }
 
-/// A name that is no way of sharing memory.
+/// A name that is not a sharing mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a sharing mode; known: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy")]
 pub struct UnknownWay(String);
@@ -309,7 +309,7 @@ impl<T: Plain> SharedSlice<T> {
         match &mut self.backing {
             Backing::Host(_) => {}
             Backing::Mapped { memory, mapped } => {
-                // What was mapped for reading only is mapped anew.
+                // What was mapped for reading only is mapped again.
                 (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
                 unmap(memory, mapped)?;
                 let access = if valid.is_empty() { Access::Overwrite } else { Access::Write };

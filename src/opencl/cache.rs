@@ -148,7 +148,7 @@ impl Cache {
         Some(bytes.split_off(HEADER))
     }
 
-    /// Keeps `binary`, in place of what was there. A cache that can't be written is no error.
+    /// Keeps `binary`, in place of what was there. A cache that can't be written is not an error.
     pub(super) fn store(&self, key: &Key, binary: &[u8]) {
         let path = self.path(key);
         match self.write(&path, key, binary) {

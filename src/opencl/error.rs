@@ -132,7 +132,7 @@ pub const HOST_ONLY: i32 = -9005;
 pub const OTHER_DEVICE: i32 = -9006;
 /// A level for a device in a search that has none.
 pub const NO_DEVICE: i32 = -9007;
-/// A search that failed, and was not begun anew.
+/// A search that failed, and was not begun again.
 pub const SEARCH_FAILED: i32 = -9008;
 /// Numbers from the device that no search can have.
 pub const WRONG_NUMBERS: i32 = -9009;

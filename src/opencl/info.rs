@@ -139,7 +139,7 @@ pub struct PlatformInfo {
     pub problem: Option<String>,
 }
 
-/// The platforms in the order the library gives, which is no order to rely on. One that fails says so in
+/// The platforms in the order the library gives, which is not an order to rely on. One that fails says so in
 /// [`PlatformInfo::problem`] and does not hide the others.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Direction by alpha and beta (Beamer, Asanović and Patterson 2012, section 5), and two systems that took the rule over and add where the
 //! levels run.
 //!
-//! - `alpha-beta`: on the device at hand.
+//! - `alpha-beta`: on the device in use.
 //! - `yasui`: Yasui and Fujisawa's search (Fast and scalable NUMA-based thread parallel breadth-first search, HPCS 2015): on the CPU alone,
 //!   whatever devices there are. Zhang et al. 2018 (section 5.1) compare themselves with it, without what it does for several memory
 //!   nodes. Most of what makes it fast is the layout: vertices renumbered by descending degree, those without an edge dropped, every list
@@ -34,7 +34,7 @@ pub(super) const KNOWN: &[Known] = &[
 /// The system that the rule is from, which says where levels run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Whose {
-    /// On the device at hand.
+    /// On the device in use.
     #[default]
     Beamer,
     /// On the CPU.

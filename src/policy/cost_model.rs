@@ -1,4 +1,4 @@
-//! The adaptive cost model: the strategy that should take least at the level at hand (Zhang et al. 2018, section 3.2).
+//! The adaptive cost model: the strategy that should take least at the current level (Zhang et al. 2018, section 3.2).
 //!
 //! The paper estimates a top-down level as t = e_frontier / speed (eq. 2) and a bottom-up level as t = alpha * e_left / speed
 //! (eq. 4), with one average speed for each strategy, and takes the least. [`Form::Zhang`] is that. [`Form::Full`] counts what a
@@ -185,7 +185,7 @@ pub struct ChangeCost {
 }
 
 impl ChangeCost {
-    /// Nanoseconds of a change before the level at hand.
+    /// Nanoseconds of a change before the current level.
     pub fn ns(&self, stats: &LevelStats) -> f64 {
         self.fixed_ns + self.word_ns * (stats.vertices as f64 / 64.0) + self.frontier_vertex_ns * stats.frontier_vertices as f64
     }
@@ -357,7 +357,7 @@ impl CostModel {
         Strategy::ALL.into_iter().any(|strategy| strategy.is_gpu() && self.of(strategy).is_some())
     }
 
-    /// Nanoseconds of the level at hand by `strategy`, changes included (`None`: not measured).
+    /// Nanoseconds of the current level by `strategy`, changes included (`None`: not measured).
     pub fn level_ns(&self, strategy: Strategy, stats: &LevelStats, probes: f64) -> Option<f64> {
         Some(self.of(strategy)?.level_ns(stats, probes) + self.change_ns(strategy, stats))
     }
@@ -433,7 +433,7 @@ impl CostModel {
         self.objective == Objective::Time && self.beside(direction).is_some()
     }
 
-    /// Nanoseconds of the level at hand by `plan`, changes included (`None`: not measured).
+    /// Nanoseconds of the current level by `plan`, changes included (`None`: not measured).
     fn plan_ns(&self, plan: LevelPlan, stats: &LevelStats, probes: f64) -> Option<f64> {
         match (Strategy::of(plan), plan.placement) {
             (Some(strategy), _) => self.level_ns(strategy, stats, probes),

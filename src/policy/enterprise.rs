@@ -1,5 +1,5 @@
 //! Enterprise's direction rule as the paper has it (Liu and Huang, Enterprise: breadth-first graph traversal on GPUs, SC 2015): bottom-up
-//! at the levels whose frontier holds more than 30 % (gamma) of all hub vertices (SURF 2022, section 2.2 and algorithm 6: decided anew
+//! at the levels whose frontier holds more than 30 % (gamma) of all hub vertices (SURF 2022, section 2.2 and algorithm 6: decided again
 //! at every level; a hub has more arcs than the mean).
 
 use super::{

@@ -133,7 +133,7 @@ pub struct Unit {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WeightsError {
-    /// The text is no TOML of this kind.
+    /// The text is not TOML of this kind.
     #[error("{0}")]
     Toml(String),
     /// Written by another version.

@@ -1,8 +1,8 @@
 //! Policies decide where each level runs, and in which direction. They are pure: no clock, no device (design rule 3).
 //!
-//! Everything about a policy stands in its file: what it is called and its help (`KNOWN`), its parameters with their defaults and ranges,
-//! from which text and TOML are read and written, what it asks of devices, and its rule. The list below names the policies. A new one is a
-//! file, and here a module and a line of the list.
+//! Everything about a policy is in its file: its name and help (`KNOWN`), its parameters with their defaults and ranges (text and TOML are
+//! read and written by them), its requirements on devices, and its rule. The list below names the policies. A new policy is a file, and
+//! here a module and a line of the list.
 
 mod adaptive;
 mod alpha_beta;
@@ -88,7 +88,7 @@ macro_rules! policies {
 }
 
 policies! {
-    /// The best for the graph and the devices at hand.
+    /// The best for this graph and these devices.
     auto: Auto(Auto),
     /// Always the same strategy: `tc`, `bc`, `tg`, `tgm`, `bg` or `bgc`.
     fixed: Fixed(Strategy),
@@ -96,7 +96,7 @@ policies! {
     sampled: Sampled(SampledCosts),
     /// The strategy that should take least, by a model of their costs.
     cost_model: CostModel(Box<CostModel>),
-    /// Beamer's alpha and beta: on the device at hand, or as Yasui or Daga place the levels.
+    /// Beamer's alpha and beta: on the device in use, or as Yasui or Daga place the levels.
     alpha_beta: AlphaBeta(AlphaBeta),
     /// Gunrock's rule for the direction.
     gunrock: Gunrock(Gunrock),
@@ -174,7 +174,7 @@ pub enum PolicyError {
         /// What was given.
         given: String,
     },
-    /// Weights of a network that are none.
+    /// Invalid weights of a network.
     #[error("policy {policy}: {reason}")]
     Weights {
         /// The policy.
@@ -182,7 +182,7 @@ pub enum PolicyError {
         /// The fault.
         reason: mlp::WeightsError,
     },
-    /// The costs of a model can't be right.
+    /// Invalid costs of a model.
     #[error("cost model: {0}")]
     CostModel(CostModelError),
     /// A share that is more than the whole.
@@ -196,7 +196,7 @@ pub enum PolicyError {
         /// Its value.
         value: f64,
     },
-    /// A factor that is no number.
+    /// A factor that is not a finite number.
     #[error("{name} is {value}; it must be a finite number")]
     NotFinite {
         /// Name of the factor.
@@ -204,7 +204,7 @@ pub enum PolicyError {
         /// Its value.
         value: f64,
     },
-    /// A threshold that can't be one.
+    /// An invalid threshold.
     #[error("{name} is {value}; it must be a finite number above 0")]
     OutOfRange {
         /// Name of the threshold.

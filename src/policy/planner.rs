@@ -1,4 +1,4 @@
-//! A policy at work, with what it remembers between the levels of one search.
+//! A running policy, with what it remembers between the levels of one search.
 
 use super::{
     Policy,

@@ -23,7 +23,7 @@ pub struct Replay {
     roots: Arc<[(Vertex, usize, usize)]>,
     /// Whether every level is sampled, without an effect on the plan, so that records hold all that a policy can know.
     observe: bool,
-    /// Where the plans of the search at hand begin and end.
+    /// Where the plans of the current search begin and end.
     search: Range<usize>,
 }
 

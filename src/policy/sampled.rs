@@ -20,7 +20,7 @@ pub(super) const KNOWN: &[Known] = &[Known {
 /// The cost of a bottom-up level, in units of one top-down edge.
 ///
 /// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20. On a device they are
-/// multiplied by what was measured there (`runtime`): a board profile's number, a calibration's, or one of the graph at hand.
+/// multiplied by what was measured there (`runtime`): a board profile's number, a calibration's, or one of this graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampledCosts {
     /// A word of 64 vertices that is looked at at all.

@@ -120,7 +120,7 @@ impl Run {
     /// Reads a run from the JSON text of `socbfs bench --json`; `name` names it in errors.
     ///
     /// # Errors
-    /// [`ComparisonError`] where it is no record of a version that is understood.
+    /// [`ComparisonError`] where it is not a record of a version that is understood.
     pub fn parse(text: &str, name: &str) -> Result<Self, ComparisonError> {
         let not_a_record = |error: serde_json::Error| ComparisonError::NotARecord {
             name: name.to_owned(),
@@ -236,7 +236,7 @@ fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
     a.roots.iter().filter_map(|root| Some(root.seconds? / time_in_b(root.root)?)).collect()
 }
 
-/// Collects the leaves at which two values differ. Figures of the run itself are no settings and are skipped.
+/// Collects the leaves at which two values differ. Figures of the run itself are not settings and are skipped.
 fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String; 2])>) {
     let measured = ALWAYS_DIFFERENT.contains(&name)
         || matches!(name, "layout.steps" | "layout.construction_seconds" | "search.thresholds" | "search.chosen")

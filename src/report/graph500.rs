@@ -28,7 +28,7 @@ fn write(out: &mut String, record: &Record, summary: &Summary) -> fmt::Result {
     line(out, "edgefactor", &record.graph.edge_factor.to_string())?;
     line(out, "NBFS", &summary.roots.to_string())?;
     line(out, "graph_generation", &general(record.graph.acquisition_seconds, 6))?;
-    // One where it is no cluster, whatever its number of threads.
+    // One where it is not a cluster, whatever its number of threads.
     let processes = record.cluster.as_ref().map_or(1, |cluster| cluster.processes);
     line(out, "num_mpi_processes", &processes.to_string())?;
     line(out, "construction_time", &general(record.layout.construction_seconds, 6))?;

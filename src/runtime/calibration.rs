@@ -179,7 +179,7 @@ impl Runtime {
         self.calibration(found.first().map(|info| (info, self.way_asked(info))))
     }
 
-    /// Finds out before the work begins what a search would be refused for: a calibration that can't be read, powers that are not known.
+    /// Reports, before the work begins, why a search would be refused: a calibration that can't be read, powers that are not known.
     ///
     /// # Errors
     /// [`RuntimeError`]: a calibration or a policy that can't be used here.

@@ -224,7 +224,7 @@ impl Runtime {
         Bands { top_down: band(&board.adaptive.top_down, "top_down"), bottom_up: band(&board.adaptive.bottom_up, "bottom_up") }
     }
 
-    /// What a change of device costs by the board's word.
+    /// The cost of a change of device, from the board's profile.
     pub(super) fn board_handover(&self) -> Option<ChangeCost> {
         let board::Handover { fixed_us, mega_vertex_us } = self.profile.board.adaptive.handover;
         if fixed_us.is_none() && mega_vertex_us.is_none() {

@@ -31,7 +31,7 @@ pub enum RuntimeError {
     /// OpenCL shows no device.
     #[error("no OpenCL device")]
     NoDevice(#[source] OpenClError),
-    /// A device that was asked for is not there, or can't be used.
+    /// A device that was named does not exist, or can't be used.
     #[error("the device can't be used")]
     Device(#[source] OpenClError),
     /// Levels of a rank run on one device.
@@ -100,7 +100,7 @@ pub enum RuntimeError {
     /// The record that is replayed does not fit.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// The policy can't be one.
+    /// The policy is invalid.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// Sizes of work-groups, or thresholds of threads, can't be compared.

@@ -126,7 +126,7 @@ impl Runtime {
         self.search_telling(layout, &|_| ())
     }
 
-    /// As [`Runtime::search`]; `progress` hears of each step that takes long.
+    /// As [`Runtime::search`]; `progress` is called with each step that takes long.
     ///
     /// # Errors
     /// As [`Runtime::search`].
@@ -134,7 +134,7 @@ impl Runtime {
         self.prepare(layout, false, progress)
     }
 
-    /// The same, ready to go on with any policy, and with thresholds measured where there is a device.
+    /// The same, ready for any policy, and with thresholds measured where there is a device.
     ///
     /// # Errors
     /// As [`Runtime::search`].
@@ -142,10 +142,10 @@ impl Runtime {
         self.prepare(layout, true, progress)
     }
 
-    /// Opens the device for measurements of every strategy: no calibration has a say in it.
+    /// Opens the device for measurements of every strategy: calibrations are ignored.
     ///
     /// # Errors
-    /// [`RuntimeError`] where the device can't be had.
+    /// [`RuntimeError`] where the device is not available.
     pub fn machine(&self) -> Result<Machine, RuntimeError> {
         let mut options = SearchOptions { every_policy: true, parallel: Some(self.parallel(None)), ..self.options() };
         let found = self.chosen().or_else(|error| self.without(error))?;
@@ -356,7 +356,7 @@ impl Runtime {
         self.way_asked(info).or_else(of_calibration).filter(|&way| self.permits(info, way))
     }
 
-    /// Whether memory may be shared with this device in this way: the device offers it, and no quirk of the board speaks against it.
+    /// Whether memory may be shared with this device in this way: the device offers it, and no quirk of the board rules it out.
     pub(super) fn permits(&self, info: &DeviceInfo, way: SharingMode) -> bool {
         way.offered(info) && self.device_profile(info).is_none_or(|device| device.permits(way))
     }

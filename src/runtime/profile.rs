@@ -36,7 +36,7 @@ impl Profile {
         let place = name.display().to_string();
         let text = match compiled_in {
             Some((_, text)) => Cow::Borrowed(text),
-            // What is spelled like a name and is no file was meant as a name.
+            // What is spelled like a name and is not a file was meant as a name.
             None if !name.exists() && name.components().count() == 1 && name.extension().is_none() => {
                 return Err(RuntimeError::NoProfile(place));
             }

@@ -209,10 +209,10 @@ impl Runtime {
         self.recorded.as_ref().map_or_else(|| self.policy.value.to_string(), |recorded| format!("replay:{}", recorded.name()))
     }
 
-    /// Whether the record that is replayed, if one is, knows searches from these roots.
+    /// Checks that the record that is replayed, if there is one, has searches from these roots.
     ///
     /// # Errors
-    /// [`RuntimeError::Replay`] with the first root that it does not know.
+    /// [`RuntimeError::Replay`] with the first root that it does not have.
     pub fn check_roots(&self, roots: &[Vertex]) -> Result<(), RuntimeError> {
         let Some(recorded) = &self.recorded else { return Ok(()) };
         Ok(roots.iter().try_for_each(|&root| recorded.check_root(root))?)

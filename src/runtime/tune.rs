@@ -29,7 +29,7 @@ pub struct Tuned {
 pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<'_>) -> Result<Tuned, RuntimeError> {
     let mut measuring = runtime.clone();
     measuring.policy = Setting::flag(Policy::Adaptive(Box::default()));
-    // What is measured anew has no say in it.
+    // What is measured again is ignored here.
     measuring.profile.board.adaptive = board::Adaptive::default();
     let machine = measuring.machine()?;
     let group = match &machine.device {

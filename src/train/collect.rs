@@ -14,7 +14,7 @@ use crate::{
 pub struct Rules {
     /// Searches wanted of each graph.
     pub roots: usize,
-    /// Searches that reach a smaller share of the vertices are drawn anew (vertices without an edge left out).
+    /// Searches that reach a smaller share of the vertices are drawn again (vertices without an edge left out).
     pub least_vertices: f64,
     /// The same of the edges.
     pub least_edges: f64,

@@ -37,7 +37,7 @@ pub enum FitError {
     /// The library failed.
     #[error("the training failed")]
     Candle(#[from] candle_core::Error),
-    /// What was learned is no network.
+    /// What was learned is not a network.
     #[error("the training did not converge")]
     Weights(#[from] WeightsError),
 }
@@ -57,8 +57,8 @@ const DECAY: f64 = 0.1;
 const LOOK: usize = 50;
 
 /// Trains a network on `searches`: of form [`Form::Surf`] the best of [`NETWORKS`], at the best of its steps, by every fifth graph, which
-/// is not learned from; of form [`Form::Mlp`] their mean after all steps, of all graphs. `progress` hears the steps done since its last
-/// call, of [`NETWORKS`] times `steps`. The same searches and options give the same bits on one machine.
+/// is not learned from; of form [`Form::Mlp`] their mean after all steps, of all graphs. `progress` is called with the steps done since its
+/// last call, of [`NETWORKS`] times `steps`. The same searches and options give the same bits on one machine.
 ///
 /// # Errors
 /// [`FitError`].

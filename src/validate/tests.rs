@@ -179,7 +179,7 @@ fn first_check_and_first_edge() {
     let missed = violation(&edges, false, 0, &[0, 0, 0, 2, NONE]);
     assert_eq!(missed, Violation::NotSpanned { edge: 4, reached: 3, missed: 4 });
     assert_eq!(violation(&edges, false, 0, &[0, NONE, NONE, NONE, NONE]), Violation::NotSpanned { edge: 0, reached: 0, missed: 1 });
-    // An arc into the tree from outside is no fault.
+    // An arc into the tree from outside is not a fault.
     assert!(validate(&edges, true, 3, &[NONE, NONE, NONE, 3, 3]).is_ok());
     assert!(validate(&edges, false, 3, &[NONE, NONE, NONE, 3, 3]).is_err());
 
@@ -315,7 +315,7 @@ proptest! {
                 (0..n).filter(|&w| below[w]).for_each(|w| parent[w] = NONE);
                 Check::Component
             }
-            // Hung to a vertex of the right level that is no neighbour.
+            // Hung to a vertex of the right level that is not a neighbour.
             _ => {
                 let stranger = choose(&|w| level[w as usize] == depth - 1 && !joined(w));
                 prop_assume!(stranger.is_some());

@@ -1,5 +1,5 @@
 //! GPUs of AMD through the hwmon of their driver: `power1_average` or, in newer kernels, `power1_input`, in microwatts. On an APU it is
-//! the power of the whole package; whether a chip is one can't be told for certain from here, so it never adds up with RAPL's package.
+//! the power of the whole package; whether a chip is one can't be determined from here, so it never adds up with RAPL's package.
 
 use std::time::Duration;
 

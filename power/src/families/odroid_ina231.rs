@@ -1,6 +1,6 @@
 //! INA231 through the vendor kernel of Odroid-XU+E and XU3: `/sys/bus/i2c/drivers/INA231/3-0040/sensor_W` in watts, about four times a
 //! second. A sensor that is switched off reads 0 W, and so does one in the first seconds after it was switched on: a rail of a running
-//! chip never does, so 0 W is no reading.
+//! chip never does, so 0 W is not a reading.
 
 use std::{path::Path, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Meters that speak on their own: lines from a serial port, a TCP connection or UDP packets.
+//! Meters that send on their own: lines from a serial port, a TCP connection or UDP packets.
 
 use std::{
     fs::{File, OpenOptions},

@@ -50,7 +50,7 @@ impl Meter {
 }
 
 pub(super) fn parse(answer: &str) -> Result<Watts, Lost> {
-    // "NAN" and "INF" are read as such, and are no data.
+    // "NAN" and "INF" are read as such, and are not data.
     match answer.trim().parse::<f64>() {
         Ok(value) if value.abs() < NO_DATA => Ok(Watts(value)),
         Ok(_) => Err(Lost::NoData),

@@ -56,7 +56,7 @@ impl Distances {
         Ok(Self { levels: Slab::zeroed(len, "levels")?, are_wanted: false, are_known: false })
     }
 
-    /// Whether levels are noted of the search at hand.
+    /// Whether levels are noted of the current search.
     pub(super) fn are_noted(&self) -> bool {
         self.are_known
     }

@@ -46,7 +46,7 @@ impl CpuEngine<'_> {
     }
 
     /// Shows `look` about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, each with the number of vertices that it speaks
-    /// for. A bitmap is looked at from word `first` on; one vertex speaks for its word there: neighbours in the order are alike in degree.
+    /// for. A bitmap is looked at from word `first` on; one vertex represents its word there: neighbours in the order are alike in degree.
     #[inline(always)]
     fn look_at_frontier(&self, first: usize, mut look: impl FnMut(Vertex, u64)) {
         let state = &self.state;

@@ -104,7 +104,7 @@ impl CpuEngine<'_> {
         hosts.any(|&host| has_leaf(self.layout, self.state.leaf_root, host) && is_last(self.layout.to_original(host)))
     }
 
-    /// Forgets it: somebody else brings the search on.
+    /// Forgets it: another engine continues the search.
     pub(in crate::engine) fn forget_deepest(&mut self) {
         self.leaf_is_deepest = None;
     }

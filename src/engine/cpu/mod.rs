@@ -94,7 +94,7 @@ impl<'g> CpuEngine<'g> {
     /// Allocates the search state for `layout`.
     ///
     /// # Errors
-    /// [`OutOfMemory`], or [`SimdError`] where `simd` is not to be had here.
+    /// [`OutOfMemory`], or [`SimdError`] where `simd` is not available here.
     pub fn new(layout: &'g Layout, team: Team, simd: Simd) -> Result<Self, CpuEngineError> {
         let state = SearchState::new(layout, &OnHost, true)?;
         Self::with_state(layout, team, ParallelThresholds::default(), simd, state)

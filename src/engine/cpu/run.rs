@@ -42,7 +42,7 @@ impl CpuEngine<'_> {
         loop {
             let (parent, queue, next) = (&mut self.state.parent[..], &self.state.queue[..len], &mut self.state.next[..]);
             // SAFETY: `parent` covers all vertices and "no neighbour", the queue holds vertices, `next` has room for
-            // one more than all of them, and no helper is at work.
+            // one more than all of them, and no helper is working.
             let found = unsafe {
                 if layout.rows().is_empty() {
                     top_down::expand(layout.csr(), layout.original_numbers(), parent, queue, next)

@@ -35,7 +35,7 @@ pub enum Simd {
     Neon,
 }
 
-/// A kind of vector instructions that is unknown or not to be had.
+/// A kind of vector instructions that is unknown or not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SimdError(String);

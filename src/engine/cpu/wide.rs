@@ -1,11 +1,10 @@
 //! TC where a frontier that can be numbered in 16 bits leads to much of the graph: the largest level of a uniform graph.
 //!
-//! Of each neighbour, whether it was visited before or not, is noted by which *place* of the queue it was met, and nothing is read: any
-//! vertex of the frontier is a good parent of one that is new. Then all vertices are gone through in a row: those that have no parent
-//! and were met get the vertex at that place. Notes of 16 bits are half of the parents' memory, so that more of what arcs lead to
-//! anywhere stays in the second cache; a store that nothing waits for costs less than a load, a comparison and a store; and there is
-//! no queue to be written, for what was found is a bitmap. Threads that meet a vertex at once both store a good place, so that there
-//! are no claims.
+//! For each neighbour, visited or not, the level notes the *place* in the queue of the vertex that led to it, and reads nothing: any vertex
+//! of the frontier is a valid parent of a new vertex. Then it goes through all vertices in order: a vertex without a parent, but with a
+//! note, gets the vertex at the noted place. Notes of 16 bits take half of the parents' memory, so that more of the random accesses hit the
+//! second cache. A store that nothing waits for costs less than a load, a comparison and a store. No queue is written, since the vertices
+//! found are a bitmap. Two threads that meet a vertex at once both store a valid place, so that there are no claims.
 
 use std::{
     ops::Range,

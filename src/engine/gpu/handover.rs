@@ -46,7 +46,7 @@ impl GpuEngine<'_> {
         self.check_bitmaps(state)
     }
 
-    /// Hands the state back without its contents: a search is over, or begins anew.
+    /// Hands the state back without its contents: a search is over, or begins again.
     pub(crate) fn release_empty(&self, state: &mut SearchState) -> Result<(), DeviceError> {
         self.fetch(state, 0..0, 0..0, 0..0)
     }
@@ -72,7 +72,7 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Begins anew after a call failed: waits for what still runs, and clears what a search that was left in the middle has left.
+    /// Begins again after a call failed: waits for what still runs, and clears what a search that was left in the middle has left.
     pub(crate) fn recover(&mut self) -> Result<(), DeviceError> {
         self.device.finish()?;
         self.slot = 0;

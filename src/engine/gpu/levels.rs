@@ -83,7 +83,7 @@ impl RunAhead {
     }
 }
 
-/// A chain at work: the steps launched, and how many bitmaps are written by them.
+/// A running chain: the steps launched, and how many bitmaps are written by them.
 struct Chain {
     steps: [(u32, Option<GpuKernel>); 2 * MOST_STEPS],
     len: usize,
@@ -98,7 +98,7 @@ impl Chain {
 }
 
 impl GpuEngine<'_> {
-    /// Lets the device go on by itself where the planner's next decisions are sure.
+    /// Lets the device continue by itself where the planner's next decisions are sure.
     pub(crate) fn look_ahead(&mut self, ahead: &Ahead) {
         self.ahead = *ahead;
     }

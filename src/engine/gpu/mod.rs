@@ -142,7 +142,7 @@ pub(crate) struct GpuEngine<'g> {
     kernels: Kernels,
     /// Slots of counters: see [`slots`].
     counters: Buffer<u32>,
-    /// Where they are read to: memory that outlives a read which fails and goes on all the same, as the stack would not.
+    /// Where they are read to: memory that outlives a read which fails and continues all the same, as the stack would not.
     arrived: Slab<u32>,
     slots_in_flight: bool,
     /// Conditions of steps that were not planned one by one.
@@ -185,7 +185,7 @@ pub(crate) struct GpuEngine<'g> {
     most_pieces: u32,
     /// The graph has few arcs a vertex and no hub: most levels are small.
     roads: bool,
-    /// So they were in the search at hand.
+    /// So they were in the current search.
     long_runs: bool,
     most_steps: usize,
     /// Steps of the next chain: half as many as in the last one if only the first of that applied, since each of the others cost a launch.

@@ -116,7 +116,7 @@ pub struct HybridEngine<'g> {
     failed: bool,
     /// The last search ended before its last level: as above, but for the parents, which are right.
     ended_early: bool,
-    /// Levels are run one by one, each on one device or on both: no level goes on to the end of the search.
+    /// Levels are run one by one, each on one device or on both: no level continues to the end of the search.
     level_by_level: bool,
     /// A thread that waits for devices while the caller searches.
     pair: Option<Team>,
@@ -134,7 +134,7 @@ impl<'g> HybridEngine<'g> {
     /// A CPU engine and `setups` beside it.
     ///
     /// # Errors
-    /// [`HybridError`] where memory, kernels or vector instructions are not to be had.
+    /// [`HybridError`] where memory, kernels or vector instructions are not available.
     pub fn new(
         layout: &'g Layout,
         team: Team,
@@ -408,7 +408,7 @@ impl<'g> HybridEngine<'g> {
         result
     }
 
-    /// Gives the search at hand up between two levels: what it leaves with devices (masks, a state that one of them owns) is put right when
+    /// Gives the current search up between two levels: what it leaves with devices (masks, a state that one of them owns) is put right when
     /// the next one begins.
     pub(crate) fn give_up(&mut self) {
         self.failed = !self.helpers.is_empty();

@@ -184,7 +184,7 @@ impl Generator {
         Ok(EdgeList::new(source.vertices() as usize, edges, Listing::Once)?)
     }
 
-    /// The edges as a stream: made part by part whenever they are gone through, the same ones as [`generate`](Self::generate) lists.
+    /// The edges as a stream: made part by part whenever they are read, the same ones as [`generate`](Self::generate) lists.
     ///
     /// # Errors
     /// Those of [`validate`](Self::validate).

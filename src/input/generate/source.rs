@@ -82,7 +82,7 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
     Ok(edges)
 }
 
-/// Edges of a generator, made anew each time they are gone through: nothing of the list is kept.
+/// Edges of a generator, made again each time they are read: nothing of the list is kept.
 pub struct GeneratedEdges(Box<dyn Source>);
 
 impl std::fmt::Debug for GeneratedEdges {

@@ -6,7 +6,7 @@
 //! optional: what a board, a calibration or a measurement does not say is never reached.
 //!
 //! A band says where two placements are even. Changing hands costs on top, and how much depends on the sizes of this graph's arrays. So a
-//! search changes device only where that pays: where the level at hand gains more than the way costs, together with what the levels to come
+//! search changes device only where that pays: where the current level gains more than the way costs, together with what the levels to come
 //! should gain (the rest of the search is looked ahead, as the frontier has grown so far), or with what the levels since the last change
 //! missed. On the way back only what was missed counts until the frontier shrinks: small levels at the beginning are few. Where a whole
 //! search should be faster on the GPU from its beginning, it begins there.
@@ -194,7 +194,7 @@ struct Candidate {
     gain_ns: f64,
 }
 
-/// The level at hand.
+/// The current level.
 #[derive(Clone, Copy)]
 struct Level<'a> {
     stats: &'a LevelStats,
@@ -218,7 +218,7 @@ const NEAR: f64 = 4.0;
 /// Levels that are looked ahead, at most.
 const AHEAD: usize = 24;
 
-/// The first level at which the growth of the frontier says how it goes on; before, its degrees do.
+/// The first level at which the growth of the frontier says how it continues; before, its degrees do.
 const TELLING: u32 = 3;
 
 impl Adaptive {
@@ -376,7 +376,7 @@ impl Adaptive {
         if is_free || !(calls(Direction::TopDown) || calls(Direction::BottomUp)) { [0.0; 2] } else { self.rest_ns(stats, runs) }
     }
 
-    /// What the levels after this one should cost, by the cheapest plans. The frontier goes on growing as it did, a little less at each
+    /// What the levels after this one should cost, by the cheapest plans. The frontier continues to grow as it did, a little less at each
     /// level as that of a mesh does, and as far as vertices are left.
     fn rest_ns(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
         let mut levels = [[0.0; 4]; AHEAD];
@@ -452,7 +452,7 @@ impl Adaptive {
         gpu_ns + rest[GPU] < self.cpu_ns(Direction::TopDown, &root, 1.0) + rest[CPU]
     }
 
-    /// The level at hand, with what does not depend on samples.
+    /// The current level, with what does not depend on samples.
     fn level<'a>(&self, stats: &'a LevelStats, runs: LevelDevice, memory: &'a History) -> Level<'a> {
         Level { stats, runs, memory, holder: self.holder(stats), rest: self.rest(stats, runs) }
     }

@@ -407,7 +407,7 @@ fn scales(runs: &[Run]) -> Figure {
 /// Two runs, B over A: harmonic means with their intervals, and the ratio root by root.
 ///
 /// # Errors
-/// One of them is no whole record of a run.
+/// One of them is not a whole record of a run.
 pub fn compared(a: &Value, b: &Value) -> Result<Section, serde_json::Error> {
     let [a, b] = [Run::deserialize(a)?, Run::deserialize(b)?];
     let rate = |run: &Run| run.summary.as_ref().map(|summary| (summary.teps.harmonic_mean, summary.teps.harmonic_stddev));

@@ -247,7 +247,7 @@ type Make = fn(&Value) -> Result<Document, serde_json::Error>;
 /// The document of `record`, under the title `name`.
 ///
 /// # Errors
-/// [`FigureError`] where it is no record, of another version, or not whole.
+/// [`FigureError`] where it is not a record, of another version, or not whole.
 pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
     let Some(schema) = record.get("schema").and_then(Value::as_str) else {
         return Err(FigureError::Unknown { name: name.to_owned(), found: "no schema".to_owned() });

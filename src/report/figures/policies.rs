@@ -504,7 +504,7 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
     })
 }
 
-/// An input, the accuracy without it of the network as shipped, and of networks trained anew.
+/// An input, the accuracy without it of the network as shipped, and of networks trained again.
 type DroppedRow<'a> = (&'a DroppedInput, Summary, Option<Summary>);
 
 /// SURF's future work.

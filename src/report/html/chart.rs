@@ -22,7 +22,7 @@ const HEIGHT: i32 = 400;
 const LETTER: f64 = 6.9;
 /// plotters writes a font a quarter smaller.
 const FONT: i32 = 16;
-/// Colours of series; more of them begin anew.
+/// Colours of series; more of them begin again.
 const SERIES: usize = 8;
 /// Shades of a heat map: of a row's fastest cell, up to one 32 times slower.
 const SHADES: u8 = 11;

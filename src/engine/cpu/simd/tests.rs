@@ -206,7 +206,7 @@ impl State {
             to_original: &self.to_original,
             none: (64 * self.words()) as Vertex,
         };
-        // SAFETY: `each_kind` gives available kernels only, `new` keeps the invariants of `BottomUp`, no other thread is at work.
+        // SAFETY: `each_kind` gives available kernels only, `new` keeps the invariants of `BottomUp`, no other thread is working.
         level.found = unsafe { (kernels.bottom_up)(&work, words, &mut remaining) };
         level
     }
@@ -326,7 +326,7 @@ fn check_visited(parent: &[Vertex], excluded: &[u64], words: Range<usize>) {
     each_kind(|simd, kernels| {
         let mut bits = before.clone();
         let work = Visited { parent: &parent, excluded: &excluded, words: Shared::new(&mut bits) };
-        // SAFETY: an available kind; 64 parents and a word for each of `excluded`; no other thread is at work.
+        // SAFETY: an available kind; 64 parents and a word for each of `excluded`; no other thread is working.
         let got = unsafe { (kernels.visited)(&work, words.clone()) };
         assert_eq!((got, bits), (count, wanted.clone()), "{simd} {words:?}");
     });
@@ -384,7 +384,7 @@ fn check_settle(names: &[Vertex], parent: &[Vertex], excluded: &[u64], notes: &[
             before: Shared::new(&mut was),
             now: Shared::new(&mut is),
         };
-        // SAFETY: an available kind; every note has a name; all arrays cover the words; no other thread is at work.
+        // SAFETY: an available kind; every note has a name; all arrays cover the words; no other thread is working.
         let got = unsafe { (kernels.settle)(&work, words.clone()) };
         let wanted = (counts, &parents, &left, &before, &now);
         assert!((got, &parent, &notes, &was, &is) == wanted, "{simd} {words:?}");
@@ -420,7 +420,7 @@ fn check_map_back(place: &[Vertex], parent: &[Vertex], vertices: Range<usize>) {
     each_kind(|simd, kernels| {
         let mut out = before.clone();
         let work = MapBack { place: &place, parent: &parent, out: Shared::new(&mut out) };
-        // SAFETY: an available kind; places are below the number of parents; no other thread is at work.
+        // SAFETY: an available kind; places are below the number of parents; no other thread is working.
         unsafe { (kernels.map_back)(&work, vertices.clone()) };
         assert_eq!(out, wanted, "{simd} {vertices:?} of {}", place.len());
     });
