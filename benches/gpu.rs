@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::parse(env::args().skip(1)) {
         Ok(Some(arguments)) => arguments,
         Ok(None) => {
-            // As one of all benchmarks it has nothing to say: it wants a device for itself.
+            // As one of all benchmarks it measures nothing: it needs a device for itself.
             println!("gpu: left out, tests/gpu runs it");
             return ExitCode::SUCCESS;
         }
@@ -144,7 +144,7 @@ struct Timed {
 struct Run<'a> {
     arguments: &'a Arguments,
     device: Arc<Device>,
-    /// How `socbfs` is told the device.
+    /// The arguments that name the device to `socbfs`.
     choice: String,
     way: SharingMode,
     begin: Instant,
@@ -268,7 +268,7 @@ impl Run<'_> {
         let deadline = self.begin.elapsed() + self.left() / 3;
         let (mut right, mut wrong, mut late) = (0_u64, Vec::new(), false);
         let most = self.device.max_work_group();
-        // PoCL compiles every kernel anew for every size.
+        // PoCL compiles every kernel again for every size.
         let groups: &[usize] = self.pick(&[256, 128, 64, 32, 1], &[64, 1], &[64, 1]);
         let groups: Vec<usize> = groups.iter().copied().filter(|&group| group <= most).collect();
         let ways: Vec<SharingMode> = SharingMode::ALL.into_iter().filter(|way| way.offered(self.device.info())).collect();

@@ -141,7 +141,8 @@ fn who_interrupts_a_board_report_gets_what_was_finished() {
     let mut markdown = String::new();
     child.stdout.take().unwrap().read_to_string(&mut markdown).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    // The report follows the line on the same lock: either both scales' fate is told, or the interruption came before it was kept.
+    // The report follows the line on the same lock: either the fate of both scales is reported, or the interruption came before it was
+    // kept.
     let rows = table(&markdown);
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), ["8"], "{markdown}");
     assert!(markdown.contains("- Scale 20 is left out: interrupted.\n- Scale 21 is left out: interrupted."), "{markdown}");

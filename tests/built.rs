@@ -30,7 +30,8 @@ pub fn socbfs(arguments: &[&str]) -> Command {
     command
 }
 
-/// Makes what is started from now on hear signals: a shell that runs the tests in its background ignores them, and so would they.
+/// Lets programs that are started from now on receive signals: a shell that runs the tests in its background ignores them, and so would
+/// they.
 fn hear_signals() {
     for kind in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
         // SAFETY: the default action runs no code of ours.

@@ -235,7 +235,7 @@ fn wrong_trees_fail_on_every_rank() {
     }
 }
 
-/// A tree that comes whole, as from a file, also tells of vertices that no rank owns.
+/// A tree that comes whole, as from a file, also has vertices that no rank owns.
 #[test]
 fn whole_trees_are_checked_by_all_ranks() {
     // Vertices 5 and 6 have no edge.

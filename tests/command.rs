@@ -195,7 +195,7 @@ fn a_machine_without_a_sensor_has_no_energy_and_nothing_else_changes() {
     assert!(lines.contains(&"energy  mean_MTEPS_per_watt: !  n/a".to_owned()), "{lines:?}");
     assert_eq!(lines.last().unwrap(), "energy  reason:                 no power sensor was found on this machine");
     assert_eq!(lines.len(), energy(&good(&[&bench[..], &["--energy", "off"]].concat())).len());
-    // Found, but nothing says what adds up: told, with what would help.
+    // Found, but nothing says what adds up: reported, with what would help.
     let rails = good(&[&bench[..], &["--energy", "auto", "--sysfs-root", &board_with_rails(&folder)]].concat());
     assert!(stderr(&rails).contains("ina2xx:0-0045 found, but nothing says which of them add up"), "{}", stderr(&rails));
 }

@@ -240,7 +240,7 @@ fn a_device_that_hangs_is_left_by_ctrl_c() {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(child.try_wait().unwrap().is_none(), "{policy} after {after}: it should hang");
-        // It goes on to hang.
+        // It continues to hang.
         std::thread::sleep(Duration::from_millis(200));
         assert!(child.try_wait().unwrap().is_none(), "{policy} after {after}");
         assert_eq!(interrupted(child), Some(130), "{policy} after {after}");

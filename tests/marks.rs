@@ -1,4 +1,4 @@
-//! What a search tells its policy: counts are exact where they are not marked as estimates, and marked only where they may be wrong.
+//! What a policy learns from a search: counts are exact where they are not marked as estimates, and marked only where they may be wrong.
 
 use std::collections::BTreeMap;
 

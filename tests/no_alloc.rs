@@ -46,7 +46,7 @@ fn over_ranks(list: &EdgeList, kind: &str, order: Order) -> usize {
                 let options = ClusterOptions { exchange, threads, sorted, ..ClusterOptions::default() };
                 let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
                 for root in [0, 17, 19_999] {
-                    // No rank begins before the count was read, and none goes on before it is read again.
+                    // No rank begins before the count was read, and none continues before it is read again.
                     ranks.barrier();
                     let mut good = false;
                     let calls = calls(|| {

@@ -385,7 +385,7 @@ fn programs_are_kept_and_damaged_ones_are_built_again() {
             fs::write(&first, &damaged).unwrap();
             assert_eq!([cached(one), cached(one)], [(false, 1), (true, 1)], "{name} with {} bytes", damaged.len());
         }
-        // The entry of another program under this one's name must not be run in its place.
+        // The entry of another program under this one's name must not be run instead.
         assert_eq!(cached(two), (false, 2), "{name}");
         let second = entries().into_iter().find(|path| *path != first).unwrap();
         fs::copy(&second, &first).unwrap();

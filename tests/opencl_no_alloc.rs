@@ -128,7 +128,7 @@ fn over_ranks(name: &str, device: &Arc<Device>) {
             let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
             let mut on_device = 0;
             for root in [0, 17, n - 1] {
-                // No rank begins before the count was read, and none goes on before it is read again.
+                // No rank begins before the count was read, and none continues before it is read again.
                 ranks.barrier();
                 let mut good = false;
                 let calls = calls(|| {

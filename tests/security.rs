@@ -225,7 +225,7 @@ fn a_driver_that_hangs_is_told_and_ends_with_ctrl_c() {
         signal(&child, Signal::SIGINT);
         assert_eq!(child.wait().unwrap().code(), Some(130));
     }
-    // Before it is told it hears as well.
+    // Before the warning it reacts to signals as well.
     let (mut child, _) = hanging("asked-hangs", &["run", "grid:8x8", "--root", "0"]);
     sleep(Duration::from_millis(if emulated() { 4000 } else { 500 }));
     signal(&child, Signal::SIGTERM);
@@ -322,7 +322,7 @@ fn a_meter_that_is_silent_holds_nobody() {
     nix::unistd::mkfifo(&*pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let begin = Instant::now();
     let sensor = format!("external:{pipe}");
-    // Nobody writes to it; and somebody has it open, and says nothing.
+    // No process writes to it; and one process has it open, but writes nothing.
     for is_open in [false, true] {
         let _writer = is_open.then(|| fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap());
         refused(socbfs(&["bench", "grid:8x8", "--roots", "1", "--energy", &sensor]), &["external:", "no valid reading"]);
@@ -337,7 +337,7 @@ fn ctrl_c_ends_the_line_of_progress() {
     let made =
         unsafe { nix::libc::openpty(&raw mut ends.0, &raw mut ends.1, std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut()) };
     assert_eq!(made, 0, "no terminal to be had");
-    // SAFETY: both are open and nobody else's.
+    // SAFETY: both are open, and nothing else uses them.
     let (mut screen, terminal) = unsafe { (fs::File::from_raw_fd(ends.0), fs::File::from_raw_fd(ends.1)) };
     let folder = Folder::new();
     let arguments = ["generate", "uniform", "--vertices", "1000", "--edges", "60000000", "-o", &folder.path("g.el")];
@@ -448,7 +448,7 @@ fn a_result_is_not_lost_where_another_output_fails() {
         let output = socbfs(arguments).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        // A name like that of a device may not say which format is meant: that is told before any work.
+        // A name like that of a device may not say which format is meant: that is reported before any work.
         assert!(
             said.contains("error: can't write /dev/full") && !output.stdout.is_empty() || said.contains("name"),
             "{arguments:?}: {said}"

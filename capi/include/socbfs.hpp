@@ -1,4 +1,4 @@
-// C++11 around socbfs.h: handles that free themselves, failures as exceptions. Threads as said there.
+// C++11 around socbfs.h: handles that free themselves, failures as exceptions. The rules for threads are those of socbfs.h.
 #ifndef SOCBFS_HPP
 #define SOCBFS_HPP
 

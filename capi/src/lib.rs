@@ -452,7 +452,7 @@ pub unsafe extern "C" fn socbfs_search_run(search: *const socbfs_search, root: u
         }
         match outcome {
             Some(outcome) => *outcome = c_outcome(search.with(|search| search.run(root))?, SOCBFS_COMPLETE),
-            // Nobody asks what was reached: it is not counted.
+            // What was reached is not used here, so it is not counted.
             None => drop(search.with(|search| search.run_uncounted(root))?),
         }
         Ok(())

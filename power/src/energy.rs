@@ -1,4 +1,4 @@
-//! What a window has used, with everything needed to judge the number.
+//! The energy of a window of time, with everything needed to judge the number.
 
 use serde::{Deserialize, Serialize};
 

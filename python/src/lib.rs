@@ -204,7 +204,7 @@ impl Core {
         // SAFETY: as above.
         let parents = with_parents.then(|| unsafe { PyArray2::<u32>::new(py, shape, false) });
         {
-            // SAFETY: nobody else knows these arrays.
+            // SAFETY: nothing else has references to these arrays.
             let (levels, parents) = unsafe {
                 (levels.as_slice_mut()?, parents.as_ref().map(|parents| parents.as_slice_mut()).transpose()?.unwrap_or_default())
             };
@@ -307,7 +307,7 @@ impl Core {
         let array = |is_wanted: bool| is_wanted.then(|| unsafe { PyArray1::<u32>::new(py, [vertices], false) });
         let (parents, levels) = (array(with_parents), array(with_levels));
         let partial = {
-            // SAFETY: nobody else knows these arrays.
+            // SAFETY: nothing else has references to these arrays.
             let output = unsafe {
                 Output {
                     parents: parents.as_ref().map(|array| array.as_slice_mut()).transpose()?,

@@ -1,8 +1,8 @@
 //! The cost of a handover from host to device and back, in every [`SharingMode`] that the device offers.
 //!
 //! Drivers differ by four orders of magnitude: one maps 256 MiB in 12 us, another copies them in 289 ms and shows them at another place
-//! each time. So it is measured before it is relied on: over sizes, the first handover apart (drivers allocate in it), each to its
-//! completion, and with values that the other side has just written, without which a driver has nothing to carry.
+//! each time. So it is measured before it is relied on: over sizes, the first handover separately (drivers allocate in it), each to its
+//! completion, and with values that the other side has just written, since otherwise a driver has nothing to transfer.
 
 use std::{
     sync::Arc,

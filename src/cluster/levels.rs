@@ -5,7 +5,7 @@
 //! its unvisited rows. So nothing has to be sent to an owner. After a level each rank sends the others which of its vertices it found
 //! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then knows the same numbers and plans the same level.
 //!
-//! Where a level is expanded is a rank's own business: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits.
+//! Each rank decides where it expands a level: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits.
 //! A rank whose device fails reports that to all ranks instead of what it found. They begin the search again, which that rank runs on
 //! its CPU.
 

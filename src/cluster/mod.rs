@@ -8,10 +8,10 @@
 //! - [`read`]: each rank reads a slice of a file, and ranks send each other the edges that they need ([`RankEdges`]).
 //! - [`Part`]: what a rank keeps. Lists lie at the owner of their vertex, in both directions; about 1/P of the arcs a rank.
 //! - [`ClusterSearch`]: visited bits and frontier are replicated, so that every rank plans the same level without asking; one exchange a
-//!   level says which vertices were found, in a Golomb-Rice code where that is shorter than bits. Parents never travel. Leaves are left out
-//!   of the search.
+//!   level says which vertices were found, in a Golomb-Rice code where that is shorter than bits. Parents are never sent. Leaves are left
+//!   out of the search.
 //! - [`RankDevice`]: a rank with a device expands its part of a level there, where that is faster on its board. The others need not know.
-//! - [`Exchange::Pairs`]: the plain scheme of Sunway 2021 instead, a queue for each owner and an all-to-all, to compare with.
+//! - [`Exchange::Pairs`]: the plain scheme of Sunway 2021 instead, a queue for each owner and an all-to-all, for comparison.
 //! - [`ClusterValidator`]: the five checks of Graph500, each rank for its own vertices against the edges as listed.
 //!
 //! Sources: Zhou et al. 2021 ("BFS Parallel Algorithm Based on Sunway TaihuLight", queues per owner, sorted batches); Beamer et al. 2013

@@ -1,8 +1,8 @@
 //! Where a rank runs its part of a level: on its CPU or on its device, by what is known of its own board.
 //!
-//! The direction of a level is the same on all ranks. Where it is expanded each rank decides by itself, and the others never know: the
-//! result is the same bits. So boards may differ, and one of them may have no device. Rules are as pure as policies are: counts that all
-//! ranks know, divided by the number of ranks, against bounds that were set before the search.
+//! The direction of a level is the same on all ranks. Each rank decides by itself where it expands the level; the resulting bits are the
+//! same, so the other ranks need not know. So boards may differ, and one of them may have no device. Rules are as pure as policies are:
+//! they compare counts that all ranks have, divided by the number of ranks, with bounds that were set before the search.
 
 use super::{
     ClusterError, ClusterOptions,

@@ -1,8 +1,9 @@
-//! Files that several processes read together: each a part of one that can be cut, or piece by piece a whole one of which each keeps some.
+//! Files that several processes read together. Each process reads a part of a file that can be cut; of any other file each reads all, piece
+//! by piece, and keeps some.
 //!
-//! Text of one edge or row on each line can be cut behind any line end, edges of so many bytes behind each, and the targets of a `.sg`
-//! file anywhere. What is compressed can't be cut, nor what is not mapped; nor the formats of Ligra and Rodinia, in which what a number
-//! is depends on how many stand before it.
+//! Text with one edge or row per line can be cut behind any line end, edges of a fixed number of bytes behind each edge, and the targets of
+//! a `.sg` file anywhere. Files that are compressed or not mapped can't be cut, nor the formats of Ligra and Rodinia, in which the meaning
+//! of a number depends on how many numbers are before it.
 
 use std::{
     cell::OnceCell,

@@ -1,4 +1,4 @@
-//! Files as bytes: mapped into memory where they are plain, as a stream of blocks where they are compressed or no file.
+//! Files as bytes: mapped into memory if they are plain files, else (compressed, or a pipe) as a stream of blocks.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};

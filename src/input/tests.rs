@@ -30,7 +30,7 @@ fn read_as(name: &str, bytes: &[u8], format: Option<Format>) -> Result<Parts, In
         assert_same(&shared, &whole, &format!("{name} in {count} parts"));
     }
     let pieces = read_in_pieces(&path, format);
-    // The size of a stream is known only at its end: what is wrong before that is told first.
+    // The size of a stream is known only at its end: an error before that is reported first.
     let is_rows = recognise(&path, format).is_ok_and(|recognised| recognised.format == Format::GapSg);
     if pieces.is_ok() || whole.is_ok() || !is_rows {
         assert_same(&pieces, &whole, &format!("{name} in pieces"));

@@ -1,11 +1,10 @@
-//! One array that host and device take turns with.
+//! One array that host and device use in turn.
 //!
-//! At any time the host owns it, or the device does, or both read. A side that does not own it can't reach it: while the device has its
-//! turn the slice is empty on the host, and while the host has its turn a launch with it is refused. Where the array lies, and what a
-//! handover does, is the [`SharingMode`]; which one is quickest differs from driver to driver, so it is measured
-//! ([`calibrate`](mod@crate::calibrate)).
+//! At any time the host owns it, or the device does, or both read. A side that does not own it can't reach it: while the device owns it the
+//! slice is empty on the host, and while the host owns it a launch with it is refused. The [`SharingMode`] determines where the array is,
+//! and what a handover does. Which mode is fastest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::calibrate)).
 //!
-//! A handover promises to carry only the values of the range it is given; all others are undefined after it (they are some values, so
+//! A handover transfers only the values of the range it is given; all others are undefined after it (they are some values, so
 //! that reading them is not an error of the language).
 
 use std::{

@@ -10,8 +10,9 @@
 //! bytes 48..     the binary
 //! ```
 //!
-//! Entries of drivers that were replaced and of settings that are not used any more would pile up, so the folder is bounded: whenever one
-//! is added, those that were not loaded for [`MOST_DAYS`] go, and then those that were loaded longest ago until [`MOST_BYTES`] are left.
+//! Entries of drivers that were replaced and of settings that are not used any more would pile up, so the folder is bounded: whenever an
+//! entry is added, those that were not loaded for [`MOST_DAYS`] are deleted, and then those that were loaded longest ago until at most
+//! [`MOST_BYTES`] are left.
 //! Only files that are entries by name and by their first bytes are touched. Another process that loads an entry at that moment has it
 //! open or builds its program again.
 

@@ -1,8 +1,8 @@
 //! Objects that are never released, because a device may still touch them.
 //!
 //! A device that failed may continue with what was enqueued before: a driver reports a loss while its kernels still run. What they
-//! were given must outlive them, and when they end is unknown. So it stays until the process does: handles are not
-//! released, shared virtual memory is not freed, and memory of the host that a device knows is not unmapped.
+//! were given must outlive them, and when they end is unknown. So it is kept until the process ends: handles are not
+//! released, shared virtual memory is not freed, and memory of the host that a device may use is not unmapped.
 
 use std::sync::{
     Mutex, PoisonError,

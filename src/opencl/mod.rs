@@ -3,11 +3,11 @@
 //!
 //! Setting up gives [`OpenClError`], which explains itself; what runs during a search gives [`DeviceError`], which owns nothing. No call to
 //! [`Kernel::set`], [`Kernel::run`], [`Buffer::read`], [`Buffer::write`], [`Buffer::fill`], [`Device::finish`] or a handover of memory
-//! calls the Rust allocator (what the driver does is its own affair).
+//! calls the Rust allocator (a driver may allocate with its own).
 //!
-//! The kernels are trusted as the rest of the program is: OpenCL checks no access of a kernel, so one that writes outside its
-//! buffers does what a bad pointer does. What can be checked from outside is: sizes, ownership and lifetime of what a kernel is
-//! given, and the size of its work-groups.
+//! The kernels are trusted as the rest of the program is: OpenCL checks no access of a kernel, so a kernel that writes outside its
+//! buffers corrupts memory. Everything that can be checked from outside is checked: sizes, ownership and lifetime of a kernel's
+//! arguments, and the size of its work-groups.
 //!
 //! What a device that failed may still touch is neither freed nor unmapped: it is kept until the process ends ([`kept_bytes`]).
 //!

@@ -1,16 +1,16 @@
-//! Direction by alpha and beta (Beamer, Asanović and Patterson 2012, section 5), and two systems that took the rule over and add where the
-//! levels run.
+//! Direction by alpha and beta (Beamer, Asanović and Patterson 2012, section 5), and two systems that use this rule and also decide where
+//! the levels run.
 //!
 //! - `alpha-beta`: on the device in use.
 //! - `yasui`: Yasui and Fujisawa's search (Fast and scalable NUMA-based thread parallel breadth-first search, HPCS 2015): on the CPU alone,
-//!   whatever devices there are. Zhang et al. 2018 (section 5.1) compare themselves with it, without what it does for several memory
-//!   nodes. Most of what makes it fast is the layout: vertices renumbered by descending degree, those without an edge dropped, every list
-//!   sorted. That is the layout of `--order degree`, which `--order auto` chooses for skewed graphs; the policy takes the layout it is
+//!   even if there are devices. Zhang et al. 2018 (section 5.1) compare their policy with it, without its support for several memory
+//!   nodes. Most of its speed comes from the layout: vertices renumbered by descending degree, those without an edge dropped, every list
+//!   sorted. That is the layout of `--order degree`, which `--order auto` chooses for skewed graphs; the policy uses the layout it is
 //!   given.
 //! - `daga`: Daga, Nutter and Meswani's hybrid++ (Efficient breadth-first search on a heterogeneous processor, IEEE Big Data 2014), as
 //!   Zhang et al. 2018 describe it (sections 1 and 5.1): top-down levels run on the CPU (TC), bottom-up levels on the GPU (BG, for hubs in
-//!   local memory came with Zhang). What hybrid++ adds for graphs whose degrees hardly differ (a search of these never turns bottom-up) is
-//!   no part of Zhang's description, and none here.
+//!   local memory came with Zhang). hybrid++ has an addition for graphs whose degrees hardly differ (a search of these never turns
+//!   bottom-up). Zhang does not describe it, and it is not here.
 
 use super::{
     Policy, PolicyError,

@@ -1,7 +1,7 @@
 //! `auto`: the best policy for this graph and these devices.
 //!
-//! Which that is depends on the machine: `runtime` puts another policy in its place where a device or a calibration is. What is left as it
-//! is decides as `sampled`, the best of those that need neither.
+//! The choice depends on the machine: `runtime` replaces `auto` by another policy if there is a device or a calibration. Otherwise `auto`
+//! decides as `sampled` does, the best of the policies that need neither.
 
 use super::{
     Policy, SampledCosts,

@@ -1,5 +1,5 @@
-//! Enterprise's direction rule in the released code (iHeartGraph/Enterprise), which knows no hubs there: from the first level after the
-//! root's on whose frontier has 30 % of all arcs it is bottom-up, to the end.
+//! Enterprise's direction rule in the released code (iHeartGraph/Enterprise), which does not use hubs: bottom-up from the first level after
+//! the root's whose frontier has 30 % of all arcs, to the end.
 
 use super::{
     Policy,

@@ -1,4 +1,4 @@
-//! Direction by a small neural network: SURF (Yoon and Oh 2022), and a network of our own in its manner.
+//! Direction by a small neural network: SURF (Yoon and Oh 2022), and our own network of the same kind.
 //!
 //! Both are multilayer perceptrons with one hidden layer of rectified linear units and one logistic output, which means
 //! bottom-up from 1/2 on (so the sign of its argument decides, and nothing is exponentiated). Level 0 is always top-down.
@@ -7,7 +7,7 @@
 //! - `surf` has SURF's six inputs as published, unscaled ([`surf_inputs`]), and its six hidden units;
 //! - `mlp` has logarithms of what the engines count and sample ([`log_inputs`]), which hold for graphs of every size.
 //!
-//! The weights are ours (SURF's carry no licence): `socbfs train` makes them, and says at the head of each file how.
+//! The weights are ours (SURF's have no licence): `socbfs train` made them, and each file begins with the command.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,5 +1,5 @@
-//! Concurrent as the thesis has it (Remis 2016, section 3.2): from one threshold on, in vertices of the frontier, both devices run a
-//! level, by a share that stays as it is. The direction is that of `remis-selective`.
+//! Concurrent as in the thesis (Remis 2016, section 3.2): both devices run the levels above one threshold, in vertices of the frontier,
+//! with a fixed share. The direction is that of `remis-selective`.
 
 use super::{
     Policy, RemisSelective,

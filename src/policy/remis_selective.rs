@@ -1,12 +1,12 @@
-//! Selective as the thesis has it (Remis 2016, section 3.1): one threshold, in vertices of the frontier. Below it the CPU runs a level,
-//! from it on the GPU.
+//! Selective as in the thesis (Remis 2016, section 3.1): one threshold, in vertices of the frontier. The CPU runs levels below it, and the
+//! GPU the others.
 //!
-//! For the direction the thesis names one course among others: the first levels top-down, large ones in either direction, the last ones
-//! bottom-up. Large ones are bottom-up here as well, which a search of a skewed graph gains most by.
+//! For the direction the thesis names one possible rule: the first levels top-down, large ones in either direction, the last ones
+//! bottom-up. Here large levels are bottom-up too, since searches of skewed graphs gain most by that.
 //!
-//! The thesis measures its threshold on each platform, and so must the reader; the default is a number to begin with, and ours. The
-//! policies `adaptive`, `selective` and `concurrent` are about the same: they measure, count work in the unit of the direction, know what
-//! handing over costs, and adapt the shares.
+//! The thesis measures the threshold on each platform, and so must a user of this policy; the default is our own starting value. The
+//! policies `adaptive`, `selective` and `concurrent` follow the same idea, but measure their thresholds, count work in the unit of the
+//! direction, include the cost of a handover, and adapt the shares.
 
 use super::{
     Policy,

@@ -1,4 +1,4 @@
-//! What the file of a policy says of it: its names, its parameters, what it asks of devices, and its rule.
+//! What the file of a policy defines: its names, its parameters, its requirements on devices, and its rule.
 
 use super::{Policy, PolicyError, adaptive::Learned, cost_model::Spent, mlp::Frontiers};
 use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Surely};

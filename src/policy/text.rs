@@ -1,4 +1,4 @@
-//! Policies as text and as TOML, by what their files say of their parameters.
+//! Policies as text and as TOML, by the parameters that their files define.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::SerializeMap};
 

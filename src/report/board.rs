@@ -1,4 +1,4 @@
-//! The benchmark of a board as markdown, to be pasted into an issue.
+//! The benchmark of a board as markdown, for an issue.
 
 use std::fmt::{self, Write};
 

@@ -1,5 +1,5 @@
 //! Searches measured for training, as a file: one JSON object a line, the first of which says where they were measured. Lines are
-//! only ever added, each at once, so that an interruption costs no more than the search it fell into.
+//! only ever added, each at once, so that an interruption loses at most the search that was running.
 
 use std::{
     io,

@@ -1,5 +1,5 @@
-//! Random bytes in the files of every family of sensors: a reading, or a reason why there is none, never a panic and never a number that is
-//! none.
+//! Random bytes in the files of every family of sensors: each gives a reading, or a reason why there is none; never a panic, an infinity or
+//! a NaN.
 //!
 //! `PROPTEST_CASES` is the number of cases; with `SOCBFS_TEST_ALL` 20,000 where it is not set.
 

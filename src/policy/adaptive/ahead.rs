@@ -1,8 +1,8 @@
 //! What `adaptive` would surely decide at the levels after one on the GPU.
 //!
-//! As long as the band of its direction has a level on the GPU, and the level by it costs less than the other direction would anywhere, the
-//! plan is known from counts alone. Costs are linear in these, with two exceptions, for which bounds stand: how many neighbours an
-//! unvisited vertex looks at (one, or all), and a GPU that was not measured, whose costs follow from the band.
+//! As long as the band of its direction places a level on the GPU, and the level costs less there than the other direction would anywhere,
+//! the plan is known from counts alone. Costs are linear in these counts, with two exceptions, which are replaced by bounds: how many
+//! neighbours an unvisited vertex looks at (one, or all), and a GPU that was not measured, whose costs follow from the band.
 
 use super::Adaptive;
 use crate::{

@@ -5,11 +5,11 @@
 //! on the GPU; from `split_from` on both, with a share that adapts until both end together; from `up_to` on the CPU again. Each bound is
 //! optional: what a board, a calibration or a measurement does not say is never reached.
 //!
-//! A band says where two placements are even. Changing hands costs on top, and how much depends on the sizes of this graph's arrays. So a
-//! search changes device only where that pays: where the current level gains more than the way costs, together with what the levels to come
-//! should gain (the rest of the search is looked ahead, as the frontier has grown so far), or with what the levels since the last change
-//! missed. On the way back only what was missed counts until the frontier shrinks: small levels at the beginning are few. Where a whole
-//! search should be faster on the GPU from its beginning, it begins there.
+//! At a bound of a band two placements take equally long. A handover costs extra, and how much depends on the sizes of this graph's arrays.
+//! So a search changes device only if the gain is larger than that cost. The gain is that of the current level, plus either the expected
+//! gain of the levels to come (the rest of the search is estimated from the growth of the frontier so far), or the gain that the levels
+//! since the last change missed. Until the frontier shrinks, only the missed gain counts for the way back, because there are few small
+//! levels at the beginning. If a whole search should be faster on the GPU from its beginning, it begins there.
 //!
 //! The direction is that of the cheaper of the two candidates, a top-down and a bottom-up level each at its placement, by the model: the
 //! measured costs of this machine, or where a device was not measured, those that follow from the band.

@@ -211,29 +211,29 @@ fn repeated(repeated: &Repeated) -> Figure {
     let most = splits.iter().max_by(|a, b| a.repeated_ours.total_cmp(&b.repeated_ours));
     let sentence = match (least, most) {
         (Some(least), Some(most)) => format!(
-            "Both halves find {:.1} % of the reached vertices twice if the search parts at level {}, and {:.1} % if it parts at level {}, where {:.1} % have been traversed.",
+            "Both halves find {:.1} % of the reached vertices if the search is split at level {}, and {:.1} % if it is split at level {}, where {:.1} % have been traversed.",
             100.0 * most.repeated_ours,
             most.level,
             100.0 * least.repeated_ours,
             least.level,
             100.0 * least.traversed,
         ),
-        _ => "No level before the last has two vertices: the search can't part.".to_owned(),
+        _ => "No level before the last has two vertices: the search can't be split.".to_owned(),
     };
     let line = |name: &str, of: fn(&crate::analysis::SplitLevel) -> f64| {
         Series::new(name, splits.iter().map(|split| (f64::from(split.level), 100.0 * of(split))))
     };
     Figure {
         id: "repeated",
-        title: format!("Repeated work of an asynchronous search, parted at {} % of the arcs", f64::from(repeated.share_permille) / 10.0),
+        title: format!("Repeated work of an asynchronous search, split at {} % of the arcs", f64::from(repeated.share_permille) / 10.0),
         source: "Remis 2016, figures 5.5 to 5.7",
         sentence,
         chart: Some(Chart::Lines(Plot {
-            x: "level at which the search parts".into(),
+            x: "level at which the search is split".into(),
             y: "% of reached vertices".into(),
             series: vec![
                 line("repeated, the thesis' rule", |split| split.repeated_thesis),
-                line("repeated, as socbfs parts", |split| split.repeated_ours),
+                line("repeated, as socbfs splits", |split| split.repeated_ours),
                 line("traversed before", |split| split.traversed),
             ],
             ..Plot::default()
@@ -291,7 +291,7 @@ fn split_direction(sweep: &SplitSweep, found: &SplitDirection) -> Figure {
         title: format!("Level {} split between CPU and GPU, {name}", sweep.level),
         source: "Remis 2016, figure 5.13",
         sentence: format!(
-            "{pays}: the best share of the GPU is {}, {} times as fast as the better device alone; {crossing}. At once both take up to {} times as long as the longer part alone.",
+            "{pays}: with the best share of the GPU, {}, the level is {} times as fast as on the better device alone; {crossing}. Running both at once takes up to {} times as long as the longer part alone.",
             percent(f64::from(found.best_permille)),
             general(found.gain, 3),
             general(worst, 3),
@@ -557,7 +557,7 @@ fn paper(found: &PaperComparison) -> Section {
         claims.iter().map(row).collect()
     };
     let figure = |id, title: &str, sentence, table| Figure { id, title: title.to_owned(), source, sentence, chart: None, table };
-    let heads = || columns(&["what", "in the paper", "paper", "ours", "ours / paper", "how far they compare"]);
+    let heads = || columns(&["what", "in the paper", "paper", "ours", "ours / paper", "whether they compare"]);
     let pairs = |pairs: &[(String, String)]| pairs.iter().map(|(name, other)| vec![Cell::word(name), Cell::word(other)]).collect();
     let mut figures =
         vec![figure("paper", "The paper's figures and ours", sentence, Table { columns: heads(), rows: rows(&found.claims) })];
