@@ -283,3 +283,34 @@ fn commands_on_pages_exist() {
     assert!(count > 20, "only {count} calls were found");
     assert!(unknown.is_empty(), "\n{}", unknown.join("\n"));
 }
+
+/// Every environment variable that sets a flag is in the list below `socbfs --help`.
+#[cfg(feature = "cli")]
+#[test]
+fn environment_variables_are_listed() {
+    let help = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_socbfs")).args(arguments).arg("--help").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (listed, bench) = (help(&[]), help(&["bench"]));
+    let names: Vec<&str> = bench.split("[env: ").skip(1).filter_map(|rest| rest.split(']').next()).collect();
+    assert!(names.len() > 10, "{names:?}");
+    let missing: Vec<_> =
+        names.iter().filter(|&&name| !listed.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)).collect();
+    assert!(missing.is_empty(), "{missing:?} in\n{listed}");
+}
+
+/// The limits in the README are those of the library.
+#[test]
+fn the_readme_has_the_limits() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let grouped = |number: usize| {
+        let digits = number.to_string();
+        let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
+        groups.join(",")
+    };
+    for (limit, of) in [(socbfs::graph::MAX_VERTICES, "vertices"), (u32::MAX as usize, "adjacency entries")] {
+        let words = format!("{} {of}", grouped(limit));
+        assert!(readme.contains(&words), "the README does not have the limit {words:?}");
+    }
+}

@@ -145,7 +145,7 @@ impl SelectError {
         match self {
             Self::NoSensor { cure, .. } => cure.clone(),
             Self::Unknown { known, .. } if known.is_empty() => {
-                Some("no sensor was found on this machine; a meter is named with where it is: smartpower2:/dev/ttyUSB0".to_owned())
+                Some("no sensor was found on this machine; name a meter with its port: smartpower2:/dev/ttyUSB0".to_owned())
             }
             Self::Unknown { known, .. } => Some(format!("found: {}", known.join(", "))),
             Self::Unusable(skipped) => skipped.cure.clone(),

@@ -249,7 +249,7 @@ impl OpenClDevice {
 }
 
 fn above_zero(key: &str, value: Option<u64>) -> Check {
-    if value == Some(0) { refuse(key, "is 0; leave the key away where the value is not known") } else { Ok(()) }
+    if value == Some(0) { refuse(key, "is 0; omit the key if the value is not known") } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ fn board(text: &mut String, root: &Path, detection: &Detection, rest: Option<&Re
     let model = evidence.model.as_ref().or(evidence.dmi_product.as_ref()).or(evidence.cpu_model.as_ref());
     let name = if detection.name == GENERIC { slug(model.map_or("my-board", String::as_str)) } else { detection.name.to_owned() };
     text.push_str("[board]\n");
-    set(text, "name", quoted(&name), "as you like: a-z, 0-9 and -");
+    set(text, "name", quoted(&name), "any name of a-z, 0-9 and -");
     let profile = format!("profile {} of socbfs", detection.name);
     // The first that says anything, and where it says it.
     let vendors = [(rest.and_then(|rest| rest.vendor.as_ref()), &*profile), (evidence.dmi_vendor.as_ref(), "/sys/class/dmi/id/sys_vendor")];
@@ -150,7 +150,7 @@ fn clusters(text: &mut String, clusters: &[Cluster]) {
     }
     for cluster in clusters {
         text.push_str("\n[[cpu.clusters]]\n");
-        set(text, "name", quoted(&cluster.name), "as you like");
+        set(text, "name", quoted(&cluster.name), "any name");
         set(text, "cores", cluster.cores, "/sys/devices/system/cpu/cpu*/topology");
         if let Some(core_type) = &cluster.core_type {
             set(text, "core_type", quoted(core_type), "CPU part of /proc/cpuinfo");

@@ -379,7 +379,7 @@ impl Calibration {
             }
             for (key, model) in [("model", &self.model), ("model_zhang", &self.model_zhang)] {
                 if model.of(strategy).is_none() {
-                    return refuse(key.into(), format!("has nothing of {name}"));
+                    return refuse(key.into(), format!("has no entry for {name}"));
                 }
             }
         }
@@ -647,8 +647,8 @@ pub(crate) mod tests {
             Calibration::parse(&calibration.to_toml().unwrap(), "f").unwrap_err().to_string()
         };
         assert!(missing(|c| c.strategies.truncate(5)).contains("strategies: bgc is missing"));
-        assert!(missing(|c| c.model.tg = None).contains("model: has nothing of tg"));
-        assert!(missing(|c| c.model_zhang.bc = None).contains("model_zhang: has nothing of bc"));
+        assert!(missing(|c| c.model.tg = None).contains("model: has no entry for tg"));
+        assert!(missing(|c| c.model_zhang.bc = None).contains("model_zhang: has no entry for bc"));
         assert!(missing(|c| c.mlp = None).contains("auto.policy: is mlp, but there are no weights"));
         assert!(missing(|c| c.auto.as_mut().unwrap().candidates.truncate(3)).contains("auto.policy: is mlp, which is none of"));
         assert!(

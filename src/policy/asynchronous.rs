@@ -9,7 +9,7 @@ use crate::bfs::{Direction, LevelStats, Placement};
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "asynchronous",
     parameters: "EDGES,PERMILLE",
-    summary: "CPU and device search to the end by themselves",
+    summary: "CPU and device search to the end independently",
     default: || Ok(Policy::Asynchronous(Parting::default())),
 }];
 

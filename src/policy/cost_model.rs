@@ -17,7 +17,7 @@ use crate::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Linear, Placement,
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "cost-model",
     parameters: "FORM",
-    summary: "the strategy that should take least, by measured costs; zhang: by the paper's speeds alone",
+    summary: "the strategy with the least predicted time, by measured costs; zhang: by the paper's mean speeds alone",
     default: || Ok(Policy::CostModel(Box::new(CostModel::shipped(Form::Full)))),
 }];
 

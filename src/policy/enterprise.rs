@@ -11,7 +11,7 @@ use crate::bfs::LevelStats;
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "enterprise",
     parameters: "GAMMA",
-    summary: "direction as in the paper of Enterprise: bottom-up above 0.3 of all hubs",
+    summary: "direction as in Enterprise's paper: bottom-up above 0.3 of all hubs",
     default: || Ok(Policy::Enterprise(Enterprise::default())),
 }];
 

@@ -10,7 +10,7 @@ use crate::bfs::LevelStats;
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "enterprise-released",
     parameters: "SHARE",
-    summary: "direction as in its code: bottom-up from 0.3 of all arcs to the end",
+    summary: "direction as in Enterprise's code: bottom-up from 0.3 of all arcs to the end",
     default: || Ok(Policy::EnterpriseReleased(EnterpriseReleased::default())),
 }];
 

@@ -24,13 +24,13 @@ pub(super) const KNOWN: &[Known] = &[
     Known {
         kind: "surf",
         parameters: "",
-        summary: "direction by SURF's neural network, with weights trained here, else built-in ones for the CPU; surf:FILE has others",
+        summary: "direction by SURF's neural network, with weights trained here, else built-in ones for the CPU; surf:FILE uses those of FILE",
         default: || network(Form::Surf),
     },
     Known {
         kind: "mlp",
         parameters: "",
-        summary: "direction by our neural network, with weights trained here, else built-in ones for the CPU; mlp:FILE has others",
+        summary: "direction by our neural network, with weights trained here, else built-in ones for the CPU; mlp:FILE uses those of FILE",
         default: || network(Form::Mlp),
     },
 ];

@@ -10,7 +10,7 @@ use crate::bfs::{Direction, LevelStats, Placement};
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "remis-concurrent",
     parameters: "VERTICES,PERMILLE",
-    summary: "Remis' Concurrent: both from there on, by a fixed share",
+    summary: "Remis' Concurrent: such frontiers on both, by a fixed share",
     default: || Ok(Policy::RemisConcurrent(RemisConcurrent::default())),
 }];
 

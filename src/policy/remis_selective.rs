@@ -17,7 +17,7 @@ use crate::bfs::{Direction, LevelStats, Placement};
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "remis-selective",
     parameters: "VERTICES",
-    summary: "Remis' Selective: the device from 10000 vertices of the frontier on",
+    summary: "Remis' Selective: frontiers of 10000 vertices or more on the device",
     default: || Ok(Policy::RemisSelective(RemisSelective::default())),
 }];
 

@@ -13,7 +13,7 @@ use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Surely};
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "sampled",
     parameters: "WORD,VERTEX,PROBE",
-    summary: "direction by costs that are compared on a sample",
+    summary: "direction of the lower cost, estimated on a sample of unvisited vertices",
     default: || Ok(Policy::Sampled(SampledCosts::default())),
 }];
 
