@@ -1,9 +1,9 @@
 // BG and BGC: unvisited vertices look for a neighbour in the frontier.
 //
-// As on the CPU, an unvisited vertex that has a visited neighbour has it in the frontier, so the visited bitmap as it
-// stood when the level began is asked, and the next one is written beside it. A vertex asks its first neighbours column
-// by column, where the items of a group read side by side, and only then opens its list. BGC copies the bits of the first
-// vertices, those of highest degree, to local memory (Zhang et al. 2018, section 4.2).
+// As on the CPU, a visited neighbour of an unvisited vertex is in the frontier. So a level tests the visited bitmap as it
+// was when the level began, and writes the next one beside it. A vertex tests its first neighbours column by column,
+// where the items of a group read side by side, and only then opens its list. BGC copies the bits of the first vertices,
+// those of highest degree, to local memory (Zhang et al. 2018, section 4.2).
 //
 // `own` is the visited bitmap by row, of the vertices that look for a parent: `visited` itself where every vertex has a row. A rank of
 // several has rows for its own vertices only (src/cluster), and neighbours are vertices of all ranks.
@@ -47,7 +47,7 @@ static uint ask_column(__global const uint *column, __global const uint *visited
 }
 
 // A processor that stores by a mask takes all vertices of a word in a few instructions, whatever bits are set; branches over bits that
-// nothing foretells cost more. (Measured on PoCL with AVX-512: bottom-up levels of Rodinia's graph of 1 M vertices 0.67 to 0.8 of the
+// can't be predicted cost more. (Measured on PoCL with AVX-512: bottom-up levels of Rodinia's graph of 1 M vertices 0.67 to 0.8 of the
 // time.)
 #if defined(__AVX2__) || defined(__AVX512F__)
 #define BY_MASK 1
@@ -236,8 +236,8 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
 
 #endif
 
-// Any frontier becomes a bitmap: its vertices are marked as visited whatever it is in. Which bitmap is the visited one the host knows,
-// since steps bottom-up follow one another.
+// A frontier in any form becomes a bitmap: its vertices are marked as visited. The host knows which bitmap is the visited one, since
+// bottom-up steps follow one another.
 static bool open_bottom_up(__global uint *all_counters, uint slot, __global const uint *guards, uint guard) {
     __global const uint *from = slot_before(all_counters, slot);
     bool runs = applies(from, IS_QUEUE | IS_BITMAP | IS_MASK, guards, guard);

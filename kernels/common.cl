@@ -11,17 +11,17 @@
 //   SLOT, SLOTS, ... words of a counter slot, and how many slots there are; FLIP_..., IS_... the bits of one of them; FORMS, TERMS
 //                   the shape of a guard (src/engine/gpu/slots.rs says what they mean)
 //
-// Only kernels' own parameters are `restrict`: inlining a function with such parameters leaves marks in the code that not every
-// implementation understands.
+// Only kernels' own parameters are `restrict`. Where a function with such parameters is inlined, Clang emits a call of
+// llvm.experimental.noalias.scope.decl, which Oclgrind 21.10 rejects ("Undefined external function").
 //
 // Bitmaps are the host's, seen as 32-bit words. A visited bitmap has a zero word after its last, which "no neighbour"
 // reads.
 
 #define NONE 0xffffffffu
 
-// A step is a level (or a run of levels, or a conversion). It reads where the search stands from the slot of the step before, and writes
-// its own: so several are launched one after another, and the host waits once for all of them. A step that does not apply leaves things
-// as they are, and its slot is a copy.
+// A step is a level (or a run of levels, or a conversion). It reads the state of the search from the slot of the step before, and writes a
+// slot of its own. So several steps are launched one after another, and the host waits once for all of them. A step that does not apply
+// changes nothing, and its slot is a copy.
 #define STEP_PARAMETERS __global uint *all_counters, uint slot, __global const uint *guards, uint guard
 
 static __global uint *slot_of(__global uint *all_counters, uint slot) {
@@ -54,8 +54,7 @@ static bool applies(__global const uint *from, uint forms, __global const uint *
     return from[TAIL] != 0 && (from[STATE] & forms) != 0 && is_planned(from, guards, guard);
 }
 
-// No step returns early: control flow around barriers is kept as simple as compilers for CPUs need it. A step that does not run has nothing
-// to do.
+// No step returns early, since compilers for CPUs need simple control flow around barriers. A step that does not run has no work.
 
 static void clear_next_slot(__global uint *all_counters, uint slot) {
     __global uint *after = all_counters + (slot + 1) % SLOTS * SLOT;
@@ -75,7 +74,7 @@ static void open_level(__global uint *all_counters, uint slot, uint state) {
     clear_next_slot(all_counters, slot);
 }
 
-// The same of a conversion, which counts the frontier's vertices anew.
+// The same for a conversion, which counts the frontier's vertices again.
 static void open_conversion(__global uint *all_counters, uint slot, uint state) {
     if (get_global_id(0) != 0) return;
     __global const uint *from = slot_before(all_counters, slot);
@@ -88,7 +87,7 @@ static void open_conversion(__global uint *all_counters, uint slot, uint state) 
     clear_next_slot(all_counters, slot);
 }
 
-// The same of a step that does not run.
+// The same for a step that does not run.
 static void pass_on(__global uint *all_counters, uint slot) {
     if (get_global_id(0) != 0) return;
     open_conversion(all_counters, slot, slot_before(all_counters, slot)[STATE]);

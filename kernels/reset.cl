@@ -22,7 +22,7 @@ __kernel void reset(__global uint *restrict parent, __global uint *restrict visi
     if (get_global_id(0) == 0) queue[0] = root;
 }
 
-// Tells the device where a search stands that the host has brought so far.
+// Gives the device the state of a search whose levels so far ran on the host.
 __kernel void seed(__global uint *restrict all_counters, uint slot, uint len, uint edges, uint visited_before, uint expanded, uint state) {
     write_slot(all_counters, slot, len, edges, visited_before, expanded, state);
 }

@@ -35,8 +35,8 @@ static bool is_hub(__global const uint *offsets, uint v, uint mean) {
 
 // Which share of all hubs the frontier holds. A hub has more than `mean` arcs.
 //
-// Of a queue its own entries are looked at: ASKED counts them, HUBS the hubs among them. A bitmap or a mask can be asked for any
-// vertex: ASKED counts the hubs met among the vertices looked at, HUBS those of them that are in the frontier.
+// In a queue the kernel looks at entries: ASKED counts them, HUBS the hubs among them. In a bitmap or a mask it looks at any vertices:
+// ASKED counts the hubs among these, HUBS those of them that are in the frontier.
 __kernel void sample_hubs(__global const uint *restrict queue_a, __global const uint *restrict queue_b, __global const uint *restrict visited_a,
                           __global const uint *restrict visited_b, __global const uchar *restrict mask_a,
                           __global const uchar *restrict mask_b, __global const uint *restrict offsets, uint vertices, uint mean,

@@ -1,4 +1,4 @@
-// What a level that CPU and device share takes to the device, and brings back.
+// The input of the device for a level that it shares with the CPU, and its results.
 
 // Words of the visited bitmap that changed since the device last saw it: from entry `first` of `changes` on `count` pairs of place and
 // value.

@@ -5,18 +5,19 @@
 // that are longer than a quarter of a group's share are cut into pieces, which a second launch hands out to all groups. Found vertices
 // are collected in local memory and appended in bulk.
 
-// What all top-down kernels are given. What a search swaps comes twice; bits of the slot's STATE tell which is which.
+// The parameters of all top-down kernels. Arrays that a search swaps come twice; bits of the slot's STATE say which is which.
 #define TOP_DOWN_PARAMETERS __global const uint *restrict offsets, __global const uint *restrict to_original, \
     __global uint *restrict visited_a, __global uint *restrict visited_b, __global uint *restrict parent
 
 #if GROUP == 1
 
-// Where lists are short, an item that works by itself goes in rounds of a few frontier vertices, and each round in passes. What a processor
-// waits for there are cache misses: in a pass none depends on another, so that many are under way at once. An atomic would let none past
-// it, so all of a round's stand together, where nothing misses any more, and no branch depends on what a read brings. Long lists are walked
-// arc by arc instead: most of their arcs lead to visited vertices, which the branch foretells. (Measured on PoCL with two cores, in turn,
-// the machine quiet: Rodinia's graph of 1 M vertices 60 ms by TG without rounds and 40 with them; prefetches in place of the reads ahead
-// gave no more; Kronecker 18 gains nothing. TGM, whose lists follow one another in memory, lost a fifth.)
+// Where a work-group is one item (on a processor), the item expands short lists in rounds of a few frontier vertices, and each round in
+// passes. There a processor mostly waits for cache misses. Within a pass no access depends on another, so that many misses are
+// outstanding at once. No access passes an atomic, so all atomics of a round come together, when nothing misses any more; and no branch
+// depends on a value just read. Long lists are walked arc by arc instead: most of their arcs lead to visited vertices, so that the branch
+// is predicted well. (Measured on PoCL with two cores, in turn, the machine quiet: Rodinia's graph of 1 M vertices 60 ms by TG without
+// rounds and 40 with them; prefetches in place of the reads ahead gave no more; Kronecker 18 gains nothing. TGM, whose lists follow one
+// another in memory, lost a fifth.)
 
 // Arcs of a frontier vertex, on average, up to which lists are short.
 #define SHORT_LISTS 16
@@ -47,7 +48,7 @@ static void begin_round(__local Round *round, __global const uint *queue, uint l
     round->done = 0;
 }
 
-// Goes on with a round until all of its lists are done or there is no room for more. Returns how many vertices seem to be unvisited, which
+// Continues a round until all of its lists are done or there is no room for more. Returns how many vertices seem to be unvisited, which
 // the round then holds: a bit that is set stays set.
 static uint look(__local Round *round, uint lists, volatile __global const uint *visited, TARGET_PARAMETERS) {
     uint count = 0, i = round->done;
@@ -95,10 +96,10 @@ static uint claim(__local Round *round, uint count, volatile __global uint *visi
 }
 
 // Claims by bins: where items are the threads of a processor, each atomic waits for a line of the bitmap that another core holds. So
-// instead of claiming a vertex an item writes it, with its parent, into a bin of the vertex's block. A second launch empties the bins, each
-// by one item, to which the bits of these blocks belong then: it needs no atomic. (Measured on PoCL with two cores, Rodinia's graph of 1 M
-// vertices: TG 0.7 of the time. A graph whose bitmap is small gains nothing. Two bins instead of eight: 1.3 times as long at the level
-// that gains most; 32 and 64: 1.3 and 1.45.)
+// instead of claiming a vertex an item writes it, with its parent, into a bin of the vertex's block. A second launch empties each bin by
+// one item. Only that item accesses the bits of the bin's blocks, so it needs no atomic. (Measured on PoCL with two cores, Rodinia's
+// graph of 1 M vertices: TG 0.7 of the time. A graph whose bitmap is small gains nothing. Two bins instead of eight: 1.3 times as long at
+// the level that gains most; 32 and 64: 1.3 and 1.45.)
 //
 // In the buffer `pieces`: how many claims each item has put into each bin, then the claims of each item and bin.
 
@@ -283,7 +284,7 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
 typedef struct {
     uint vertices[NEXT];
     uint count, base, edges;
-    // Whether the batch at hand has a list to be cut.
+    // Whether the current batch has a list to be cut.
     uint longs;
 } Found;
 
