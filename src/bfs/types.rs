@@ -127,7 +127,7 @@ impl Strategy {
 
     /// Whether it runs on the GPU.
     pub fn is_gpu(self) -> bool {
-        self.placement() != Placement::Cpu
+        !matches!(self, Self::Tc | Self::Bc)
     }
 
     /// The plan that means it.
@@ -137,7 +137,11 @@ impl Strategy {
 
     /// The strategy of `plan`: `None` where both devices run the level.
     pub fn of(plan: LevelPlan) -> Option<Self> {
-        Self::ALL.into_iter().find(|strategy| strategy.plan() == plan)
+        match plan.placement {
+            Placement::Cpu => Some(Self::on_cpu(plan.direction)),
+            Placement::Gpu(kernel) if kernel.direction() == plan.direction => Some(Self::from(kernel)),
+            _ => None,
+        }
     }
 }
 

@@ -415,15 +415,6 @@ impl CostModel {
         Some((kernel, self.split_by_ns(kernel, stats, probes, gpu_permille)?))
     }
 
-    /// All plans of which the costs are known: the strategies, and levels that both devices run where time is minimised (what both draw
-    /// together is not known).
-    fn plans(&self, runs: LevelDevice) -> impl Iterator<Item = LevelPlan> + '_ {
-        let strategies =
-            Strategy::ALL.into_iter().filter(move |strategy| runs != LevelDevice::Cpu || !strategy.is_gpu()).map(Strategy::plan);
-        let kernels = GpuKernel::ALL.into_iter().filter(move |&kernel| runs != LevelDevice::Cpu && self.splits(kernel.direction()));
-        strategies.chain(kernels.flat_map(|kernel| SHARES.map(|gpu_permille| LevelPlan::split(kernel, gpu_permille))))
-    }
-
     /// The time that a split level of this direction takes beyond the longer part (`None`: not measured).
     fn beside(&self, direction: Direction) -> Option<ChangeCost> {
         if direction == Direction::TopDown { self.top_down_split } else { self.bottom_up_split }
@@ -449,20 +440,39 @@ impl CostModel {
         Strategy::of(plan).and_then(|strategy| self.of(strategy)).and_then(|cost| cost.watts).unwrap_or(0.0)
     }
 
-    /// The best plan where every unvisited vertex looks at `probes` neighbours, and what it costs in nanoseconds.
+    /// The best plan where every unvisited vertex looks at `probes` neighbours, and what it costs in nanoseconds: of the strategies, and of
+    /// split levels where time is minimised (what both devices draw together is not known).
     fn best(&self, runs: LevelDevice, stats: &LevelStats, probes: f64, spent: Spent) -> (LevelPlan, f64) {
         let mut best = (Strategy::Tc.plan(), f64::INFINITY, f64::INFINITY);
-        for plan in self.plans(runs) {
-            let Some(ns) = self.plan_ns(plan, stats, probes) else { continue };
-            let (seconds, joules) = (ns / 1e9, ns / 1e9 * self.watts(plan));
+        let mut compare = |plan: LevelPlan, ns: f64| {
+            let seconds = ns / 1e9;
+            let joules = || seconds * self.watts(plan);
             let price = match self.objective {
                 Objective::Time => seconds,
-                Objective::Energy => joules,
+                Objective::Energy => joules(),
                 // The product of the search so far with this level: what comes after is the same for all.
-                Objective::Edp => (spent.joules + joules) * (spent.seconds + seconds),
+                Objective::Edp => (spent.joules + joules()) * (spent.seconds + seconds),
             };
             if price < best.1 {
                 best = (plan, price, ns);
+            }
+        };
+        let has_gpu = runs != LevelDevice::Cpu;
+        for strategy in Strategy::ALL {
+            if has_gpu || !strategy.is_gpu() {
+                if let Some(ns) = self.level_ns(strategy, stats, probes) {
+                    compare(strategy.plan(), ns);
+                }
+            }
+        }
+        for kernel in GpuKernel::ALL {
+            if has_gpu && self.splits(kernel.direction()) {
+                let host = self.change_ns(Strategy::on_cpu(kernel.direction()), stats);
+                for gpu_permille in SHARES {
+                    if let Some(ns) = self.split_by_ns(kernel, stats, probes, gpu_permille) {
+                        compare(LevelPlan::split(kernel, gpu_permille), ns + host);
+                    }
+                }
             }
         }
         (best.0, best.2)
