@@ -497,9 +497,11 @@ fn a_paper_is_set_beside_this_machine() {
     let [json, html, again] = ["a.json", "a.html", "b.html"].map(|name| path(&folder, name));
     let machine = sensor(&folder);
     let energy = ["--energy", "ina2xx", "--sysfs-root", &machine, "--energy-seconds", "0.1", "--energy-repeats", "1"];
-    let few = [&["--quick", "--device", "cpu", "--threads", "1", "--json", &json, "--html", &html], &energy[..]].concat();
+    let few = ["--quick", "--device", "cpu", "--threads", "1", "--json", &json, "--html", &html];
     for paper in ["zhang", "remis", "surf", "sunway"] {
-        good(&[&["reproduce", paper], &few[..]].concat());
+        // Windows take their time.
+        let energy = if paper == "zhang" { &energy[..] } else { &[] };
+        good(&[&["reproduce", paper], &few[..], energy].concat());
         good(&["report", &json, "--html", &again]);
         let (record, page) = (record(&json), fs::read_to_string(&html).unwrap());
         assert!(fs::read_to_string(&again).unwrap() == page, "{html} and {again} differ");
