@@ -242,19 +242,22 @@ fn calls_are_found() {
 }
 
 /// Every subcommand and flag that a page shows is one that the command knows.
+/// The help of a command; `None` where there is no such command.
+#[cfg(feature = "cli")]
+fn help_of(subcommands: &[&str]) -> Option<String> {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_socbfs")).args(subcommands).arg("--help").output().unwrap();
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+}
+
 #[cfg(feature = "cli")]
 #[test]
 fn commands_on_pages_exist() {
-    use std::{collections::BTreeMap, process::Command};
+    use std::collections::BTreeMap;
     let mut all = Vec::new();
     pages(Path::new(env!("CARGO_MANIFEST_DIR")), &mut all);
     let mut helps: BTreeMap<Vec<String>, Option<String>> = BTreeMap::new();
     let mut help = |subcommands: &[&str]| {
-        let ask = || {
-            let output = Command::new(env!("CARGO_BIN_EXE_socbfs")).args(subcommands).arg("--help").output().unwrap();
-            output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
-        };
-        helps.entry(subcommands.iter().map(|&word| word.to_owned()).collect()).or_insert_with(ask).clone()
+        helps.entry(subcommands.iter().map(|&word| word.to_owned()).collect()).or_insert_with(|| help_of(subcommands)).clone()
     };
     let (mut unknown, mut count) = (Vec::new(), 0);
     for page in &all {
@@ -288,11 +291,7 @@ fn commands_on_pages_exist() {
 #[cfg(feature = "cli")]
 #[test]
 fn environment_variables_are_listed() {
-    let help = |arguments: &[&str]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_socbfs")).args(arguments).arg("--help").output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let (listed, bench) = (help(&[]), help(&["bench"]));
+    let (listed, bench) = (help_of(&[]).unwrap(), help_of(&["bench"]).unwrap());
     let names: Vec<&str> = bench.split("[env: ").skip(1).filter_map(|rest| rest.split(']').next()).collect();
     assert!(names.len() > 10, "{names:?}");
     let missing: Vec<_> =
@@ -304,13 +303,8 @@ fn environment_variables_are_listed() {
 #[test]
 fn the_readme_has_the_limits() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let grouped = |number: usize| {
-        let digits = number.to_string();
-        let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
-        groups.join(",")
-    };
     for (limit, of) in [(socbfs::graph::MAX_VERTICES, "vertices"), (u32::MAX as usize, "adjacency entries")] {
-        let words = format!("{} {of}", grouped(limit));
+        let words = format!("{} {of}", socbfs::report::numbers::grouped(limit as u64));
         assert!(readme.contains(&words), "the README does not have the limit {words:?}");
     }
 }

@@ -117,7 +117,7 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
                     // A group that may: join it. Root's own group is not one to join.
                     Some((true, Some(group))) if group != "root" => Finding::warning(
                         CHECK,
-                        format!("{device} is for the group {group}, which to which this user does not belong"),
+                        format!("{device} is for the group {group}, to which this user does not belong"),
                         format!("sudo usermod -a -G {group} $USER    # then log in again"),
                     ),
                     _ => {
