@@ -4,7 +4,7 @@
 //! in `visit`, whose plain read stands beside an atomic on purpose.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use socbfs::{graph::Order, memory::SharingMode, opencl::Limits};
 
@@ -110,6 +110,13 @@ fn search() {
         let path: Vec<_> = (1..200).map(|v| [v - 1, v]).collect();
         check(device, 200, &path, false, &[60], &Variety { parts: vec![3], ..one });
     }
+}
+
+/// `tests/mutants` plants its bugs by the text of a line.
+#[test]
+fn every_mutant_has_its_line() {
+    let output = Command::new("bash").args(["tests/mutants", "--check"]).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
