@@ -18,7 +18,7 @@ use socbfs::{
 
 use crate::{
     reference::Reference,
-    searches::{all_combinations, devices, edges, is_slow},
+    searches::{all_combinations, devices, edges, is_rusticl, is_slow},
 };
 
 /// What ranks are given of their device: how memory is shared, how kernels are built, which levels it runs.
@@ -130,6 +130,13 @@ fn ranks_search_on_their_devices() {
         let graphs: Vec<_> = odd().into_iter().chain(generated(slow)).collect();
         let ways: Vec<_> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
         let groups = [(None, 0), (Some(32), 3)];
+        // One in so many combinations: each builds kernels on every rank, and rusticl compiles them anew. With all factors prime to it,
+        // every choice of one dimension comes with every one of another.
+        let one_in = match (all_combinations(), slow || is_rusticl(device.info())) {
+            (true, _) => 1,
+            (_, true) => 131,
+            _ => 67,
+        };
         let sizes: &[usize] = if slow { &[1, 2] } else { &[1, 2, 3, 4] };
         let policies = policies();
         for (a, graph) in graphs.iter().enumerate() {
@@ -139,9 +146,7 @@ fn ranks_search_on_their_devices() {
                     for (d, &size) in sizes.iter().enumerate() {
                         for (e, policy) in policies.iter().enumerate() {
                             for (f, places) in places().into_iter().enumerate() {
-                                // Few of them, for each builds kernels on every rank; with all factors prime to it, every choice of one
-                                // dimension comes with every one of another.
-                                if (a + 2 * b + 3 * c + 5 * d + 7 * e + 11 * f) % 67 != 0 && !all_combinations() {
+                                if (a + 2 * b + 3 * c + 5 * d + 7 * e + 11 * f) % one_in != 0 {
                                     continue;
                                 }
                                 let gpu = GpuOptions { group, parts, cached_words: Some(3), ..GpuOptions::default() };

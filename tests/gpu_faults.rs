@@ -25,7 +25,7 @@ use socbfs::{
 use crate::{
     implementations::{self, inside, losing_library, refusing_library, skipped},
     reference::Reference,
-    searches::{devices, edges},
+    searches::{all_combinations, devices, edges, is_one_in_three},
 };
 
 const POCL: &str = "Portable Computing Language";
@@ -86,6 +86,13 @@ fn options(device: &Arc<Device>, way: SharingMode, policy: Policy, runs: LevelDe
     SearchOptions { policy, runs, threads: 2, devices, fall_back, ..SearchOptions::default() }
 }
 
+/// Each with the ways of sharing memory that it is tried by: one in three, so that every way comes with several policies.
+fn policies_and_ways(device: &Device) -> Vec<(Policy, LevelDevice, Vec<SharingMode>)> {
+    let ways: Vec<_> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
+    let of = |number| ways.iter().enumerate().filter(move |&(way, _)| is_one_in_three(number, way)).map(|(_, &way)| way).collect();
+    policies().into_iter().enumerate().map(|(number, (policy, runs))| (policy, runs, of(number))).collect()
+}
+
 /// Commands that still succeed: every point of the beginning, and some of what comes later.
 fn points() -> impl Iterator<Item = u32> {
     (0..12).chain((12..).step_by(7))
@@ -98,8 +105,8 @@ fn a_search_goes_on_without_a_lost_device() {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3, 700]);
-        for (policy, runs) in policies() {
-            for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        for (policy, runs, ways) in policies_and_ways(device) {
+            for way in ways {
                 let options = options(device, way, policy.clone(), runs, true);
                 let mut lost = 0;
                 for after in points() {
@@ -201,8 +208,13 @@ fn ranks_go_on_without_a_lost_device_or_end_together() {
         let list = EdgeList::new(1201, edges.clone(), Listing::Once).unwrap();
         let reference = Reference::new(1201, &edges, false, &[3, 1200, 700]);
         let bands = Bands { top_down: Band::gpu_from(30), bottom_up: Band::gpu_from(0) };
-        let ways = || SharingMode::ALL.into_iter().filter(|way| way.offered(device.info()));
-        for (places, way) in [Places::Every, Places::By(bands)].into_iter().flat_map(|places| ways().map(move |way| (places, way))) {
+        let ways = || SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).enumerate();
+        let both = [Places::Every, Places::By(bands)].into_iter().enumerate();
+        for ((a, places), (b, way)) in both.flat_map(|places| ways().map(move |way| (places, way))) {
+            // Either in turn.
+            if (a + b) % 2 > 0 && !all_combinations() {
+                continue;
+            }
             let with = |fall_back| {
                 let setup = GpuSetup { device: Arc::clone(device), way, options: GpuOptions::default() };
                 let device = Some(RankDevice { setup, bottom_up: socbfs::bfs::GpuKernel::Bg, places, fall_back });
@@ -216,6 +228,10 @@ fn ranks_go_on_without_a_lost_device_or_end_together() {
                     assert!(reason.contains(words), "{places:?} {way} after {after}: no {words} in {reason}");
                 }
                 lost += 1;
+                // What may not fall back is lost at the same points: at every other one.
+                if after % 2 > 0 && !all_combinations() {
+                    continue;
+                }
                 let error = lose_over_ranks(&list, &reference, &with(false), file, after).unwrap_err();
                 for words in ["rank 1", &device.info().name, "CL_OUT_OF_RESOURCES"] {
                     assert!(error.contains(words), "{places:?} {way} after {after}: no {words} in {error}");
@@ -283,8 +299,8 @@ fn a_search_that_failed_is_followed_by_right_ones() {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
-        for (policy, runs) in policies() {
-            for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        for (policy, runs, ways) in policies_and_ways(device) {
+            for way in ways {
                 let options = options(device, way, policy.clone(), runs, false);
                 let mut search = Search::new(&layout, &options).unwrap();
                 let mut after = 0;
@@ -350,8 +366,8 @@ fn goes_on_with_what_it_was_given(test: &str, points: std::ops::Range<u32>) {
         let reference = Reference::new(1200, &edges, false, &[3]);
         let report = std::env::var("SOCBFS_TEST_LOSE_REPORT").unwrap();
         let mut lost = 0;
-        for (policy, runs) in policies() {
-            for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        for (policy, runs, ways) in policies_and_ways(device) {
+            for way in ways {
                 for after in points.clone() {
                     // A device of its own each time: nothing else keeps its context and queue.
                     let device = Device::open(device.info(), Limits::default()).unwrap();
@@ -559,9 +575,11 @@ fn every_refused_call_is_an_error_and_nothing_else() {
     // Several parts: the second of them is refused as well as the first.
     let parts = GpuOptions { parts: 3, run_arcs: Some(8), ..GpuOptions::default() };
     let setup = |way| vec![GpuSetup { device: Arc::clone(device), way, options: parts }];
-    for way in [SharingMode::AllocHostPtr, SharingMode::SvmCoarse].into_iter().filter(|way| way.offered(device.info())) {
+    let ways = [SharingMode::AllocHostPtr, SharingMode::SvmCoarse].into_iter().filter(|way| way.offered(device.info()));
+    for (a, way) in ways.enumerate() {
         let mut refused = 0;
-        for (policy, runs) in policies() {
+        // Either way in turn.
+        for (_, (policy, runs)) in policies().into_iter().enumerate().filter(|(b, _)| (a + b) % 2 == 0 || all_combinations()) {
             let options = SearchOptions { policy, runs, threads: 2, devices: setup(way), ..SearchOptions::default() };
             let mut search = None;
             for number in 0.. {

@@ -59,6 +59,10 @@ fn larger_graphs_with_every_group_and_way() {
         for (kind, directed) in [(0, false), (1, false), (1, true)] {
             let edges = edges(n as u64, m, 3 + u64::from(kind), kind);
             let check = |variety: &Variety| check(device, n, &edges, directed, &[0, 5, n as u32 - 1], variety);
+            if all.ways.len() == 1 {
+                check(&all);
+                continue;
+            }
             // A way of sharing memory, and how many levels go by in one launch, have nothing to do with the order of the vertices.
             check(&Variety { orders: vec![Order::Original], run_arcs: all.run_arcs[..1].to_vec(), ..all.clone() });
             check(&Variety { orders: vec![Order::Degree], ways: all.ways[..1].to_vec(), ..all.clone() });
@@ -69,7 +73,7 @@ fn larger_graphs_with_every_group_and_way() {
 #[test]
 fn neighbours_in_parts() {
     for device in &devices("neighbours_in_parts", Limits::default()).all {
-        let groups = if everything(device).groups.contains(&Some(1)) { vec![Some(1), Some(64)] } else { vec![Some(32)] };
+        let groups = if everything(device).groups.contains(&Some(1)) { vec![Some(1), Some(32)] } else { vec![Some(32)] };
         // Four kinds of parts are two kinds of programs: up to four, and up to sixteen.
         let variety = Variety {
             groups,
@@ -173,7 +177,12 @@ proptest! {
                 ways: vec![SharingMode::AllocHostPtr],
                 orders: vec![Order::Auto],
                 threads: vec![2],
-                run_arcs: if is_slow(device) { vec![Some(8)] } else { vec![Some(0), None] },
+                run_arcs: match is_slow(device) {
+                    true => vec![Some(8)],
+                    // In turn for the one that compiles for every search.
+                    false if is_rusticl(device.info()) && !all_combinations() => vec![[Some(0), None][n % 2]],
+                    false => vec![Some(0), None],
+                },
                 ..everything(device)
             };
             let roots = [0, (n / 2) as u32, n as u32 - 1];
@@ -210,7 +219,7 @@ fn a_graph_in_the_devices_memory() {
         let list = EdgeList::new(900, edges.clone(), Listing::Unknown).unwrap();
         let layout = Layout::build(&list, &BuildOptions { directed: true, order: Order::Degree, ..BuildOptions::default() }).unwrap();
         let on = |graph, parts| {
-            let options = GpuOptions { graph: Some(graph), parts, ..GpuOptions::default() };
+            let options = GpuOptions { group: group(device), graph: Some(graph), parts, ..GpuOptions::default() };
             let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::Copy, options }];
             SearchOptions { threads: 2, devices, every_policy: true, ..SearchOptions::default() }
         };
@@ -227,6 +236,8 @@ fn two_devices_beside_the_cpu() {
     let Some(first) = devices.all.first() else { return };
     // Where there is one device, it is used twice, with kernels of both kinds where it can.
     let second = devices.all.get(1).unwrap_or(first);
+    let is_fast = [first, second].iter().all(|device| !is_slow(device));
+    let (n, m) = if is_fast || all_combinations() { (2000, 9000) } else { (1100, 3000) };
     let setups: Vec<_> = [(first, Some(1)), (second, Some(32))]
         .map(|(device, group)| GpuSetup {
             device: Arc::clone(device),
@@ -234,14 +245,20 @@ fn two_devices_beside_the_cpu() {
             options: GpuOptions { group, ..GpuOptions::default() },
         })
         .into();
-    let edges = edges(2000, 9000, 5, 1);
-    let list = EdgeList::new(2000, edges.clone(), Listing::Once).unwrap();
+    let edges = edges(n as u64, m, 5, 1);
+    let list = EdgeList::new(n, edges.clone(), Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
-    let reference = Reference::new(2000, &edges, false, &[0, 3, 1999]);
-    for policy in together() {
+    let reference = Reference::new(n, &edges, false, &[0, 3, n as u32 - 1]);
+    // Set up for this policy alone.
+    for policy in together().into_iter().step_by(if is_fast || all_combinations() { 1 } else { 3 }) {
         reference.compare(&layout, &SearchOptions { policy, threads: 2, devices: setups.clone(), ..SearchOptions::default() });
     }
     compare_policies(&reference, &layout, SearchOptions { threads: 2, devices: setups, every_policy: true, ..SearchOptions::default() });
+}
+
+/// Work-groups as the engine takes them; where each item is interpreted, of the smallest size that has several.
+fn group(device: &Device) -> Option<usize> {
+    (is_slow(device) && !all_combinations()).then_some(32)
 }
 
 /// A search that is stopped between two levels leaves masks, a frontier and the whole state with the device; the next one is right all the
@@ -262,7 +279,8 @@ fn a_search_on_a_device_is_stopped_and_the_next_one_is_right() {
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         // From the other end: what the search that was stopped has visited lies before it.
         let reference = Reference::new(n as usize, &path, false, &[n - 1]);
-        let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
+        let options = GpuOptions { group: group(device), ..GpuOptions::default() };
+        let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
         for policy in ["tgm", "tg", "bg", "sampled", "concurrent", "selective"] {
             let policy: Policy = policy.parse().unwrap();
             let options = SearchOptions { policy, threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };
@@ -293,7 +311,8 @@ fn a_search_on_a_device_ends_early_and_the_next_one_is_right() {
         let level = reference.levels(0);
         let far = (0..n).filter(|&v| level[v as usize] != NONE).max_by_key(|&v| level[v as usize]).unwrap();
         let near = (0..n).find(|&v| level[v as usize] == 2).unwrap();
-        let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
+        let options = GpuOptions { group: group(device), ..GpuOptions::default() };
+        let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
         for policy in ["tgm", "tg", "bg", "selective", "concurrent", "asynchronous"] {
             let policy: Policy = policy.parse().unwrap();
             let options = SearchOptions { policy, threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };

@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 #![allow(dead_code, reason = "not every test needs everything")]
 
-use std::sync::{Arc, MutexGuard};
+use std::{
+    cell::Cell,
+    sync::{Arc, MutexGuard},
+};
 
 use socbfs::{
     bfs::{GpuKernel, LevelPlan},
@@ -238,7 +241,21 @@ pub fn is_tried(indices: &[usize], lengths: &[usize]) -> bool {
     all_combinations() || indices.iter().sum::<usize>() % second == 0
 }
 
-/// Searches `edges` from `roots`, in this variety: one combination out of three, or all of them with `SOCBFS_TEST_ALL`.
+/// The same with as few combinations as there can be: by the largest divisor for which the sum of the other indices takes every
+/// remainder, whichever choice it is.
+pub fn is_one_of_few(indices: &[usize], lengths: &[usize]) -> bool {
+    let sums = |lengths: &mut dyn Iterator<Item = usize>| lengths.map(|length| length.saturating_sub(1)).sum::<usize>();
+    let others = sums(&mut lengths.iter().copied()) - lengths.iter().max().map_or(0, |most| most.saturating_sub(1));
+    all_combinations() || indices.iter().sum::<usize>() % (others + 1) == 0
+}
+
+/// Of combinations of two choices, a third: each choice of either dimension, if the other has three at least.
+pub fn is_one_in_three(first: usize, second: usize) -> bool {
+    all_combinations() || (first + second) % 3 == 0
+}
+
+/// Searches `edges` from `roots`, in this variety: one combination out of three (fewer where kernels are compiled for every search), or
+/// all of them with `SOCBFS_TEST_ALL`.
 pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32], variety: &Variety) {
     let reference = Reference::new(n, edges, directed, roots);
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
@@ -253,6 +270,7 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
                 for (d, &&way) in ways.iter().enumerate() {
                     for (e, &run_arcs) in variety.run_arcs.iter().enumerate() {
                         for (f, &threads) in variety.threads.iter().enumerate() {
+                            let is_tried = if is_rusticl(device.info()) { is_one_of_few } else { is_tried };
                             if !is_tried(&[a, b, c, d, e, f], &lengths) {
                                 continue;
                             }
@@ -279,8 +297,30 @@ fn leads_where_others_do(policy: &Policy) -> bool {
     )
 }
 
-/// One search after another, each by another policy, over one engine. Where searches take long, each policy has one of the roots in turn;
-/// with `SOCBFS_TEST_ALL` all of them.
+/// Whether not everything is tried on these devices by default: Oclgrind interprets, rusticl compiles.
+fn takes_long(devices: &[GpuSetup]) -> bool {
+    !all_combinations() && devices.iter().any(|setup| is_slow(&setup.device) || is_rusticl(setup.device.info()))
+}
+
+thread_local! {
+    /// Calls of [`policies_in_turn`] for devices that take long.
+    static TURN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The policies to try on these devices next. Where searches take long these are the device alone, by every kernel, and a third of the
+/// others, which run the same kernels in other orders: with each call of a test another third.
+pub fn policies_in_turn(devices: &[GpuSetup]) -> Vec<(Policy, LevelDevice)> {
+    let slow = devices.iter().any(|setup| is_slow(&setup.device));
+    let all = policies().into_iter().filter(|(policy, _)| !slow || !leads_where_others_do(policy));
+    if !takes_long(devices) {
+        return all.collect();
+    }
+    let (alone, turn) = (alone().len(), TURN.replace(TURN.get() + 1));
+    all.enumerate().filter(|(number, _)| *number < alone || number % 3 == turn % 3).map(|(_, policy)| policy).collect()
+}
+
+/// One search after another, each by another policy ([`policies_in_turn`]), over one engine. Where searches take long, each policy has
+/// one of the roots in turn; with `SOCBFS_TEST_ALL` all of them.
 pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: SearchOptions) {
     let mut search = Search::new(layout, &options).unwrap();
     // Without an edge there is nothing by which a device could be checked.
@@ -291,10 +331,8 @@ pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: Sea
             assert!(got.parts >= wanted.parts, "{name}: {} parts for {}", got.parts, wanted.parts);
         }
     }
-    let slow = options.devices.first().is_some_and(|setup| is_slow(&setup.device));
-    let in_turn =
-        !all_combinations() && options.devices.first().is_some_and(|setup| is_slow(&setup.device) || is_rusticl(setup.device.info()));
-    for (number, (policy, runs)) in policies().into_iter().filter(|(policy, _)| !slow || !leads_where_others_do(policy)).enumerate() {
+    let in_turn = takes_long(&options.devices);
+    for (number, (policy, runs)) in policies_in_turn(&options.devices).into_iter().enumerate() {
         search.set_policy(policy.clone(), runs).unwrap();
         (options.policy, options.runs) = (policy, runs);
         if in_turn {
@@ -352,7 +390,8 @@ pub fn everything(device: &Device) -> Variety {
 
 #[test]
 fn every_choice_is_tried() {
-    for lengths in [[2, 3, 1, 3, 3, 2], [1, 1, 1, 1, 1, 2], [1, 1, 1, 1, 1, 1], [2, 1, 1, 1, 3, 1]] {
+    let lengths = [[2, 3, 1, 3, 3, 2], [1, 1, 1, 1, 1, 2], [1, 1, 1, 1, 1, 1], [2, 1, 1, 1, 3, 1], [2, 1, 1, 1, 3, 2]];
+    for (lengths, is_tried) in lengths.into_iter().flat_map(|lengths| [(lengths, is_tried as fn(&_, &_) -> _), (lengths, is_one_of_few)]) {
         let mut tried = vec![Vec::new(); lengths.len()];
         let all: usize = lengths.iter().product();
         for number in 0..all {
