@@ -82,6 +82,15 @@ pub enum TouchedStep {
     MapBack,
 }
 
+/// How a level was searched.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    direction: Direction,
+    is_wide: bool,
+    /// Whether the frontier was converted before it.
+    converts: bool,
+}
+
 /// Which lines of an array a step has touched: the number of the last step that touched each.
 struct Lines {
     entry: usize,
@@ -173,18 +182,19 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
     let is_searched = |v: usize| v < levels.of.len() && (out.degree(v as Vertex) > 0 || incoming.degree(v as Vertex) > 0);
     let mut left = (0..n).filter(|&v| is_searched(v)).count() as u64;
     let mut all = vec![(TouchedStep::Reset, TouchedBytes { parents: 4 * n as u64, ..TouchedBytes::default() })];
-    let direction = |level: u32| {
-        let of = |record: &&LevelRecord| (record.stats.level..record.stats.level + record.levels.max(1)).contains(&level);
-        records.iter().find(of).map_or(Direction::TopDown, |record| record.plan.direction)
-    };
-    let wide = |level: u32| {
-        let stats = records.iter().map(|record| &record.stats).find(|stats| stats.level == level);
-        stats.is_some_and(|stats| {
+    // What the records say of each level; the first that is of a level counts.
+    let mut plans = vec![Plan { direction: Direction::TopDown, is_wide: false, converts: false }; depth];
+    for record in records.iter().rev() {
+        let stats = &record.stats;
+        let begin = (stats.level as usize).min(depth);
+        let end = begin.saturating_add(record.levels.max(1) as usize).min(depth);
+        plans[begin..end].iter_mut().for_each(|plan| plan.direction = record.plan.direction);
+        if let Some(plan) = plans.get_mut(begin) {
             let visited = stats.vertices.saturating_sub(stats.unvisited_vertices);
-            is_wide(layout, stats.frontier_vertices, stats.frontier_edges, visited, stats.vertices)
-        })
-    };
-    let converts = |level: u32| records.iter().any(|record| record.stats.level == level && record.conversion_ns > 0);
+            plan.is_wide = is_wide(layout, stats.frontier_vertices, stats.frontier_edges, visited, stats.vertices);
+            plan.converts |= record.conversion_ns > 0;
+        }
+    }
     for level in 0..depth as u32 {
         let step = level + 1;
         let frontier = &by_level[ends[level as usize]..ends[level as usize + 1]];
@@ -193,9 +203,9 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
         left = left.saturating_sub(frontier.len() as u64);
         let mut bytes = TouchedBytes::default();
         // Where nothing is left to be found the engine ends the search.
-        match direction(level) {
+        match plans[level as usize].direction {
             _ if left == 0 => {}
-            Direction::TopDown if wide(level) => {
+            Direction::TopDown if plans[level as usize].is_wide => {
                 bytes.queues = (4 * frontier.len()).next_multiple_of(LINE) as u64;
                 bytes.notes = 2 * n as u64;
                 arrays.top_down(layout, step, frontier);
@@ -209,9 +219,9 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
             }
             Direction::BottomUp => arrays.bottom_up(layout, levels, step),
         }
-        if converts(level) && left > 0 {
+        if plans[level as usize].converts && left > 0 {
             // Between queue and bitmap: all parents, or the bitmaps.
-            match direction(level) {
+            match plans[level as usize].direction {
                 Direction::TopDown => arrays.bitmaps.iter_mut().for_each(|lines| lines.touch(step, 0..n / 64)),
                 Direction::BottomUp => {
                     arrays.parents.touch(step, 0..n);
@@ -219,7 +229,7 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
                 }
             }
         }
-        all.push((TouchedStep::Level(level, direction(level)), arrays.take(bytes)));
+        all.push((TouchedStep::Level(level, plans[level as usize].direction), arrays.take(bytes)));
     }
     if !layout.internal_places().is_empty() {
         let vertices = 4 * layout.vertices() as u64;

@@ -172,7 +172,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Bench(arguments) => bench::run(arguments, matches, cli.quiet),
         Command::Analyze(arguments) => analyze::run(arguments, matches),
         Command::Report(arguments) => report::run(arguments),
-        Command::Reproduce(arguments) => reproduce::run(arguments),
+        Command::Reproduce(arguments) => reproduce::run(arguments, matches),
         Command::Run(arguments) => run::run(arguments, matches),
         Command::Validate(arguments) => validate::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),

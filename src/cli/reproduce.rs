@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, parser::ValueSource};
 
 use super::{
     analyze::{self, AnalyzeArgs},
@@ -23,7 +23,8 @@ Examples:
   socbfs reproduce surf --device gpu --json surf.json
 
 Graphs that are files are looked for in --data (or SOCBFS_DATA). The page lists
-missing ones, and where to get them. For zhang and remis, energy is measured too.";
+missing ones, and where to get them. For zhang and remis, energy is measured too;
+for surf and sunway, where --energy is given.";
 
 /// Repeat a paper's experiments and set its figures beside ours
 ///
@@ -234,7 +235,7 @@ impl PaperArg {
     }
 }
 
-pub(super) fn run(arguments: &ReproduceArgs) -> Result<(), Failure> {
+pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), Failure> {
     let name = arguments.paper.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
     let page = Output::open(&arguments.html.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.html"))))?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
@@ -243,7 +244,8 @@ pub(super) fn run(arguments: &ReproduceArgs) -> Result<(), Failure> {
     let mut words: Vec<String> =
         ["analyze", "--only", arguments.paper.only(), "--turns", turns, "--roots", roots].map(str::to_owned).into();
     words.extend(["--patience".to_owned(), arguments.patience.to_string()]);
-    if matches!(arguments.paper, PaperArg::Zhang | PaperArg::Remis) {
+    let wanted = given.value_source("energy") == Some(ValueSource::CommandLine);
+    if wanted || matches!(arguments.paper, PaperArg::Zhang | PaperArg::Remis) {
         words.extend(["--energy".to_owned(), "auto".to_owned()]);
     }
     for (flag, value) in [("--device", &arguments.device), ("--threads", &arguments.threads)] {
