@@ -195,7 +195,7 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
             plan.converts |= record.conversion_ns > 0;
         }
     }
-    for level in 0..depth as u32 {
+    for (level, plan) in (0..depth as u32).zip(plans) {
         let step = level + 1;
         let frontier = &by_level[ends[level as usize]..ends[level as usize + 1]];
         let found = ends.get(level as usize + 2).map_or(0, |end| end - ends[level as usize + 1]);
@@ -203,9 +203,9 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
         left = left.saturating_sub(frontier.len() as u64);
         let mut bytes = TouchedBytes::default();
         // Where nothing is left to be found the engine ends the search.
-        match plans[level as usize].direction {
+        match plan.direction {
             _ if left == 0 => {}
-            Direction::TopDown if plans[level as usize].is_wide => {
+            Direction::TopDown if plan.is_wide => {
                 bytes.queues = (4 * frontier.len()).next_multiple_of(LINE) as u64;
                 bytes.notes = 2 * n as u64;
                 arrays.top_down(layout, step, frontier);
@@ -219,9 +219,9 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
             }
             Direction::BottomUp => arrays.bottom_up(layout, levels, step),
         }
-        if plans[level as usize].converts && left > 0 {
+        if plan.converts && left > 0 {
             // Between queue and bitmap: all parents, or the bitmaps.
-            match plans[level as usize].direction {
+            match plan.direction {
                 Direction::TopDown => arrays.bitmaps.iter_mut().for_each(|lines| lines.touch(step, 0..n / 64)),
                 Direction::BottomUp => {
                     arrays.parents.touch(step, 0..n);
@@ -229,7 +229,7 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
                 }
             }
         }
-        all.push((TouchedStep::Level(level, plans[level as usize].direction), arrays.take(bytes)));
+        all.push((TouchedStep::Level(level, plan.direction), arrays.take(bytes)));
     }
     if !layout.internal_places().is_empty() {
         let vertices = 4 * layout.vertices() as u64;
