@@ -27,11 +27,11 @@ vary() {
 }
 
 # A benchmark on a small graph, its record as one line of JSON, and the log of the power that was set while it ran. $windows: how often
-# energy is measured [default: once].
+# energy is measured [default: once]. With one thread, or searches keep two processors of the host busy.
 bench() { # LOG SENSORS ARGUMENT...
     log=$1 sensors=$2
     shift 2
-    say ./socbfs bench --kronecker 10 --roots 4 --energy "$sensors" --energy-seconds 6 --energy-repeats "${windows:-1}" --json - --quiet "$@"
+    say ./socbfs bench --kronecker 10 --roots 4 --threads 1 --energy "$sensors" --energy-seconds 6 --energy-repeats "${windows:-1}" --json - --quiet "$@"
     echo "@log"
     cat "$log"
 }
