@@ -604,6 +604,14 @@ fn policies_have_energy_in_windows_in_turn() {
     assert!(text.contains("MTEPS/W") && text.contains("baseline bc") && text.contains("18 +/- 0.00"), "{text}");
     let (code, _, error) = socbfs(&[&few[..], &energy[..], &["--baseline", "daga"]].concat());
     assert!(code == 2 && error.contains("daga is not compared here"), "{error}");
+    // The environment asks as the flag does, and `off` there asks for nothing.
+    let text = |setting: &str| {
+        let mut command = crate::built::socbfs(&[&few[..], &energy[2..]].concat());
+        let output = command.env("SOCBFS_ENERGY", setting).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(text("ina2xx").contains("MTEPS/W") && !text("off").contains("Energy"));
     // Asked for where nothing measures: a reason, in text and page.
     let none = ["--energy", "off", "--html", &html];
     assert!(good(&[&few[..], &none[..]].concat()).contains("Energy: n/a: switched off"));

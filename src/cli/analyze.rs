@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
+use clap::{ArgMatches, Args, ValueEnum};
 
 use super::{
     bench::{ROOT, graph_record},
@@ -137,8 +137,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<
     let config = arguments.graphs.search.resolve(matches)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
-    // Energy takes minutes: it is measured where a flag asks for it.
-    let energy = matches.value_source("energy") == Some(ValueSource::CommandLine);
+    let energy = arguments.energy.is_asked(matches);
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
     let mut analysis = Analysis::new(value(&environment)?, only);
     for source in arguments.graphs.sources() {

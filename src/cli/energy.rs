@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use clap::Args;
+use clap::{ArgMatches, Args, parser::ValueSource};
 use serde::Serialize;
 use socbfs_power::{Energy, Meter, Profile, RailEnergy, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover};
 
@@ -132,6 +132,15 @@ pub(super) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure
 }
 
 impl EnergyArgs {
+    /// Whether a flag or the environment asks for energy: commands that need minutes for it measure it only then.
+    pub(super) fn is_asked(&self, matches: &ArgMatches) -> bool {
+        match matches.value_source("energy") {
+            Some(ValueSource::CommandLine) => true,
+            Some(ValueSource::EnvVariable) => !matches!(self.sensors.wish(), Ok(Wish::Off)),
+            _ => false,
+        }
+    }
+
     /// Finds out before the work begins whether sensors that were asked for by name can be used.
     pub(super) fn check(&self, board: &runtime::Profile) -> Result<(), Failure> {
         if let Wish::Named(_) = self.sensors.wish()? {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, parser::ValueSource};
+use clap::{ArgMatches, Args};
 
 use super::{
     bench::ROOT,
@@ -128,8 +128,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let Compared { policies, contestants, watts, evaluation } =
             compare(&config, &mut prepared, &source.name(), &drawn, Among::Policies(&only), &how)?;
         names = policies;
-        // Energy takes minutes: it is measured where a flag asks for it.
-        let asked = matches.value_source("energy") == Some(ValueSource::CommandLine);
+        let asked = arguments.energy.is_asked(matches);
         let baseline = arguments.baseline(&contestants)?;
         let measured =
             if asked { Some(energies(&arguments.energy, &config, &edges, &mut prepared, &drawn, &contestants, baseline)?) } else { None };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, parser::ValueSource};
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 
 use super::{
     analyze::{self, AnalyzeArgs},
@@ -244,8 +244,7 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     let mut words: Vec<String> =
         ["analyze", "--only", arguments.paper.only(), "--turns", turns, "--roots", roots].map(str::to_owned).into();
     words.extend(["--patience".to_owned(), arguments.patience.to_string()]);
-    let wanted = given.value_source("energy") == Some(ValueSource::CommandLine);
-    if wanted || matches!(arguments.paper, PaperArg::Zhang | PaperArg::Remis) {
+    if arguments.energy.is_asked(given) || matches!(arguments.paper, PaperArg::Zhang | PaperArg::Remis) {
         words.extend(["--energy".to_owned(), "auto".to_owned()]);
     }
     for (flag, value) in [("--device", &arguments.device), ("--threads", &arguments.threads)] {
