@@ -1,7 +1,9 @@
 //! RAPL through perf's `power` events, which an administrator may have opened to users where powercap is root's: `energy-pkg`,
-//! `energy-ram`, `energy-cores`, `energy-gpu`, `energy-psys`, one counter for every package.
+//! `energy-ram`, `energy-cores`, `energy-gpu`, `energy-psys`, one counter for every package, or for every die where Intel has several in
+//! a package.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::Read,
     os::fd::{FromRawFd, RawFd},
@@ -11,7 +13,7 @@ use std::{
 
 use nix::libc;
 
-use super::powercap::KEEP_ALIVE;
+use super::powercap::{KEEP_ALIVE, is_amd};
 use crate::{
     channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
     part::Part,
@@ -89,23 +91,69 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
     let device = tree.path("sys/bus/event_source/devices/power");
     let Some(kind) = number(device.join("type")).and_then(|kind| u32::try_from(kind).ok()) else { return Vec::new() };
     let events = tree.list("sys/bus/event_source/devices/power/events", |name| name.starts_with("energy-") && !name.contains('.'));
-    let cpus = line(device.join("cpumask")).unwrap_or_else(|| "0".to_owned());
-    let cpus: Vec<u32> = cpus.split(',').filter_map(|cpu| cpu.split('-').next()?.parse().ok()).collect();
-    events.iter().flat_map(|event| cpus.iter().filter_map(|&cpu| source(tree, event, kind, cpu))).collect()
+    let mask = line(device.join("cpumask")).unwrap_or_else(|| "0".to_owned());
+    let places = places(tree, &mask);
+    events.iter().flat_map(|event| places.iter().filter_map(|&place| source(event, kind, place))).collect()
 }
 
-fn source(tree: &Tree, event: &Path, kind: u32, cpu: u32) -> Option<Source> {
+/// Where a counter is read, and what it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    cpu: u32,
+    package: u32,
+    /// `None`: the counter is that of the whole package.
+    die: Option<u32>,
+}
+
+/// Linux for x86 has at most this many CPUs (NR_CPUS); a copied tree may hold any list.
+const MOST_CPUS: usize = 8192;
+
+/// The CPUs of a list as the kernel prints it: `0-1,24`.
+fn cpus_of(list: &str) -> impl Iterator<Item = u32> + '_ {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().take(MOST_CPUS)
+}
+
+/// One place for every counter behind the CPUs of `mask`. Most kernels list one CPU for each counter. Newer ones, whose event belongs to
+/// the powercap driver, list every CPU of a package.
+fn places(tree: &Tree, mask: &str) -> Vec<Place> {
+    let topology = |cpu: u32, name: &str| {
+        let path = tree.path(format!("sys/devices/system/cpu/cpu{cpu}/topology/{name}"));
+        number(path).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+    };
+    let mut listed = 0;
+    let mut dies = BTreeMap::new();
+    for cpu in cpus_of(mask) {
+        listed += 1;
+        dies.entry((topology(cpu, "physical_package_id"), topology(cpu, "die_id"))).or_insert(cpu);
+    }
+    // Every die of AMD shows the counter of its package. A list that has a die twice is not one of the counters of dies.
+    let have_counters = dies.len() == listed && !is_amd(tree);
+    let mut found: Vec<Place> = Vec::new();
+    for (&(package, die), &cpu) in &dies {
+        if have_counters && dies.range((package, 0)..=(package, u32::MAX)).count() > 1 {
+            found.push(Place { cpu, package, die: Some(die) });
+        } else if found.last().is_none_or(|last| last.package != package) {
+            found.push(Place { cpu, package, die: None });
+        }
+    }
+    found
+}
+
+fn source(event: &Path, kind: u32, Place { cpu, package, die }: Place) -> Option<Source> {
     let name = name_of(event);
     // "event=0x02"
     let config = line(event)?.split_once("event=")?.1.trim_start_matches("0x").to_owned();
     let config = u64::from_str_radix(&config, 16).ok()?;
     let joules_per_count: f64 = line(event.with_file_name(format!("{name}.scale")))?.parse().ok()?;
-    let topology = tree.path(format!("sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"));
-    let package = number(topology).and_then(|package| u32::try_from(package).ok()).unwrap_or(0);
-    let of_package = Part::package(package);
+    let of_die = |part: Part| die.map_or(part.clone(), |die| part.inner(&format!("die-{die}")));
+    let of_package = of_die(Part::package(package));
     let (part, domain, scope) = match &name[..] {
         "energy-pkg" => (of_package, Domain::Package, Scope::CpuPackage),
-        "energy-ram" => (Part::memory(package), Domain::Memory, Scope::CpuPackage),
+        "energy-ram" => (of_die(Part::memory(package)), Domain::Memory, Scope::CpuPackage),
         "energy-cores" => (of_package.inner("core"), Domain::Cpu, Scope::CpuPackage),
         "energy-gpu" => (of_package.inner("uncore"), Domain::Gpu, Scope::CpuPackage),
         "energy-psys" => (Part::board(), Domain::Board, Scope::BoardInput),
@@ -122,7 +170,7 @@ fn source(tree: &Tree, event: &Path, kind: u32, cpu: u32) -> Option<Source> {
         });
     let channel = Channel {
         family: Family::Perf,
-        id: format!("{name}/{package}"),
+        id: format!("{name}/{package}{}", die.map_or_else(String::new, |die| format!("-die-{die}"))),
         label: Some(name),
         domain,
         scope,
@@ -158,6 +206,43 @@ mod tests {
         assert_eq!(channel.signal, Signal::Counter { joules_per_count: 2.328_306_436_538_696_3e-10, range: u64::MAX });
         assert!(channel.part.overlaps(&Part::package(0)));
         assert!(found[0].sensor.is_err());
+    }
+
+    #[test]
+    fn every_package_of_the_mask_is_found() {
+        // CPUs of the mask, the vendor, the package and die of each CPU, and the counters.
+        let intel = "GenuineIntel";
+        type Case<'c> = (&'c str, &'c str, &'c [(u32, u32, u32)], &'c [&'c str]);
+        let cases: [Case<'_>; 7] = [
+            ("0", intel, &[(0, 0, 0)], &["energy-pkg/0"]),
+            ("0,1", intel, &[(0, 0, 0), (1, 1, 0)], &["energy-pkg/0", "energy-pkg/1"]),
+            // Interleaved numbers: the kernel prints a range.
+            ("0-1", intel, &[(0, 0, 0), (1, 1, 0)], &["energy-pkg/0", "energy-pkg/1"]),
+            ("0-1,8,10-11", intel, &[(8, 1, 0), (10, 2, 0), (11, 3, 0)], &["energy-pkg/0", "energy-pkg/1", "energy-pkg/2", "energy-pkg/3"]),
+            // Every CPU of two packages, with two dies each: one counter for a package.
+            ("0-7", intel, &[(2, 0, 1), (3, 0, 1), (4, 1, 0), (5, 1, 0), (6, 1, 1), (7, 1, 1)], &["energy-pkg/0", "energy-pkg/1"]),
+            // One CPU of every die.
+            ("0,4,8", intel, &[(4, 0, 1), (8, 1, 0)], &["energy-pkg/0-die-0", "energy-pkg/0-die-1", "energy-pkg/1"]),
+            ("0,4,8", "AuthenticAMD", &[(4, 0, 1), (8, 1, 0)], &["energy-pkg/0", "energy-pkg/1"]),
+        ];
+        for (mask, vendor, topology, expected) in cases {
+            let fixture = Fixture::new();
+            events(&fixture, "4000000000", "event=0x02", "2.3283064365386962890625e-10");
+            fixture.file("sys/bus/event_source/devices/power/cpumask", mask);
+            fixture.file("proc/cpuinfo", &format!("vendor_id\t: {vendor}\n"));
+            for (cpu, package, die) in topology {
+                let folder = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+                fixture.files(&folder, &[("physical_package_id", &package.to_string()), ("die_id", &die.to_string())]);
+            }
+            let found = discover(&fixture.tree());
+            let channels: Vec<&Channel> = found.iter().map(|source| &source.channels[0]).collect();
+            assert_eq!(channels.iter().map(|channel| &channel.id).collect::<Vec<_>>(), expected, "{mask} of {vendor}");
+            for (index, one) in channels.iter().enumerate() {
+                assert!(channels[..index].iter().all(|other| !one.part.overlaps(&other.part)), "{channels:?}");
+            }
+        }
+        // A list of a copied tree ends.
+        assert_eq!(cpus_of("0-4294967295").count(), MOST_CPUS);
     }
 
     /// The call itself, with an event every kernel has: software (type 1), cpu-clock (0), which counts nanoseconds.

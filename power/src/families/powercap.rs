@@ -40,7 +40,7 @@ impl Sensor for Zone {
 
 /// The zones of `tree`.
 pub fn discover(tree: &Tree) -> Vec<Source> {
-    let amd = line_of_cpuinfo(tree, "vendor_id").is_some_and(|vendor| vendor == "AuthenticAMD" || vendor == "HygonGenuine");
+    let amd = is_amd(tree);
     let mut zones = tree.list("sys/class/powercap", |name| name.starts_with("intel-rapl") && name.contains(':'));
     // What mirrors another comes after it.
     zones.sort_by_key(|zone| name_of(zone).starts_with("intel-rapl-mmio"));
@@ -105,6 +105,11 @@ fn mark_mirrors(found: &mut [Source]) {
             rest[0].sensor = Err(Unusable::Mirror { of: original.channels[0].name() });
         }
     }
+}
+
+/// Whether the processor is AMD's, or Hygon's, which are AMD's.
+pub(super) fn is_amd(tree: &Tree) -> bool {
+    line_of_cpuinfo(tree, "vendor_id").is_some_and(|vendor| vendor == "AuthenticAMD" || vendor == "HygonGenuine")
 }
 
 fn line_of_cpuinfo(tree: &Tree, key: &str) -> Option<String> {
