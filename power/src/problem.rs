@@ -126,8 +126,7 @@ fn permission_cure(path: &Path) -> String {
     if let Some((root, subsystem @ "powercap")) = &found {
         // Not for every user: programs of others can be observed through these counters.
         let join = format!("sudo usermod -a -G {GROUP} $USER");
-        let is_open = std::fs::metadata(path).is_ok_and(|metadata| metadata.mode() & 0o7777 == 0o440);
-        let before = if is_open { String::new() } else { format!("{} && ", lasting_cure(root, subsystem)) };
+        let before = if zones_are_open(root, path) { String::new() } else { format!("{} && ", lasting_cure(root, subsystem)) };
         return format!("`{before}{join}`, then log in again");
     }
     let at_once = if text.starts_with("/dev/") {
@@ -139,6 +138,14 @@ fn permission_cure(path: &Path) -> String {
         Some((root, subsystem)) => format!("{at_once}; `{}` lasts", lasting_cure(&root, subsystem)),
         None => at_once,
     }
+}
+
+/// Whether the rule has been applied to the counter `path` and to those of all other zones below `root`: one that stays closed would be
+/// the next error.
+fn zones_are_open(root: &Path, path: &Path) -> bool {
+    let mode = |counter: &Path| std::fs::metadata(counter).ok().map(|metadata| metadata.mode() & 0o7777);
+    let zones = std::fs::read_dir(root.join("sys/class/powercap")).into_iter().flatten().flatten();
+    mode(path) == Some(0o440) && zones.filter_map(|zone| mode(&zone.path().join("energy_uj"))).all(|mode| mode == 0o440)
 }
 
 /// The root of the tree that `path` is in, and the subsystem by which udev knows it; `None` where the rule does not concern it.
@@ -219,7 +226,17 @@ mod tests {
         std::fs::create_dir_all(counter.parent().unwrap()).unwrap();
         std::fs::write(&counter, "1").unwrap();
         std::fs::set_permissions(&counter, std::os::unix::fs::PermissionsExt::from_mode(0o440)).unwrap();
-        assert_eq!(cure("sys/class/powercap/intel-rapl:0/energy_uj"), "`sudo usermod -a -G socbfs-power $USER`, then log in again");
+        let join = "`sudo usermod -a -G socbfs-power $USER`, then log in again";
+        assert_eq!(cure("sys/class/powercap/intel-rapl:0/energy_uj"), join);
+        // To one zone of two: the cure opens the other as well.
+        let other = root.path().join("sys/class/powercap/intel-rapl:1/energy_uj");
+        std::fs::create_dir_all(other.parent().unwrap()).unwrap();
+        std::fs::write(&other, "1").unwrap();
+        for zone in ["intel-rapl:0", "intel-rapl:1"] {
+            assert_eq!(cure(&format!("sys/class/powercap/{zone}/energy_uj")), written);
+        }
+        std::fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o440)).unwrap();
+        assert_eq!(cure("sys/class/powercap/intel-rapl:0/energy_uj"), join);
     }
 
     #[cfg(target_os = "linux")]

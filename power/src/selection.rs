@@ -127,6 +127,14 @@ pub enum SelectError {
     /// A sensor that was asked for can't be used.
     #[error("{0}")]
     Unusable(Skipped),
+    /// One of several packages has no counter that can be used: the sum would be that of the others.
+    #[error("{missing}; the sum would leave this package out")]
+    PackageMissing {
+        /// The counter that can't be used.
+        missing: Skipped,
+        /// The counters of the other packages.
+        others: Vec<String>,
+    },
     /// Two sensors measure the same thing.
     #[error("{one} and {other} measure the same power ({part}): their sum would count it twice")]
     Overlap {
@@ -149,6 +157,10 @@ impl SelectError {
             }
             Self::Unknown { known, .. } => Some(format!("found: {}", known.join(", "))),
             Self::Unusable(skipped) => skipped.cure.clone(),
+            Self::PackageMissing { missing, others } => {
+                let partial = || format!("name the others to measure only their packages: {}", others.join(", "));
+                Some(missing.cure.clone().unwrap_or_else(partial))
+            }
             Self::Overlap { .. } => Some("name one of them".to_owned()),
         }
     }
@@ -175,7 +187,8 @@ impl Selection {
     /// board's input; else the processor's packages with their memory. A battery is slow, so it is taken only where a profile says so.
     ///
     /// # Errors
-    /// [`SelectError::NoSensor`], with the reason of the best sensor that can't be used, and errors of the profile's rails.
+    /// [`SelectError::NoSensor`], with the reason of the best sensor that can't be used, [`SelectError::PackageMissing`], and errors of the
+    /// profile's rails.
     pub fn automatic(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Self, SelectError> {
         if let Some(profile) = profile.filter(|profile| profile.rails.iter().any(|rail| rail.counted)) {
             let counted = |channel: &Channel| profile.rails.iter().any(|rail| rail.counted && rail.matches(channel));
@@ -189,13 +202,20 @@ impl Selection {
         let rapl = |family: Family| {
             move |channel: &Channel| channel.family == family && matches!(channel.domain, Domain::Package | Domain::Memory)
         };
-        let package = |family: Family| move |channel: &Channel| channel.family == family && channel.domain == Domain::Package;
         let (powercap, perf) = (rapl(Family::Powercap), rapl(Family::Perf));
         let amdgpu = |channel: &Channel| channel.family == Family::Amdgpu;
-        // What must be there, and what is then counted.
-        let order: [(Wanted<'_>, Wanted<'_>); 4] =
-            [(&input, &input), (&package(Family::Powercap), &powercap), (&package(Family::Perf), &perf), (&amdgpu, &amdgpu)];
-        let Some((_, counted)) = order.into_iter().find(|(needed, _)| usable(needed)) else { return Err(nothing(&sources)) };
+        let counted: Wanted<'_> = if usable(&input) {
+            &input
+        } else {
+            match (every_package(&sources, Family::Powercap), every_package(&sources, Family::Perf)) {
+                (Ok(true), _) => &powercap,
+                // Perf may have the package that powercap lacks.
+                (_, Ok(true)) => &perf,
+                (Err(error), _) | (_, Err(error)) => return Err(error),
+                (Ok(false), Ok(false)) if usable(&amdgpu) => &amdgpu,
+                (Ok(false), Ok(false)) => return Err(nothing(&sources)),
+            }
+        };
         let picks = picks_of(&sources, |channel| counted(channel).then_some(channel.domain == Domain::Memory));
         // Two GPUs, or two inputs of one board: the first stands for it.
         let picks = without_overlaps(picks);
@@ -214,6 +234,9 @@ impl Selection {
         }
         let mut wanted: Vec<Vec<bool>> = sources.iter().map(|source| vec![false; source.channels.len()]).collect();
         for name in names {
+            if let Ok(family @ (Family::Powercap | Family::Perf)) = name.parse() {
+                every_package(&sources, family)?;
+            }
             let hits = find(&sources, name);
             if hits.is_empty() {
                 let known = sources.iter().flat_map(|source| &source.channels).map(Channel::name).collect();
@@ -357,6 +380,33 @@ fn picks_of(sources: &[Source], counted: impl Fn(&Channel) -> Option<bool>) -> V
         Some(Pick { channel: channel.clone(), domain: channel.domain, counted: true, factor: 1.0, dispensable })
     };
     sources.iter().map(|source| source.channels.iter().map(|channel| pick(source, channel)).collect()).collect()
+}
+
+/// Whether `family` has usable counters for the packages of the processor: `false` where it has none of them.
+///
+/// # Errors
+/// [`SelectError::PackageMissing`] where it has counters for some of the packages that it and the other family of RAPL list.
+fn every_package(sources: &[Source], family: Family) -> Result<bool, SelectError> {
+    let all = sources.iter().flat_map(|source| source.channels.iter().map(move |channel| (source, channel)));
+    let packages =
+        all.filter(|(_, channel)| matches!(channel.family, Family::Powercap | Family::Perf) && channel.domain == Domain::Package);
+    let (usable, rest): (Vec<_>, Vec<_>) = packages.partition(|(source, channel)| channel.family == family && source.sensor.is_ok());
+    if usable.is_empty() {
+        return Ok(false);
+    }
+    let is_missing = |channel: &Channel| !usable.iter().any(|(_, counter)| counter.part.overlaps(&channel.part));
+    let missing = rest.iter().filter(|(_, channel)| is_missing(channel)).map(|(source, channel)| match &source.sensor {
+        Err(problem) => Skipped::new(channel, problem),
+        Ok(_) => Skipped { sensor: channel.name(), reason: format!("{family} has no counter of this package"), cure: None },
+    });
+    // What the user could cure is the best answer.
+    match missing.min_by_key(|skipped| skipped.cure.is_none()) {
+        Some(missing) => {
+            let others = usable.iter().map(|(_, channel)| channel.name()).collect();
+            Err(SelectError::PackageMissing { missing, others })
+        }
+        None => Ok(true),
+    }
 }
 
 /// Leaves out a pick that overlaps one before it.
@@ -503,6 +553,7 @@ mod tests {
             zone("intel-rapl:1", "psys", Domain::Board, Scope::BoardInput, Part::board()),
             zone("intel-rapl:2", "package-1", Domain::Package, Scope::CpuPackage, package(1)),
             source(Family::Perf, "energy-pkg/0", "energy-pkg", Domain::Package, Scope::CpuPackage, package(0)),
+            source(Family::Perf, "energy-pkg/1", "energy-pkg", Domain::Package, Scope::CpuPackage, package(1)),
             source(Family::Amdgpu, "0000:04:00.0", "", Domain::Package, Scope::CpuPackage, package(0)),
         ]
     }
@@ -546,9 +597,53 @@ mod tests {
             source.sensor = Err(Unusable::Permission { place: "energy_uj".into(), cure: "chmod".into() });
         }
         let selection = Selection::automatic(sources, None).unwrap();
-        assert_eq!(counted(&selection), ["perf:energy-pkg/0"]);
+        assert_eq!(counted(&selection), ["perf:energy-pkg/0", "perf:energy-pkg/1"]);
         assert_eq!(selection.skipped().len(), 6);
         assert_eq!(selection.skipped()[0].cure.as_deref(), Some("chmod"));
+    }
+
+    #[test]
+    fn a_package_that_cannot_be_read_is_never_left_out_of_the_sum() {
+        let denied = || Err(Unusable::Permission { place: "energy_uj".into(), cure: "chmod".into() });
+        let silent = || Err(Unusable::Silent { milliseconds: 1, last: None });
+        type Lost<'l> = (&'l str, fn() -> Result<Box<dyn Sensor>, Unusable>);
+        let without = |lost: &[Lost<'_>]| {
+            let mut sources = rapl();
+            for source in &mut sources {
+                if let Some((_, reason)) = lost.iter().find(|(id, _)| *id == source.channels[0].id) {
+                    source.sensor = reason();
+                }
+            }
+            sources
+        };
+        // Perf has both packages.
+        let selection = Selection::automatic(without(&[("intel-rapl:2", denied)]), None).unwrap();
+        assert_eq!(counted(&selection), ["perf:energy-pkg/0", "perf:energy-pkg/1"]);
+        // Neither has; the graphics of a package are no substitute.
+        let both = || without(&[("intel-rapl:2", denied), ("energy-pkg/1", silent)]);
+        let error = Selection::automatic(both(), None).unwrap_err();
+        assert!(error.to_string().contains("intel-rapl:2 (package-1): energy_uj may not be read"), "{error}");
+        assert!(error.to_string().contains("leave this package out"), "{error}");
+        assert_eq!(error.cure().as_deref(), Some("chmod"));
+        // Where nothing cures it, the user can ask for a part by name.
+        let error = Selection::automatic(without(&[("intel-rapl:2", silent), ("energy-pkg/1", silent)]), None).unwrap_err();
+        assert!(error.cure().unwrap().ends_with(": powercap:intel-rapl:0"), "{error:?}");
+        assert_eq!(counted(&named(both(), &["powercap:intel-rapl:0"]).unwrap()), ["powercap:intel-rapl:0"]);
+        // A family alone means all of its packages.
+        for (lost, family) in [("intel-rapl:2", "powercap"), ("energy-pkg/0", "perf")] {
+            let error = named(without(&[(lost, denied)]), &[family]).unwrap_err();
+            assert!(matches!(&error, SelectError::PackageMissing { missing, .. } if missing.sensor.contains(lost)), "{error}");
+        }
+        // Powercap can't be read, and perf does not list what powercap shows.
+        let mut short = without(&[("intel-rapl:0", denied), ("intel-rapl:2", denied)]);
+        short.retain(|source| source.channels[0].id != "energy-pkg/1");
+        assert!(matches!(Selection::automatic(short, None), Err(SelectError::PackageMissing { .. })));
+        // A mirror of what is read, and memory without a counter, don't stop the sum of the packages.
+        let mut sources = without(&[("intel-rapl:0:2", denied)]);
+        let mut mirror = source(Family::Powercap, "intel-rapl-mmio:0", "package-0", Domain::Package, Scope::CpuPackage, Part::package(0));
+        mirror.sensor = Err(Unusable::Mirror { of: "powercap:intel-rapl:0".into() });
+        sources.push(mirror);
+        assert_eq!(counted(&Selection::automatic(sources, None).unwrap()), ["powercap:intel-rapl:0", "powercap:intel-rapl:2"]);
     }
 
     #[test]
