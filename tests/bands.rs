@@ -275,6 +275,23 @@ fn every_command_plans_the_same() {
 }
 
 #[test]
+fn what_a_board_says_of_its_device_is_shown_as_its_word() {
+    let Some(user) = User::with_device("what_a_board_says_of_its_device_is_shown_as_its_word") else { return };
+    let board = user.file(
+        "b.toml",
+        "schema = 1\n[board]\nname = 'b'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\nwork_group = 64\nmemory_way = 'use-host-ptr'\n",
+    );
+    let shown = |flags: &[&str]| user.run(&[&["board", "show", "--board", &board][..], flags].concat());
+    let lines = |shown: &str| {
+        let rows = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        rows.filter(|row| row.starts_with("work-group ") || row.starts_with("memory-way ")).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&shown(&[])), ["memory-way use-host-ptr board file", "work-group 64 board file"]);
+    let flags = ["--work-group", "32", "--memory-way", "copy"];
+    assert_eq!(lines(&shown(&flags)), ["memory-way copy flag", "work-group 32 flag"]);
+}
+
+#[test]
 fn what_is_tuned_is_written_once_and_measured_no_more() {
     let Some(user) = User::with_device("what_is_tuned_is_written_once_and_measured_no_more") else { return };
     let before = "# Mine.\nschema = 1\nestimates = ['adaptive', 'cpu.threads']\n\n[board]\nname = 'mine' # I say\n\n[cpu]\nthreads = 2\n\n\
@@ -318,7 +335,7 @@ fn what_is_tuned_is_written_once_and_measured_no_more() {
 fn a_quirk_takes_a_way_of_sharing_memory_away() {
     let Some(user) = User::with_device("a_quirk_takes_a_way_of_sharing_memory_away") else { return };
     let board =
-        |quirks: &str| format!("schema = 1\n[board]\nname = 'q'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\nquirks = [{quirks}]\n");
+        |quirks: &str| format!("schema = 1\n[board]\nname = 'q'\n[[opencl.devices]]\nname = '*p*'\nvia = 'pocl'\nquirks = [{quirks}]\n");
     let without = user.file("without.toml", &board(""));
     let with = user.file("with.toml", &board("'map-copies', 'local-is-global'"));
     let ways = |board: &str| {
@@ -335,7 +352,7 @@ fn a_quirk_takes_a_way_of_sharing_memory_away() {
 #[test]
 fn directions_on_a_device_are_by_its_own_costs() {
     let Some(user) = User::with_device("directions_on_a_device_are_by_its_own_costs") else { return };
-    let board = |line: &str| format!("schema = 1\n[board]\nname = 'd'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\n{line}");
+    let board = |line: &str| format!("schema = 1\n[board]\nname = 'd'\n[[opencl.devices]]\nname = '*p*'\nvia = 'pocl'\n{line}");
     let (plain, doubled) = (user.file("plain.toml", &board("")), user.file("doubled.toml", &board("bottom_up_permille = 2000\n")));
     let chosen = |graph: &str, policy: &str, board: &str| {
         let record = user.json(&["bench", graph, "--roots", "1", "--policy", policy, "--board", board, "--json", "-"]);

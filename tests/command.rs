@@ -450,6 +450,28 @@ fn policies_are_compared_on_every_graph() {
     }
     refused(&["policies", "kronecker:8", "--only", "auto,fast"], &["unknown policy", "fast"]);
     refused(&["policies"], &["GRAPH"]);
+    refused(&["policies", "kronecker:8", "--policy", "tc"], &["--policy has no effect here", "--only"]);
+}
+
+#[test]
+fn a_file_to_tune_may_have_the_name_of_a_shipped_profile() {
+    let folder = Folder::new();
+    folder.file("odroid-xu4", "schema = 1\n[board]\nname = 'mine'\nnonsense = 1\n");
+    let mut command = socbfs(&["board", "tune", "odroid-xu4", "--graph", "kronecker:6", "--device", "cpu"]);
+    let output = command.current_dir(folder.0.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("odroid-xu4:4: ") && stderr(&output).contains("nonsense"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_work_group_is_one_item_or_whole_words_of_32() {
+    for items in ["0", "48", "-1", "x"] {
+        let output = socbfs(&["board", "show", &format!("--work-group={items}")]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{items}");
+        assert!(stderr(&output).contains("--work-group") && stderr(&output).contains("multiple of 32"), "{}", stderr(&output));
+        let output = socbfs(&["board", "show"]).env("SOCBFS_WORK_GROUP", items).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{items}");
+    }
 }
 
 #[test]

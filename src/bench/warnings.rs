@@ -1,5 +1,7 @@
 //! Possible disturbances of a run, each with advice.
 
+use std::collections::BTreeSet;
+
 use super::{Build, ClusterRoot, Record, Summary};
 
 /// A search this many times slower than the median of comparable searches was disturbed, not difficult.
@@ -42,7 +44,13 @@ fn few_roots(record: &Record) -> Option<String> {
 }
 
 fn too_many_threads(record: &Record) -> Option<String> {
-    let (threads, usable) = (record.search.threads, record.environment.cpu.usable);
+    take_turns(record.search.threads, &record.search.cpus, record.environment.cpu.usable)
+}
+
+/// `bound`: the CPU of each thread, or nothing.
+fn take_turns(threads: usize, bound: &[usize], usable: usize) -> Option<String> {
+    let bound: BTreeSet<usize> = bound.iter().copied().collect();
+    let usable = if bound.is_empty() { usable } else { bound.len() };
     (threads > usable).then(|| {
         format!("{threads} threads on {usable} CPUs take turns, and a level waits for the slowest: use --threads {usable} or fewer")
     })
@@ -105,6 +113,16 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_that_take_turns_are_told() {
+        assert_eq!(take_turns(2, &[], 2), None);
+        assert_eq!(take_turns(2, &[4, 5], 8), None);
+        for (threads, bound, cpus) in [(3, &[][..], 2), (3, &[4, 5], 2), (2, &[4, 4], 1)] {
+            let text = take_turns(threads, bound, 2).unwrap_or_default();
+            assert!(text.contains(&format!("--threads {cpus} or fewer")), "{text}");
+        }
+    }
 
     #[test]
     fn ranks_that_wait_are_told() {

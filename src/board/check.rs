@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Board, MOST_BATCH, MOST_PIECE, MOST_THREADS, OpenClDevice, Quirk, SCHEMA};
+use super::{Board, MOST_BATCH, MOST_PIECE, MOST_THREADS, NEVER, OpenClDevice, Quirk, SCHEMA};
 
 /// A value that fails a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl<P> Board<P> {
     fn check_bands(&self) -> Check {
         for (band, table) in [(&self.adaptive.top_down, "adaptive.top_down"), (&self.adaptive.bottom_up, "adaptive.bottom_up")] {
             let from = [band.gpu_from, band.split_from].into_iter().flatten().min().unwrap_or(0);
-            if let Some(up_to) = band.up_to.filter(|&up_to| up_to <= from) {
+            if let Some(up_to) = band.up_to.filter(|&up_to| up_to <= from && up_to < NEVER) {
                 return refuse(format!("{table}.up_to"), format!("is {up_to}, which leaves no level for the GPU; it must be above {from}"));
             }
             if let Some(share) = band.gpu_permille.filter(|share| !(1..1000).contains(share)) {
@@ -322,6 +322,7 @@ mod tests {
             "[cpu]\nthreads = 4096",
             "[adaptive.top_down]\ngpu_from = 0\ngpu_permille = 1\n[adaptive.bottom_up]\ngpu_permille = 999",
             "[adaptive.top_down]\nup_to = 1",
+            "[adaptive.top_down]\ngpu_from = 4_294_967_296\nsplit_from = 4_294_967_296\nup_to = 4_294_967_296",
             &format!("{cluster}capacity = 1024\ncpus = '0-3'"),
             &format!("{rail}label = 'VDD_G3D'\nsign = -1\nscale = 0.001"),
         ] {

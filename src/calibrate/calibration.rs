@@ -3,7 +3,7 @@
 //! A calibration holds for the machine, the device and the settings that it names (see [`Identity`]) and for no other: speeds depend
 //! on all of them.
 
-use std::path::Path;
+use std::{fmt::Write as _, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +116,9 @@ pub struct OpenClIdentity {
     pub platform: String,
     /// Version of its driver.
     pub driver: String,
+    /// Its compute units: a board may have two devices of one name (`None`: the calibration is of an earlier version).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_units: Option<u32>,
     /// How memory is shared with it.
     pub memory_way: SharingMode,
     /// Items in a work-group: as asked for, or those with which searches were fastest (`None`: by the kind of device).
@@ -234,6 +237,7 @@ impl Identity {
         let group = |group: Option<usize>| group.map_or_else(|| "by the kind of device".to_owned(), |items| items.to_string());
         let (name, platform) = (device(|device| device.name.clone()), device(|device| device.platform.clone()));
         let (driver, way) = (device(|device| device.driver.clone()), device(|device| device.memory_way.to_string()));
+        let units = device(|device| device.compute_units.map_or_else(String::new, |units| units.to_string()));
         let groups = (self.device.as_ref().and_then(|d| d.work_group), here.device.as_ref().and_then(|d| d.work_group));
         [
             ("board", self.board.clone(), here.board.clone()),
@@ -244,11 +248,13 @@ impl Identity {
             ("OpenCL device", name.0, name.1),
             ("OpenCL platform", platform.0, platform.1),
             ("OpenCL driver", driver.0, driver.1),
+            ("number of compute units", units.0, units.1),
             ("memory way", way.0, way.1),
             ("work-group", group(groups.0), group(groups.1)),
         ]
         .into_iter()
-        .find(|(_, calibrated, here)| calibrated != here)
+        // Empty: an earlier version did not note it.
+        .find(|(_, calibrated, here)| calibrated != here && !calibrated.is_empty())
         .map(|(what, calibrated, here)| Difference { what, calibrated, here })
     }
 
@@ -257,18 +263,44 @@ impl Identity {
         if self.device.is_some() { &Strategy::ALL } else { &Strategy::CPU }
     }
 
-    /// Name of its calibration file: `<board>-<threads>t-<simd>[-<device>].toml`, of the device's name what is a letter or a digit.
+    /// Name of its calibration file: `<board>-<threads>t-<simd>[-cpus<LIST>][-<device>-<units>cu].toml`, of the device's name what is a
+    /// letter or a digit.
     pub fn file_name(&self) -> String {
-        let mut name = format!("{}-{}t-{}", self.board, self.threads, self.simd);
-        for word in self.device.iter().flat_map(|device| device.name.split(|c: char| !c.is_ascii_alphanumeric())).filter(|w| !w.is_empty())
-        {
-            name.push('-');
-            name.push_str(&word.to_ascii_lowercase());
+        // Names and lists may be long; file systems allow 255 bytes.
+        let cut = |mut text: String, bytes| {
+            text.truncate(bytes);
+            text
+        };
+        let mut name = cut(format!("{}-{}t-{}", self.board, self.threads, self.simd), 80);
+        if !self.cpus.is_empty() {
+            name.push_str("-cpus");
+            name.push_str(&cut(ranges(&self.cpus), 40));
         }
-        // The names of some drivers are long; file systems allow 255 bytes.
-        name.truncate(120);
+        if let Some(device) = &self.device {
+            let words = device.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+            let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
+            name.push('-');
+            name.push_str(&cut(words.join("-"), 80));
+            if let Some(units) = device.compute_units {
+                // Writing to a String can't fail.
+                let _ = write!(name, "-{units}cu");
+            }
+        }
         format!("{name}.toml")
     }
+}
+
+/// CPUs in order, as in `4-7` or `0-3+6`.
+fn ranges(cpus: &[usize]) -> String {
+    let runs = cpus.chunk_by(|&cpu, &next| next == cpu + 1);
+    let texts: Vec<String> = runs
+        .filter_map(|run| match run {
+            [one] => Some(one.to_string()),
+            [first, .., last] => Some(format!("{first}-{last}")),
+            [] => None,
+        })
+        .collect();
+    texts.join("+")
 }
 
 impl Calibration {
@@ -344,6 +376,18 @@ impl Calibration {
         not_negative("made.seconds", Some(self.made.seconds))?;
         if self.identity.threads == 0 {
             return refuse("identity.threads".into(), "is 0".into());
+        }
+        let bands = self.bands.iter().flat_map(|bands| [("top_down", &bands.top_down), ("bottom_up", &bands.bottom_up)]);
+        for (direction, band) in bands {
+            if let Some(share) = band.gpu_permille.filter(|share| !(1..1000).contains(share)) {
+                let reason = format!("is {share}; it must be a number of thousandths, 1 to 999");
+                return refuse(format!("bands.{direction}.gpu_permille"), reason);
+            }
+        }
+        if let Some(items) = self.identity.device.as_ref().and_then(|device| device.work_group) {
+            if items == 0 || (items != 1 && items % 32 != 0) {
+                return refuse("identity.device.work_group".into(), format!("is {items}; it must be 1 or a multiple of 32"));
+            }
         }
         for (place, numbers) in self.strategies.iter().enumerate() {
             let key = |key: &str| format!("strategies[{place}].{key}");
@@ -449,7 +493,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{
         calibrate::{Candidate, HandoverTimes, WayTimes},
-        policy::{Band, Form as ModelForm, Mlp, StrategyCost},
+        policy::{Band, Bands, ChangeCost, Form as ModelForm, Mlp, StrategyCost},
     };
 
     fn numbers(strategy: Strategy) -> StrategyNumbers {
@@ -536,6 +580,7 @@ pub(crate) mod tests {
                     name: "Mali-T628".into(),
                     platform: "ARM".into(),
                     driver: "r12".into(),
+                    compute_units: Some(4),
                     memory_way: SharingMode::SvmFine,
                     work_group: Some(64),
                 }),
@@ -631,6 +676,7 @@ pub(crate) mod tests {
             (replaced("regret = 0.03", "regret = nan"), "regret = nan", &["auto.candidates[0].regret", "NaN"]),
             (replaced("policy = \"mlp\"", "policy = \"mlq\""), "policy = \"mlq\"", &["mlq"]),
             (replaced("accuracy = 0.9625", "accuracy = 1.5"), "accuracy = 1.5", &["surf.accuracy", "1.5"]),
+            (replaced("work_group = 64", "work_group = 48"), "work_group = 48", &["identity.device.work_group", "48"]),
             (replaced("schema = 1\npolicy = \"surf\"", "schema = 1\npolicy = \"mlp\""), "[surf.network]", &["surf.network", "not of surf"]),
         ] {
             let error = Calibration::parse(&text, "file.toml").unwrap_err().to_string();
@@ -641,29 +687,38 @@ pub(crate) mod tests {
         }
         let error = Calibration::parse("[made]\nversion = 'x'", "f").unwrap_err().to_string();
         assert!(error.contains("no schema"), "{error}");
-        let missing = |change: fn(&mut Calibration)| {
+        let shares = |top_down, bottom_up| {
+            let band = |share| Band { gpu_permille: Some(share), ..Band::default() };
+            Bands { top_down: band(top_down), bottom_up: band(bottom_up) }
+        };
+        let never = ChangeCost { fixed_ns: f64::INFINITY, ..ChangeCost::default() };
+        let missing = |change: &dyn Fn(&mut Calibration)| {
             let mut calibration = with_device();
             change(&mut calibration);
             Calibration::parse(&calibration.to_toml().unwrap(), "f").unwrap_err().to_string()
         };
-        assert!(missing(|c| c.strategies.truncate(5)).contains("strategies: bgc is missing"));
-        assert!(missing(|c| c.model.tg = None).contains("model: has no entry for tg"));
-        assert!(missing(|c| c.model_zhang.bc = None).contains("model_zhang: has no entry for bc"));
-        assert!(missing(|c| c.mlp = None).contains("auto.policy: is mlp, but there are no weights"));
-        assert!(missing(|c| c.auto.as_mut().unwrap().candidates.truncate(3)).contains("auto.policy: is mlp, which is none of"));
+        assert!(missing(&|c| c.strategies.truncate(5)).contains("strategies: bgc is missing"));
+        assert!(missing(&|c| c.model.tg = None).contains("model: has no entry for tg"));
+        assert!(missing(&|c| c.model_zhang.bc = None).contains("model_zhang: has no entry for bc"));
+        assert!(missing(&|c| c.mlp = None).contains("auto.policy: is mlp, but there are no weights"));
+        assert!(missing(&|c| c.auto.as_mut().unwrap().candidates.truncate(3)).contains("auto.policy: is mlp, which is none of"));
         assert!(
-            missing(|c| c.mlp.as_mut().unwrap().network.hidden[3].bias = f32::NAN).contains("mlp.network.hidden[3]: hidden unit 3 has a")
+            missing(&|c| c.mlp.as_mut().unwrap().network.hidden[3].bias = f32::NAN).contains("mlp.network.hidden[3]: hidden unit 3 has a")
         );
-        assert!(missing(|c| c.mlp.as_mut().unwrap().network.hidden[2].weights.truncate(4)).contains("mlp.network.hidden[2]: "));
-        assert!(missing(|c| c.surf.as_mut().unwrap().network.hidden.truncate(4)).contains("surf.network: surf has 6 hidden units, not 4"));
-        assert!(missing(|c| c.surf.as_mut().unwrap().network.bias = f32::INFINITY).contains("surf.network: the output has a value"));
-        assert!(missing(|c| c.parallel[1].relative = -1.0).contains("parallel[1].relative: is -1"));
-        assert!(missing(|c| c.parallel[1].value = c.parallel[0].value).contains("parallel_hub_arcs = 2097152 is given twice"));
+        assert!(missing(&|c| c.mlp.as_mut().unwrap().network.hidden[2].weights.truncate(4)).contains("mlp.network.hidden[2]: "));
+        assert!(missing(&|c| c.surf.as_mut().unwrap().network.hidden.truncate(4)).contains("surf.network: surf has 6 hidden units, not 4"));
+        assert!(missing(&|c| c.surf.as_mut().unwrap().network.bias = f32::INFINITY).contains("surf.network: the output has a value"));
+        assert!(missing(&|c| c.parallel[1].relative = -1.0).contains("parallel[1].relative: is -1"));
+        assert!(missing(&|c| c.parallel[1].value = c.parallel[0].value).contains("parallel_hub_arcs = 2097152 is given twice"));
         assert!(
-            missing(|c| (c.parallel[1].key, c.parallel[1].value) = (ParallelKey::Piece, 65)).contains("parallel[1].value: is 65; a piece")
+            missing(&|c| (c.parallel[1].key, c.parallel[1].value) = (ParallelKey::Piece, 65)).contains("parallel[1].value: is 65; a piece")
         );
-        assert!(missing(|c| c.device = None).contains("device: is missing"));
-        assert!(missing(|c| c.identity.device = None).contains("device: is given"));
+        assert!(missing(&|c| c.device = None).contains("device: is missing"));
+        assert!(missing(&|c| c.model.top_down_split = Some(never)).contains("model.top_down_split.fixed_ns"));
+        assert!(missing(&|c| c.model_zhang.bottom_up_split = Some(never)).contains("model_zhang.bottom_up_split.fixed_ns"));
+        assert!(missing(&|c| c.bands = Some(shares(0, 500))).contains("bands.top_down.gpu_permille: is 0"));
+        assert!(missing(&|c| c.bands = Some(shares(500, 1000))).contains("bands.bottom_up.gpu_permille: is 1000"));
+        assert!(missing(&|c| c.identity.device = None).contains("device: is given"));
         assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(DocumentError::Read { .. })));
     }
 
@@ -711,21 +766,33 @@ pub(crate) mod tests {
             (device(|d| d.name = "Mali-G52".into()), "its OpenCL device is Mali-T628, here it is Mali-G52"),
             (device(|d| d.platform = "Clover".into()), "its OpenCL platform is ARM, here it is Clover"),
             (device(|d| d.driver = "r13".into()), "its OpenCL driver is r12, here it is r13"),
+            (device(|d| d.compute_units = Some(2)), "its number of compute units is 4, here it is 2"),
             (device(|d| d.memory_way = SharingMode::Copy), "its memory way is svm-fine, here it is copy"),
             (device(|d| d.work_group = None), "its work-group is 64, here it is by the kind of device"),
         ] {
             assert_eq!(calibrated.difference(&here).unwrap().to_string(), words);
         }
+        let earlier = device(|d| d.compute_units = None);
+        assert_eq!(earlier.difference(&calibrated), None, "files of earlier versions do not have it");
     }
 
     #[test]
     fn a_file_is_named_by_what_it_holds_for() {
         let identity = with_device().identity;
-        assert_eq!(identity.file_name(), "odroid-xu4-4t-neon-mali-t628.toml");
-        assert_eq!(without_device().identity.file_name(), "odroid-xu4-4t-neon.toml");
+        assert_eq!(identity.file_name(), "odroid-xu4-4t-neon-cpus4-7-mali-t628-4cu.toml");
+        assert_eq!(Identity { device: None, ..identity.clone() }.file_name(), "odroid-xu4-4t-neon-cpus4-7.toml");
+        let bound = |cpus: &[usize]| Identity { cpus: cpus.to_vec(), ..without_device().identity }.file_name();
+        assert_eq!(bound(&[]), "odroid-xu4-4t-neon.toml");
+        assert_eq!(bound(&[6, 0, 1, 2, 4]), "odroid-xu4-4t-neon-cpus6+0-2+4.toml");
         let name = format!("pthread-../{}", "x".repeat(300));
         let device = OpenClIdentity { name, ..identity.device.clone().unwrap() };
         let long = Identity { device: Some(device), ..identity }.file_name();
-        assert!(long.len() < 130 && long.starts_with("odroid-xu4-4t-neon-pthread-xx") && !long.contains('/'), "{long}");
+        assert!(
+            long.len() < 200
+                && long.starts_with("odroid-xu4-4t-neon-cpus4-7-pthread-xx")
+                && long.ends_with("x-4cu.toml")
+                && !long.contains('/'),
+            "{long}"
+        );
     }
 }

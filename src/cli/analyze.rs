@@ -95,7 +95,7 @@ pub(super) struct AnalyzeArgs {
 /// An analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Frontier and its arcs by level, degrees, depth (Remis, figures 2.1 to 2.4; SURF, table 2)
+    /// Frontier and its arcs by level, degrees, depth (Remis, figures 2.1, 2.2 and 2.4; SURF, table 2)
     Profile,
     /// Arcs and probes that discover nothing (Remis, figure 2.3)
     Redundant,
@@ -103,13 +103,13 @@ enum Kind {
     Repeated,
     /// The level with most arcs shared by CPU and GPU, by every share (Remis, figure 5.13)
     Split,
-    /// Every level by every strategy (Remis, figures 5.1 to 5.4)
+    /// Every level by every strategy (Remis, figures 5.1 to 5.4 and 5.8)
     Levels,
     /// The same as a heat map, with the choices of oracle and policy (Zhang, table 5)
     Heat,
     /// The cost of handing memory over before every level, and by size (Remis, figures 4.2 and 4.3)
     Handover,
-    /// Speed and efficiency of the policies (Zhang, figures 4 and 5)
+    /// Speed and efficiency of the policies (Zhang, figures 4 and 5; Remis, figures 5.9 to 5.12)
     Performance,
     /// Right directions, time saved, inputs dropped (SURF, tables 3 and 4)
     Surf,

@@ -19,6 +19,7 @@ use crate::{
     board::{self, Board, Detection, Entry},
     calibrate::Calibration,
     engine::Simd,
+    opencl::DeviceInfo,
     policy::{Objective, Policy},
     report,
     runtime::{self, CalibrationChoice, Choice, Costs, FoundCalibration, Runtime, RuntimeError, Setting},
@@ -34,7 +35,7 @@ Examples:
   socbfs board validate my-board.toml
   socbfs bench --board my-board.toml";
 
-/// Show, detect, write, tune or check board profiles
+/// List, detect, show, write (init), tune or check (validate) board profiles
 ///
 /// A profile describes a board: CPU clusters, OpenCL devices with limits and quirks, thresholds, power rails. Without --board every command
 /// uses the profile that fits the machine.
@@ -256,7 +257,8 @@ impl TuneArgs {
             return Err(Failure::new(format!("there is no file {}", self.file.display()))
                 .cure(format!("`socbfs board init {}` writes one", self.file.display())));
         }
-        let mut config = self.search.resolve_on(Some(&self.file), matches)?;
+        // A profile that is compiled in may have the name of this file.
+        let mut config = self.search.resolve_on(Some(&Path::new(".").join(&self.file)), matches)?;
         // Bands are measured, whatever the environment says of policies.
         config.policy = Setting::flag(Policy::Adaptive(Box::default()));
         config.calibration = Setting::flag(CalibrationChoice::Off);
@@ -287,11 +289,11 @@ impl ShowArgs {
             Some(found) => Calibration::entries(&found.file).map_err(RuntimeError::Calibration)?,
             None => Vec::new(),
         };
-        let with_device = config.chosen().is_ok_and(|devices| !devices.is_empty());
-        let choice = config.choose(found.as_ref(), with_device, Costs::default())?;
+        let devices = config.chosen().unwrap_or_default();
+        let choice = config.choose(found.as_ref(), !devices.is_empty(), Costs::default())?;
         let bands = config.bands(found.as_ref());
         if !self.json {
-            let mut text = settings_text(&config, found.as_ref(), &choice);
+            let mut text = settings_text(&config, devices.first(), found.as_ref(), &choice);
             text.push_str(&report::bands(&bands));
             text.push('\n');
             text.push_str(&entries_text(&entries, &profile.place));
@@ -303,7 +305,7 @@ impl ShowArgs {
             }
             return print(&text);
         }
-        let settings: Vec<_> = settings(&config, found.as_ref(), &choice)
+        let settings: Vec<_> = settings(&config, devices.first(), found.as_ref(), &choice)
             .iter()
             .map(|(name, value, origin)| json!({ "name": name, "value": value, "origin": origin }))
             .collect();
@@ -333,7 +335,12 @@ impl ShowArgs {
 }
 
 /// Name, value and origin of the settings of a search.
-fn settings(config: &Runtime, found: Option<&FoundCalibration>, choice: &Choice) -> Vec<(&'static str, String, String)> {
+fn settings(
+    config: &Runtime,
+    device: Option<&DeviceInfo>,
+    found: Option<&FoundCalibration>,
+    choice: &Choice,
+) -> Vec<(&'static str, String, String)> {
     fn row<T>(name: &'static str, setting: &Setting<T>, value: String) -> (&'static str, String, String) {
         (name, value, setting.origin.to_string())
     }
@@ -353,14 +360,15 @@ fn settings(config: &Runtime, found: Option<&FoundCalibration>, choice: &Choice)
     ]
     .into_iter()
     .chain(config.parallel_settings(found).map(|(key, setting)| (key.name(), setting.value.to_string(), setting.origin.to_string())))
-    .chain(config.device_settings(found).map(|(name, origin, value)| (name, value, origin.to_string())))
+    .chain(config.device_settings(device, found).map(|(name, origin, value)| (name, value, origin.to_string())))
     .chain([("calibration", calibration, calibration_origin.to_string())])
     .collect()
 }
 
-fn settings_text(config: &Runtime, found: Option<&FoundCalibration>, choice: &Choice) -> String {
+fn settings_text(config: &Runtime, device: Option<&DeviceInfo>, found: Option<&FoundCalibration>, choice: &Choice) -> String {
     let board = format!("{:<18}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
-    let rows = settings(config, found, choice).into_iter().map(|(name, value, origin)| format!("{name:<17} {value:<23} {origin}\n"));
+    let rows =
+        settings(config, device, found, choice).into_iter().map(|(name, value, origin)| format!("{name:<17} {value:<23} {origin}\n"));
     std::iter::once(board).chain(rows).collect()
 }
 

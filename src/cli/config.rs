@@ -70,10 +70,10 @@ pub(super) struct SearchArgs {
 
     /// Work-items in a work-group of the device: 1, or a multiple of 32
     /// [default: from the board file or the calibration, else 1 if the device is a CPU, 256 on a GPU]
-    #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true)]
+    #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true, value_parser = parse_work_group)]
     work_group: Option<usize>,
 
-    /// Least number of buffers for the neighbours of the graph on the device [default: as few as needed]
+    /// Least number of buffers for the neighbours of the graph on the device, 1 to 16 [default: as few as needed]
     #[arg(long, value_name = "N", env = "SOCBFS_PARTS", hide_env_values = true, value_parser = clap::value_parser!(u8).range(1..=16))]
     parts: Option<u8>,
 
@@ -94,6 +94,14 @@ pub(super) struct SearchArgs {
     /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
+}
+
+/// Items of a work-group: the bottom-up kernels let groups of 32 write whole words of the frontier.
+fn parse_work_group(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(items) if items == 1 || (items > 0 && items % 32 == 0) => Ok(items),
+        _ => Err("not 1 or a multiple of 32".to_owned()),
+    }
 }
 
 /// A policy as a flag.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, parser::ValueSource};
 
 use super::{
     bench::ROOT,
@@ -105,6 +105,9 @@ const ON_DEVICE: [&str; 11] =
 const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    if matches.value_source("policy") == Some(ValueSource::CommandLine) {
+        return Err(Failure::new("policies compares several: --policy has no effect here").cure("--only names those to compare"));
+    }
     let config = arguments.graphs.search.resolve(matches)?;
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;

@@ -80,7 +80,7 @@ enum PaperArg {
     Zhang,
     /// Remis 2016: figures 2.1 to 2.4, 4.2, 4.3, 5.1 to 5.13
     Remis,
-    /// SURF 2022: tables 2 to 4
+    /// SURF 2022: tables 2 to 5
     Surf,
     /// Zhou et al. 2021: its graphs; its figures are of a supercomputer
     Sunway,

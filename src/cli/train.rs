@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, parser::ValueSource};
 use serde::Serialize;
 
 use super::{
@@ -126,6 +126,9 @@ const ENOUGH_LEVELS: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    if matches.value_source("policy") == Some(ValueSource::CommandLine) {
+        return Err(Failure::new("train measures both directions: --policy has no effect here").cure("omit --policy"));
+    }
     let mut config = arguments.search.resolve(matches)?;
     // No policy chooses what is measured.
     config.policy.value = if arguments.gpu { Policy::Fixed(Strategy::Tg) } else { Policy::Fixed(Strategy::Tc) };

@@ -339,7 +339,9 @@ impl CostModel {
         }
         let changes =
             [("to_bottom_up", self.to_bottom_up), ("to_top_down", self.to_top_down), ("to_gpu", self.to_gpu), ("to_cpu", self.to_cpu)];
-        for (change, cost) in changes {
+        let splits = [("top_down_split", self.top_down_split), ("bottom_up_split", self.bottom_up_split)];
+        let splits = splits.into_iter().filter_map(|(split, cost)| Some((split, cost?)));
+        for (change, cost) in changes.into_iter().chain(splits) {
             for (name, value) in cost.terms() {
                 check(&|| format!("{change}.{name}"), value)?;
             }

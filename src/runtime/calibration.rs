@@ -99,6 +99,7 @@ impl Runtime {
                 name: info.name.clone(),
                 platform: info.platform.clone(),
                 driver: info.driver.clone(),
+                compute_units: Some(info.compute_units),
                 memory_way,
                 work_group: self.group_asked(info),
             }),
@@ -131,7 +132,7 @@ impl Runtime {
         };
         // Without a setting for how memory is shared, the calibration decides.
         if let (Some((info, None)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
-            if calibrated.memory_way.offered(info) {
+            if self.permits(info, calibrated.memory_way) {
                 here.memory_way = calibrated.memory_way;
             }
         }
@@ -171,11 +172,11 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError`]: a calibration or a policy that can't be used here.
     pub fn calibration_in_force(&self) -> Result<Option<FoundCalibration>, RuntimeError> {
-        if !self.wants_calibration() && !self.wants_parallel() {
-            return Ok(None);
-        }
         // A device that can't be had is the business of the search.
         let found = self.chosen().unwrap_or_default();
+        if found.is_empty() && !self.wants_calibration() && !self.wants_parallel() {
+            return Ok(None);
+        }
         self.calibration(found.first().map(|info| (info, self.way_asked(info))))
     }
 
@@ -210,11 +211,48 @@ impl Runtime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        board::Board,
+        calibrate::example,
+        opencl::{DeviceKind, invented},
+        runtime::{Given, Profile, Setting},
+    };
 
     #[test]
     fn a_choice_is_auto_off_or_a_file() {
         assert_eq!(CalibrationChoice::from("auto"), CalibrationChoice::Auto);
         assert_eq!(CalibrationChoice::from("off"), CalibrationChoice::Off);
         assert_eq!(CalibrationChoice::from("./off"), CalibrationChoice::File("./off".into()));
+    }
+
+    #[test]
+    fn a_calibration_holds_for_its_device_and_for_ways_that_the_board_permits() {
+        let device = |compute_units| {
+            let mut info = invented("p", "Mali-G610", DeviceKind::Gpu, compute_units);
+            (info.svm_coarse, info.svm_fine) = (true, true);
+            info
+        };
+        let (info, other) = (device(4), device(2));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("c.toml");
+        let runtime = |text: &str| {
+            let board = Board::parse(text, "b.toml").unwrap();
+            let profile = Profile { board, text: text.to_owned().into(), place: "b.toml".into(), origin: Origin::Board, reason: "".into() };
+            let calibration = Some(Setting::flag(CalibrationChoice::File(file.clone())));
+            Runtime::new(profile, Given { calibration, ..Given::default() }).unwrap()
+        };
+        let plain = runtime("schema = 1\n[board]\nname = 'b'\n");
+        let quirk = runtime("schema = 1\n[board]\nname = 'b'\n[[opencl.devices]]\nname = 'Mali*'\nquirks = ['not-coherent']\n");
+        let write = |memory_way| {
+            let calibration = Calibration { identity: plain.identity(Some((&info, memory_way))), ..example() };
+            std::fs::write(&file, text(&calibration, &file).unwrap()).unwrap();
+        };
+        let holds = |runtime: &Runtime, info: &DeviceInfo| runtime.calibration(Some((info, None))).unwrap().is_some();
+        write(SharingMode::SvmFine);
+        assert!(holds(&plain, &info));
+        assert!(!holds(&quirk, &info), "its speeds are those of a way that this board rules out");
+        assert!(!holds(&plain, &other), "the other device of this name");
+        write(SharingMode::SvmCoarse);
+        assert!(holds(&plain, &info) && holds(&quirk, &info));
     }
 }

@@ -135,6 +135,8 @@ impl Runtime {
                     let reason = format!("board {} says where levels run", self.profile.name());
                     return Ok(Choice::new(Policy::Adaptive(Box::default()), self.profile.origin, reason));
                 }
+                // The calibration's policy places levels on the CPU, too; what it knows of directions holds on a device that was named.
+                let calibration = calibration.filter(|calibration| !with_device || places_levels || calibration.decider() == Decider::Mlp);
                 if let Some(calibration) = calibration {
                     let decider = calibration.decider();
                     let policy = match decider {
@@ -467,6 +469,26 @@ mod tests {
         // The flag beats all of them.
         let flag = runtime(&board, Some("tc")).choose(Some(&found), true, Costs::default()).unwrap();
         assert_eq!((flag.policy.kind(), flag.origin), ("tc", Origin::Flag));
+    }
+
+    #[test]
+    fn a_device_that_is_named_searches_alone_whatever_the_calibration_decides_by() {
+        let mut found = calibrated();
+        for decider in [Decider::CostModel, Decider::Zhang, Decider::Sampled] {
+            found.calibration.auto.as_mut().unwrap().policy = decider;
+            for (device, alone) in [("auto", false), ("gpu", true), ("Mali", true)] {
+                let mut runtime = runtime(NAME, None);
+                runtime.device = Setting::flag(device.parse().unwrap());
+                let choice = runtime.choose(Some(&found), true, Costs::default()).unwrap();
+                assert_eq!(choice.reason == "the device was named", alone, "{device}: {}", choice.reason);
+                let bottom_up = Some((640, Origin::Calibration));
+                let with_costs = runtime.choose(Some(&found), true, Costs { bottom_up, ..Costs::default() }).unwrap();
+                assert_eq!(with_costs.policy == Policy::Sampled(SampledCosts::default().times(640)), alone, "{}", with_costs.policy);
+                // On the CPU the calibration decides: nothing was named that could search alone.
+                let without = runtime.choose(Some(&found), false, Costs::default()).unwrap();
+                assert_eq!(without.origin, Origin::Calibration);
+            }
+        }
     }
 
     #[test]

@@ -162,11 +162,10 @@ impl Runtime {
             recorded.check_graph(layout)?;
         }
         let found = self.chosen_for(every_policy).or_else(|error| self.without(error))?;
+        // For any policy: it says how the device is used.
         let calibration = match found.first() {
-            Some(info) if every_policy || self.wants_calibration() || self.wants_parallel() || self.policy.value.has_usual_costs() => {
-                self.calibration(Some((info, self.way_asked(info))))?
-            }
-            _ => None,
+            Some(info) => self.calibration(Some((info, self.way_asked(info))))?,
+            None => None,
         };
         let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
         let Some(first) = opened.first() else { return self.prepare_cpu(layout, every_policy) };
@@ -425,18 +424,26 @@ impl Runtime {
         Ok(Opened { setup: GpuSetup { device, way, options }, runs: self.runs(info), handover })
     }
 
-    /// What concerns devices and the cost model, for the list of settings.
-    pub fn device_settings(&self, found: Option<&FoundCalibration>) -> [(&'static str, Origin, String); 5] {
+    /// What concerns devices and the cost model, for the list of settings: of `device`, where one is chosen.
+    pub fn device_settings(&self, device: Option<&DeviceInfo>, found: Option<&FoundCalibration>) -> [(&'static str, Origin, String); 5] {
         let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref());
-        let (way, origin) = match (self.memory_way.value, calibrated.map(|device| device.memory_way)) {
+        let of_board = device.and_then(|info| self.device_profile(info));
+        // The way that a search takes, and who says so.
+        let taken = device.and_then(|info| Some((info, self.way(info, found)?)));
+        let (way, origin) = match (self.memory_way.value, taken) {
             (Some(way), _) => (way.to_string(), self.memory_way.origin),
-            (None, Some(way)) => (way.to_string(), Origin::Calibration),
+            (None, Some((info, way))) => {
+                let origin = if self.way_asked(info).is_some() { self.profile.origin } else { Origin::Calibration };
+                (way.to_string(), origin)
+            }
             (None, None) => ("measured".to_owned(), self.memory_way.origin),
         };
-        let (group, of_group) = match (self.work_group.value, calibrated.and_then(|device| device.work_group)) {
-            (Some(items), _) => (items.to_string(), self.work_group.origin),
-            (None, Some(items)) => (items.to_string(), Origin::Calibration),
-            (None, None) => ("by the device".to_owned(), self.work_group.origin),
+        let group_of_board = of_board.and_then(|device| device.work_group);
+        let (group, of_group) = match (self.work_group.value, group_of_board, calibrated.and_then(|device| device.work_group)) {
+            (Some(items), ..) => (items.to_string(), self.work_group.origin),
+            (None, Some(items), _) => (items.to_string(), self.profile.origin),
+            (None, None, Some(items)) => (items.to_string(), Origin::Calibration),
+            (None, None, None) => ("by the device".to_owned(), self.work_group.origin),
         };
         [
             ("device", self.device.origin, self.device.value.to_string()),

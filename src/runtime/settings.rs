@@ -233,7 +233,7 @@ impl Runtime {
             ("policy", self.policy.origin, self.policy_text()),
         ]
         .into_iter()
-        .chain(self.device_settings(None))
+        .chain(self.device_settings(None, None))
         {
             log::info!("{name} = {value:?} ({origin})");
         }
