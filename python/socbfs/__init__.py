@@ -12,7 +12,7 @@ import os
 import statistics
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -88,13 +88,14 @@ class Graph:
     def from_scipy(cls, matrix: Any, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
         """From a square sparse matrix in CSR form: an entry in row u and column v is an edge, even if its value is zero or NaN.
 
-        `indptr` and `indices` are read in place; the values are ignored. The graph has sorted arrays of its own.
+        `indptr` and `indices` are read in place; the values are ignored, and so is spare room in `indices` beyond the last entry. The graph has
+        sorted arrays of its own.
         """
         if getattr(matrix, "format", None) != "csr":
             raise TypeError(f"{type(matrix).__name__} is not in CSR form: use matrix.tocsr()")
-        rows, columns = matrix.shape
-        if rows != columns:
-            raise ValueError(f"the matrix of a graph must be square, and this one is {rows} by {columns}")
+        shape = matrix.shape
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"the matrix of a graph must be square, and this one is {' by '.join(map(str, shape))}")
         return cls(_Core.from_rows(matrix.indptr, matrix.indices, directed, _settings(device, policy, board, threads)))
 
     @classmethod
@@ -167,23 +168,22 @@ class Graph:
         kind = np.dtype(dtype)
         if kind not in (np.dtype(np.int32), np.dtype(np.uint8)):
             raise TypeError(f"levels must be int32 or uint8, not {kind}")
-        given = np.asarray(list(roots) if not isinstance(roots, np.ndarray) else roots)
-        if given.size and given.dtype.kind not in "iu":
-            raise TypeError(f"roots must be integers, not {given.dtype}")
-        found, tree = self._core.bfs_many(given.ravel().tolist(), kind == np.uint8, parents)
-        return Trees(given.ravel(), found.view(kind).T, None if tree is None else tree.view(np.int32).T)
+        given = _roots(roots)
+        found, tree = self._core.bfs_many(given.tolist(), kind == np.uint8, parents)
+        return Trees(given, found.view(kind).T, None if tree is None else tree.view(np.int32).T)
 
-    def bench(self, roots: Union[int, Sequence[int]] = 16, seed: int = 1) -> Dict[str, Any]:
+    def bench(self, roots: Union[int, Iterable[int]] = 16, seed: int = 1) -> Dict[str, Any]:
         """Searches from `roots` (or from this number of random vertices with an edge), and returns the seconds of each and the TEPS.
 
         TEPS are traversed edges per second. The trees are compared with the distances of `bfs_many`, which shares no step of the search with
         `bfs`; RuntimeError if they differ.
         """
-        if isinstance(roots, int):
+        if isinstance(roots, (int, np.integer)):
             candidates = np.flatnonzero(self._core.degrees())
             if candidates.size == 0:
                 raise ValueError("no vertex has an edge: there is nothing to measure")
-            roots = np.random.default_rng(seed).choice(candidates, min(roots, candidates.size), replace=False).tolist()
+            roots = np.random.default_rng(seed).choice(candidates, min(roots, candidates.size), replace=False)
+        roots = _roots(roots).tolist()
         if not roots:
             raise ValueError("no roots: there is nothing to measure")
         self.bfs(roots[0])
@@ -199,11 +199,18 @@ class Graph:
         rates = [tree.edges / tree.seconds for tree in trees if tree.edges]
         seconds = [tree.seconds for tree in trees]
         return {
-            "roots": list(roots),
+            "roots": roots,
             "seconds": seconds,
             "median_seconds": statistics.median(seconds),
             "teps": statistics.harmonic_mean(rates) if rates else None,
         }
+
+
+def _roots(roots: Iterable[int]) -> np.ndarray:
+    given = np.asarray(roots if isinstance(roots, np.ndarray) else list(roots))
+    if given.size and given.dtype.kind not in "iu":
+        raise TypeError(f"roots must be integers, not {given.dtype}")
+    return given.ravel()
 
 
 def _settings(device: str, policy: Optional[str], board: Union[str, os.PathLike, None], threads: int):
@@ -246,14 +253,23 @@ class Energy:
 def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True):
     """Replaces `scipy.sparse.csgraph.breadth_first_order`, with the same arguments and results.
 
+    What is an edge is as there: every stored entry of a sparse matrix, every entry of a masked array that is not masked, and every entry of
+    another array except zero, NaN and infinity.
+
     There may be several valid orders, and several predecessors of a vertex on the level before; the result may differ from SciPy's. Every call
     builds a graph: to search from several vertices, use `Graph.from_scipy` once.
     """
     matrix = csgraph
-    if getattr(matrix, "format", None) != "csr":
-        from scipy.sparse import csr_array
+    if hasattr(csgraph, "tocsr"):
+        matrix = csgraph.tocsr()
+    else:
+        from scipy.sparse.csgraph import csgraph_from_dense, csgraph_from_masked
 
-        matrix = csr_array(csgraph)
+        if np.ma.isMaskedArray(csgraph):
+            # SciPy fails on an array in which nothing was ever masked.
+            matrix = csgraph_from_masked(np.ma.masked_array(csgraph, mask=np.ma.getmaskarray(csgraph)))
+        else:
+            matrix = csgraph_from_dense(csgraph, null_value=0, nan_null=True, infinity_null=True)
     parents = Graph.from_scipy(matrix, directed).bfs(i_start).parents
     order, predecessors = queue_order(parents.view(np.uint32), i_start)
     return (order, predecessors) if return_predecessors else order

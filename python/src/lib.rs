@@ -106,6 +106,15 @@ fn numbers64(array: &[i64]) -> Numbers<'_> {
     Numbers::Bits64(unsafe { std::slice::from_raw_parts(array.as_ptr().cast(), array.len()) })
 }
 
+/// The first `count` of them, or all where there are fewer.
+fn first(numbers: Numbers<'_>, count: u64) -> Numbers<'_> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX).min(numbers.len());
+    match numbers {
+        Numbers::Bits32(numbers) => Numbers::Bits32(&numbers[..count]),
+        Numbers::Bits64(numbers) => Numbers::Bits64(&numbers[..count]),
+    }
+}
+
 enum Indices<'py> {
     Int32(PyReadonlyArray1<'py, i32>),
     Int64(PyReadonlyArray1<'py, i64>),
@@ -230,7 +239,10 @@ impl Core {
     ) -> PyResult<Self> {
         let runtime = runtime(&settings.0, settings.1.as_deref(), settings.2, settings.3)?;
         let (py, offsets, targets) = (offsets.py(), Indices::of(offsets, "indptr")?, Indices::of(targets, "indices")?);
-        let rows = RowArrays::new(offsets.numbers("indptr")?, targets.numbers("indices")?, Listing::Unknown).map_err(Failure::from)?;
+        let (offsets, targets) = (offsets.numbers("indptr")?, targets.numbers("indices")?);
+        // Arrays of SciPy may be longer than the last offset says.
+        let entries = offsets.len().checked_sub(1).map_or(0, |last| offsets.get(last));
+        let rows = RowArrays::new(offsets, first(targets, entries), Listing::Unknown).map_err(Failure::from)?;
         if rows.vertices() > MOST_VERTICES {
             return Err(PyValueError::new_err(format!("int32 can number {MOST_VERTICES} vertices, this graph has {}", rows.vertices())));
         }

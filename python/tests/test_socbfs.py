@@ -104,6 +104,67 @@ def test_the_drop_in_has_scipys_signature_and_order(directed):
         np.testing.assert_array_equal(only, order)
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_drop_in_reads_dense_and_masked_matrices_as_scipy_does(directed):
+    dense = np.zeros((60, 60))
+    rng = np.random.default_rng(11)
+    rows, columns = rng.integers(0, 60, (2, 240))
+    # What SciPy takes for no edge in a dense matrix is mixed with what it takes for one.
+    dense[rows, columns] = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.5, 1e-300], 240)
+    forms = {
+        "dense": dense,
+        "integers": np.isfinite(dense).astype(np.int64) * (dense != 0),
+        "booleans": dense == 1,
+        "matrix": np.asmatrix(dense),
+        "lists": dense.tolist(),
+        # A masked array has an edge wherever it is not masked, whatever the value.
+        "masked": np.ma.masked_array(dense, mask=rng.random((60, 60)) > 0.04),
+        "masked 7": np.ma.masked_equal(np.where(dense == 0, 7, 1), 7),
+        "nothing masked": np.ma.masked_array(dense, mask=np.zeros((60, 60), bool)),
+        "all masked": np.ma.masked_all((60, 60)),
+        # In a sparse matrix every stored entry is an edge.
+        **{kind: scipy.sparse.coo_matrix((dense[rows, columns], (rows, columns)), (60, 60)).asformat(kind) for kind in ("coo", "csc", "csr")},
+    }
+    some = set()
+    for form, matrix in forms.items():
+        for root in range(0, 60, 7):
+            wanted, wanted_predecessors = csgraph.breadth_first_order(matrix, root, directed=directed)
+            order, predecessors = socbfs.breadth_first_order(matrix, root, directed=directed)
+            assert set(order.tolist()) == set(wanted.tolist()), (form, root)
+            np.testing.assert_array_equal(predecessors == -9999, wanted_predecessors == -9999, form)
+            some.add(1 < order.size < 60)
+    assert some == {False, True}
+    # SciPy fails on this one.
+    assert set(socbfs.breadth_first_order(np.ma.masked_array(dense), 0, directed, return_predecessors=False).tolist()) == set(range(60))
+    for wrong in (np.ones((2, 3)), np.ones(3), np.ma.ones((2, 3)), scipy.sparse.coo_matrix((2, 3))):
+        for search in (csgraph.breadth_first_order, socbfs.breadth_first_order):
+            with pytest.raises(ValueError):
+                search(wrong, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_a_matrix_with_spare_room_is_taken(dtype):
+    tight = random_matrix(300, 900, 5, dtype)
+    entries = tight.indptr[-1]
+    # Arrays of SciPy may be longer than the last offset (`prune` cuts them). What lies beyond it is no entry, and may be anything.
+    roomy = tight.copy()
+    roomy.indices = np.append(tight.indices, np.array([299, -1, 2**31 - 1], dtype))
+    roomy.data = np.ones(entries + 3)
+    assert roomy.indices.size == entries + 3 and roomy.nnz == entries
+    for directed in (False, True):
+        given, wanted = (socbfs.Graph.from_scipy(matrix, directed) for matrix in (roomy, tight))
+        assert given.edges == wanted.edges
+        for root in (0, 299):
+            np.testing.assert_array_equal(given.bfs(root, levels=True).levels, wanted.bfs(root, levels=True).levels)
+    empty = scipy.sparse.csr_matrix((3, 3))
+    empty.indices, empty.data = np.ones(2, dtype), np.ones(2)
+    assert socbfs.Graph.from_scipy(empty).edges == 0
+    # An offset before the last that lies in the spare room is an error.
+    roomy.indptr[5] = entries + 1
+    with pytest.raises(ValueError, match="offset"):
+        socbfs.Graph.from_scipy(roomy)
+
+
 def test_early_ends_and_timeouts():
     path = np.stack([np.arange(999), np.arange(1, 1000)], axis=1)
     graph = socbfs.Graph.from_edges(path)
@@ -149,6 +210,8 @@ def test_misuse():
         socbfs.Graph.from_scipy(random_matrix(5, 5, 1).tocoo())
     with pytest.raises(ValueError, match="square"):
         socbfs.Graph.from_scipy(scipy.sparse.csr_matrix((2, 3)))
+    with pytest.raises(ValueError, match="square"):
+        socbfs.breadth_first_order(scipy.sparse.csr_matrix((2, 3)), 0)
     for edges in ([[0, -1]], [[0, 2**31]], [[0, 1, 2]], [0, 1]):
         with pytest.raises(ValueError):
             socbfs.Graph.from_edges(edges)
@@ -214,6 +277,16 @@ def test_bench_devices_and_energy():
     graph = socbfs.Graph.from_scipy(random_matrix(2000, 20000, 1), threads=1)
     told = graph.bench(20)
     assert len(told["seconds"]) == len(told["roots"]) == 20 and told["teps"] > 0
+    for roots in (np.arange(3), np.arange(3, dtype=np.uint8), list(np.arange(3, dtype=np.int64)), iter(range(3)), range(3), (0, 1, 2)):
+        told = graph.bench(roots)
+        # Plain integers, as a report in JSON needs them.
+        assert told["roots"] == [0, 1, 2] and {type(root) for root in told["roots"]} == {int} and len(told["seconds"]) == 3
+    assert len(graph.bench(np.int64(4))["roots"]) == 4
+    for roots in ([], np.empty(0, np.int64)):
+        with pytest.raises(ValueError, match="no roots"):
+            graph.bench(roots)
+    with pytest.raises(TypeError, match="float64"):
+        graph.bench([0.5])
     with pytest.raises(ValueError):
         socbfs.Graph.from_edges([[0, 0]]).bench()
     assert all({"name", "unusable"} <= set(device) for device in socbfs.devices())
