@@ -25,13 +25,20 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 }
 
 /// The matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse puts vectors and coordinates beside it), and its size.
+///
+/// What follows the matrix is read past at its end: only there do compressed files say that they are whole.
 pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut header = [0; BLOCK];
+    let mut header = Vec::with_capacity(BLOCK);
     loop {
-        if let Err(error) = archive.read_exact(&mut header) {
-            return Err(if error.kind() == io::ErrorKind::UnexpectedEof { no_matrix() } else { error });
+        header.clear();
+        // Not `read_exact`, whose error at the end of the archive is that of a decompressor whose file is cut off.
+        match archive.by_ref().take(BLOCK as u64).read_to_end(&mut header)? {
+            0 => return Err(no_matrix()),
+            BLOCK => {}
+            _ => return Err(invalid(CUT_OFF)),
         }
         if header.iter().all(|&byte| byte == 0) {
+            io::copy(&mut archive, &mut io::sink())?;
             return Err(no_matrix());
         }
         let text = |field: &[u8]| String::from_utf8_lossy(field.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned();
@@ -42,7 +49,9 @@ pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<
             return Ok(Box::new(Entry { archive, left: size }));
         }
         let filled = size.checked_next_multiple_of(BLOCK as u64).ok_or_else(|| invalid("a header of the tar archive is damaged"))?;
-        io::copy(&mut archive.by_ref().take(filled), &mut io::sink())?;
+        if io::copy(&mut archive.by_ref().take(filled), &mut io::sink())? < filled {
+            return Err(invalid(CUT_OFF));
+        }
     }
 }
 
@@ -55,8 +64,20 @@ fn no_matrix() -> io::Error {
     invalid("it is a tar archive without a matrix NAME/NAME.mtx; unpack it (tar xf FILE) and give the graph in it")
 }
 
-fn invalid(reason: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, reason)
+const CUT_OFF: &str = "the tar archive is cut off";
+
+fn invalid(reason: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, ArchiveFault(reason))
+}
+
+/// A fault of an archive, in an error of the stream that it is: its decompression is not at fault.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct ArchiveFault(&'static str);
+
+/// Whether an error of a stream is a fault of the archive in it.
+pub(super) fn is_fault(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<ArchiveFault>())
 }
 
 /// A file in an archive.
@@ -69,8 +90,11 @@ impl<R: Read> Read for Entry<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = (&mut self.archive).take(self.left).read(buffer)?;
         self.left -= count as u64;
-        if count == 0 && self.left > 0 && !buffer.is_empty() {
-            return Err(invalid("the tar archive is cut off"));
+        if count == 0 && !buffer.is_empty() {
+            if self.left > 0 {
+                return Err(invalid(CUT_OFF));
+            }
+            io::copy(&mut self.archive, &mut io::sink())?;
         }
         Ok(count)
     }

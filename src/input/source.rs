@@ -95,7 +95,7 @@ impl Source {
         }
         source.refuse_archive(&head)?;
         if archive::is_tar(&head) {
-            let tar_error = |reason| InputError::Read { path: path.to_owned(), reason };
+            let tar_error = |reason| source.stream_error(reason);
             rest = archive::matrix(Cursor::new(std::mem::take(&mut head)).chain(rest)).map_err(tar_error)?;
             rest.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(tar_error)?;
         }
@@ -139,6 +139,7 @@ impl Source {
     pub(super) fn stream_error(&self, reason: io::Error) -> InputError {
         let path = self.path.clone();
         match self.compression {
+            _ if archive::is_fault(&reason) => InputError::Read { path, reason },
             Compression::None => InputError::Read { path, reason },
             compression => InputError::Decompress { path, compression, reason },
         }
