@@ -341,6 +341,46 @@ fn arcs_are_kept_where_asked() {
     assert_eq!(output.status.code(), Some(1), "0 is reached where edges go both ways");
 }
 
+/// A symmetric file holds arcs in both directions, also as a directed graph, and a converted file those that it was made of.
+#[test]
+fn a_directed_graph_keeps_its_arcs_through_every_file() {
+    let folder = Folder::new();
+    let symmetric = folder.file("symmetric.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n");
+    let tree_width = folder.file("graph.gr", "p tw 3 2\n2 1\n3 2\n");
+    let parents = folder.path("p.txt");
+    let counts = |graph: &str| {
+        let record: Value = serde_json::from_str(stdout(&good(&["bench", graph, "--directed", "--roots", "8", "--json", "-"]))).unwrap();
+        ["directed", "vertices", "edges", "unique_edges"].map(|field| record["graph"][field].clone())
+    };
+    let expected = [Value::from(true), 3.into(), 4.into(), 4.into()];
+    for graph in [&symmetric, &tree_width] {
+        let mut files = vec![graph.clone()];
+        for (option, name) in [("--directed", "arcs"), ("--quiet", "edges")] {
+            for format in ["mtx", "el", "sg"] {
+                let file = folder.path(&format!("{name}.{format}"));
+                good(&["convert", graph, &file, option]);
+                files.push(file);
+            }
+        }
+        for file in files {
+            assert!(
+                stdout(&good(&["run", &file, "--root", "0", "--directed", "--parents", &parents])).contains("reached:    3 of 3"),
+                "{file}"
+            );
+            good(&["validate", &symmetric, &parents, "--root", "0", "--directed"]);
+            good(&["validate", &file, &parents, "--root", "0", "--directed"]);
+            assert_eq!(counts(&file), expected, "{file}");
+        }
+    }
+    // What a generator made has one direction, and so has what is written of it.
+    let generated = counts("kronecker:6");
+    for name in ["k.mtx", "k.el", "k.sg"] {
+        let file = folder.path(name);
+        good(&["convert", "kronecker:6", &file, "--directed"]);
+        assert_eq!(counts(&file), generated, "{name}");
+    }
+}
+
 #[test]
 fn trace_shows_every_level() {
     let folder = Folder::new();

@@ -27,9 +27,9 @@ struct Known {
 
 #[rustfmt::skip]
 const GRAPHS: [Known; 15] = [
-    Known { file: "dimacs-NE.gr.xz", format: Format::Dimacs, listing: Listing::Once, vertices: 1_524_453, entries: 1_934_010, edges: 1_934_010, degree: 9, components: 1 },
-    Known { file: "dimacs-NY.gr.xz", format: Format::Dimacs, listing: Listing::Once, vertices: 264_346, entries: 365_050, edges: 365_050, degree: 8, components: 1 },
-    Known { file: "luxembourg_osm.mtx.xz", format: Format::MatrixMarket, listing: Listing::Once, vertices: 114_599, entries: 119_666, edges: 119_666, degree: 6, components: 1 },
+    Known { file: "dimacs-NE.gr.xz", format: Format::Dimacs, listing: Listing::Symmetric, vertices: 1_524_453, entries: 1_934_010, edges: 1_934_010, degree: 9, components: 1 },
+    Known { file: "dimacs-NY.gr.xz", format: Format::Dimacs, listing: Listing::Symmetric, vertices: 264_346, entries: 365_050, edges: 365_050, degree: 8, components: 1 },
+    Known { file: "luxembourg_osm.mtx.xz", format: Format::MatrixMarket, listing: Listing::Symmetric, vertices: 114_599, entries: 119_666, edges: 119_666, degree: 6, components: 1 },
     Known { file: "cnr-2000.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 325_557, entries: 3_216_152, edges: 2_738_969, degree: 18_236, components: 1 },
     Known { file: "dblp-2010.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 326_186, entries: 1_615_400, edges: 807_700, degree: 238, components: 48_493 },
     Known { file: "ego-Twitter.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 81_306, entries: 1_342_310, edges: 1_342_296, degree: 3_383, components: 1 },
@@ -40,7 +40,7 @@ const GRAPHS: [Known; 15] = [
     Known { file: "facebook_combined.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 4_039, entries: 88_234, edges: 88_234, degree: 1_045, components: 1 },
     Known { file: "wiki-Vote.txt.xz", format: Format::EdgeListText, listing: Listing::Unknown, vertices: 8_298, entries: 103_689, edges: 100_762, degree: 1_065, components: 1_207 },
     Known { file: "bips98_606.mtx.xz", format: Format::MatrixMarket, listing: Listing::Unknown, vertices: 7_135, entries: 34_738, edges: 15_190, degree: 111, components: 542 },
-    Known { file: "chesapeake.mtx.xz", format: Format::MatrixMarket, listing: Listing::Once, vertices: 39, entries: 170, edges: 170, degree: 33, components: 1 },
+    Known { file: "chesapeake.mtx.xz", format: Format::MatrixMarket, listing: Listing::Symmetric, vertices: 39, entries: 170, edges: 170, degree: 33, components: 1 },
     Known { file: "rodinia-graph4096.txt.xz", format: Format::Rodinia, listing: Listing::Unknown, vertices: 4_096, entries: 24_576, edges: 12_288, degree: 19, components: 1 },
 ];
 

@@ -45,7 +45,7 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::WRITTEN)]
     to: Option<Format>,
 
-    /// Write arcs, not undirected edges (only .sg files differ)
+    /// Write a directed graph: arcs as they are. A symmetric .mtx file gives them in both directions
     #[arg(long)]
     directed: bool,
 }

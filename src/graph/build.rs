@@ -11,7 +11,7 @@ use std::sync::{
 
 use rayon::prelude::*;
 
-use super::{Csr, EdgeStream, GraphError, Listing, NONE, Vertex};
+use super::{Csr, EdgeStream, GraphError, NONE, Vertex};
 use crate::memory::{Shared, Slab, as_atomics};
 
 /// Arcs of one bucket that one thread sorts at a time: 64 Ki arcs are 768 KiB with their scratch space.
@@ -79,7 +79,7 @@ pub(crate) fn count_degrees(edges: &impl EdgeStream) -> Result<Degrees, GraphErr
     // The first entry that names a vertex the graph does not have: its position and its ends.
     let first_bad: Mutex<Option<(usize, Vertex, Vertex)>> = Mutex::new(None);
     let [entries, self_loops, up, down] = [const { AtomicU64::new(0) }; 4];
-    let ask_symmetry = edges.listing() != Listing::Once;
+    let ask_symmetry = !edges.listing().is_once();
     {
         let out = as_atomics(&mut outgoing);
         let arriving = as_atomics(&mut incoming);

@@ -11,12 +11,28 @@ use crate::files::MappedFile;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Listing {
-    /// Once, in either direction (the format says so, or a generator made it).
+    /// Once, in either direction (a generator made it, or a Graph500 edge list has it). As a directed graph, an entry is the one arc from
+    /// its source to its target.
     Once,
+    /// Once for both directions (the format says so: MatrixMarket stores one triangle of a symmetric matrix, PACE's `p tw` an undirected
+    /// graph). As a directed graph, an entry is two arcs.
+    Symmetric,
     /// Twice, once in each direction (the format says so: METIS, an undirected `.sg`).
     BothDirections,
     /// The format does not say; the builder finds out (see [`Layout::build`](super::Layout::build)).
     Unknown,
+}
+
+impl Listing {
+    /// Every undirected edge is listed once.
+    pub(crate) fn is_once(self) -> bool {
+        matches!(self, Self::Once | Self::Symmetric)
+    }
+
+    /// Each entry leads both ways though the graph is `directed`.
+    pub(crate) fn is_mirrored(self, directed: bool) -> bool {
+        directed && self == Self::Symmetric
+    }
 }
 
 /// Edges exactly as a file or a generator lists them: self-loops and repeats included, original vertex numbers.

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{
-    EdgeList, GraphError, Listing, Vertex,
+    EdgeList, GraphError, Vertex,
     buckets::{Buckets, for_each},
 };
 use crate::memory;
@@ -98,7 +98,7 @@ pub fn info(edges: &EdgeList) -> Result<GraphInfo, GraphError> {
 
     let (components, largest_component) = components(edges);
     let listed = edges.len() as u64;
-    let both_directions = edges.listing() != Listing::Once && pairs.edges > 0 && !pairs.asymmetric;
+    let both_directions = !edges.listing().is_once() && pairs.edges > 0 && !pairs.asymmetric;
     let once = if both_directions { 2 * pairs.edges } else { pairs.edges };
     let vertices = n as u64;
     Ok(GraphInfo {
@@ -225,6 +225,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::graph::Listing;
 
     fn of(vertices: usize, edges: &[[Vertex; 2]], listing: Listing) -> GraphInfo {
         info(&EdgeList::new(vertices, edges.to_vec(), listing).unwrap()).unwrap()

@@ -32,7 +32,7 @@ pub enum Order {
 /// How to build a [`Layout`].
 #[derive(Debug, Clone, Default)]
 pub struct BuildOptions {
-    /// Keep arcs as they are instead of making every edge undirected.
+    /// Keep arcs as they are instead of making every edge undirected. An entry of a list that is [`Listing::Symmetric`] is two arcs.
     pub directed: bool,
     /// Vertex order.
     pub order: Order,
@@ -187,19 +187,25 @@ impl Layout {
         let mut degrees = count_degrees(edges)?;
         let listed = degrees.entries;
         // Before the arcs are, while they are sorted, and the lists.
-        let most_arcs = if options.directed || edges.listing() == Listing::BothDirections { listed } else { 2 * listed };
+        let mirrored = edges.listing().is_mirrored(options.directed);
+        let listed_once = if options.directed { mirrored } else { edges.listing() != Listing::BothDirections };
+        let most_arcs = if listed_once { 2 * listed } else { listed };
         memory::check_available(most_arcs.saturating_mul(8 + 4).saturating_add(24 * n as u64), "the graph's adjacency")?;
         let both_directions = !options.directed && degrees.symmetric();
         if !options.directed && edges.listing() == Listing::BothDirections && !degrees.symmetric() && listed > degrees.self_loops {
             log::warn!("the format lists every edge in both directions, but this file does not: made symmetric");
         }
-        let entries = listed - degrees.self_loops;
+        // Arcs of a directed graph.
+        let entries = (listed - degrees.self_loops) * if mirrored { 2 } else { 1 };
         let raw_arcs = if options.directed || both_directions { entries } else { 2 * entries };
         if raw_arcs > u64::from(u32::MAX) {
             return Err(GraphError::TooManyArcs(raw_arcs));
         }
-        if !options.directed && !both_directions {
+        if mirrored || !options.directed && !both_directions {
             degrees.outgoing.par_iter_mut().zip(&degrees.incoming[..]).for_each(|(out, &arriving)| *out += arriving);
+        }
+        if mirrored {
+            degrees.incoming.copy_from_slice(&degrees.outgoing);
         }
         let ends = |v: usize| if options.directed { degrees.outgoing[v] + degrees.incoming[v] } else { degrees.outgoing[v] };
         let (with_edges, squares) = (0..n)
@@ -231,7 +237,11 @@ impl Layout {
         // Those of degree 1 come last.
         let without_leaves = order == Order::Degree && !options.directed && !options.keep_leaves;
         let core = if without_leaves { by_rank.partition_point(|&v| degrees.outgoing[v as usize] > 1) } else { usize::MAX };
-        let forward = if options.directed || both_directions { Arcs::Forward } else { Arcs::Both };
+        let (forward, backward) = match options.directed {
+            true if mirrored => (Arcs::Both, Arcs::Both),
+            false if !both_directions => (Arcs::Both, Arcs::Both),
+            _ => (Arcs::Forward, Arcs::Backward),
+        };
         let build = |arcs: Arcs, degree: &Slab<u32>| -> Result<Csr, GraphError> {
             if order == Order::Degree {
                 let mut ordered = Slab::zeroed(by_rank.len(), "vertex degrees")?;
@@ -242,7 +252,7 @@ impl Layout {
             }
         };
         let mut csr = build(forward, &degrees.outgoing)?;
-        let incoming = if options.directed { Some(build(Arcs::Backward, &degrees.incoming)?) } else { None };
+        let incoming = if options.directed { Some(build(backward, &degrees.incoming)?) } else { None };
         steps.done("sort adjacency");
 
         let leaves = if without_leaves { Leaves::take_off(&mut csr, core, &mut by_rank, &mut rank)? } else { Leaves::default() };
@@ -541,7 +551,7 @@ mod tests {
     }
 
     fn check(n: usize, edges: Vec<[u32; 2]>, directed: bool, order: Order, listing: Listing) {
-        let want = naive(n, &edges, directed);
+        let want = naive(n, &edges, directed && listing != Listing::Symmetric);
         let list = EdgeList::new(n, edges, listing).unwrap();
         for keep_leaves in [false, true] {
             check_layout(&Layout::build(&list, &BuildOptions { directed, order, keep_leaves }).unwrap(), &list, &want, keep_leaves);
@@ -596,9 +606,10 @@ mod tests {
             seeds in prop::collection::vec((any::<u32>(), any::<u32>()), 0..600),
             directed: bool,
             order in prop::sample::select(vec![Order::Auto, Order::Original, Order::Degree]),
+            listing in prop::sample::select(vec![Listing::Once, Listing::Symmetric]),
         ) {
             let edges = seeds.iter().map(|&(a, b)| [a % n as u32, b % n as u32]).collect();
-            check(n, edges, directed, order, Listing::Once);
+            check(n, edges, directed, order, listing);
         }
 
         #[test]
@@ -616,6 +627,17 @@ mod tests {
             prop_assert_eq!(stats.both_directions, stats.listed > stats.self_loops);
             prop_assert_eq!(stats.edges * 2 + stats.self_loops, stats.listed);
             check(n, edges, false, Order::Auto, Listing::BothDirections);
+        }
+    }
+
+    #[test]
+    fn an_entry_of_a_symmetric_list_is_two_arcs() {
+        let list = EdgeList::new(4, vec![[1, 0], [2, 1], [2, 2]], Listing::Symmetric).unwrap();
+        for order in [Order::Original, Order::Degree] {
+            let layout = Layout::build(&list, &BuildOptions { directed: true, order, ..BuildOptions::default() }).unwrap();
+            assert_eq!((layout.stats().edges, layout.stats().listed, layout.stats().self_loops), (4, 3, 1));
+            assert_eq!(layout.input_degrees(), [1, 2, 1, 0]);
+            assert_eq!(layout.incoming().arcs(), 4);
         }
     }
 

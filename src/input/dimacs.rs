@@ -1,6 +1,6 @@
 //! DIMACS `.gr`, 1-based, `c` starts a comment. Two kinds: the shortest-path challenge's `p sp vertices arcs` with arcs
 //! `a source target weight` (<http://www.diag.uniroma1.it/challenge9/format.shtml>; its road files list both directions, but the
-//! format does not promise it), and PACE's `p tw vertices edges` with lines `u v`, every edge once.
+//! format does not promise it), and PACE's `p tw vertices edges` with lines `u v`, every undirected edge once.
 
 use super::error::Fault;
 use super::lines::{LONE_RETURN, RETURN_CURE, Records, Syntax, lone_return};
@@ -38,7 +38,7 @@ fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
     }
     let (tag, extra, listing) = match words[1].1 {
         b"sp" => (Some(b'a'), 0..2, Listing::Unknown),
-        b"tw" => (None, 0..1, Listing::Once),
+        b"tw" => (None, 0..1, Listing::Symmetric),
         kind => return Err(Fault::at(words[1].0, format!("a DIMACS file of kind {} is not read", shown(kind))).cure(wanted)),
     };
     let (Field::Number(vertices), Field::Number(count)) = (field(words[2].1), field(words[3].1)) else {

@@ -66,6 +66,7 @@ impl Note {
                 (b"vertices", Field::Number(vertices)) => note.vertices = Some(vertices),
                 (b"entries", Field::Number(entries)) => note.entries = Some(entries),
                 (b"listing", _) if value == b"once" => note.listing = Some(Listing::Once),
+                (b"listing", _) if value == b"symmetric" => note.listing = Some(Listing::Symmetric),
                 (b"listing", _) if value == b"both-directions" => note.listing = Some(Listing::BothDirections),
                 _ => return damaged(value),
             }
@@ -78,6 +79,7 @@ impl Note {
         let vertices = self.vertices.map(|vertices| format!(" vertices {vertices}"));
         let listing = match self.listing {
             Some(Listing::Once) => " listing once",
+            Some(Listing::Symmetric) => " listing symmetric",
             Some(Listing::BothDirections) => " listing both-directions",
             Some(Listing::Unknown) | None => "",
         };

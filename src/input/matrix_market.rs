@@ -1,5 +1,6 @@
 //! MatrixMarket coordinate files (<https://math.nist.gov/MatrixMarket/formats.html>): banner, comments, a size line, and one
-//! entry `row column [value [value]]` per line, 1-based. A symmetric matrix lists one triangle, so every edge once.
+//! entry `row column [value [value]]` per line, 1-based. A symmetric (or skew-symmetric, or hermitian) matrix lists one
+//! triangle, so every edge once for both directions.
 
 use std::ops::Range;
 
@@ -57,7 +58,7 @@ impl MatrixMarketReader {
         };
         self.listing = match symmetry {
             "general" => Listing::Unknown,
-            "symmetric" | "skew-symmetric" | "hermitian" => Listing::Once,
+            "symmetric" | "skew-symmetric" | "hermitian" => Listing::Symmetric,
             _ => {
                 return Err(Fault::at(0, format!("unknown symmetry {}", shown(symmetry.as_bytes())))
                     .cure("it is one of general, symmetric, skew-symmetric, hermitian"));

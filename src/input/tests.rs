@@ -373,14 +373,14 @@ mod formats {
 
     #[test]
     fn matrix_market() {
-        let (general, once) = (Listing::Unknown, Listing::Once);
+        let (general, symmetric) = (Listing::Unknown, Listing::Symmetric);
         for (kind, values, listing) in [
             ("pattern general", "", general),
             ("real general", " -1.5e-300", general),
-            ("integer symmetric", " 3", once),
-            ("real skew-symmetric", " 1.0000000000000000000000000000000000000000000000000000000000", once),
-            ("complex hermitian", " 1.5 -2", once),
-            ("Pattern Symmetric", "", once),
+            ("integer symmetric", " 3", symmetric),
+            ("real skew-symmetric", " 1.0000000000000000000000000000000000000000000000000000000000", symmetric),
+            ("complex hermitian", " 1.5 -2", symmetric),
+            ("Pattern Symmetric", "", symmetric),
         ] {
             let text = format!("%%MatrixMarket matrix coordinate {kind}\n% a\n\n4 4 3\n1 1{values}\n3 2{values}\n4 1{values}\n");
             let expected = (4, vec![[0, 0], [2, 1], [3, 0]], listing);
@@ -395,7 +395,7 @@ mod formats {
     fn dimacs() {
         let arcs = vec![[0, 1], [1, 0], [3, 2]];
         assert_eq!(ok("g.gr", "c road\np sp 5 3\nc x\na 1 2 803\na 2 1 803\na 4 3 1\n"), (5, arcs.clone(), Listing::Unknown));
-        assert_eq!(ok("g.gr", "p tw 5 3\n1 2\n2 1\n4 3\n"), (5, arcs.clone(), Listing::Once));
+        assert_eq!(ok("g.gr", "p tw 5 3\n1 2\n2 1\n4 3\n"), (5, arcs.clone(), Listing::Symmetric));
         assert_eq!(ok("g.txt", "c\nc comment\n\np\tsp  5 3\r\na 1 2 1\r\na 2 1 1\r\n\ta 4\t3 1\r\n"), (5, arcs, Listing::Unknown));
     }
 
@@ -792,6 +792,7 @@ mod writers {
         };
         assert_eq!(text(Format::EdgeListText, Listing::Unknown), "# socbfs vertices 4 entries 3\n0 1\n2 1\n2 2\n");
         assert_eq!(text(Format::EdgeListText, Listing::Once), "# socbfs vertices 4 entries 3 listing once\n0 1\n2 1\n2 2\n");
+        assert_eq!(text(Format::EdgeListText, Listing::Symmetric), "# socbfs vertices 4 entries 3 listing symmetric\n0 1\n2 1\n2 2\n");
         let head = "%%MatrixMarket matrix coordinate pattern";
         assert_eq!(text(Format::MatrixMarket, Listing::Unknown), format!("{head} general\n4 4 3\n1 2\n3 2\n3 3\n"));
         assert_eq!(text(Format::MatrixMarket, Listing::Once), format!("{head} symmetric\n4 4 3\n2 1\n3 2\n3 3\n"));
@@ -810,15 +811,50 @@ mod writers {
             (vec![[1, 0], [1, 2]], Listing::Unknown),
             (both.clone(), Listing::Unknown),
             (both.clone(), Listing::BothDirections),
+            (vec![[0, 1], [2, 1]], Listing::Symmetric),
         ] {
             let list = EdgeList::new(4, edges, listing).unwrap();
             assert_eq!(written(folder.path(), Format::GapSg, &list, false), (4, both.clone(), Listing::BothDirections));
+            if listing == Listing::Symmetric {
+                assert_eq!(written(folder.path(), Format::GapSg, &list, true), (4, both.clone(), Listing::Unknown));
+                let bytes = fs::read(folder.path().join("g.sg")).unwrap();
+                assert_eq!((bytes[0], &bytes[17..73]), (1, &bytes[73..]), "incoming arcs as outgoing");
+            }
         }
         let list = EdgeList::new(4, vec![[3, 1], [0, 1], [0, 0]], Listing::Unknown).unwrap();
         assert_eq!(written(folder.path(), Format::GapSg, &list, true), (4, vec![[0, 0], [0, 1], [3, 1]], Listing::Unknown));
         let bytes = fs::read(folder.path().join("g.sg")).unwrap();
         let incoming: Vec<u8> = [0_u64, 1, 3, 3, 3].iter().flat_map(|offset| offset.to_le_bytes()).collect();
         assert_eq!(bytes[17 + 5 * 8 + 3 * 4..][..40], incoming);
+    }
+
+    #[test]
+    fn a_self_loop_stays_one_entry() {
+        let folder = tempfile::tempdir().unwrap();
+        for (listing, directed) in
+            [(Listing::Once, false), (Listing::Unknown, false), (Listing::Symmetric, false), (Listing::Symmetric, true)]
+        {
+            let list = EdgeList::new(3, vec![[0, 1], [1, 1], [2, 2], [2, 2]], listing).unwrap();
+            let expected = vec![[0, 1], [1, 0], [1, 1], [2, 2], [2, 2]];
+            assert_eq!(written(folder.path(), Format::GapSg, &list, directed).1, expected, "{listing:?}");
+        }
+    }
+
+    #[test]
+    fn a_directed_graph_keeps_its_arcs_in_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |format, listing| {
+            let list = EdgeList::new(3, vec![[0, 1], [2, 1], [2, 2]], listing).unwrap();
+            let path = folder.path().join("g");
+            write(&path, format, &list, &WriteOptions { directed: true, progress: None }).unwrap();
+            fs::read_to_string(path).unwrap()
+        };
+        let head = "%%MatrixMarket matrix coordinate pattern general\n";
+        assert_eq!(text(Format::MatrixMarket, Listing::Once), format!("{head}3 3 3\n1 2\n3 2\n3 3\n"));
+        let mirrored = format!("{head}% socbfs listing both-directions\n3 3 5\n1 2\n2 1\n3 2\n2 3\n3 3\n");
+        assert_eq!(text(Format::MatrixMarket, Listing::Symmetric), mirrored);
+        assert_eq!(text(Format::EdgeListText, Listing::Once), "# socbfs entries 3\n0 1\n2 1\n2 2\n");
+        assert_eq!(text(Format::EdgeListText, Listing::Symmetric), "# socbfs entries 5 listing both-directions\n0 1\n1 0\n2 1\n1 2\n2 2\n");
     }
 
     #[test]
@@ -983,7 +1019,7 @@ fn small_graphs() -> impl Strategy<Value = (usize, Vec<[Vertex; 2]>)> {
 }
 
 fn listings() -> impl Strategy<Value = Listing> {
-    prop_oneof![Just(Listing::Once), Just(Listing::BothDirections), Just(Listing::Unknown)]
+    prop_oneof![Just(Listing::Once), Just(Listing::Symmetric), Just(Listing::BothDirections), Just(Listing::Unknown)]
 }
 
 /// The entries in the order of rows.
@@ -1010,14 +1046,14 @@ fn files(vertices: usize, edges: &[[Vertex; 2]]) -> Vec<(&'static str, Option<Fo
     let rows = by_row(edges.to_vec());
     let largest = edges.iter().flatten().max().map_or(0, |&end| end as usize + 1);
     let unknown = (vertices, edges.to_vec(), Listing::Unknown);
-    let once = (vertices, edges.to_vec(), Listing::Once);
+    let symmetric = (vertices, edges.to_vec(), Listing::Symmetric);
     let by_rows = (vertices, rows, Listing::Unknown);
     let both_rows = (vertices, by_row(both.clone()), Listing::BothDirections);
     let mut files = vec![
         ("g.mtx", None, print::matrix_market(vertices, edges, "pattern general", "").into_bytes(), unknown.clone()),
-        ("g.mtx", None, print::matrix_market(vertices, edges, "complex hermitian", " 1 -2.5e7").into_bytes(), once.clone()),
+        ("g.mtx", None, print::matrix_market(vertices, edges, "complex hermitian", " 1 -2.5e7").into_bytes(), symmetric.clone()),
         ("g.gr", None, print::dimacs(vertices, edges, true).into_bytes(), unknown),
-        ("g.gr", None, print::dimacs(vertices, edges, false).into_bytes(), once),
+        ("g.gr", None, print::dimacs(vertices, edges, false).into_bytes(), symmetric),
         ("g.graph", None, print::metis(vertices, &both, [false; 3], 1).into_bytes(), both_rows.clone()),
         ("g.graph", None, print::metis(vertices, &both, [true, true, true], 2).into_bytes(), both_rows),
         ("g.adj", None, print::ligra(vertices, edges, false).into_bytes(), by_rows.clone()),
@@ -1067,15 +1103,30 @@ proptest! {
         prop_assert_eq!(back(Format::EdgeListText, false), (vertices, edges.clone(), listing));
         let triangle = |&[source, target]: &[Vertex; 2]| [source.max(target), source.min(target)];
         let lower = edges.iter().map(triangle).collect();
-        prop_assert_eq!(back(Format::MatrixMarket, false), (vertices, if listing == Listing::Once { lower } else { edges.clone() }, listing));
+        let triangle = matches!(listing, Listing::Once | Listing::Symmetric);
+        let expected = if triangle { (vertices, lower, Listing::Symmetric) } else { (vertices, edges.clone(), listing) };
+        prop_assert_eq!(back(Format::MatrixMarket, false), expected);
+        // As a directed graph: an entry is an arc, or two.
+        let mirror = |&[source, target]: &[Vertex; 2]| [[source, target], [target, source]].into_iter().take(1 + usize::from(source != target));
+        let (arcs, listed): (Vec<[Vertex; 2]>, _) = match listing {
+            Listing::Symmetric => (edges.iter().flat_map(mirror).collect(), Listing::BothDirections),
+            Listing::Once => (edges.clone(), Listing::Unknown),
+            _ => (edges.clone(), listing),
+        };
+        for format in [Format::EdgeListText, Format::MatrixMarket] {
+            prop_assert_eq!(back(format, true), (vertices, arcs.clone(), listed));
+        }
         if vertices <= 100_000 {
+            let mut directed = arcs;
+            directed.sort_unstable();
+            prop_assert_eq!(back(Format::GapSg, true), (vertices, directed, Listing::Unknown));
             let mut arcs = edges.clone();
             arcs.sort_unstable();
-            prop_assert_eq!(back(Format::GapSg, true), (vertices, arcs.clone(), Listing::Unknown));
             let mut reversed: Vec<[Vertex; 2]> = edges.iter().map(|&[source, target]| [target, source]).collect();
             reversed.sort_unstable();
-            if listing == Listing::Once || reversed != arcs {
-                arcs.extend(reversed);
+            if triangle || reversed != arcs {
+                // A self-loop has no other direction.
+                arcs.extend(reversed.into_iter().filter(|[source, target]| source != target));
                 arcs.sort_unstable();
             }
             prop_assert_eq!(back(Format::GapSg, false), (vertices, arcs, Listing::BothDirections));

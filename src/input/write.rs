@@ -14,7 +14,8 @@ use crate::graph::{EdgeList, Listing, Vertex};
 /// How to write.
 #[derive(Default)]
 pub struct WriteOptions<'a> {
-    /// The entries are arcs. Only `.sg` needs to know: it then holds arcs as they are, and otherwise every edge at both ends.
+    /// The graph is directed: every arc is written as it is, and nothing that makes it undirected. An entry of a list that is
+    /// [`Listing::Symmetric`] is two arcs.
     pub directed: bool,
     /// Called with the number of entries written so far.
     pub progress: Option<&'a dyn Progress>,
@@ -26,9 +27,12 @@ pub struct WriteOptions<'a> {
 /// - [`Format::EdgeListText`]: the same entries in the same order. Their number, vertices behind the last edge, and a known
 ///   [`Listing`] are noted in a comment on the first line (readers of bare numbers, such as GAP's, want it skipped: `tail -n +2`).
 /// - [`Format::MatrixMarket`]: the same entries in the same order, as `pattern general`; where the list has every edge
-///   once, as `pattern symmetric`, which has the larger vertex first.
+///   once and is not `directed`, as `pattern symmetric`, which has the larger vertex first.
 /// - [`Format::GapSg`]: the same graph, row by row, neighbours ascending, repeats and self-loops kept: arcs as they are if
-///   `directed`; otherwise entries as they are where both directions are listed already, and each entry in both where not.
+///   `directed`; otherwise entries as they are where both directions are listed already, and each entry in both where not
+///   (a self-loop has one direction, and is written once). GAP's own converter drops repeats and self-loops; its programs read both.
+///
+/// In text, an entry that is two arcs is two lines, one behind the other; a self-loop is one.
 ///
 /// # Errors
 /// [`InputError::Write`] with the path; [`InputError::Unsupported`] for a format that can't be written, and for a name that
@@ -69,10 +73,11 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
         graph.write(&mut file, options.progress).and_then(|()| file.commit()).map_err(write_error)
     } else {
         let mut file = AtomicFile::create(path).map_err(write_error)?;
+        let lines = Lines::new(edges, options.directed);
         let result = if format == Format::MatrixMarket {
-            matrix_market(&mut file, edges, options.progress)
+            matrix_market(&mut file, &lines, options.progress)
         } else {
-            edge_list(&mut file, edges, options.progress)
+            edge_list(&mut file, &lines, options.progress)
         };
         result.and_then(|()| file.commit()).map_err(write_error)
     }
@@ -118,7 +123,50 @@ fn push_line(buffer: &mut Vec<u8>, first: Vertex, second: Vertex) {
     buffer.push(b'\n');
 }
 
-fn edge_list(out: &mut impl Write, edges: &EdgeList, progress: Option<&dyn Progress>) -> io::Result<()> {
+/// A list as text holds it.
+struct Lines<'a> {
+    edges: &'a EdgeList,
+    /// Each entry that is no self-loop is followed by its mirror.
+    mirrored: bool,
+    /// Number of lines.
+    count: u64,
+    /// How the lines list an undirected edge.
+    listing: Listing,
+}
+
+impl<'a> Lines<'a> {
+    fn new(edges: &'a EdgeList, directed: bool) -> Self {
+        let (entries, mirrored) = (edges.len() as u64, edges.listing().is_mirrored(directed));
+        let listing = match edges.listing() {
+            Listing::Symmetric if directed => Listing::BothDirections,
+            // Of arcs it says nothing.
+            Listing::Once if directed => Listing::Unknown,
+            listing => listing,
+        };
+        Self { edges, mirrored, count: if mirrored { 2 * entries - self_loops(edges) } else { entries }, listing }
+    }
+
+    fn for_each(&self, block: std::ops::Range<usize>, mut visit: impl FnMut(Vertex, Vertex)) {
+        self.edges.for_each(block, |source, target| {
+            visit(source, target);
+            if self.mirrored && source != target {
+                visit(target, source);
+            }
+        });
+    }
+}
+
+fn self_loops(edges: &EdgeList) -> u64 {
+    let of = |block| {
+        let mut loops = 0;
+        edges.for_each(block, |source, target| loops += u64::from(source == target));
+        loops
+    };
+    blocks(edges.len(), BLOCK).into_par_iter().map(of).sum()
+}
+
+fn edge_list(out: &mut impl Write, lines: &Lines<'_>, progress: Option<&dyn Progress>) -> io::Result<()> {
+    let edges = lines.edges;
     let seen = blocks(edges.len(), BLOCK).into_par_iter().map(|block| {
         let mut seen = 0;
         edges.for_each(block, |source, target| seen = seen.max(source.max(target) as usize + 1));
@@ -127,23 +175,24 @@ fn edge_list(out: &mut impl Write, edges: &EdgeList, progress: Option<&dyn Progr
     let isolated_behind = seen.max().unwrap_or(0) < edges.vertices() || edges.is_empty();
     let vertices = isolated_behind.then_some(edges.vertices() as u64);
     // First, so that a file that is cut still has it.
-    if let Some(text) = (Note { vertices, listing: Some(edges.listing()), entries: Some(edges.len() as u64) }).text() {
+    if let Some(text) = (Note { vertices, listing: Some(lines.listing), entries: Some(lines.count) }).text() {
         writeln!(out, "#{text}")?;
     }
-    in_blocks(out, edges.len(), progress, |block, buffer| edges.for_each(block, |source, target| push_line(buffer, source, target)))
+    in_blocks(out, edges.len(), progress, |block, buffer| lines.for_each(block, |source, target| push_line(buffer, source, target)))
 }
 
-fn matrix_market(out: &mut impl Write, edges: &EdgeList, progress: Option<&dyn Progress>) -> io::Result<()> {
-    let symmetric = edges.listing() == Listing::Once;
+fn matrix_market(out: &mut impl Write, lines: &Lines<'_>, progress: Option<&dyn Progress>) -> io::Result<()> {
+    let (edges, listing) = (lines.edges, lines.listing);
+    let symmetric = listing.is_once();
     writeln!(out, "%%MatrixMarket matrix coordinate pattern {}", if symmetric { "symmetric" } else { "general" })?;
-    if edges.listing() == Listing::BothDirections {
-        if let Some(text) = (Note { vertices: None, listing: Some(edges.listing()), entries: None }).text() {
+    if listing == Listing::BothDirections {
+        if let Some(text) = (Note { vertices: None, listing: Some(listing), entries: None }).text() {
             writeln!(out, "%{text}")?;
         }
     }
-    writeln!(out, "{0} {0} {1}", edges.vertices(), edges.len())?;
+    writeln!(out, "{0} {0} {1}", edges.vertices(), lines.count)?;
     in_blocks(out, edges.len(), progress, |block, buffer| {
-        edges.for_each(block, |source, target| {
+        lines.for_each(block, |source, target| {
             // The lower triangle: row >= column. A vertex is below u32::MAX, so that adding 1 can't overflow.
             let (row, column) = if symmetric && source < target { (target, source) } else { (source, target) };
             push_line(buffer, row + 1, column + 1);
@@ -154,8 +203,16 @@ fn matrix_market(out: &mut impl Write, edges: &EdgeList, progress: Option<&dyn P
 /// A graph as `.sg` holds it.
 struct Serialised {
     out: Rows,
-    /// Incoming arcs of a directed graph.
-    incoming: Option<Rows>,
+    incoming: Incoming,
+}
+
+/// Incoming arcs as `.sg` holds them.
+enum Incoming {
+    /// Of an undirected graph: none.
+    None,
+    /// Of a directed graph in which every arc has its mirror: the outgoing ones again.
+    Same,
+    Rows(Rows),
 }
 
 /// Sorted adjacency with 64-bit offsets.
@@ -170,22 +227,26 @@ struct Rows {
 enum Side {
     Source,
     Target,
+    /// A self-loop has one end.
     Both,
 }
 
 impl Serialised {
     /// Gives the bytes wanted where there is no memory for them.
     fn new(edges: &EdgeList, directed: bool) -> Result<Self, u64> {
-        if !directed && edges.listing() == Listing::Once {
-            return Ok(Self { out: Rows::new(edges, Side::Both)?, incoming: None });
+        if edges.listing().is_mirrored(directed) {
+            return Ok(Self { out: Rows::new(edges, Side::Both)?, incoming: Incoming::Same });
+        }
+        if !directed && edges.listing().is_once() {
+            return Ok(Self { out: Rows::new(edges, Side::Both)?, incoming: Incoming::None });
         }
         let (out, incoming) = (Rows::new(edges, Side::Source)?, Rows::new(edges, Side::Target)?);
         if directed {
-            return Ok(Self { out, incoming: Some(incoming) });
+            return Ok(Self { out, incoming: Incoming::Rows(incoming) });
         }
         // Both directions are listed exactly if every row equals its transposed twin.
         if out == incoming {
-            return Ok(Self { out, incoming: None });
+            return Ok(Self { out, incoming: Incoming::None });
         }
         drop((out, incoming));
         if edges.listing() == Listing::BothDirections {
@@ -193,14 +254,19 @@ impl Serialised {
                 "not every edge is listed in both directions, though the format of the input promises it; each entry is written in both"
             );
         }
-        Ok(Self { out: Rows::new(edges, Side::Both)?, incoming: None })
+        Ok(Self { out: Rows::new(edges, Side::Both)?, incoming: Incoming::None })
     }
 
     fn write(&self, out: &mut impl Write, progress: Option<&dyn Progress>) -> io::Result<()> {
-        out.write_all(&[u8::from(self.incoming.is_some())])?;
+        let incoming = match &self.incoming {
+            Incoming::None => None,
+            Incoming::Same => Some(&self.out),
+            Incoming::Rows(rows) => Some(rows),
+        };
+        out.write_all(&[u8::from(incoming.is_some())])?;
         out.write_all(&(self.out.targets.len() as u64).to_le_bytes())?;
         out.write_all(&(self.out.offsets.len() as u64 - 1).to_le_bytes())?;
-        for rows in std::iter::once(&self.out).chain(&self.incoming) {
+        for rows in std::iter::once(&self.out).chain(incoming) {
             in_blocks(out, rows.offsets.len(), None, |block, buffer| {
                 buffer.extend(rows.offsets[block].iter().flat_map(|offset| offset.to_le_bytes()));
             })?;
@@ -216,7 +282,7 @@ impl Rows {
     /// Rows of the vertices on `side` of the entries, all of which must be in range.
     fn new(edges: &EdgeList, side: Side) -> Result<Self, u64> {
         let vertices = edges.vertices();
-        let entries = edges.len() * if side == Side::Both { 2 } else { 1 };
+        let entries = if side == Side::Both { 2 * edges.len() - self_loops(edges) as usize } else { edges.len() };
         let bytes = (vertices as u64 + 1) * 16 + entries as u64 * 4;
         let each = |visit: &(dyn Fn(usize, Vertex) + Sync)| {
             blocks(edges.len(), BLOCK).into_par_iter().for_each(|block| match side {
@@ -224,7 +290,9 @@ impl Rows {
                 Side::Target => edges.for_each(block, |source, target| visit(target as usize, source)),
                 Side::Both => edges.for_each(block, |source, target| {
                     visit(source as usize, target);
-                    visit(target as usize, source);
+                    if source != target {
+                        visit(target as usize, source);
+                    }
                 }),
             });
         };

@@ -41,7 +41,8 @@ pub struct Validated {
     pub levels: u32,
     /// Entries of the edge list with both ends in the tree, repeats counted, self-loops not: the numerator of TEPS as Graph500
     /// 3.x counts it. A list that holds every undirected edge in both directions makes this twice the number of edges, and
-    /// the caller, which knows the list, halves it.
+    /// the caller, which knows the list, halves it. Searched as a directed graph, an entry of a list that is
+    /// [`Listing::Symmetric`](crate::graph::Listing::Symmetric) counts twice: it is two arcs.
     pub edges: u64,
     /// Self-loops at vertices of the tree: what Graph500 1.2 and 2.1 add to `edges`.
     pub self_loops: u64,
@@ -52,6 +53,8 @@ pub struct Validated {
 pub struct Validator<'e> {
     edges: &'e EdgeList,
     directed: bool,
+    /// Arcs that an entry of the list is.
+    arcs: u64,
     /// The edges without self-loops: an arc with its source, an undirected edge with its smaller end.
     adjacency: Buckets,
     /// Vertices that have self-loops, as often as they have them.
@@ -72,6 +75,9 @@ impl<'e> Validator<'e> {
     /// [`GraphError::OutOfMemory`] where the graph needs more than there is.
     pub fn new(edges: &'e EdgeList, directed: bool) -> Result<Self, GraphError> {
         let n = edges.vertices();
+        // Where every arc has its mirror, the checks are those of an undirected graph; only the count of arcs differs.
+        let mirrored = edges.listing().is_mirrored(directed);
+        let directed = directed && !mirrored;
         // What is refused here would not be allocated but end the program.
         let of_vertices = n as u64 * (2 * size_of::<usize>() as u64 + 6);
         memory::check_available(of_vertices + 12 * edges.len() as u64, "the validation of the tree")?;
@@ -89,6 +95,7 @@ impl<'e> Validator<'e> {
         Ok(Self {
             edges,
             directed,
+            arcs: if mirrored { 2 } else { 1 },
             adjacency,
             self_loops,
             level: (0..n).into_par_iter().map(|_| AtomicU32::new(NONE)).collect(),
@@ -132,7 +139,7 @@ impl<'e> Validator<'e> {
             return Err(Violation::NotAnEdge { vertex: vertex as Vertex, parent: parent[vertex] }.into());
         }
         let self_loops = self.self_loops.iter().filter(|&&v| parent[v as usize] != NONE).count() as u64;
-        Ok(Validated { root, reached: tree.reached, levels: tree.deepest + 1, edges, self_loops })
+        Ok(Validated { root, reached: tree.reached, levels: tree.deepest + 1, edges: edges * self.arcs, self_loops })
     }
 
     fn scan<'a, L>(&'a self, levels: L, parent: &'a [Vertex]) -> edge_checks::Scan<'a, L> {

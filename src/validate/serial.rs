@@ -20,6 +20,7 @@ impl SerialBfs {
     /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have.
     pub fn new(edges: &EdgeList, directed: bool) -> Result<Self, GraphError> {
         buckets::check_range(edges)?;
+        let directed = directed && !edges.listing().is_mirrored(directed);
         let all = 0..edges.len();
         // Entry v + 1 counts the arcs of v; summed up, entry v is where they start; moved on arc by arc, it is where they end.
         let mut ends = vec![0_usize; edges.vertices() + 1];

@@ -18,6 +18,18 @@ fn violation(edges: &EdgeList, directed: bool, root: Vertex, parent: &[Vertex]) 
     }
 }
 
+#[test]
+fn an_entry_of_a_symmetric_list_is_two_arcs() {
+    let edges = EdgeList::new(4, vec![[1, 0], [2, 1], [1, 1], [2, 1]], Listing::Symmetric).unwrap();
+    let tree = search(&edges, true, 0);
+    assert_eq!(tree.level, [0, 1, 2, NONE]);
+    let found = validate(&edges, true, 0, &tree.parent).unwrap();
+    assert_eq!((found.reached, found.edges, found.self_loops), (3, 6, 1));
+    assert_eq!(validate(&edges, false, 0, &tree.parent).unwrap().edges, 3);
+    // As if the arcs had one direction.
+    assert_eq!(violation(&edges, true, 0, &[0, NONE, NONE, NONE]).check(), Check::Component);
+}
+
 /// Checks that the serial tree passes and is counted rightly.
 fn passes(vertices: usize, pairs: &[[Vertex; 2]], directed: bool, root: Vertex) -> Validated {
     let edges = list(vertices, pairs);
