@@ -504,6 +504,33 @@ fn a_file_to_tune_may_have_the_name_of_a_shipped_profile() {
 }
 
 #[test]
+fn a_value_of_the_environment_is_told_as_such() {
+    let told = |flags: &[&str]| {
+        let output = socbfs(&[&["run", "grid:2x2", "--root", "0"][..], flags].concat()).env("SOCBFS_THREADS", "x").output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        stderr(&output).to_owned()
+    };
+    assert!(told(&[]).contains("help: the value is that of the environment variable SOCBFS_THREADS"), "{}", told(&[]));
+    for flags in [&["--threads", "y"][..], &["--threads=y"]] {
+        assert!(!told(flags).contains("SOCBFS_THREADS"), "{}", told(flags));
+    }
+}
+
+#[test]
+fn a_device_that_is_not_there_is_told_before_the_graph_is_read() {
+    for command in [&["bench"][..], &["run", "--root", "0"]] {
+        for (flags, words) in [
+            (["--device", "cpu", "--policy", "tg"], "policy tg needs an OpenCL device"),
+            (["--device", "no such", "--policy", "tc"], "the device can't be used"),
+        ] {
+            let output = socbfs(&[command, &["absent.sg"], &flags].concat()).output().unwrap();
+            assert_eq!(output.status.code(), Some(2));
+            assert!(stderr(&output).contains(words) || stderr(&output).contains("no OpenCL"), "{}", stderr(&output));
+        }
+    }
+}
+
+#[test]
 fn a_work_group_is_one_item_or_whole_words_of_32() {
     for items in ["0", "48", "-1", "x"] {
         let output = socbfs(&["board", "show", &format!("--work-group={items}")]).output().unwrap();
@@ -585,6 +612,8 @@ fn boards_are_checked_with_file_line_and_key() {
     let bad = folder.file("bad.toml", "schema = 1\n[board]\nname = 'b'\ncolour = 'red'\n");
     refused(&["board", "validate", &bad], &["bad.toml:4", "colour", "help:"]);
     refused(&["bench", "--kronecker", "4", "--board", &bad], &["bad.toml:4", "colour"]);
+    let text = folder.file("text.toml", "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 'two'\n");
+    refused(&["board", "validate", &text], &["text.toml:5: cpu.threads: invalid type", "two"]);
     refused(&["board", "validate", &folder.path("none.toml")], &["none.toml"]);
     let newer = folder.file("newer.toml", "# of the future\nschema = 7\n");
     refused(&["board", "show", &newer], &["newer.toml:2: the profile has schema 7", "reads schema 1", "help:"]);

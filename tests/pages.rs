@@ -108,6 +108,8 @@ fn records_of_several_boards_stand_side_by_side() {
     assert_eq!(page.matches("data-figure=\"profile\"").count(), 4);
     assert!(page.matches("class=\"pair\"").count() >= 6 && page.contains(&a) && page.contains(&b));
     good(&["report", &a, "--figure", "redundant", "--svg", &svg]);
+    let (code, _, error) = socbfs(&["report", &a, "--figure", "none"]);
+    assert!(code == 2 && error.contains("no figure none") && error.contains("redundant"), "{error}");
     let picture = fs::read_to_string(&svg).unwrap();
     assert!(picture.starts_with("<svg ") && picture.contains("Redundant work") && picture.contains("prefers-color-scheme:dark"));
 }

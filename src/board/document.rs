@@ -77,6 +77,12 @@ impl<'a> Document<'a> {
         self.nodes.iter().find(key).map_or(line, |node| line_at(self.text, node.start))
     }
 
+    /// The key whose value is at `place` of the text.
+    pub(super) fn key_at(&self, place: usize) -> Option<&str> {
+        let holds = |node: &&Node| node.value.as_ref().is_some_and(|value| value.contains(&place));
+        self.nodes.iter().find(holds).map(|node| node.path.as_str())
+    }
+
     /// Whether there is a key or table at `path`.
     pub(super) fn has(&self, path: &str) -> bool {
         self.nodes.iter().any(|node| node.path == path)

@@ -68,7 +68,13 @@ impl DocumentError {
     /// The same of values, whose error may be about a key of the table that it points at.
     pub(super) fn value(document: &Document<'_>, text: &str, file: &str, error: &toml::de::Error) -> Self {
         match Self::parse(text, file, error) {
-            Self::Parse { file, line, message } => Self::Parse { file, line: document.line_of_fault(line, &message), message },
+            Self::Parse { file, line, message } => {
+                let line = document.line_of_fault(line, &message);
+                // Serde says of a value what it is, not whose it is.
+                let key = error.span().filter(|_| message.starts_with("invalid ")).and_then(|span| document.key_at(span.start));
+                let message = key.map_or(message.clone(), |key| format!("{key}: {message}"));
+                Self::Parse { file, line, message }
+            }
             other => other,
         }
     }

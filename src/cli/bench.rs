@@ -162,6 +162,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
+    config.check_device()?;
     let source = arguments.source()?;
     if arguments.trace.is_some() {
         // The timeline has the times of the device's own events.

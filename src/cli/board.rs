@@ -264,6 +264,7 @@ impl TuneArgs {
         config.calibration = Setting::flag(CalibrationChoice::Off);
         config.objective = Setting::flag(Objective::Time);
         config.apply()?;
+        config.check_device()?;
         // Before anything is measured: whether it can be written is known then.
         let output = Output::open(&self.file)?;
         let source = Source::parse(&self.graph, None)?;

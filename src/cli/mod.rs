@@ -42,7 +42,10 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand,
+    error::{ContextKind, ContextValue},
+};
 
 use error::Failure;
 pub use fatal::Allocator;
@@ -140,6 +143,9 @@ pub fn main() -> ExitCode {
             }
             // It is not an error that the reader has gone, and there is nowhere else to report one.
             let _ = error.print();
+            if let Some(variable) = variable_of(&error) {
+                say(&format!("  help: the value is that of the environment variable {variable}"));
+            }
             return ExitCode::from(code);
         }
     };
@@ -163,6 +169,20 @@ fn parse() -> Result<(Cli, ArgMatches), clap::Error> {
     let matches = Cli::command().try_get_matches()?;
     let cli = Cli::from_arg_matches(&matches)?;
     Ok((cli, matches))
+}
+
+/// The variable that gave the value of which `error` is: clap names the flag, which may not stand on the command line.
+fn variable_of(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
+    let flag = argument.split([' ', '=']).next()?;
+    let gives = |given: &str| given.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+    if std::env::args_os().any(|given| gives(&given.to_string_lossy())) {
+        return None;
+    }
+    let cli = Cli::command();
+    let mut arguments = cli.get_subcommands().flat_map(clap::Command::get_arguments);
+    let variable = arguments.find(|argument| argument.get_long() == flag.strip_prefix("--"))?.get_env()?;
+    std::env::var_os(variable).map(|_| variable.to_string_lossy().into_owned())
 }
 
 fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! `socbfs report`: pages and pictures of records.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 
@@ -48,7 +48,7 @@ pub(super) struct ReportArgs {
 pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let page = arguments.html.as_deref().map(Output::open).transpose()?;
     let svg = arguments.svg.as_deref().map(Output::open).transpose()?;
-    let mut documents = Vec::new();
+    let (mut documents, mut names) = (Vec::new(), BTreeSet::new());
     for path in &arguments.records {
         let name = path.display().to_string();
         let unread = |error: &(dyn std::error::Error + 'static)| Failure::because(&format!("can't read {name}"), error).cure(CURE);
@@ -56,6 +56,7 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
         let text = files::read_text(path, files::Kind::Stream, files::RECORD).map_err(|error| unread(&error))?;
         let record = serde_json::from_str(&text).map_err(|error| unread(&error))?;
         let mut document = figures::document(&name, &record).map_err(|error| Failure::because("", &error).cure(CURE))?;
+        names.extend(document.sections.iter().flat_map(|section| &section.figures).map(|figure| figure.id));
         if let Some(wanted) = &arguments.figure {
             document.sections.iter_mut().for_each(|section| section.figures.retain(|figure| figure.id == wanted));
         }
@@ -63,7 +64,8 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     }
     let figures = || documents.iter().flat_map(|document| &document.sections).flat_map(|section| &section.figures);
     if let Some(wanted) = arguments.figure.as_ref().filter(|_| figures().next().is_none()) {
-        return Err(Failure::new(format!("there is no figure {wanted} in these records")).cure("omit --figure to see all figures"));
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(Failure::new(format!("there is no figure {wanted} in these records")).cure(format!("they have {names}")));
     }
     let nothing_else = page.is_none() && svg.is_none();
     if let Some(svg) = svg {

@@ -98,6 +98,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (parents, levels) = arguments.outputs(true)?;
     config.apply()?;
+    config.check_device()?;
 
     let (edges, _) = source.load()?;
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;

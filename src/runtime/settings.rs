@@ -11,7 +11,7 @@ use crate::{
     memory::SharingMode,
     opencl::DeviceChoice,
     policy::{Objective, Policy},
-    search::SearchOptions,
+    search::{SearchError, SearchOptions},
 };
 
 /// Where a value came from.
@@ -216,6 +216,19 @@ impl Runtime {
     pub fn check_roots(&self, roots: &[Vertex]) -> Result<(), RuntimeError> {
         let Some(recorded) = &self.recorded else { return Ok(()) };
         Ok(roots.iter().try_for_each(|&root| recorded.check_root(root))?)
+    }
+
+    /// Reports, before a graph is read or generated, that there is no such device as the settings ask for.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoDevice`], [`RuntimeError::Device`], [`SearchError::NoDevice`].
+    pub fn check_device(&self) -> Result<(), RuntimeError> {
+        let policy = &self.policy.value;
+        let named = matches!(self.device.value, DeviceChoice::Gpu | DeviceChoice::Named(_));
+        if (policy.needs_device() || named) && self.chosen()?.is_empty() && policy.needs_device() {
+            return Err(SearchError::NoDevice { policy: policy.to_string() }.into());
+        }
+        Ok(())
     }
 
     /// Sets the process up: bound to the CPUs asked for, with as many threads for building and validating as for searching. For a
