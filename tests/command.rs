@@ -431,6 +431,11 @@ fn usage_and_input_errors_give_exit_code_2_and_name_the_cause() {
     refused(&["bench", &graph, "--roots", "0"], &["at least one root"]);
     refused(&["bench", &graph, "--format", "xml"], &["xml"]);
     refused(&["convert", &graph, &folder.path("out.xyz")], &["out.xyz", "--to"]);
+    let words = folder.file("words.dat", "a b c\n");
+    for arguments in [&[words.as_str()][..], &["kronecker:6", "--from", "el"], &[&words, "--from", "el"]] {
+        let output = run(&[&["convert"], arguments, &[&folder.path("out.el")]].concat());
+        assert!(stderr(&output).contains("--from") && !stderr(&output).contains("--format"), "{}", stderr(&output));
+    }
     refused(&["compare", &graph, &graph], &["graph.el", "help:"]);
 }
 

@@ -42,7 +42,7 @@ pub(super) struct RootArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub(super) struct SearchArgs {
-    /// Threads [default: one for every CPU the process may run on]
+    /// Threads; 0 is the default [default: one for every CPU the process may run on]
     #[arg(long, value_name = "N", env = "SOCBFS_THREADS", hide_env_values = true)]
     threads: Option<usize>,
 

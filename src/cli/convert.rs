@@ -51,9 +51,11 @@ pub(super) struct ConvertArgs {
 }
 
 pub(super) fn run(arguments: &ConvertArgs, quiet: bool) -> Result<(), Failure> {
-    let source = Source::parse(&arguments.input, arguments.from)?;
+    // Readers know the option by the name that it has in other commands.
+    let of_input = |failure: Failure| failure.renamed("--format", "--from");
+    let source = Source::parse(&arguments.input, arguments.from).map_err(of_input)?;
     let format = target_format(&arguments.output, arguments.to)?;
-    let (edges, _) = source.load()?;
+    let (edges, _) = source.load().map_err(of_input)?;
     let written = write(&arguments.output, format, &edges, arguments.directed, quiet);
     written.map_err(|error| match error {
         // A fault of what was read, not of where it goes.

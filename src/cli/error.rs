@@ -52,6 +52,16 @@ impl Failure {
         }
     }
 
+    /// Calls the option `from` by the name that it has in this command.
+    pub(super) fn renamed(self, from: &str, to: &str) -> Self {
+        match self {
+            Self::Error { message, cure } => {
+                Self::Error { message: message.replace(from, to), cure: cure.map(|cure| cure.replace(from, to)) }
+            }
+            other => other,
+        }
+    }
+
     /// Says where it went wrong.
     #[cfg(feature = "mpi")]
     pub(super) fn context(self, context: &str) -> Self {

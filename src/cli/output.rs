@@ -90,8 +90,11 @@ impl Output {
         }
         match AtomicFile::create(path) {
             Ok(file) => Ok(Self::File(path.to_owned(), file)),
-            Err(error) => Err(Failure::because(&format!("can't write {}", path.display()), &error)
-                .cure("name a file in a folder that exists and that you may write to")),
+            Err(error) => Err(Failure::because(&format!("can't write {}", path.display()), &error).cure(match error.kind() {
+                // It is an input, or another output.
+                io::ErrorKind::ResourceBusy => "give the output a name of its own",
+                _ => "name a file in a folder that exists and that you may write to",
+            })),
         }
     }
 

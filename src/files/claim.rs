@@ -20,7 +20,7 @@ fn claims() -> MutexGuard<'static, Option<Claims>> {
 }
 
 fn refused(reason: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, reason)
+    io::Error::new(io::ErrorKind::ResourceBusy, reason)
 }
 
 /// Keeps a file that a command reads from being written by the same command.
@@ -52,7 +52,7 @@ impl Claim {
         let mut claims = claims();
         let claims = claims.get_or_insert_default();
         if claims.inputs.contains(path) {
-            return Err(refused("it is read as well: the output needs another name"));
+            return Err(refused("it is read as well"));
         }
         if !claims.outputs.insert(path.to_owned()) {
             return Err(refused("another output goes to the same file"));

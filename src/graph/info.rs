@@ -25,7 +25,8 @@ pub struct GraphInfo {
     pub self_loops: u64,
     /// Distinct edges without self-loops, the direction ignored.
     pub distinct_edges: u64,
-    /// Distinct arcs without self-loops: edges, counted twice where they are listed in both directions.
+    /// Distinct arcs of the directed graph, without self-loops: edges, counted twice where they are listed in both directions, or the list
+    /// is [`Listing::Symmetric`](super::Listing::Symmetric).
     pub distinct_arcs: u64,
     /// Every edge is listed in both directions, equally often, and the source does not list its edges once by definition.
     pub both_directions: bool,
@@ -106,7 +107,7 @@ pub fn info(edges: &EdgeList) -> Result<GraphInfo, GraphError> {
         listed,
         self_loops: listed - pairs.listed,
         distinct_edges: pairs.edges,
-        distinct_arcs: pairs.arcs,
+        distinct_arcs: if edges.listing().is_mirrored(true) { 2 * pairs.edges } else { pairs.arcs },
         both_directions,
         repeats: pairs.listed - once,
         isolated,
@@ -275,7 +276,9 @@ mod tests {
         assert!(of(3, &both, Listing::BothDirections).both_directions);
         // Listed once by definition, the same entries are repeats.
         let once = of(3, &both, Listing::Once);
-        assert_eq!((once.both_directions, once.repeats), (false, 4));
+        assert_eq!((once.both_directions, once.repeats, once.distinct_arcs), (false, 4, 4));
+        let symmetric = of(3, &[[1, 0], [2, 1], [1, 0], [2, 2]], Listing::Symmetric);
+        assert_eq!((symmetric.both_directions, symmetric.repeats, symmetric.distinct_edges, symmetric.distinct_arcs), (false, 1, 2, 4));
         assert!(!of(3, &both[..5], Listing::Unknown).both_directions);
         assert!(!of(3, &both[..3], Listing::BothDirections).both_directions);
     }

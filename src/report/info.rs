@@ -16,7 +16,7 @@ pub fn info(info: &GraphInfo) -> String {
         ("vertices", grouped(info.vertices)),
         ("edges listed", listed),
         ("distinct edges", grouped(info.distinct_edges)),
-        ("distinct arcs", grouped(info.distinct_arcs)),
+        ("distinct arcs", format!("{} (as a directed graph)", grouped(info.distinct_arcs))),
         ("self-loops", grouped(info.self_loops)),
         ("repeats", grouped(info.repeats)),
         ("isolated", grouped(info.isolated)),
@@ -56,7 +56,7 @@ mod tests {
 vertices        5
 edges listed    4
 distinct edges  2
-distinct arcs   3
+distinct arcs   3 (as a directed graph)
 self-loops      1
 repeats         1
 isolated        2
