@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "socbfs.h"
 
@@ -103,6 +104,20 @@ int main(void) {
     CHECK(socbfs_runtime_new(NULL, "no-such-policy", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
     CHECK(socbfs_runtime_new(NULL, NULL, "no-such-board", 0, &runtime) == SOCBFS_DEVICE);
     CHECK(socbfs_runtime_new(NULL, "\xff", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
+
+    /* A symmetric file holds arcs in both directions. */
+    {
+        char name[] = "/tmp/socbfs-XXXXXX";
+        const char text[] = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n";
+        int file = mkstemp(name);
+        CHECK(file >= 0 && write(file, text, sizeof text - 1) == (ssize_t)sizeof text - 1 && close(file) == 0);
+        CHECK(socbfs_graph_from_file(name, SOCBFS_DIRECTED, 1, &graph) == SOCBFS_OK);
+        CHECK(remove(name) == 0);
+        CHECK(socbfs_search_new(graph, NULL, NULL, NULL, &search) == SOCBFS_OK);
+        CHECK(socbfs_search_run(search, 0, &outcome) == SOCBFS_OK && outcome.reached == 3);
+        socbfs_search_free(&search);
+        socbfs_graph_free(&graph);
+    }
 
     /* No vertex is a graph, too. */
     CHECK(socbfs_graph_from_csr(0, offsets, NULL, 0, 1, &graph) == SOCBFS_OK && socbfs_graph_vertices(graph) == 0);
