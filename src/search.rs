@@ -234,6 +234,9 @@ pub struct Search<'g> {
     fallen_back: Option<String>,
     stopper: Stopper,
     deadline: Option<Instant>,
+    /// What was set of the engine, for the one that takes over from a device that failed.
+    single_levels: bool,
+    traced: usize,
     /// The last search was not stopped, and has not written its tree elsewhere.
     has_tree: bool,
 }
@@ -287,6 +290,8 @@ impl<'g> Search<'g> {
             fallen_back: None,
             stopper: Stopper::default(),
             deadline: None,
+            single_levels: false,
+            traced: 0,
             has_tree: true,
         })
     }
@@ -344,6 +349,7 @@ impl<'g> Search<'g> {
     /// Whether every level is run and recorded by itself, from the next search on (else consecutive levels that are too small to share run
     /// in one step and have one record).
     pub fn set_single_levels(&mut self, single_levels: bool) {
+        self.single_levels = single_levels;
         self.engine.set_single_levels(single_levels);
     }
 
@@ -635,9 +641,15 @@ impl<'g> Search<'g> {
             fall_back: false,
             ..self.options.clone()
         };
+        let new = Self::new(self.layout, &options)?;
         let devices = std::mem::take(&mut self.devices);
         let (stopper, deadline) = (self.stopper.clone(), self.deadline);
-        *self = Self { devices, fallen_back: Some(reason), stopper, deadline, ..Self::new(self.layout, &options)? };
+        let (single_levels, traced) = (self.single_levels, self.traced);
+        *self = Self { devices, fallen_back: Some(reason), stopper, deadline, ..new };
+        self.set_single_levels(single_levels);
+        if traced > 0 {
+            self.set_traced(traced);
+        }
         Ok(())
     }
 

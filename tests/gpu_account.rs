@@ -6,7 +6,7 @@ use std::sync::Arc;
 use socbfs::{
     bfs::{GpuKernel, LevelPlan, LevelRecord, Placement, Strategy},
     engine::{GpuOptions, GpuSetup},
-    graph::{BuildOptions, EdgeList, Layout, Listing},
+    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{Device, Limits},
     policy::{LevelDevice, Policy, Replay},
@@ -78,6 +78,53 @@ fn a_timed_device_tells_how_long_its_kernels_ran() {
                 assert!(records.iter().filter(|record| record.plan.placement == Placement::Cpu).all(|record| record.device_ns == 0));
             }
         }
+    }
+}
+
+/// The kernel that brings the tree into the order of the graph ends a search, and is of no level of the next.
+#[test]
+fn a_level_of_the_cpu_has_no_time_of_a_device() {
+    // The root has one neighbour, so that the first level is the only small one.
+    let mut list = edges(5000, 40_000, 5, 1);
+    list.push([5000, 3]);
+    let list = EdgeList::new(5001, list, Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions { order: Order::Degree, keep_leaves: true, ..BuildOptions::default() }).unwrap();
+    for device in devices("a_level_of_the_cpu_has_no_time_of_a_device", Limits::default()).all.iter().filter(|device| !is_slow(device)) {
+        let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
+        let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
+        let policy = "adaptive:top_down_gpu_from=2,bottom_up_gpu_from=0".parse().unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { policy, threads: 1, devices, ..SearchOptions::default() }).unwrap();
+        for _ in 0..3 {
+            search.run(5000).unwrap();
+            let (on_cpu, on_device): (Vec<&LevelRecord>, Vec<&LevelRecord>) =
+                search.records().iter().partition(|record| record.plan.placement == Placement::Cpu);
+            assert!(!on_cpu.is_empty() && !on_device.is_empty());
+            for record in on_cpu {
+                assert_eq!(record.device_ns, 0, "on {}: {record:?}", device.info().name);
+            }
+        }
+    }
+}
+
+/// A device keeps the times of 1024 launches until it is asked for them; a search of its own launches more.
+#[test]
+fn the_time_of_a_long_search_apart_is_that_of_all_its_kernels() {
+    let n = 3000;
+    let path = (1..n).map(|v| [v - 1, v]).collect();
+    let layout = Layout::build(&EdgeList::new(n as usize, path, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    let test = "the_time_of_a_long_search_apart_is_that_of_all_its_kernels";
+    for device in devices(test, Limits::default()).all.iter().filter(|device| !is_slow(device) && !is_rusticl(device.info())) {
+        let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
+        let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
+        let policy = "asynchronous:1,999".parse().unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { policy, threads: 2, devices, ..SearchOptions::default() }).unwrap();
+        search.set_traced(100_000);
+        let traced = search.run_traced(n / 2).unwrap();
+        let kernels = &traced.devices[0].kernels;
+        assert!(kernels.len() > 2048, "{} kernels", kernels.len());
+        let all: u64 = kernels.iter().map(|(_, stretch)| stretch.end_ns - stretch.begin_ns).sum();
+        let told: u64 = search.records().iter().map(|record| record.device_ns).sum();
+        assert!(told <= all && told * 10 > all * 9, "{told} ns of {all}");
     }
 }
 

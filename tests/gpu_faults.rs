@@ -13,8 +13,9 @@ use std::{
 
 use socbfs::{
     bench::measure_cluster,
+    bfs::Placement,
     cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks, in_slices},
-    engine::{GpuOptions, GpuSetup},
+    engine::{GpuOptions, GpuSetup, ParallelThresholds},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits, kept_bytes},
@@ -136,6 +137,56 @@ fn a_search_goes_on_without_a_lost_device() {
                 assert!(lost >= 6, "{policy} {way}: lost at {lost} points only");
             }
         }
+    });
+}
+
+/// What a program has set of a search holds for the engine that takes over.
+#[test]
+fn a_search_that_goes_on_without_a_device_keeps_its_settings() {
+    with_a_device_to_lose("a_search_that_goes_on_without_a_device_keeps_its_settings", |device, file| {
+        // Levels that threads share, and a path of small ones.
+        let mut list = edges(1200, 5000, 5, 1);
+        list.extend((1200..1400).map(|v| [v - 1, v]));
+        let layout = Layout::build(&EdgeList::new(1400, list, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let parallel = Some(ParallelThresholds { arcs: 1, ..ParallelThresholds::default() });
+        let options = options(device, SharingMode::AllocHostPtr, "tg".parse().unwrap(), LevelDevice::Cpu, true);
+        let options = SearchOptions { parallel, ..options };
+        let mut search = Search::new(&layout, &options).unwrap();
+        search.set_single_levels(true);
+        search.set_traced(1000);
+        fs::write(file, "9").unwrap();
+        let traced = search.run_traced(3).unwrap();
+        fs::remove_file(file).unwrap();
+        assert!(search.fallen_back().is_some());
+        assert!(search.records().len() > 190 && search.records().iter().all(|record| record.levels == 1), "each level by itself");
+        assert!(traced.threads.iter().any(|thread| !thread.is_empty()), "{traced:?}");
+    });
+}
+
+/// A device that keeps times is asked for those of a search that failed by none of the next.
+#[test]
+fn the_kernels_of_a_search_that_failed_are_of_no_level_of_the_next() {
+    with_a_device_to_lose("the_kernels_of_a_search_that_failed_are_of_no_level_of_the_next", |device, file| {
+        let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
+        let policy = "adaptive:top_down_gpu_from=100,bottom_up_gpu_from=0".parse().unwrap();
+        let mut search = Search::new(&layout, &options(&timed, SharingMode::AllocHostPtr, policy, LevelDevice::Cpu, false)).unwrap();
+        let mut lost = 0;
+        for after in points() {
+            fs::write(file, after.to_string()).unwrap();
+            let outcome = search.run(3);
+            fs::remove_file(file).unwrap();
+            if outcome.is_ok() {
+                break;
+            }
+            lost += 1;
+            search.run(3).unwrap();
+            for record in search.records().iter().filter(|record| record.plan.placement == Placement::Cpu) {
+                assert_eq!(record.device_ns, 0, "lost after {after}: {record:?}");
+            }
+        }
+        assert!(lost >= 3, "{lost}");
     });
 }
 

@@ -16,7 +16,7 @@ use std::{
 use opencl3::{
     command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue},
     context::{Context, context::CL_CONTEXT_PLATFORM},
-    event::Event,
+    event::{CL_COMPLETE, CommandExecutionStatus, Event},
     types::cl_device_id,
 };
 use serde::{Deserialize, Serialize};
@@ -321,12 +321,35 @@ impl Device {
     ///
     /// # Errors
     /// What the driver says, such as that a kernel has not ended.
-    pub fn times(&self, mut each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
+    pub fn times(&self, each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
+        self.times_while(|_| true, each)
+    }
+
+    /// As [`times`](Self::times), of the launches before the first that has not ended: the others stay. For the middle of a long piece of
+    /// work, where another thread may have launched kernels that still run.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn times_of_ended(&self, each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
+        self.times_while(|event| matches!(event.command_execution_status(), Ok(CommandExecutionStatus(CL_COMPLETE))), each)
+    }
+
+    /// Forgets the launches whose times nobody has asked for: those behind the last level of a search, or of one that failed, whose events
+    /// may have no times.
+    pub fn forget_times(&self) {
+        if let Some(launches) = &self.launches {
+            launches.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+    }
+
+    fn times_while(&self, counts: impl Fn(&Event) -> bool, mut each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
         const CALL: &str = "clGetEventProfilingInfo";
         let Some(launches) = &self.launches else { return Ok(()) };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = Instant::now();
-        for (event, kernel) in launches.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let mut launches = launches.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = launches.iter().take_while(|(event, _)| counts(event)).count();
+        for (event, kernel) in launches.drain(..ended) {
             let start_ns = event.profiling_command_start().called(CALL)?;
             let end_ns = event.profiling_command_end().called(CALL)?;
             let time = LaunchTime { start_ns, end_ns };

@@ -41,6 +41,7 @@ impl Search<'_> {
     /// Makes room for what the threads and devices of [`run_traced`](Self::run_traced) note: up to `most` stretches each. 0 ends it.
     /// Searches allocate nothing for it.
     pub fn set_traced(&mut self, most: usize) {
+        self.traced = most;
         self.engine.trace(most);
     }
 

@@ -161,6 +161,8 @@ pub(crate) struct GpuEngine<'g> {
     guarded: Option<Ahead>,
     /// Levels that have been run before they are planned.
     run_ahead: RunAhead,
+    /// See [`GpuEngine::count_times`].
+    counted_ns: u64,
     /// The last slot that was read, with samples where they were taken.
     sampled: Option<Slot>,
     /// Two masks, which change places; always zero outside of TGM levels.
@@ -199,6 +201,17 @@ impl GpuEngine<'_> {
     /// The device.
     pub(crate) fn device(&self) -> &Arc<Device> {
         &self.device
+    }
+
+    /// Adds the times of kernels that have ended to what [`take_counted_ns`](Self::take_counted_ns) gives, where the device keeps times.
+    pub(crate) fn count_times(&mut self) -> Result<(), DeviceError> {
+        let counted = &mut self.counted_ns;
+        self.device.times_of_ended(|time| *counted += time.end_ns.saturating_sub(time.start_ns))
+    }
+
+    /// Nanoseconds of the kernels whose times were counted since this was last asked.
+    pub(crate) fn take_counted_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.counted_ns)
     }
 
     /// Items in a work-group.

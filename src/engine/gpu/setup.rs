@@ -222,7 +222,8 @@ impl<'g> GpuEngine<'g> {
     /// Builds the kernels and puts the graph on `device`. `excluded` are the bits of vertices that take no part.
     pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, excluded: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
         let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS), options.graph)?;
-        let built = Built::new(device, &graph, options.group, layout.padded())?;
+        // Its last kernel (map_back) loops over the original vertices, which may be more than those searched.
+        let built = Built::new(device, &graph, options.group, layout.padded().max(layout.vertices()))?;
         let (pieces, cached_words) = (built.pieces(device)?, built.cached_words(device, options.cached_words, layout.padded() / 32));
         let group = built.group;
         let degrees = || (0..layout.csr().vertices()).map(|v| layout.csr().degree(v as Vertex) as usize);
@@ -248,6 +249,7 @@ impl<'g> GpuEngine<'g> {
             ahead: Ahead::default(),
             guarded: None,
             run_ahead: RunAhead::default(),
+            counted_ns: 0,
             sampled: None,
             masks: [Buffer::new(device, padded, "frontier mask")?, Buffer::new(device, padded, "frontier mask")?],
             excluded: Buffer::from_host(device, excluded, "bitmaps")?,

@@ -188,6 +188,8 @@ fn search_on_device(
         let work = gpu.run_one(own, kernel)?;
         own.done(LevelPlan { direction, placement: Placement::Gpu(kernel) }, &work);
         check_total(own.visited_count, searched)?;
+        // All these levels have one record: their launches may be more than a device keeps.
+        gpu.count_times()?;
         gpu.stamp(own, own.level)?;
     }
     Ok(())

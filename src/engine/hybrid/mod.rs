@@ -361,8 +361,8 @@ impl<'g> HybridEngine<'g> {
     }
 
     /// Nanoseconds for which kernels ran since the last call, by the clocks of those devices that keep times.
-    fn device_ns(&self) -> Result<u64, DeviceError> {
-        let mut sum = 0;
+    fn device_ns(&mut self) -> Result<u64, DeviceError> {
+        let mut sum = self.helpers.iter_mut().map(|helper| helper.gpu.take_counted_ns()).sum();
         for device in self.devices.iter().filter(|device| device.is_timed()) {
             // A kernel has its times when it has ended.
             device.finish()?;
@@ -419,6 +419,11 @@ impl<'g> HybridEngine<'g> {
     /// # Errors
     /// A device is still lost.
     fn recover(&mut self) -> Result<(), DeviceError> {
+        // The kernels behind the last level of the search before, or of one that failed, are none of this one.
+        for helper in &mut self.helpers {
+            helper.gpu.take_counted_ns();
+            helper.gpu.device().forget_times();
+        }
         if !self.failed && !self.ended_early {
             return Ok(());
         }
