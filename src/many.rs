@@ -784,7 +784,7 @@ fn bottom_up<S: Sink>(
         };
         for at in 0..range.len() {
             let v = (range.start + at) as Vertex;
-            // Rows of the caller's lie in another order.
+            // The caller's rows are in another order.
             if let Some(seen) = seen.get(at + AHEAD) {
                 if heavy & !seen != 0 {
                     sink.soon(v + AHEAD as Vertex);

@@ -78,7 +78,7 @@ pub enum SearchError {
         /// Vertices of the graph.
         vertices: usize,
     },
-    /// An array of the caller's does not have the required length.
+    /// One of the caller's arrays does not have the required length.
     #[error("{given} {what} are given, {wanted} are needed")]
     Length {
         /// What the array holds.
@@ -204,7 +204,7 @@ pub struct Partial {
     pub end: End,
 }
 
-/// Where a search writes what it finds ([`Search::run_into`]): arrays of the caller's with an entry for each vertex.
+/// Where a search writes what it finds ([`Search::run_into`]): the caller's arrays, with an entry for each vertex.
 #[derive(Debug, Default)]
 pub struct Output<'a> {
     /// Parents: a root's is itself, [`NONE`] where not reached.
@@ -418,7 +418,7 @@ impl<'g> Search<'g> {
         Ok(Partial { outcome: self.counted(outcome, end), end })
     }
 
-    /// As [`Search::run_until`], with the tree in arrays of the caller's and nowhere else: [`Search::parents`] is empty afterwards. What is
+    /// As [`Search::run_until`], with the tree in the caller's arrays and nowhere else: [`Search::parents`] is empty afterwards. What is
     /// not wanted is not written, and distances alone take no longer than parents: on the CPU they are noted as vertices are found (up to
     /// level 254, else they are computed from the parents). What was reached is not counted, as in [`Search::run_uncounted`]: see
     /// [`Search::counts`].
@@ -654,7 +654,7 @@ impl<'g> Search<'g> {
     }
 
     /// Parents of the last search, by original vertex: the root's is itself, [`NONE`] where not reached. Empty after one that
-    /// was stopped, or has written its tree into arrays of the caller's.
+    /// was stopped, or has written its tree into the caller's arrays.
     pub fn parents(&self) -> &[Vertex] {
         if self.has_tree { self.engine.parents() } else { &[] }
     }

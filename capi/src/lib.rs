@@ -483,7 +483,7 @@ pub unsafe extern "C" fn socbfs_search_run_until(
     })
 }
 
-/// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, arrays of the caller's of `length` numbers, one
+/// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, the caller's arrays of `length` numbers, one
 /// for each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
 /// Afterwards socbfs_search_parents and socbfs_search_levels have no result. It allocates nothing. `outcome` may be null.
 ///

@@ -110,7 +110,7 @@ impl Counts {
 }
 
 /// Counts every level of a search, on the current rayon pool. Takes one pass over the arcs: a vertex of level L finds no neighbour in
-/// F_t before t = L - 1 (else it would be of level t + 1), so that all its arcs are looked at in vain until then.
+/// F_t before t = L - 1 (else it would be of level t + 1), so all its arcs are examined without success until then.
 pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
     let (csr, incoming) = (layout.csr(), layout.incoming());
     let depth = levels.last as usize + 1;
@@ -162,7 +162,7 @@ pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
     for level in (0..depth).rev() {
         let next = if level + 1 < depth { all[level + 1] } else { Counts::default() };
         let own = all[level];
-        // The vertices of the next level find a neighbour; those of later levels and the unreached ones look in vain.
+        // The vertices of the next level find a neighbour; those of later levels and the unreached ones find none.
         found[level] = ExactLevel {
             level: level as u32,
             vertices: own.vertices,
@@ -175,7 +175,7 @@ pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
             unvisited_arcs: rest.incoming + next.incoming,
         };
         if level + 1 < depth {
-            // From here on the vertices of the next level are among those that look in vain.
+            // From here on the vertices of the next level are among those that find none.
             rest.lookers += next.lookers;
             rest.incoming += next.incoming;
         }

@@ -93,7 +93,7 @@ pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Resul
             let half = Header { directed: false, ..header }.size(4).unwrap_or(u64::MAX);
             let no_memory = || InputError::OutOfMemory { path: path.clone(), bytes: half };
             if source.compression == Compression::None && source.size > 0 {
-                // A file that could not be mapped: before gigabytes are read in vain, is it one that memory can hold?
+                // A file that could not be mapped: check that memory can hold it before gigabytes are read.
                 header.check(source.size).map_err(fail)?;
                 if half > isize::MAX as u64 {
                     return Err(no_memory());

@@ -334,7 +334,7 @@ impl Device {
         self.times_while(|event| matches!(event.command_execution_status(), Ok(CommandExecutionStatus(CL_COMPLETE))), each)
     }
 
-    /// Forgets the launches whose times nobody has asked for: those behind the last level of a search, or of one that failed, whose events
+    /// Forgets the launches whose times were not read: those behind the last level of a search, or of one that failed, whose events
     /// may have no times.
     pub fn forget_times(&self) {
         if let Some(launches) = &self.launches {

@@ -34,7 +34,7 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// Writes the parents in the order of the original vertices into an array of the caller's, one entry for each. `all` as above.
+    /// Writes the parents in the order of the original vertices into one of the caller's arrays, one entry for each. `all` as above.
     pub(in crate::engine) fn parents_into(&mut self, out: &mut [Vertex], all: bool) {
         assert_eq!(out.len(), self.layout.vertices(), "one parent for each vertex");
         if !self.layout.internal_places().is_empty() {

@@ -58,7 +58,7 @@ pub struct GpuOptions {
     /// Words of the visited bitmap that BGC keeps in local memory (`None`: 1024, as far as there is room).
     pub cached_words: Option<usize>,
     /// Steps (levels, or runs of small ones) launched together before the host waits, as far as the planner is sure of them: 1 to 16
-    /// (`None`: 8). A step in vain costs a launch, a wait saved a round trip.
+    /// (`None`: 8). A step that finds nothing costs a launch, a wait saved a round trip.
     pub steps: Option<usize>,
     /// What a bottom-up level costs on this device, where it decides a direction by itself, as in an asynchronous search (`None`: as on the
     /// CPU).

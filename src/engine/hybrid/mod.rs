@@ -304,7 +304,7 @@ impl<'g> HybridEngine<'g> {
         self.cpu.note_distances(are_wanted && self.helpers.is_empty());
     }
 
-    /// Ends a search of the CPU alone, early or not, with parents and levels in arrays of the caller's, one entry for each original vertex.
+    /// Ends a search of the CPU alone, early or not, with parents and levels in the caller's arrays, one entry for each original vertex.
     /// `false` where it can't, since a device takes part or levels were not noted: [`HybridEngine::finish`] ends the search then.
     /// Where not `all` was searched, the frontier is as deep as the search was meant to go.
     pub(crate) fn finish_into(&mut self, parents: Option<&mut [Vertex]>, levels: Option<&mut [u32]>, all: bool) -> bool {
