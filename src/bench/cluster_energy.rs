@@ -1,6 +1,6 @@
 //! Energy of searches over several boards: every rank reads the sensors of its own board while all search, and each sensor is counted once.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use socbfs_power::{DomainPower, Energy, Meter, RailEnergy};
@@ -187,18 +187,30 @@ pub fn measure_cluster_energy<R: Ranks>(
         rails: Vec::new(),
         domains: Vec::new(),
     };
-    // A rank without a sensor is on a board where another has one.
-    let idle = meter.map_or(nothing.clone(), |meter| idle(meter, &options.third()));
+    // A rank without a sensor is on a board where another has one. It sleeps while that one measures: MPI waits with a busy CPU.
+    let idle = match meter {
+        Ok(meter) => idle(meter, &options.third()),
+        Err(_) => {
+            std::thread::sleep(Duration::from_secs_f64(options.third().seconds * 1.1));
+            nothing.clone()
+        }
+    };
     ranks.barrier();
     finished(1);
     let mut own = Measured { idle, windows: Vec::new() };
     let mut searched = Vec::with_capacity(options.repeats);
     for done in 0..options.repeats {
+        // A board whose sensors are read later would end its last window while the others wait for it in their next.
+        ranks.barrier();
         let window = meter.ok().map(|meter| (meter, meter.begin()));
         let begin = Instant::now();
         let (mut searches, mut search_seconds, mut seconds_per_edge) = (0_u64, 0.0, 0.0);
         for record in records.iter().cycle() {
             let outcome = search.run_uncounted(record.root)?;
+            // All ranks have the same numbers, so all end. (What is not counted may lack a last level of leaves.)
+            if !(outcome.levels..=outcome.levels + 1).contains(&record.levels) {
+                return Err(EnergyError::Different { root: record.root, found: outcome.levels, validated: record.levels });
+            }
             let seconds = outcome.elapsed.as_secs_f64();
             searches += 1;
             search_seconds += seconds;
@@ -270,6 +282,14 @@ mod tests {
     /// Three ranks search over two boards; each board has an INA219. `during` is called with the folder of the second board's files, and
     /// the windows that are done.
     fn measured(during: impl Fn(&Path, usize) + Sync) -> Vec<EnergyRecord> {
+        try_measured(during, |_| ()).into_iter().map(Result::unwrap).collect()
+    }
+
+    /// The same; `change` is called with the records of the validated searches.
+    fn try_measured(
+        during: impl Fn(&Path, usize) + Sync,
+        change: impl Fn(&mut [RootRecord]) + Sync,
+    ) -> Vec<Result<EnergyRecord, EnergyError>> {
         let boards = [("odroid", "17000000"), ("pi", "4000000")].map(|(name, micro_watts)| {
             let root = tempfile::tempdir().unwrap();
             for (file, text) in [
@@ -290,7 +310,8 @@ mod tests {
             let root = boards[usize::from(ranks.rank() == 2)].path();
             let part = Part::build(&edges, Order::Auto, ranks).unwrap();
             let how = ClusterOptions::default();
-            let records = measure_cluster(&edges, &part, ranks, &how, &[0, 2], &mut |_| ()).unwrap().records;
+            let mut records = measure_cluster(&edges, &part, ranks, &how, &[0, 2], &mut |_| ()).unwrap().records;
+            change(&mut records);
             let selection = Selection::named(discover(&Tree::new(root)), &["ina2xx".to_owned()], None);
             let meter = selection.and_then(Meter::start).unwrap();
             let mut search = ClusterSearch::new(&part, ranks, &how).unwrap();
@@ -299,7 +320,7 @@ mod tests {
                     during(root, done);
                 }
             };
-            measure_cluster_energy(&mut search, ranks, &records, Host::read(root), Ok(&meter), &options, &mut finished).unwrap()
+            measure_cluster_energy(&mut search, ranks, &records, Host::read(root), Ok(&meter), &options, &mut finished)
         })
     }
 
@@ -319,6 +340,25 @@ mod tests {
             assert!(window.energy.seconds >= 0.3 && window.refreshes >= 1 && window.searches > 1, "{window:?}");
             let joules = window.energy.joules.unwrap().0;
             assert!((joules - 21.0 * window.energy.seconds).abs() < 0.5 * joules, "windows of boards are equally long, nearly");
+        }
+    }
+
+    #[test]
+    fn a_board_does_not_measure_while_it_waits_for_the_window_of_another() {
+        const PAUSE: f64 = 1.5;
+        let of_ranks = measured(|_, done| {
+            if done == 2 {
+                std::thread::sleep(Duration::from_secs_f64(PAUSE));
+            }
+        });
+        let window = &of_ranks[0].measured.as_ref().unwrap().windows[1];
+        assert!(window.energy.seconds < PAUSE, "{window:?}");
+    }
+
+    #[test]
+    fn a_search_unlike_the_validated_one_is_told_by_all_ranks() {
+        for found in try_measured(|_, _| (), |records| records[1].levels = 9) {
+            assert!(matches!(found, Err(EnergyError::Different { root: 2, validated: 9, .. })), "{found:?}");
         }
     }
 
@@ -357,6 +397,10 @@ mod tests {
         // Two boards of one name are distinguished by their first ranks.
         let alike = [sensors_of("pi", "1", "board", &[&a]), sensors_of("pi", "2", "board", &[&a])];
         assert_eq!(counted(&alike), [("pi (rank 0)".into(), vec![a.clone()]), ("pi (rank 1)".into(), vec![a.clone()])]);
+        // Containers of a board, which have names of their own.
+        let containers = [sensors_of("c1", "1", "board", &[&a]), sensors_of("c2", "1", "board", &[&a])];
+        assert_eq!(counted(&containers), [("c1".into(), vec![a.clone()]), ("c2".into(), vec![])]);
+        assert_eq!(counting(&containers).unwrap().scope, "board of 1 board");
         let mixed = [sensors_of("x", "1", "board", &[&a]), sensors_of("y", "2", "soc-rails", &[&a])];
         assert_eq!(counting(&mixed).unwrap().scope, "board and soc-rails of 2 boards");
     }

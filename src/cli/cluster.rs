@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
+use twox_hash::XxHash3_128;
 
 use super::{
     bench::{BenchArgs, graph_record, publish},
@@ -437,6 +438,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
             ("--html", arguments.html.is_some()),
             ("--trace", arguments.trace.is_some()),
             ("--report board", arguments.is_board()),
+            ("--scales", matches.value_source("scales") == Some(ValueSource::CommandLine)),
         ])?;
         for_ranks(&arguments.layout, &arguments.search)?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
@@ -713,6 +715,19 @@ fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Ve
     Ok(parents)
 }
 
+/// Refuses a tree that is another one than rank 0's: each rank checks its own vertices only.
+fn same_tree(parents: &[Vertex], ranks: &MpiRanks) -> Result<(), Failure> {
+    let mut hash = XxHash3_128::new();
+    for piece in parents.chunks(SLICE) {
+        let bytes: Vec<u8> = piece.iter().flat_map(|parent| parent.to_le_bytes()).collect();
+        hash.write(&bytes);
+    }
+    let sums = values(ranks, hash.finish_128() as u64);
+    let Some(rank) = sums.iter().position(|&sum| sum != sums[0]) else { return Ok(()) };
+    let other = Failure::new(format!("rank {rank} has another tree than rank 0"));
+    Err(of_all(ranks, &other.cure("copy the file of rank 0 to all boards, or give --from-rank-0")))
+}
+
 /// `socbfs validate` over ranks.
 pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(), Failure> {
     same_program(ranks)?;
@@ -729,7 +744,9 @@ pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(),
     let parents = if arguments.from_rank_0 {
         parents_of_first(&arguments.parents, vertices, ranks)?
     } else {
-        read_array(&arguments.parents, vertices)?
+        let parents = read_array(&arguments.parents, vertices)?;
+        same_tree(&parents, ranks)?;
+        parents
     };
     let part = Part::build(&edges, Order::Auto, ranks).map_err(once_for_all(ranks, &source.name()))?;
     let validator = ClusterValidator::new(&part, ranks);

@@ -4,9 +4,12 @@
 //! a level finds their children among its own. Every rank then has all levels, which are not part of the tree, and goes through all edges
 //! as listed, which it makes or reads again: it checks those that touch its own vertices. No rank holds the tree.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+use std::{
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use rayon::prelude::*;
@@ -14,6 +17,7 @@ use rayon::prelude::*;
 use super::{
     ClusterError,
     edges::{Edges, Needs, RankEdges},
+    host::{Host, all_gather},
     part::Part,
     ranks::{Ranks, sum, texts, values},
 };
@@ -39,7 +43,12 @@ pub type Verdict = Result<crate::validate::Validated, String>;
 pub struct ClusterValidator<'p, R: Ranks> {
     part: &'p Part,
     ranks: &'p R,
+    /// Vertices of a level that a rank sends at once.
+    piece: usize,
 }
+
+/// Vertices of a level that all ranks together send at once: 256 MiB.
+const MOST_AT_ONCE: usize = 1 << 26;
 
 /// Levels of a tree that was read off its parents.
 struct Levels {
@@ -86,13 +95,16 @@ struct Passed {
 impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// A validator for trees of the graph that `part` is of.
     pub fn new(part: &'p Part, ranks: &'p R) -> Self {
-        Self { part, ranks }
+        Self { part, ranks, piece: (MOST_AT_ONCE / ranks.size()).max(1) }
     }
 
-    /// Trees that fit a quarter of the memory of every rank at a time, at least one.
+    /// Trees that fit a quarter of the memory of every host at a time, shared by its ranks; at least one.
     pub fn batch(&self, trees: usize) -> usize {
         let one = 8 * self.part.vertices() as u64 + 9 * self.part.input_degrees().len() as u64;
-        let fit = memory::available_bytes().unwrap_or(256 << 20) / 4 / one.max(1);
+        let own = Host::read(Path::new("/"));
+        // Where the names can't be exchanged, all ranks may share a host.
+        let here = all_gather(self.ranks, &own).map_or(self.ranks.size(), |all| all.iter().filter(|host| **host == own).count());
+        let fit = memory::available_bytes().unwrap_or(256 << 20) / 4 / here.max(1) as u64 / one.max(1);
         let smallest = values(self.ranks, fit).into_iter().min().unwrap_or(1);
         usize::try_from(smallest).unwrap_or(usize::MAX).clamp(1, trees.max(1))
     }
@@ -290,21 +302,26 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 own.extend_from_slice(children.of(v));
             }
             found += own.len();
-            let bytes: Vec<u8> = own.iter().flat_map(|v| v.to_le_bytes()).collect();
-            let lengths: Vec<i32> = values(self.ranks, bytes.len() as u64).into_iter().map(|length| length as i32).collect();
-            let offsets: Vec<i32> = (0..lengths.len()).map(|rank| lengths[..rank].iter().sum()).collect();
-            let mut all = vec![0; lengths.iter().map(|&length| length as usize).sum()];
-            if all.is_empty() {
+            // MPI counts bytes by 32 bits with sign: large levels are exchanged in pieces.
+            let rounds = values(self.ranks, own.len().div_ceil(self.piece) as u64).into_iter().max().unwrap_or(0);
+            if rounds == 0 {
                 break;
             }
-            self.ranks.all_gather_varying(&bytes, &mut all, &lengths, &offsets);
             depth += 1;
             frontier.clear();
-            for bytes in all.chunks_exact(4) {
-                let v = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                // Nothing is found twice: a vertex has one parent, and the root is the child of none.
-                level[v as usize] = depth;
-                frontier.push(v);
+            let mut pieces = own.chunks(self.piece);
+            for _ in 0..rounds {
+                let bytes: Vec<u8> = pieces.next().unwrap_or_default().iter().flat_map(|v| v.to_le_bytes()).collect();
+                let lengths: Vec<i32> = values(self.ranks, bytes.len() as u64).into_iter().map(|length| length as i32).collect();
+                let offsets: Vec<i32> = (0..lengths.len()).map(|rank| lengths[..rank].iter().sum()).collect();
+                let mut all = vec![0; lengths.iter().map(|&length| length as usize).sum()];
+                self.ranks.all_gather_varying(&bytes, &mut all, &lengths, &offsets);
+                for bytes in all.chunks_exact(4) {
+                    let v = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                    // Nothing is found twice: a vertex has one parent, and the root is the child of none.
+                    level[v as usize] = depth;
+                    frontier.push(v);
+                }
             }
         }
         if found < children.pairs.len() && fault.is_none() {
@@ -367,5 +384,37 @@ fn note(fault: &Mutex<Option<String>>, text: impl FnOnce() -> String) {
     let mut fault = fault.lock().unwrap_or_else(PoisonError::into_inner);
     if fault.is_none() {
         *fault = Some(text());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cluster::ThreadRanks,
+        graph::{EdgeList, Listing, Order},
+    };
+
+    /// The leaves of a star are a level; each rank sends two or three of its own at a time.
+    #[test]
+    fn a_large_level_is_exchanged_in_pieces() {
+        let mut star: Vec<[Vertex; 2]> = (1..300).map(|v| [0, v]).collect();
+        star.push([299, 300]);
+        let edges = EdgeList::new(302, star, Listing::Once).unwrap();
+        ThreadRanks::run(3, |ranks| {
+            let part = Part::build(&edges, Order::Auto, ranks).unwrap();
+            let parent = |vertex| if vertex == 300 { 299 } else { 0 };
+            let mut tree = Tree { root: 0, parents: vec![NONE; part.input_degrees().len()] };
+            part.own_vertices().for_each(|(row, vertex)| tree.parents[row] = parent(vertex));
+            for piece in [2, 3, MOST_AT_ONCE] {
+                let validator = ClusterValidator { piece, ..ClusterValidator::new(&part, ranks) };
+                let levels = validator.levels_by_row(&tree);
+                for (row, vertex) in part.own_vertices() {
+                    assert_eq!(levels[row], [0, 1, 2][usize::from(vertex > 0) + usize::from(vertex == 300)], "vertex {vertex}");
+                }
+                let found = validator.validate(&edges, std::slice::from_ref(&tree)).unwrap().remove(0).unwrap();
+                assert_eq!((found.reached, found.levels, found.edges), (301, 3, 300));
+            }
+        });
     }
 }

@@ -134,9 +134,15 @@ impl SharedFile {
         let (rank, host) = (ranks.rank(), Host::read(Path::new("/")));
         let token = RandomState::new().hash_one(rank).to_le_bytes();
         let first = path.filter(|_| rank == 0).and_then(|path| {
+            // Others can be told of a path that is text.
+            let name = path.to_str()?.to_owned();
             let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
-            file.write_all_at(&token, 0).and_then(|()| file.sync_data()).ok()?;
-            Some((file, path.to_str()?.to_owned()))
+            if file.write_all_at(&token, 0).and_then(|()| file.sync_data()).is_err() {
+                // Then rank 0 writes all of it by itself, and reports what fails.
+                let _ = file.set_len(0);
+                return None;
+            }
+            Some((file, name))
         });
         let heads = all_gather(ranks, &(first.as_ref().map(|(_, path)| path.clone()), token, host.boot.clone()))?;
         let Some((Some(path), of_first, boot)) = heads.first().cloned() else { return Ok(None) };
