@@ -203,7 +203,8 @@ impl Selection {
             move |channel: &Channel| channel.family == family && matches!(channel.domain, Domain::Package | Domain::Memory)
         };
         let (powercap, perf) = (rapl(Family::Powercap), rapl(Family::Perf));
-        let amdgpu = |channel: &Channel| channel.family == Family::Amdgpu;
+        // That of a card says nothing of a processor.
+        let amdgpu = |channel: &Channel| channel.family == Family::Amdgpu && channel.scope == Scope::CpuPackage;
         let counted: Wanted<'_> = if usable(&input) {
             &input
         } else {
@@ -600,6 +601,24 @@ mod tests {
         assert_eq!(counted(&selection), ["perf:energy-pkg/0", "perf:energy-pkg/1"]);
         assert_eq!(selection.skipped().len(), 6);
         assert_eq!(selection.skipped()[0].cure.as_deref(), Some("chmod"));
+    }
+
+    #[test]
+    fn an_apu_stands_in_for_its_package_and_a_card_for_nothing() {
+        let denied = || {
+            let mut sources = rapl();
+            sources.retain(|source| source.channels[0].id != "intel-rapl:2" && source.channels[0].id != "energy-pkg/1");
+            for source in sources.iter_mut().filter(|source| source.channels[0].family != Family::Amdgpu) {
+                source.sensor = Err(Unusable::Permission { place: "energy_uj".into(), cure: "chmod".into() });
+            }
+            sources
+        };
+        assert_eq!(counted(&Selection::automatic(denied(), None).unwrap()), ["amdgpu:0000:04:00.0"]);
+        let mut with_card = denied();
+        let channel = &mut with_card.last_mut().unwrap().channels[0];
+        (channel.scope, channel.domain, channel.part) = (Scope::Card, Domain::Gpu, Part::card("0000:04:00.0"));
+        let error = Selection::automatic(with_card, None).unwrap_err();
+        assert_eq!(error.cure().as_deref(), Some("chmod"), "{error}");
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl PolicyComparison {
     pub fn watts_of(&self, judged: impl Fn(&RootEvaluation) -> &Judged) -> Option<f64> {
         let (watts, roots) = (self.watts?, &self.evaluation.roots);
         let joules: f64 = roots.iter().map(|root| root.table.joules(&judged(root).plans, &watts)).sum::<Option<f64>>()?;
-        let seconds: f64 = roots.iter().map(|root| judged(root).total_ns / 1e9).sum();
+        // That of the levels, like the energy: deciding and mapping back take time, too, and have no power of their own.
+        let seconds: f64 = roots.iter().map(|root| Some(judged(root).table_ns? / 1e9)).sum::<Option<f64>>()?;
         Some(joules / seconds).filter(|watts| *watts > 0.0)
     }
 

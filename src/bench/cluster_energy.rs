@@ -21,6 +21,8 @@ struct RankSensors {
     unavailable: Option<(String, Option<String>)>,
     scope: String,
     sensors: Vec<String>,
+    /// How long it measures the idle machine.
+    idle_seconds: f64,
 }
 
 /// What a rank measured.
@@ -164,11 +166,22 @@ pub fn measure_cluster_energy<R: Ranks>(
     options: &EnergyOptions,
     finished: &mut dyn FnMut(usize),
 ) -> Result<EnergyRecord, EnergyError> {
+    let third = options.third();
     let own = match meter {
-        Ok(meter) => RankSensors { host, unavailable: None, scope: meter.scope().to_owned(), sensors: meter.sensors() },
+        Ok(meter) => {
+            let slowest = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh.as_secs_f64()).fold(0.0, f64::max);
+            let idle_seconds = f64::max(third.seconds, third.refreshes as f64 * slowest);
+            RankSensors { host, unavailable: None, scope: meter.scope().to_owned(), sensors: meter.sensors(), idle_seconds }
+        }
         Err(record) => {
             let reason = record.reason().unwrap_or("no sensor can be used").to_owned();
-            RankSensors { host, unavailable: Some((reason, record.cure.clone())), scope: String::new(), sensors: Vec::new() }
+            RankSensors {
+                host,
+                unavailable: Some((reason, record.cure.clone())),
+                scope: String::new(),
+                sensors: Vec::new(),
+                idle_seconds: 0.0,
+            }
         }
     };
     let all = all_gather(ranks, &own)?;
@@ -189,9 +202,10 @@ pub fn measure_cluster_energy<R: Ranks>(
     };
     // A rank without a sensor is on a board where another has one. It sleeps while that one measures: MPI waits with a busy CPU.
     let idle = match meter {
-        Ok(meter) => idle(meter, &options.third()),
+        Ok(meter) => idle(meter, &third),
         Err(_) => {
-            std::thread::sleep(Duration::from_secs_f64(options.third().seconds * 1.1));
+            let longest = all.iter().map(|rank| rank.idle_seconds).fold(0.0, f64::max);
+            std::thread::sleep(Duration::from_secs_f64(longest * 1.1));
             nothing.clone()
         }
     };
@@ -377,7 +391,13 @@ mod tests {
     fn sensors_of(name: &str, boot: &str, scope: &str, sensors: &[&str]) -> RankSensors {
         let host = Host { name: name.into(), boot: boot.into() };
         let unavailable = sensors.is_empty().then(|| ("no power sensor was found on this machine".to_owned(), None));
-        RankSensors { host, unavailable, scope: scope.into(), sensors: sensors.iter().map(|&sensor| sensor.to_owned()).collect() }
+        RankSensors {
+            host,
+            unavailable,
+            scope: scope.into(),
+            sensors: sensors.iter().map(|&sensor| sensor.to_owned()).collect(),
+            idle_seconds: 0.0,
+        }
     }
 
     fn counted(all: &[RankSensors]) -> Vec<(String, Vec<String>)> {

@@ -447,6 +447,10 @@ impl EnergySummary {
     pub fn new(idle: &Energy, windows: &[EnergyWindow]) -> Option<Self> {
         let idle_watts = idle.watts?;
         let powers: Vec<Watts> = windows.iter().map(|window| window.energy.watts).collect::<Option<_>>()?;
+        // A rail that is gated reads 0 W, and one of the wrong sign less: nothing can be divided by them.
+        if powers.iter().any(|power| power.0 <= 0.0) {
+            return None;
+        }
         let joules: Vec<Joules> = windows.iter().map(|window| window.energy.joules).collect::<Option<_>>()?;
         let over = |value: &dyn Fn(usize, &EnergyWindow) -> f64| {
             let values: Vec<f64> = windows.iter().enumerate().map(|(index, window)| value(index, window)).collect();
@@ -487,7 +491,11 @@ fn domains(windows: &[EnergyWindow]) -> Vec<DomainWatts> {
 pub(super) fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
     let all = std::iter::once(("while the machine idled", idle)).chain(windows.iter().map(|window| ("in a window", &window.energy)));
     let found = all.into_iter().find_map(|(when, energy)| Some(format!("incomplete {when}: {}", energy.problem.as_deref()?)));
-    found.unwrap_or_else(|| "no window was measured".to_owned())
+    let impossible = || {
+        let watts = windows.iter().filter_map(|window| window.energy.watts).find(|watts| watts.0 <= 0.0)?;
+        Some(format!("the counted sensors read {} W in a window, and a power must be above 0: see `socbfs sensors`", watts.0))
+    };
+    found.or_else(impossible).unwrap_or_else(|| "no window was measured".to_owned())
 }
 
 /// Measures the power of every strategy that ran, one at a time, and applies it to windows and levels.
@@ -598,6 +606,33 @@ mod tests {
             scope.spawn(|| during(folder.path()));
             measure_energy(&layout, search, &search_options, &records, &meter, options, &mut |_| ()).unwrap()
         })
+    }
+
+    #[test]
+    fn a_power_that_is_not_above_zero_has_no_efficiency() {
+        let options = EnergyOptions { seconds: 0.1, refreshes: 1, repeats: 1 };
+        let power = |micro_watts: &str| {
+            let window = window_of(micro_watts, &options);
+            (EnergySummary::new(&window.0, &window.1), why_incomplete(&window.0, &window.1))
+        };
+        for micro_watts in ["0", "-3000000"] {
+            let (summary, why) = power(micro_watts);
+            assert!(summary.is_none() && why.contains("must be above 0"), "{micro_watts}: {why}");
+        }
+        assert!(power("3000000").0.is_some());
+    }
+
+    /// The idle machine and a window of searches with a sensor that shows this power.
+    fn window_of(micro_watts: &str, options: &EnergyOptions) -> (Energy, Vec<EnergyWindow>) {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = machine(folder.path());
+        fs::write(folder.path().join("sys/class/hwmon/hwmon0/power1_input"), micro_watts).unwrap();
+        let meter = Meter::start(Selection::named(discover(&tree), &["ina2xx".to_owned()], None).unwrap()).unwrap();
+        let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        (idle(&meter, options), vec![window(&mut search, &records, &meter, options).unwrap()])
     }
 
     #[test]

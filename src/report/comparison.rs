@@ -169,12 +169,18 @@ impl Comparison {
         ] {
             differing(name, &Value::Object(left.clone()), &Value::Object(right.clone()), &mut differences);
         }
+        let mteps_per_watt = efficiency(&a.energy, &b.energy);
+        if mteps_per_watt.is_some() {
+            // Sums of one scope may be of different sensors.
+            let sensors = |run: &Run| run.energy["measured"]["sensors"].clone();
+            differing("energy.sensors", &sensors(a), &sensors(b), &mut differences);
+        }
         let ratios = root_ratios(a, b);
         Ok(Self {
             harmonic_mean: [of_a[0], of_b[0]],
             without_mapping: [of_a[1], of_b[1]],
             median_seconds: [of_a[2], of_b[2]],
-            mteps_per_watt: efficiency(&a.energy, &b.energy),
+            mteps_per_watt,
             common_roots: ratios.len(),
             median_root_ratio: stats::Summary::of(&ratios).map(|summary| summary.median),
             differences,
@@ -205,7 +211,7 @@ impl Comparison {
     }
 }
 
-/// The means over the windows; powers of other rails are not compared.
+/// The means over the windows; powers of different scopes are not compared.
 fn efficiency(a: &Value, b: &Value) -> Option<[f64; 2]> {
     let measured = |energy: &Value| energy["measured"]["summary"]["mteps_per_watt"]["mean"].as_f64();
     let both = [measured(a)?, measured(b)?];
@@ -272,7 +278,10 @@ fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{bench::Record, report::tests::record};
+    use crate::{
+        bench::Record,
+        report::tests::{measured_energy, record},
+    };
 
     fn run(record: &Record) -> Run {
         Run::parse(&serde_json::to_string(record).unwrap(), "x.json").unwrap()
@@ -308,6 +317,17 @@ mod tests {
             ("search.threads".to_owned(), ["2".to_owned(), "4".to_owned()]),
         ];
         assert_eq!(c.differences, expected);
+    }
+
+    #[test]
+    fn efficiencies_by_other_sensors_are_told_apart() {
+        let (mut a, mut b) = (record(&[0.001]), record(&[0.001]));
+        (a.energy, b.energy) = (measured_energy(), measured_energy());
+        assert!(compare(&a, &b, false).unwrap().differences.is_empty());
+        b.energy.measured.as_mut().unwrap().sensors = vec!["powercap:intel-rapl:1".into()];
+        let c = compare(&a, &b, false).unwrap();
+        assert!(c.mteps_per_watt.is_some());
+        assert_eq!(c.differences[0].0, "energy.sensors[0]");
     }
 
     #[test]

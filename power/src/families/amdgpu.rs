@@ -1,5 +1,6 @@
 //! GPUs of AMD through the hwmon of their driver: `power1_average` or, in newer kernels, `power1_input`, in microwatts. On an APU it is
-//! the power of the whole package; whether a chip is one can't be determined from here, so it never adds up with RAPL's package.
+//! the power of the whole package, so it never adds up with RAPL's. An APU is a chip with the voltage of its northbridge (`in1`), which the
+//! driver shows for no other (Linux, drivers/gpu/drm/amd/pm/amdgpu_pm.c: "only APUs have vddnb"); any other is a card.
 
 use std::time::Duration;
 
@@ -26,13 +27,18 @@ fn source(chip: &Chip) -> Option<Source> {
     let path = ["power1_average", "power1_input"].map(|name| chip.path.join(name)).into_iter().find(|path| path.exists())?;
     let place = path.display().to_string();
     let sensor = PowerFile::open(&path, 1e-6, INTERVAL);
+    let (domain, scope, part) = if chip.path.join("in1_label").exists() {
+        (Domain::Package, Scope::CpuPackage, Part::package(0))
+    } else {
+        (Domain::Gpu, Scope::Card, Part::card(&chip.device))
+    };
     let channel = Channel {
         family: Family::Amdgpu,
         id: chip.device.clone(),
         label: line(chip.path.join("power1_label")),
-        domain: Domain::Package,
-        scope: Scope::CpuPackage,
-        part: Part::package(0),
+        domain,
+        scope,
+        part,
         signal: Signal::Power,
         refresh: INTERVAL,
         place,
@@ -46,9 +52,12 @@ mod tests {
     use crate::families::fixture::{Fixture, watts};
 
     #[test]
-    fn either_name_is_read_and_never_added_to_the_package() {
+    fn either_name_is_read_and_an_apu_is_never_added_to_the_package() {
         let fixture = Fixture::new();
-        fixture.files("sys/class/hwmon/hwmon4", &[("name", "amdgpu"), ("power1_input", "15012000"), ("power1_label", "PPT")]);
+        fixture.files(
+            "sys/class/hwmon/hwmon4",
+            &[("name", "amdgpu"), ("power1_input", "15012000"), ("power1_label", "PPT"), ("in1_label", "vddnb")],
+        );
         fixture.link("sys/class/hwmon/hwmon4/device", "../../../0000:04:00.0");
         fixture.files("sys/class/hwmon/hwmon5", &[("name", "amdgpu"), ("power1_average", "9000000"), ("power1_input", "1")]);
         fixture.files("sys/class/hwmon/hwmon6", &[("name", "amdgpu"), ("temp1_input", "40000")]);
@@ -58,5 +67,8 @@ mod tests {
         assert!((watts(&mut found[0]) - 15.012).abs() < 1e-9);
         assert!((watts(&mut found[1]) - 9.0).abs() < 1e-9);
         assert!(found[0].channels[0].part.overlaps(&Part::package(0)));
+        assert_eq!((found[0].channels[0].scope, found[0].channels[0].domain), (Scope::CpuPackage, Domain::Package));
+        assert!(!found[1].channels[0].part.overlaps(&Part::package(0)));
+        assert_eq!((found[1].channels[0].scope, found[1].channels[0].domain), (Scope::Card, Domain::Gpu));
     }
 }

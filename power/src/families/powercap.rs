@@ -55,14 +55,15 @@ fn zone_at(zone: &Path, amd: bool) -> Option<Source> {
     // A zone below another is part of it: its parent's name says of which package.
     let parent = id.rsplit_once(':').and_then(|(parent, _)| line(zone.parent()?.join(parent).join("name")));
     let (package, die) = package_and_die(parent.as_deref().unwrap_or(&name));
-    let package_part = match die {
-        // AMD's dies show the counter of the package.
-        Some(die) if !amd => Part::package(package).inner(&format!("die-{die}")),
-        _ => Part::package(package),
+    // AMD's dies show the counter of the package.
+    let of_die = |part: Part| match die {
+        Some(die) if !amd => part.inner(&format!("die-{die}")),
+        _ => part,
     };
+    let package_part = of_die(Part::package(package));
     let (part, domain, scope) = match &name[..] {
         "psys" => (Part::board(), Domain::Board, Scope::BoardInput),
-        "dram" => (Part::memory(package), Domain::Memory, Scope::CpuPackage),
+        "dram" => (of_die(Part::memory(package)), Domain::Memory, Scope::CpuPackage),
         "uncore" => (package_part.inner("uncore"), Domain::Gpu, Scope::CpuPackage),
         "core" => (package_part.inner("core"), Domain::Cpu, Scope::CpuPackage),
         name if name.starts_with("package") => (package_part, Domain::Package, Scope::CpuPackage),
@@ -186,11 +187,15 @@ mod tests {
 
     #[test]
     fn dies_of_amd_mirror_one_counter_and_those_of_intel_do_not() {
+        // AMD has no counter of memory.
         for (vendor, mirrors) in [("AuthenticAMD", 3), ("GenuineIntel", 0)] {
             let fixture = Fixture::new();
             fixture.file("proc/cpuinfo", &format!("vendor_id\t: {vendor}\n"));
             for die in 0..4 {
                 zone(&fixture, &format!("intel-rapl:{die}"), &format!("package-0-die-{die}"), "55555");
+                if vendor == "GenuineIntel" {
+                    zone(&fixture, &format!("intel-rapl:{die}:0"), "dram", "4444");
+                }
             }
             let found = discover(&fixture.tree());
             let count = found.iter().filter(|s| matches!(s.sensor, Err(Unusable::Mirror { .. }))).count();

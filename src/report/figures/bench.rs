@@ -332,7 +332,7 @@ fn energy(run: &Run) -> Figure {
             .enumerate()
             .map(|(at, (window, searched))| {
                 let per_search = searched.and_then(|searched| Some(window.joules? / searched.searches as f64));
-                let efficiency = searched.and_then(|searched| Some(searched.teps / 1e6 / window.watts?));
+                let efficiency = searched.and_then(|searched| Some(searched.teps / 1e6 / window.watts.filter(|&watts| watts > 0.0)?));
                 vec![
                     if at == 0 { Cell::word("idle") } else { Cell::count(at as u64) },
                     Cell::seconds(window.begin_monotonic_seconds - start),
