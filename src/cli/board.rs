@@ -264,9 +264,9 @@ impl TuneArgs {
         config.calibration = Setting::flag(CalibrationChoice::Off);
         config.objective = Setting::flag(Objective::Time);
         config.apply()?;
-        config.check_device()?;
         // Before anything is measured: whether it can be written is known then.
         let output = Output::open(&self.file)?;
+        config.check_device()?;
         let source = Source::parse(&self.graph, None)?;
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
