@@ -421,9 +421,11 @@ fn measurements_beside_a_calibration_take_nothing_over() {
     folder.file("c.toml.partial", "notes of mine\n");
     refused(socbfs(&quick), &["c.toml.partial", "something else"]);
     assert_eq!(fs::read_to_string(folder.path("c.toml.partial")).unwrap(), "notes of mine\n");
-    if geteuid().is_root() {
-        std::os::unix::fs::chown(folder.path("c.toml.partial"), Some(65534), None).unwrap();
+    if geteuid().is_root() && std::os::unix::fs::chown(folder.path("c.toml.partial"), Some(65534), None).is_ok() {
         refused(socbfs(&quick), &["c.toml.partial", "another user"]);
+    } else {
+        // (A namespace of users may not have that user.)
+        let _ = std::io::stderr().write_all(b"SKIPPED: no file can be given to another user here\n");
     }
     assert_eq!(folder.names(), ["c.toml.partial", "precious"]);
     let output = socbfs(&["info", &precious]).output().unwrap();

@@ -11,6 +11,8 @@ mod whole;
 pub use atomic::{AtomicFile, remove_temporaries, try_remove_temporaries};
 pub use claim::protect;
 pub use mapped::{MappedFile, changed_while_mapped, mapped_at};
+#[cfg(test)]
+pub(crate) use own::can_give_away;
 pub use own::{OwnFile, open_own};
 pub(crate) use temporary::Temporary;
 pub use whole::{CONFIGURATION, Kind, RECORD, explained, read, read_text};
