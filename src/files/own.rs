@@ -75,7 +75,7 @@ pub fn open_own(path: &Path) -> io::Result<OwnFile> {
 #[cfg(test)]
 pub(crate) fn can_give_away() -> bool {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let can = nix::unistd::geteuid().is_root() && std::os::unix::fs::chown(file.path(), Some(65534), Some(65534)).is_ok();
+    let can = geteuid().is_root() && std::os::unix::fs::chown(file.path(), Some(65534), Some(65534)).is_ok();
     if !can {
         println!("SKIPPED: no file can be given to another user here: this is not root, or a namespace of users");
     }
