@@ -69,7 +69,8 @@ typedef struct socbfs_runtime socbfs_runtime;
 // Searches one graph, again and again.
 typedef struct socbfs_search socbfs_search;
 
-// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not throw.
+// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not call
+// socbfs_log_to, and must not throw.
 typedef void (*socbfs_log)(void *user, uint32_t level, const char *message);
 
 // Receives the steps that take long: a sentence when a step begins, null when it ends. It must not call the library, and must not throw.
@@ -241,7 +242,8 @@ enum socbfs_code socbfs_search_run_into(const struct socbfs_search *search,
                                         struct socbfs_outcome *outcome);
 
 // The parents of the last search, one for each vertex: the root's is itself, SOCBFS_NONE where not reached. The array is the search's own,
-// and valid until the next search or until it is freed. `count` may be null; it is 0 after a search that was stopped.
+// and valid until the next search or until it is freed. `count` may be null. After a search that was stopped it is 0,
+// and the array null.
 //
 // # Safety
 // `search` is a search, `parents` points to a pointer, `count` is null or points to a number.

@@ -87,6 +87,7 @@ public:
     const uint32_t *parents() const {
         const uint32_t *parents = nullptr;
         check(socbfs_search_parents(handle_.get(), &parents, nullptr));
+        if (!parents && vertices_ > 0) throw std::logic_error("the last search has no tree of its own");
         return parents;
     }
     std::vector<uint32_t> levels() const {

@@ -154,7 +154,8 @@ pub struct socbfs_energy {
 /// Receives the steps that take long: a sentence when a step begins, null when it ends. It must not call the library, and must not throw.
 pub type socbfs_progress = Option<unsafe extern "C" fn(user: *mut c_void, step: *const c_char)>;
 
-/// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not throw.
+/// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not call
+/// socbfs_log_to, and must not throw.
 pub type socbfs_log = Option<unsafe extern "C" fn(user: *mut c_void, level: u32, message: *const c_char)>;
 
 /// The version of the library, as text.
@@ -539,7 +540,8 @@ fn c_outcome(outcome: bfs::Outcome, end: u32) -> socbfs_outcome {
 }
 
 /// The parents of the last search, one for each vertex: the root's is itself, SOCBFS_NONE where not reached. The array is the search's own,
-/// and valid until the next search or until it is freed. `count` may be null; it is 0 after a search that was stopped.
+/// and valid until the next search or until it is freed. `count` may be null. After a search that was stopped it is 0,
+/// and the array null.
 ///
 /// # Safety
 /// `search` is a search, `parents` points to a pointer, `count` is null or points to a number.
@@ -550,7 +552,8 @@ pub unsafe extern "C" fn socbfs_search_parents(search: *const socbfs_search, par
         let (search, parents) = unsafe { (pointer(search, "search")?, parents.as_mut().ok_or_else(|| Failure::null("parents"))?) };
         let search = lock(&search.search)?;
         let all = search.get().parents();
-        *parents = all.as_ptr();
+        // That of an empty slice is no place in memory.
+        *parents = if all.is_empty() { std::ptr::null() } else { all.as_ptr() };
         // SAFETY: the caller's promise.
         if let Some(count) = unsafe { count.as_mut() } {
             *count = all.len() as u32;
@@ -696,6 +699,11 @@ unsafe fn many_trees<N: LevelNumber>(
     outcome: *mut socbfs_outcome,
 ) -> socbfs_code {
     entry(|| {
+        let ends_before = |start: usize, bytes: usize, other: usize| start.saturating_add(length.saturating_mul(bytes)) <= other;
+        let (at, of_parents) = (levels.addr(), parents.addr());
+        if !parents.is_null() && !ends_before(at, size_of::<N>(), of_parents) && !ends_before(of_parents, 4, at) {
+            return Err(Failure::argument("parents and levels overlap".to_owned()));
+        }
         // SAFETY: the caller's promise.
         let (many, roots, levels, parents, outcome) = unsafe {
             let parents = if parents.is_null() { &mut [][..] } else { array_mut(parents, length, "parents")? };

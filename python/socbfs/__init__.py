@@ -23,7 +23,7 @@ from ._socbfs import __version__, devices, queue_order
 __all__ = ["Graph", "Tree", "Trees", "Energy", "breadth_first_order", "devices", "__version__"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tree:
     """What one search found. Arrays have one entry for each vertex."""
 
@@ -56,7 +56,7 @@ class Tree:
         return self._reached[1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trees:
     """What searches from many roots found: row i belongs to roots[i]."""
 

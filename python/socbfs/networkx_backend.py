@@ -83,8 +83,13 @@ class backend:
                 raise networkx.NetworkXError(f"The node {source} is not in the graph.")
         if not sources:
             return iter(())
-        levels = graph.searched.bfs_many([graph.places[source] for source in sources]).levels
-        nearest = np.where(levels < 0, np.iinfo(np.int32).max, levels).min(axis=0)
+        roots = [graph.places[source] for source in sources]
+        unreached = np.iinfo(np.int32).max
+        nearest = np.full(len(graph.searched.labels), unreached, np.int32)
+        # Rows of one pass at a time: those of all sources may not fit into memory.
+        for start in range(0, len(roots), 64):
+            levels = graph.searched.bfs_many(roots[start : start + 64]).levels
+            np.minimum(nearest, np.where(levels < 0, unreached, levels).min(axis=0), out=nearest)
         return _layers(graph.searched.labels, nearest, sources)
 
 

@@ -266,6 +266,28 @@ def test_threads_search_one_graph_at_once():
     assert not wrong
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_ends_well():
+    program = """
+import os, sys, socbfs
+graph = socbfs.Graph.from_edges([[0, 1], [1, 2]], threads=2)
+graph.bfs(0), graph.bfs_many([0, 2])
+child = os.fork()
+if child == 0:
+    assert graph.bfs(0, levels=True).levels.tolist() == [0, 1, 2]
+    del graph
+    sys.exit(7)
+sys.exit(os.waitpid(child, 0)[1] >> 8)
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 7
+
+
+def test_trees_are_compared_by_identity():
+    graph = socbfs.Graph.from_edges([[0, 1], [1, 2]])
+    one, other = graph.bfs(0), graph.bfs(0)
+    assert one == one and one != other and len({one, other}) == 2
+
+
 def test_results_outlive_their_graph():
     graph = socbfs.Graph.from_edges([[0, 1], [1, 2]])
     parents, levels = graph.bfs(0).parents, graph.bfs_many([0, 2]).levels
@@ -319,6 +341,9 @@ def test_networkx_graphs_and_its_dispatch():
         for call in (networkx.single_source_shortest_path_length, networkx.bfs_layers):
             with pytest.raises((networkx.NodeNotFound, networkx.NetworkXError)):
                 list(call(graph, "no such node", backend="socbfs"))
+    path = networkx.path_graph(300)
+    wanted = [set(layer) for layer in networkx.bfs_layers(path, list(path)[:200:2])]
+    assert [set(layer) for layer in networkx.bfs_layers(path, list(path)[:200:2], backend="socbfs")] == wanted
 
 
 def test_networkx_own_tests_of_its_searches_pass_with_the_backend():

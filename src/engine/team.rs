@@ -110,6 +110,9 @@ impl std::fmt::Debug for Gate {
     }
 }
 
+/// Threads of a team at most: as many as a board profile may ask for.
+const MOST_HELPERS: usize = 4096;
+
 /// A caller and its helpers.
 #[derive(Debug)]
 pub struct Team {
@@ -117,6 +120,8 @@ pub struct Team {
     helpers: Vec<JoinHandle<()>>,
     /// What the team may run on; empty: anything.
     cpus: Vec<usize>,
+    /// The process that started it: one that is forked off has none of the helpers.
+    process: u32,
     /// There is one job at a time: a team may move to another thread, but two must not share it.
     one_caller: PhantomData<Cell<()>>,
 }
@@ -142,6 +147,9 @@ impl Team {
     }
 
     fn start(size: usize, cpus: &[usize], of_helper: impl Fn(usize) -> Vec<usize>) -> Result<Self, String> {
+        if size > MOST_HELPERS {
+            return Err(format!("{size} threads are more than the limit of {MOST_HELPERS}"));
+        }
         let gate = Arc::new(Gate {
             calls: AtomicU32::new(0),
             state: AtomicU32::new(0),
@@ -154,7 +162,8 @@ impl Team {
             traced: AtomicBool::new(false),
             tracks: (0..size.max(1)).map(|_| Track::default()).collect(),
         });
-        let mut team = Self { gate, helpers: Vec::new(), cpus: cpus.to_vec(), one_caller: PhantomData };
+        let process = std::process::id();
+        let mut team = Self { gate, helpers: Vec::new(), cpus: cpus.to_vec(), process, one_caller: PhantomData };
         for index in 1..size.max(1) {
             let gate = Arc::clone(&team.gate);
             let own = of_helper(index);
@@ -259,6 +268,11 @@ impl Drop for CloseOnDrop<'_> {
 
 impl Drop for Team {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Threads are not forked: there is none to wait for.
+            self.helpers.drain(..).for_each(std::mem::forget);
+            return;
+        }
         self.gate.leave.store(true, Release);
         self.gate.calls.fetch_add(1, SeqCst);
         for helper in self.helpers.drain(..) {
@@ -361,6 +375,13 @@ fn bind(cpus: &[usize]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_team_of_any_number_is_refused_before_memory_is() {
+        for size in [MOST_HELPERS + 1, u32::MAX as usize, usize::MAX] {
+            assert!(Team::new(size, &[]).unwrap_err().contains("more than the limit"));
+        }
+    }
 
     #[test]
     fn every_chunk_is_done_once_however_late_the_helpers_are() {

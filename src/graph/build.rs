@@ -302,6 +302,8 @@ fn distribute(
                 if row == NONE {
                     return;
                 }
+                // The searches rely on it, whatever another thread or program writes to the edges meanwhile.
+                assert!(key != NONE, "the edges have changed while the graph was built from them");
                 let bucket = usize::from(buckets.table[(row >> buckets.shift) as usize]);
                 let (buffer, length) = (&mut buffers[bucket], &mut lengths[bucket]);
                 buffer[usize::from(*length) % BUFFER] = [row, key];

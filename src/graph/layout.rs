@@ -529,6 +529,8 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
     use proptest::prelude::*;
 
     use super::*;
@@ -628,6 +630,35 @@ mod tests {
             prop_assert_eq!(stats.edges * 2 + stats.self_loops, stats.listed);
             check(n, edges, false, Order::Auto, Listing::BothDirections);
         }
+    }
+
+    /// A star whose first edge leads to another vertex, which had no edge, from the second reading on.
+    struct Changing(AtomicUsize);
+
+    impl EdgeStream for Changing {
+        fn vertices(&self) -> usize {
+            42
+        }
+        fn listing(&self) -> Listing {
+            Listing::Unknown
+        }
+        fn parts(&self) -> usize {
+            1
+        }
+        fn for_each_of(&self, _: usize, mut visit: impl FnMut(u32, u32)) {
+            let first = if self.0.fetch_add(1, Relaxed) == 0 { 1 } else { 41 };
+            visit(0, first);
+            (2..41).for_each(|v| visit(0, v));
+            visit(1, 2);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the edges have changed")]
+    fn edges_that_change_meanwhile_are_no_neighbour_that_does_not_exist() {
+        let options = BuildOptions { directed: true, order: Order::Degree, ..BuildOptions::default() };
+        let layout = Layout::build_from(&Changing(AtomicUsize::new(0)), &options).unwrap();
+        assert!(layout.csr().targets.iter().all(|&v| (v as usize) < layout.csr().vertices()));
     }
 
     #[test]

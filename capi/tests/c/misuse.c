@@ -159,7 +159,7 @@ int main(void) {
     /* Stopped, by hand and by a deadline. */
     socbfs_search_stop(search);
     CHECK(socbfs_search_run(search, 0, NULL) == SOCBFS_STOPPED);
-    CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 0);
+    CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 0 && !parents);
     CHECK(socbfs_search_levels(search, levels, 2) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "no tree"));
     socbfs_search_go_on(search);
     CHECK(socbfs_search_deadline(search, 0) == SOCBFS_OK && socbfs_search_run(search, 0, NULL) == SOCBFS_STOPPED);
@@ -188,7 +188,9 @@ int main(void) {
     /* Many roots. */
     {
         const uint32_t roots[] = {0, VERTICES - 1}, bad[] = {0, VERTICES};
+        CHECK(socbfs_many_new(grid, UINT32_MAX, &many) == SOCBFS_MEMORY && strstr(socbfs_message(), "limit"));
         CHECK(socbfs_many_new(grid, 2, &many) == SOCBFS_OK);
+        CHECK(socbfs_many_trees(many, roots, 1, levels, levels, VERTICES, NULL) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "overlap"));
         CHECK(socbfs_many_levels8(many, roots, 2, bytes, 4, NULL) == SOCBFS_ARGUMENT);
         CHECK(socbfs_many_trees(many, bad, 2, levels, NULL, VERTICES, NULL) == SOCBFS_ARGUMENT);
         CHECK(socbfs_many_trees(many, NULL, 2, levels, NULL, VERTICES, NULL) == SOCBFS_NULL);

@@ -235,6 +235,7 @@ impl Engine for CpuEngine<'_> {
     type Error = Infallible;
 
     fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
+        assert!((root as usize) < self.layout.csr().vertices(), "the root is a vertex that is searched");
         // Looked at right after the parents are reset.
         prefetch(&raw const self.layout.csr().offsets[root as usize]);
         let padded = self.layout.padded();
