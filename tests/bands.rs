@@ -335,7 +335,7 @@ fn what_is_tuned_is_written_once_and_measured_no_more() {
 fn a_quirk_takes_a_way_of_sharing_memory_away() {
     let Some(user) = User::with_device("a_quirk_takes_a_way_of_sharing_memory_away") else { return };
     let board =
-        |quirks: &str| format!("schema = 1\n[board]\nname = 'q'\n[[opencl.devices]]\nname = '*p*'\nvia = 'pocl'\nquirks = [{quirks}]\n");
+        |quirks: &str| format!("schema = 1\n[board]\nname = 'q'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\nquirks = [{quirks}]\n");
     let without = user.file("without.toml", &board(""));
     let with = user.file("with.toml", &board("'map-copies', 'local-is-global'"));
     let ways = |board: &str| {
@@ -352,7 +352,7 @@ fn a_quirk_takes_a_way_of_sharing_memory_away() {
 #[test]
 fn directions_on_a_device_are_by_its_own_costs() {
     let Some(user) = User::with_device("directions_on_a_device_are_by_its_own_costs") else { return };
-    let board = |line: &str| format!("schema = 1\n[board]\nname = 'd'\n[[opencl.devices]]\nname = '*p*'\nvia = 'pocl'\n{line}");
+    let board = |line: &str| format!("schema = 1\n[board]\nname = 'd'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\n{line}");
     let (plain, doubled) = (user.file("plain.toml", &board("")), user.file("doubled.toml", &board("bottom_up_permille = 2000\n")));
     let chosen = |graph: &str, policy: &str, board: &str| {
         let record = user.json(&["bench", graph, "--roots", "1", "--policy", policy, "--board", board, "--json", "-"]);
