@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Board, MOST_BATCH, MOST_PIECE, MOST_THREADS, NEVER, OpenClDevice, Quirk, SCHEMA};
+use super::{Band, Board, MOST_BATCH, MOST_PIECE, MOST_THREADS, NEVER, OpenClDevice, Quirk, SCHEMA};
 
 /// A value that fails a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,9 +141,7 @@ impl<P> Board<P> {
             if let Some(up_to) = band.up_to.filter(|&up_to| up_to <= from && up_to < NEVER) {
                 return refuse(format!("{table}.up_to"), format!("is {up_to}, which leaves no level for the GPU; it must be above {from}"));
             }
-            if let Some(share) = band.gpu_permille.filter(|share| !(1..1000).contains(share)) {
-                return refuse(format!("{table}.gpu_permille"), format!("is {share}; it must be a number of thousandths, 1 to 999"));
-            }
+            band.check_share(table)?;
         }
         for (value, key) in [(self.adaptive.handover.fixed_us, "fixed_us"), (self.adaptive.handover.mega_vertex_us, "mega_vertex_us")] {
             if let Some(value) = value.filter(|value| !value.is_finite() || *value < 0.0) {
@@ -209,6 +207,29 @@ impl<P> Board<P> {
     }
 }
 
+impl Band {
+    /// Refuses a share that leaves one of the two devices nothing; `table` is that of the band.
+    pub(crate) fn check_share(&self, table: &str) -> Check {
+        match self.gpu_permille.filter(|share| !(1..1000).contains(share)) {
+            Some(share) => refuse(format!("{table}.gpu_permille"), format!("is {share}; it must be a number of thousandths, 1 to 999")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a work-group may have so many items: groups of several write whole words of the frontier.
+pub(crate) fn is_work_group(items: usize) -> bool {
+    items == 1 || items > 0 && items % 32 == 0
+}
+
+/// Refuses the work-group of the device whose table is `place`, where it is none.
+pub(crate) fn check_work_group(place: &str, items: Option<usize>) -> Check {
+    match items.filter(|&items| !is_work_group(items)) {
+        Some(items) => refuse(format!("{place}.work_group"), format!("is {items}; it must be 1 or a multiple of 32")),
+        None => Ok(()),
+    }
+}
+
 impl OpenClDevice {
     fn check(&self, place: &str) -> Check {
         for (key, value) in [
@@ -227,9 +248,7 @@ impl OpenClDevice {
                 return refuse(format!("{place}.max_alloc_bytes"), format!("is {largest}, more than global_bytes = {all}"));
             }
         }
-        if let Some(items) = self.work_group.filter(|&items| items != 1 && items % 32 != 0) {
-            return refuse(format!("{place}.work_group"), format!("is {items}; it must be 1 or a multiple of 32"));
-        }
+        check_work_group(place, self.work_group.map(|items| items as usize))?;
         if let (Some(items), Some(most)) = (self.work_group, self.max_work_group) {
             if items > most {
                 return refuse(format!("{place}.work_group"), format!("is {items}, more than max_work_group = {most}"));

@@ -27,6 +27,9 @@ pub(crate) use document::Document;
 pub(crate) use versioned::entries;
 
 pub use check::Violation;
+pub(crate) use check::check_work_group;
+#[cfg(feature = "cli")]
+pub(crate) use check::is_work_group;
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
 pub use document::Entry;

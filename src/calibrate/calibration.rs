@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Contest, Decider, GroupTimes, HandoverTable, ParallelKey, ParallelTimes, Trained};
 use crate::{
     bfs::Strategy,
-    board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, entries},
+    board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries},
     engine::Simd,
     memory::SharingMode,
     policy::{Bands, CostModel, CostModelError, mlp::Form},
@@ -237,7 +237,9 @@ impl Identity {
         let group = |group: Option<usize>| group.map_or_else(|| "by the kind of device".to_owned(), |items| items.to_string());
         let (name, platform) = (device(|device| device.name.clone()), device(|device| device.platform.clone()));
         let (driver, way) = (device(|device| device.driver.clone()), device(|device| device.memory_way.to_string()));
-        let units = device(|device| device.compute_units.map_or_else(String::new, |units| units.to_string()));
+        // An earlier version did not note them.
+        let units = |identity: &Self| identity.device.as_ref().and_then(|device| device.compute_units);
+        let units = units(self).zip(units(here)).map_or_else(Default::default, |(units, here)| (units.to_string(), here.to_string()));
         let groups = (self.device.as_ref().and_then(|d| d.work_group), here.device.as_ref().and_then(|d| d.work_group));
         [
             ("board", self.board.clone(), here.board.clone()),
@@ -253,8 +255,7 @@ impl Identity {
             ("work-group", group(groups.0), group(groups.1)),
         ]
         .into_iter()
-        // Empty: an earlier version did not note it.
-        .find(|(_, calibrated, here)| calibrated != here && !calibrated.is_empty())
+        .find(|(_, calibrated, here)| calibrated != here)
         .map(|(what, calibrated, here)| Difference { what, calibrated, here })
     }
 
@@ -379,16 +380,9 @@ impl Calibration {
         }
         let bands = self.bands.iter().flat_map(|bands| [("top_down", &bands.top_down), ("bottom_up", &bands.bottom_up)]);
         for (direction, band) in bands {
-            if let Some(share) = band.gpu_permille.filter(|share| !(1..1000).contains(share)) {
-                let reason = format!("is {share}; it must be a number of thousandths, 1 to 999");
-                return refuse(format!("bands.{direction}.gpu_permille"), reason);
-            }
+            band.check_share(&format!("bands.{direction}"))?;
         }
-        if let Some(items) = self.identity.device.as_ref().and_then(|device| device.work_group) {
-            if items == 0 || (items != 1 && items % 32 != 0) {
-                return refuse("identity.device.work_group".into(), format!("is {items}; it must be 1 or a multiple of 32"));
-            }
-        }
+        check_work_group("identity.device", self.identity.device.as_ref().and_then(|device| device.work_group))?;
         for (place, numbers) in self.strategies.iter().enumerate() {
             let key = |key: &str| format!("strategies[{place}].{key}");
             if self.strategies[..place].iter().any(|other| other.strategy == numbers.strategy) {
