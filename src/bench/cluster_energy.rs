@@ -8,7 +8,8 @@ use socbfs_power::{DomainPower, Energy, Meter, RailEnergy};
 use super::{
     RootRecord,
     energy::{
-        EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, MeasuredEnergy, Model, idle, is_long_enough, why_incomplete,
+        EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, MeasuredEnergy, Model, check_levels, idle, is_long_enough,
+        why_incomplete,
     },
 };
 use crate::cluster::{ClusterSearch, Host, Ranks, all_gather, sum};
@@ -222,9 +223,7 @@ pub fn measure_cluster_energy<R: Ranks>(
         for record in records.iter().cycle() {
             let outcome = search.run_uncounted(record.root)?;
             // All ranks have the same numbers, so all end. (What is not counted may lack a last level of leaves.)
-            if !(outcome.levels..=outcome.levels + 1).contains(&record.levels) {
-                return Err(EnergyError::Different { root: record.root, found: outcome.levels, validated: record.levels });
-            }
+            check_levels(record, outcome.levels, 1)?;
             let seconds = outcome.elapsed.as_secs_f64();
             searches += 1;
             search_seconds += seconds;

@@ -8,7 +8,7 @@ use socbfs_power::{Domain, Energy, Joules, Meter, Skipped, Watts};
 use super::{MeasureError, RootRecord};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, Placement},
-    calibrate::Contestant,
+    calibrate::{Contestant, impossible},
     cluster::ClusterError,
     graph::{Layout, Vertex},
     policy::Policy,
@@ -394,10 +394,16 @@ fn run(search: &mut Search<'_>, record: &RootRecord) -> Result<f64, EnergyError>
     let outcome = search.run_uncounted(record.root).map_err(MeasureError::from)?;
     // What is not counted is not asked for a last level of leaves alone, which the layout may leave out.
     let leaves = u32::from(search.layout().stats().leaves > 0);
-    if !(outcome.levels..=outcome.levels + leaves).contains(&record.levels) {
-        return Err(EnergyError::Different { root: record.root, found: outcome.levels, validated: record.levels });
-    }
+    check_levels(record, outcome.levels, leaves)?;
     Ok(outcome.elapsed.as_secs_f64())
+}
+
+/// Compares the levels of a search with those of the validated one, which may have up to `leaves` more.
+pub(super) fn check_levels(record: &RootRecord, found: u32, leaves: u32) -> Result<(), EnergyError> {
+    if (found..=found + leaves).contains(&record.levels) {
+        return Ok(());
+    }
+    Err(EnergyError::Different { root: record.root, found, validated: record.levels })
 }
 
 /// One window: searches from all roots in turn until there are enough seconds and refreshes.
@@ -491,10 +497,7 @@ fn domains(windows: &[EnergyWindow]) -> Vec<DomainWatts> {
 pub(super) fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
     let all = std::iter::once(("while the machine idled", idle)).chain(windows.iter().map(|window| ("in a window", &window.energy)));
     let found = all.into_iter().find_map(|(when, energy)| Some(format!("incomplete {when}: {}", energy.problem.as_deref()?)));
-    let impossible = || {
-        let watts = windows.iter().filter_map(|window| window.energy.watts).find(|watts| watts.0 <= 0.0)?;
-        Some(format!("the counted sensors read {} W in a window, and a power must be above 0: see `socbfs sensors`", watts.0))
-    };
+    let impossible = || windows.iter().find_map(|window| impossible("in a window", window.energy.watts));
     found.or_else(impossible).unwrap_or_else(|| "no window was measured".to_owned())
 }
 

@@ -43,5 +43,6 @@ pub use plan::{plans, table_regret};
 pub use thresholds::{Measured, thresholds};
 pub use trained::Trained;
 pub use training::{TRAINING_GRAPHS, training_graph};
+pub(crate) use watts::impossible;
 pub use watts::{PowerWindows, StrategyPowers, measure_power, strategy_watts, watts_of};
 pub use work_group::{GroupTimes, best_work_group, measure_work_groups};

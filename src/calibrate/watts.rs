@@ -69,9 +69,10 @@ fn above_zero(watts: Option<Watts>) -> Option<Watts> {
     watts.filter(|watts| watts.0 > 0.0)
 }
 
-fn impossible(what: &str, watts: Option<Watts>) -> Option<String> {
+/// Says so of a power that was read `when`, if it is not above zero.
+pub(crate) fn impossible(when: &str, watts: Option<Watts>) -> Option<String> {
     let watts = watts.filter(|watts| watts.0 <= 0.0)?;
-    Some(format!("the counted sensors read {} W for {what}, and a power must be above 0: see `socbfs sensors`", watts.0))
+    Some(format!("the counted sensors read {} W {when}, and a power must be above 0: see `socbfs sensors`", watts.0))
 }
 
 /// Measures the machine idle and then, for each of `strategies`, while searches from `roots` run in turn whose every level is by it.
@@ -97,7 +98,7 @@ pub fn measure_power(
     };
     finished();
     powers.idle = above_zero(idle.watts);
-    powers.problem = idle.problem.or_else(|| impossible("the idle machine", idle.watts));
+    powers.problem = idle.problem.or_else(|| impossible("for the idle machine", idle.watts));
     if roots.is_empty() {
         powers.problem = Some("there is nothing to search".to_owned());
         return Ok(powers);
@@ -126,7 +127,7 @@ pub fn measure_power(
         let energy = meter.end(window);
         finished();
         powers.strategies.push((strategy, above_zero(energy.watts)));
-        powers.problem = powers.problem.or(energy.problem).or_else(|| impossible(strategy.name(), energy.watts));
+        powers.problem = powers.problem.or(energy.problem).or_else(|| impossible(&format!("for {}", strategy.name()), energy.watts));
     }
     Ok(powers)
 }
@@ -139,7 +140,7 @@ mod tests {
     fn a_power_is_above_zero_or_a_problem() {
         let measured = [Some(Watts(2.5)), Some(Watts(0.0)), Some(Watts(-3.0)), None];
         assert_eq!(measured.map(above_zero), [Some(Watts(2.5)), None, None, None]);
-        assert_eq!(measured.map(|watts| impossible("bg", watts).is_some()), [false, true, true, false]);
-        assert!(impossible("bg", Some(Watts(-3.0))).unwrap().contains("-3 W for bg"));
+        assert_eq!(measured.map(|watts| impossible("for bg", watts).is_some()), [false, true, true, false]);
+        assert!(impossible("for bg", Some(Watts(-3.0))).unwrap().contains("-3 W for bg"));
     }
 }
