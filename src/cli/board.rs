@@ -5,11 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{ArgMatches, Args, Subcommand, parser::ValueSource};
+use clap::{ArgMatches, Args, Subcommand};
 use serde_json::json;
 
 use super::{
-    config::{LayoutArgs, RootArgs, SearchArgs},
+    config::{LayoutArgs, RootArgs, SearchArgs, without_effect},
     error::Failure,
     output::{Output, print},
     progress, say,
@@ -246,13 +246,7 @@ fn validate(files: &[PathBuf]) -> Result<(), Failure> {
 
 impl TuneArgs {
     fn run(&self, matches: &ArgMatches) -> Result<(), Failure> {
-        for flag in ["policy", "calibration", "objective", "board"] {
-            if matches.value_source(flag) == Some(ValueSource::CommandLine) {
-                return Err(
-                    Failure::new(format!("tune measures the bands of FILE: --{flag} has no effect here")).cure(format!("omit --{flag}"))
-                );
-            }
-        }
+        without_effect(matches, &["policy", "calibration", "objective", "board"], "tune measures the bands of FILE", "omit --FLAG")?;
         if !self.file.exists() {
             return Err(Failure::new(format!("there is no file {}", self.file.display()))
                 .cure(format!("`socbfs board init {}` writes one", self.file.display())));

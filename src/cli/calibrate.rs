@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::{ArgMatches, Args, parser::ValueSource};
+use clap::{ArgMatches, Args};
 
 use super::{
-    config::SearchArgs,
+    config::{SearchArgs, without_effect},
     energy::SensorArgs,
     error::Failure,
     interrupt,
@@ -121,12 +121,8 @@ const TRIED: usize = 3;
 const BYTES_PER_EDGE: u64 = 64;
 
 pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    for flag in ["policy", "calibration", "objective"] {
-        if matches.value_source(flag) == Some(ValueSource::CommandLine) {
-            return Err(Failure::new(format!("calibrate measures every strategy: --{flag} has no effect here"))
-                .cure("--output says where the calibration goes"));
-        }
-    }
+    let flags = ["policy", "calibration", "objective"];
+    without_effect(matches, &flags, "calibrate measures every strategy", "--output says where the calibration goes")?;
     let mut config = arguments.search.resolve(matches)?;
     // What the environment says for searches is none of this command's business either.
     config.policy.value = Policy::default();

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     bench::RecordedPlans,
-    board::CpuList,
+    board::{self, CpuList},
     engine::Simd,
     files,
     graph::{BuildOptions, Order},
@@ -96,11 +96,15 @@ pub(super) struct SearchArgs {
     board: Option<PathBuf>,
 }
 
-/// Items of a work-group: the bottom-up kernels let groups of 32 write whole words of the frontier.
 fn parse_work_group(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(items) if items == 1 || (items > 0 && items % 32 == 0) => Ok(items),
-        _ => Err("not 1 or a multiple of 32".to_owned()),
+    text.parse().ok().filter(|&items| board::is_work_group(items)).ok_or_else(|| "not 1 or a multiple of 32".to_owned())
+}
+
+/// Refuses flags (without `--`) that change nothing of what the command does: `why` says so, and names the command.
+pub(super) fn without_effect(matches: &ArgMatches, flags: &[&str], why: &str, cure: &str) -> Result<(), Failure> {
+    match flags.iter().find(|&&flag| matches.value_source(flag) == Some(ValueSource::CommandLine)) {
+        Some(flag) => Err(Failure::new(format!("{why}: --{flag} has no effect here")).cure(cure.replace("FLAG", flag))),
+        None => Ok(()),
     }
 }
 

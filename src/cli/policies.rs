@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, parser::ValueSource};
+use clap::{ArgMatches, Args};
 
 use super::{
     bench::ROOT,
-    config::GraphsArgs,
+    config::{GraphsArgs, without_effect},
     energy::EnergyArgs,
     error::Failure,
     output::{Output, both, publish, write_page},
@@ -105,9 +105,7 @@ const ON_DEVICE: [&str; 11] =
 const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    if matches.value_source("policy") == Some(ValueSource::CommandLine) {
-        return Err(Failure::new("policies compares several: --policy has no effect here").cure("--only names those to compare"));
-    }
+    without_effect(matches, &["policy"], "policies compares several", "--only names those to compare")?;
     let config = arguments.graphs.search.resolve(matches)?;
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;

@@ -6,11 +6,11 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgMatches, Args, parser::ValueSource};
+use clap::{ArgMatches, Args};
 use serde::Serialize;
 
 use super::{
-    config::{LayoutArgs, SearchArgs},
+    config::{LayoutArgs, SearchArgs, without_effect},
     error::Failure,
     output::{Output, both, print},
     progress::{self, Progress},
@@ -126,9 +126,7 @@ const ENOUGH_LEVELS: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
-    if matches.value_source("policy") == Some(ValueSource::CommandLine) {
-        return Err(Failure::new("train measures both directions: --policy has no effect here").cure("omit --policy"));
-    }
+    without_effect(matches, &["policy"], "train measures both directions", "omit --FLAG")?;
     let mut config = arguments.search.resolve(matches)?;
     // No policy chooses what is measured.
     config.policy.value = if arguments.gpu { Policy::Fixed(Strategy::Tg) } else { Policy::Fixed(Strategy::Tc) };
