@@ -21,6 +21,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::board::MOST_THREADS;
+
 /// How long a thread without work spins before it sleeps: longer than the serial part between two levels.
 const SPIN: Duration = Duration::from_micros(100);
 /// After this many turns the loop that waits for the last helper offers the core to other threads.
@@ -110,9 +112,6 @@ impl std::fmt::Debug for Gate {
     }
 }
 
-/// Threads of a team at most: as many as a board profile may ask for.
-const MOST_HELPERS: usize = 4096;
-
 /// A caller and its helpers.
 #[derive(Debug)]
 pub struct Team {
@@ -147,8 +146,8 @@ impl Team {
     }
 
     fn start(size: usize, cpus: &[usize], of_helper: impl Fn(usize) -> Vec<usize>) -> Result<Self, String> {
-        if size > MOST_HELPERS {
-            return Err(format!("{size} threads are more than the limit of {MOST_HELPERS}"));
+        if size > MOST_THREADS {
+            return Err(format!("{size} threads are more than the limit of {MOST_THREADS}"));
         }
         let gate = Arc::new(Gate {
             calls: AtomicU32::new(0),
@@ -378,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_team_of_any_number_is_refused_before_memory_is() {
-        for size in [MOST_HELPERS + 1, u32::MAX as usize, usize::MAX] {
+        for size in [MOST_THREADS + 1, u32::MAX as usize, usize::MAX] {
             assert!(Team::new(size, &[]).unwrap_err().contains("more than the limit"));
         }
     }
