@@ -1,7 +1,7 @@
 //! Compressed sparse rows.
 
 use super::Vertex;
-use crate::memory::Slab;
+use crate::memory::{OutOfMemory, Slab};
 
 /// Adjacency as two arrays: the neighbours of `v` are `targets[offsets[v]..offsets[v + 1]]`.
 #[derive(Debug, Default)]
@@ -13,6 +13,11 @@ pub struct Csr {
 }
 
 impl Csr {
+    /// The same once more.
+    pub(crate) fn copy(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self { offsets: Slab::copy_of(&self.offsets, "offsets")?, targets: Slab::copy_of(&self.targets, "neighbours")? })
+    }
+
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
         self.offsets.len().saturating_sub(1)

@@ -201,7 +201,9 @@ impl Layout {
         if raw_arcs > u64::from(u32::MAX) {
             return Err(GraphError::TooManyArcs(raw_arcs));
         }
-        if mirrored || !options.directed && !both_directions {
+        // A row has its neighbours from both ends of the entries.
+        let both_ends = mirrored || !options.directed && !both_directions;
+        if both_ends {
             degrees.outgoing.par_iter_mut().zip(&degrees.incoming[..]).for_each(|(out, &arriving)| *out += arriving);
         }
         if mirrored {
@@ -237,11 +239,6 @@ impl Layout {
         // Those of degree 1 come last.
         let without_leaves = order == Order::Degree && !options.directed && !options.keep_leaves;
         let core = if without_leaves { by_rank.partition_point(|&v| degrees.outgoing[v as usize] > 1) } else { usize::MAX };
-        let (forward, backward) = match options.directed {
-            true if mirrored => (Arcs::Both, Arcs::Both),
-            false if !both_directions => (Arcs::Both, Arcs::Both),
-            _ => (Arcs::Forward, Arcs::Backward),
-        };
         let build = |arcs: Arcs, degree: &Slab<u32>| -> Result<Csr, GraphError> {
             if order == Order::Degree {
                 let mut ordered = Slab::zeroed(by_rank.len(), "vertex degrees")?;
@@ -251,8 +248,13 @@ impl Layout {
                 adjacency(edges, arcs, degree, usize::MAX, Naming { row: &[], key: &rank, stored: &by_rank })
             }
         };
-        let mut csr = build(forward, &degrees.outgoing)?;
-        let incoming = if options.directed { Some(build(backward, &degrees.incoming)?) } else { None };
+        let mut csr = build(if both_ends { Arcs::Both } else { Arcs::Forward }, &degrees.outgoing)?;
+        let incoming = match options.directed {
+            // Every arc has its mirror.
+            true if mirrored => Some(csr.copy()?),
+            true => Some(build(Arcs::Backward, &degrees.incoming)?),
+            false => None,
+        };
         steps.done("sort adjacency");
 
         let leaves = if without_leaves { Leaves::take_off(&mut csr, core, &mut by_rank, &mut rank)? } else { Leaves::default() };
