@@ -49,6 +49,11 @@ impl Part {
         Self::at(&format!("board/memory-{package}"))
     }
 
+    /// That of a die, where it has a number of its own (`None`: the whole).
+    pub(crate) fn of_die(self, die: Option<u32>) -> Self {
+        die.map_or(self.clone(), |die| self.inner(&format!("die-{die}")))
+    }
+
     /// A part of this part.
     pub fn inner(&self, name: &str) -> Self {
         let separator = if self.path.is_empty() { "" } else { "/" };

@@ -149,11 +149,10 @@ fn source(event: &Path, kind: u32, Place { cpu, package, die }: Place) -> Option
     let config = line(event)?.split_once("event=")?.1.trim_start_matches("0x").to_owned();
     let config = u64::from_str_radix(&config, 16).ok()?;
     let joules_per_count: f64 = line(event.with_file_name(format!("{name}.scale")))?.parse().ok()?;
-    let of_die = |part: Part| die.map_or(part.clone(), |die| part.inner(&format!("die-{die}")));
-    let of_package = of_die(Part::package(package));
+    let of_package = Part::package(package).of_die(die);
     let (part, domain, scope) = match &name[..] {
         "energy-pkg" => (of_package, Domain::Package, Scope::CpuPackage),
-        "energy-ram" => (of_die(Part::memory(package)), Domain::Memory, Scope::CpuPackage),
+        "energy-ram" => (Part::memory(package).of_die(die), Domain::Memory, Scope::CpuPackage),
         "energy-cores" => (of_package.inner("core"), Domain::Cpu, Scope::CpuPackage),
         "energy-gpu" => (of_package.inner("uncore"), Domain::Gpu, Scope::CpuPackage),
         "energy-psys" => (Part::board(), Domain::Board, Scope::BoardInput),

@@ -56,14 +56,11 @@ fn zone_at(zone: &Path, amd: bool) -> Option<Source> {
     let parent = id.rsplit_once(':').and_then(|(parent, _)| line(zone.parent()?.join(parent).join("name")));
     let (package, die) = package_and_die(parent.as_deref().unwrap_or(&name));
     // AMD's dies show the counter of the package.
-    let of_die = |part: Part| match die {
-        Some(die) if !amd => part.inner(&format!("die-{die}")),
-        _ => part,
-    };
-    let package_part = of_die(Part::package(package));
+    let die = die.filter(|_| !amd);
+    let package_part = Part::package(package).of_die(die);
     let (part, domain, scope) = match &name[..] {
         "psys" => (Part::board(), Domain::Board, Scope::BoardInput),
-        "dram" => (of_die(Part::memory(package)), Domain::Memory, Scope::CpuPackage),
+        "dram" => (Part::memory(package).of_die(die), Domain::Memory, Scope::CpuPackage),
         "uncore" => (package_part.inner("uncore"), Domain::Gpu, Scope::CpuPackage),
         "core" => (package_part.inner("core"), Domain::Cpu, Scope::CpuPackage),
         name if name.starts_with("package") => (package_part, Domain::Package, Scope::CpuPackage),
