@@ -506,9 +506,7 @@ pub unsafe extern "C" fn socbfs_search_run_into(
         let given = |start: *mut u32, what: &str| unsafe { (!start.is_null()).then(|| array_mut(start, length, what)).transpose() };
         // SAFETY: the caller's promise.
         let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
-        if !parents.is_null() && !levels.is_null() && parents.addr().abs_diff(levels.addr()) < size_of::<u32>().saturating_mul(length) {
-            return Err(Failure::argument("parents and levels overlap".to_owned()));
-        }
+        apart(parents, levels, length)?;
         let (mut parents, mut levels) = (given(parents, "parents")?, given(levels, "levels")?);
         let mut search = lock(&search.search)?;
         let output = Output { parents: parents.as_deref_mut(), levels: levels.as_deref_mut() };
@@ -532,6 +530,17 @@ fn code_of(end: End) -> u32 {
         End::Depth => SOCBFS_DEPTH,
         End::Target => SOCBFS_TARGET,
     }
+}
+
+/// Refuses arrays of `length` numbers that share memory; either may be null.
+fn apart<P, L>(parents: *const P, levels: *const L, length: usize) -> Result<(), Failure> {
+    let (first, second) = (parents.addr(), levels.addr());
+    let ends = |start: usize, bytes: usize| start.saturating_add(bytes.saturating_mul(length));
+    let overlap = first < ends(second, size_of::<L>()) && second < ends(first, size_of::<P>());
+    if overlap && !parents.is_null() && !levels.is_null() {
+        return Err(Failure::argument("parents and levels overlap".to_owned()));
+    }
+    Ok(())
 }
 
 fn c_outcome(outcome: bfs::Outcome, end: u32) -> socbfs_outcome {
@@ -699,11 +708,7 @@ unsafe fn many_trees<N: LevelNumber>(
     outcome: *mut socbfs_outcome,
 ) -> socbfs_code {
     entry(|| {
-        let ends_before = |start: usize, bytes: usize, other: usize| start.saturating_add(length.saturating_mul(bytes)) <= other;
-        let (at, of_parents) = (levels.addr(), parents.addr());
-        if !parents.is_null() && !ends_before(at, size_of::<N>(), of_parents) && !ends_before(of_parents, 4, at) {
-            return Err(Failure::argument("parents and levels overlap".to_owned()));
-        }
+        apart(parents, levels, length)?;
         // SAFETY: the caller's promise.
         let (many, roots, levels, parents, outcome) = unsafe {
             let parents = if parents.is_null() { &mut [][..] } else { array_mut(parents, length, "parents")? };
