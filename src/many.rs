@@ -422,12 +422,12 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     /// # Errors
     /// [`SearchError::RootOutOfRange`], [`SearchError::Length`] for more roots, [`SearchError::Stopped`].
     pub fn run<V: Visitor>(&mut self, roots: &[Vertex], visitor: &V) -> Result<ManyOutcome, SearchError> {
-        self.check_roots(roots)?;
+        let Self { layout, team, words, stopper, deadline, .. } = self;
+        let layout = borrow_once(layout, words);
+        check_roots(layout, roots)?;
         if roots.len() > ROOTS {
             return Err(SearchError::Length { what: "roots of one pass", given: roots.len(), wanted: ROOTS });
         }
-        let Self { layout, team, words, stopper, deadline, .. } = self;
-        let layout: &Layout = (*layout).borrow();
         words.pass(
             layout,
             team,
@@ -458,17 +458,17 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         levels: &mut [N],
         parents: &mut [Vertex],
     ) -> Result<ManyOutcome, SearchError> {
-        self.check_roots(roots)?;
-        let wanted = self.layout().vertices().saturating_mul(roots.len());
+        let begin = Instant::now();
+        let Self { layout, team, words, planes, stopper, deadline } = self;
+        let (layout, limits) = (borrow_once(layout, words), Limits { stopper, deadline: *deadline });
+        check_roots(layout, roots)?;
+        let wanted = layout.vertices().saturating_mul(roots.len());
         let lengths = [("levels", levels.len(), false), ("parents", parents.len(), parents.is_empty())];
         for (what, given, is_optional) in lengths {
             if given != wanted && !is_optional {
                 return Err(SearchError::Length { what, given, wanted });
             }
         }
-        let begin = Instant::now();
-        let Self { layout, team, words, planes, stopper, deadline } = self;
-        let (layout, limits): (&Layout, _) = ((*layout).borrow(), Limits { stopper, deadline: *deadline });
         let (with_parents, in_planes) = (!parents.is_empty(), roots.len() >= level_rows::ENOUGH);
         if with_parents {
             fill(team, parents, NONE);
@@ -495,12 +495,22 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         }
         Ok(ManyOutcome { elapsed: begin.elapsed(), ..all })
     }
+}
 
-    fn check_roots(&self, roots: &[Vertex]) -> Result<(), SearchError> {
-        let vertices = self.layout().vertices();
-        let strange = roots.iter().find(|&&root| root as usize >= vertices);
-        strange.map_or(Ok(()), |&root| Err(SearchError::RootOutOfRange { root, vertices }))
-    }
+/// The layout that a whole call searches: an implementation of `Borrow` is safe code, and may return another layout each time.
+///
+/// # Panics
+/// If the layout does not have as many vertices as the arrays of the search.
+fn borrow_once<'a, L: Borrow<Layout>>(layout: &'a L, words: &Words) -> &'a Layout {
+    let layout = layout.borrow();
+    assert_eq!(layout.csr().vertices(), words.seen.len(), "the layout of a search changed its number of vertices");
+    layout
+}
+
+fn check_roots(layout: &Layout, roots: &[Vertex]) -> Result<(), SearchError> {
+    let vertices = layout.vertices();
+    let strange = roots.iter().find(|&&root| root as usize >= vertices);
+    strange.map_or(Ok(()), |&root| Err(SearchError::RootOutOfRange { root, vertices }))
 }
 
 impl Words {

@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{
-    sync::{Arc, Mutex},
+    borrow::Borrow,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::Instant,
 };
 
@@ -224,4 +228,26 @@ fn several_threads_search_one_layout() {
             });
         }
     });
+}
+
+/// Safe code can lend another layout at each call.
+struct Changing<'a> {
+    layouts: [&'a Layout; 2],
+    calls: AtomicUsize,
+}
+
+impl Borrow<Layout> for Changing<'_> {
+    fn borrow(&self) -> &Layout {
+        self.layouts[usize::from(self.calls.fetch_add(1, Relaxed) % 2 == 1)]
+    }
+}
+
+#[test]
+#[should_panic(expected = "changed its number of vertices")]
+fn a_layout_that_changes_between_calls_is_no_invalid_access() {
+    let build =
+        |n: usize, edges: Vec<[u32; 2]>| Layout::build(&EdgeList::new(n, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    let (small, large) = (build(3, vec![[0, 1], [1, 2], [2, 0]]), build(1 << 20, random(1 << 20, 4 << 20, 5, 1)));
+    let mut search = ManySearch::new(Changing { layouts: [&small, &large], calls: AtomicUsize::new(0) }, 1, &[]).unwrap();
+    let _ = search.run(&[0], &|_: u32, _: u32, _: u64| ());
 }
