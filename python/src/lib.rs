@@ -18,7 +18,7 @@ use bfs::{
     runtime::{Given, Profile, RuntimeError, Setting, with_causes},
     search::{End, OwnedSearch, SearchError},
 };
-use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, dtype, ndarray::Dimension};
 use pyo3::{
     exceptions::{PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError},
     prelude::*,
@@ -164,6 +164,12 @@ fn runtime(device: &str, policy: Option<&str>, board: Option<PathBuf>, threads: 
     Ok(Runtime::new(profile, given)?)
 }
 
+/// An array with unspecified entries; `MemoryError` where NumPy has no memory for it, which `PyArray::new` answers with a panic.
+fn empty<'py, T: Element, D: Dimension>(py: Python<'py>, shape: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyArray<T, D>>> {
+    let array = py.import("numpy")?.call_method1("empty", (shape, dtype::<T>(py)))?;
+    Ok(array.cast_into()?)
+}
+
 impl Core {
     fn build<E: Into<Failure>>(
         py: Python<'_>,
@@ -208,12 +214,10 @@ impl Core {
         with_parents: bool,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
         let shape = [self.vertices(), roots.len()];
-        // SAFETY: every entry is written before the arrays are given away, or they are not.
-        let levels = unsafe { PyArray2::<N>::new(py, shape, false) };
-        // SAFETY: as above.
-        let parents = with_parents.then(|| unsafe { PyArray2::<u32>::new(py, shape, false) });
+        let levels = empty::<N, Ix2>(py, shape)?;
+        let parents = with_parents.then(|| empty::<u32, Ix2>(py, shape)).transpose()?;
         {
-            // SAFETY: nothing else has references to these arrays.
+            // SAFETY: nothing else has references to these arrays. Every entry is written before they are returned, or they are not.
             let (levels, parents) = unsafe {
                 (levels.as_slice_mut()?, parents.as_ref().map(|parents| parents.as_slice_mut()).transpose()?.unwrap_or_default())
             };
@@ -315,11 +319,10 @@ impl Core {
             Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
             None => None,
         };
-        // SAFETY: every entry is written before the arrays are given away, or they are not.
-        let array = |is_wanted: bool| is_wanted.then(|| unsafe { PyArray1::<u32>::new(py, [vertices], false) });
-        let (parents, levels) = (array(with_parents), array(with_levels));
+        let array = |is_wanted: bool| is_wanted.then(|| empty::<u32, Ix1>(py, [vertices])).transpose();
+        let (parents, levels) = (array(with_parents)?, array(with_levels)?);
         let partial = {
-            // SAFETY: nothing else has references to these arrays.
+            // SAFETY: nothing else has references to these arrays. Every entry is written before they are returned, or they are not.
             let output = unsafe {
                 Output {
                     parents: parents.as_ref().map(|array| array.as_slice_mut()).transpose()?,

@@ -94,5 +94,8 @@ refused(OSError, "nothing.mtx", socbfs.Graph.from_file, "/nowhere/nothing.mtx")
 if sys.maxsize < 2**32:
     # More than the addresses of a 32-bit program hold.
     refused(MemoryError, "memory", socbfs.Graph.from_edges, [[0, 1]], 2**31 - 1)
+else:
+    # Levels of 2**47 bytes, more than a process can address.
+    refused(MemoryError, "allocate", socbfs.Graph.from_edges([[0, 1]], 2**22).bfs_many, np.zeros(2**23, np.int64))
 assert isinstance(socbfs.devices(), list)
 print(f"socbfs {socbfs.__version__}, Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}, {sys.maxsize.bit_length() + 1} bits: well")
