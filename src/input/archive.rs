@@ -26,33 +26,54 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 
 /// The matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse puts vectors and coordinates beside it), and its size.
 ///
-/// What follows the matrix is read past at its end: only there do compressed files say that they are whole.
+/// The rest of the archive is read at the end of the matrix: only there does a compressed file say that it is whole.
 pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut header = Vec::with_capacity(BLOCK);
-    loop {
-        header.clear();
+    while let Some(header) = Header::read(&mut archive)? {
+        if header.is_file && is_the_matrix(Path::new(&header.name)) {
+            log::info!("the tar archive holds {}, {} bytes", header.name, header.size);
+            return Ok(Box::new(Entry { archive, left: header.size, padding: header.blocks - header.size }));
+        }
+        skip(&mut archive, header.blocks)?;
+    }
+    Err(no_matrix())
+}
+
+/// The header of an entry.
+struct Header {
+    name: String,
+    is_file: bool,
+    size: u64,
+    /// Bytes that the content takes in the archive: `size` rounded up to whole blocks.
+    blocks: u64,
+}
+
+impl Header {
+    /// Reads the next header; after the last one, reads `archive` to its end.
+    fn read(archive: &mut impl Read) -> io::Result<Option<Self>> {
+        let mut header = Vec::with_capacity(BLOCK);
         // Not `read_exact`, whose error at the end of the archive is that of a decompressor whose file is cut off.
         match archive.by_ref().take(BLOCK as u64).read_to_end(&mut header)? {
-            0 => return Err(no_matrix()),
+            0 => return Ok(None),
             BLOCK => {}
             _ => return Err(invalid(CUT_OFF)),
         }
         if header.iter().all(|&byte| byte == 0) {
-            io::copy(&mut archive, &mut io::sink())?;
-            return Err(no_matrix());
+            io::copy(archive, &mut io::sink())?;
+            return Ok(None);
         }
         let text = |field: &[u8]| String::from_utf8_lossy(field.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned();
-        let size = u64::from_str_radix(text(&header[124..136]).trim(), 8).map_err(|_| invalid("a header of the tar archive is damaged"))?;
-        let name = text(&header[..100]);
-        if matches!(header[156], b'0' | 0) && is_the_matrix(Path::new(&name)) {
-            log::info!("the tar archive holds {name}, {size} bytes");
-            return Ok(Box::new(Entry { archive, left: size }));
-        }
-        let filled = size.checked_next_multiple_of(BLOCK as u64).ok_or_else(|| invalid("a header of the tar archive is damaged"))?;
-        if io::copy(&mut archive.by_ref().take(filled), &mut io::sink())? < filled {
-            return Err(invalid(CUT_OFF));
-        }
+        let size = u64::from_str_radix(text(&header[124..136]).trim(), 8).ok();
+        let blocks = size.and_then(|size| size.checked_next_multiple_of(BLOCK as u64));
+        let (Some(size), Some(blocks)) = (size, blocks) else { return Err(invalid("a header of the tar archive is damaged")) };
+        Ok(Some(Self { name: text(&header[..100]), is_file: matches!(header[156], b'0' | 0), size, blocks }))
     }
+}
+
+fn skip(archive: &mut impl Read, bytes: u64) -> io::Result<()> {
+    if io::copy(&mut archive.by_ref().take(bytes), &mut io::sink())? < bytes {
+        return Err(invalid(CUT_OFF));
+    }
+    Ok(())
 }
 
 fn is_the_matrix(name: &Path) -> bool {
@@ -84,6 +105,8 @@ pub(super) fn is_fault(error: &io::Error) -> bool {
 struct Entry<R> {
     archive: R,
     left: u64,
+    /// Bytes between the file and the next header.
+    padding: u64,
 }
 
 impl<R: Read> Read for Entry<R> {
@@ -94,7 +117,10 @@ impl<R: Read> Read for Entry<R> {
             if self.left > 0 {
                 return Err(invalid(CUT_OFF));
             }
-            io::copy(&mut self.archive, &mut io::sink())?;
+            skip(&mut self.archive, std::mem::take(&mut self.padding))?;
+            while let Some(header) = Header::read(&mut self.archive)? {
+                skip(&mut self.archive, header.blocks)?;
+            }
         }
         Ok(count)
     }

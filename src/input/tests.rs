@@ -243,6 +243,14 @@ mod wrong {
             assert_eq!(read_bytes(name, &bytes).unwrap(), expected, "{name}");
         }
         assert!(message("x.tar.gz", &gzip(&archive[..archive.len() - 1500])).contains("cut off"));
+        // Behind the matrix: its padding, the next header, the next file. The blocks of zeros at the end may be missing.
+        let archive = tar(&[("g/g.mtx", mtx), ("g/g_b.mtx", "%%MatrixMarket matrix array real general\n")]);
+        for end in [512 + mtx.len(), 1024 + 100, 1536 + 3] {
+            assert!(message("g.tar", &archive[..end]).contains("cut off"), "cut to {end}");
+        }
+        for end in [1024, 2048, 2048 + 512] {
+            assert_eq!(read_bytes("g.tar", &archive[..end]).unwrap(), expected, "cut to {end}");
+        }
         let none = message("x.tar.gz", &gzip(&tar(&[("a/b.txt", "0 1\n")])));
         assert!(none.contains("tar xf") && !none.contains("gzip"), "{none}");
         for (name, head, word) in
