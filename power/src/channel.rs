@@ -103,6 +103,8 @@ named! {
         CpuBig = "cpu-big",
         /// The slow cores.
         CpuLittle = "cpu-little",
+        /// One core.
+        CpuCore = "cpu-core",
         /// The GPU.
         Gpu = "gpu",
         /// The memory.

@@ -62,7 +62,7 @@ fn zone_at(zone: &Path, amd: bool) -> Option<Source> {
         "psys" => (Part::board(), Domain::Board, Scope::BoardInput),
         "dram" => (Part::memory(package).of_die(die), Domain::Memory, Scope::CpuPackage),
         "uncore" => (package_part.inner("uncore"), Domain::Gpu, Scope::CpuPackage),
-        "core" => (package_part.inner("core"), Domain::Cpu, Scope::CpuPackage),
+        "core" => (package_part.inner("core"), if amd { Domain::CpuCore } else { Domain::Cpu }, Scope::CpuPackage),
         name if name.starts_with("package") => (package_part, Domain::Package, Scope::CpuPackage),
         other => (package_part.inner(other), Domain::Soc, Scope::CpuPackage),
     };
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn dies_of_amd_mirror_one_counter_and_those_of_intel_do_not() {
-        // AMD has no counter of memory.
-        for (vendor, mirrors) in [("AuthenticAMD", 3), ("GenuineIntel", 0)] {
+        // AMD has no counter of memory, and its `core` is a single one.
+        for (vendor, mirrors, core) in [("AuthenticAMD", 3, Domain::CpuCore), ("GenuineIntel", 0, Domain::Cpu)] {
             let fixture = Fixture::new();
             fixture.file("proc/cpuinfo", &format!("vendor_id\t: {vendor}\n"));
             for die in 0..4 {
@@ -194,7 +194,9 @@ mod tests {
                     zone(&fixture, &format!("intel-rapl:{die}:0"), "dram", "4444");
                 }
             }
+            zone(&fixture, "intel-rapl:0:1", "core", "333");
             let found = discover(&fixture.tree());
+            assert_eq!(found.iter().find(|s| s.channels[0].id == "intel-rapl:0:1").unwrap().channels[0].domain, core);
             let count = found.iter().filter(|s| matches!(s.sensor, Err(Unusable::Mirror { .. }))).count();
             assert_eq!(count, mirrors, "{vendor}");
         }
