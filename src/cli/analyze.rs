@@ -60,7 +60,7 @@ pub(super) struct AnalyzeArgs {
     #[arg(long, value_name = "R", conflicts_with = "roots")]
     root: Option<Vertex>,
 
-    /// Number of roots to draw; figures of one search are of the first
+    /// Number of roots to draw; figures of a single search use the first
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     roots: u16,
 
@@ -75,7 +75,7 @@ pub(super) struct AnalyzeArgs {
     #[command(flatten)]
     pub(super) energy: EnergyArgs,
 
-    /// The policies that are compared (empty: all that can run here); no flag, for `reproduce`.
+    /// Names of the policies to compare (empty: all that can run here). Not a flag: `reproduce` sets it.
     #[arg(skip)]
     pub(super) policies: &'static [&'static str],
 
@@ -101,11 +101,11 @@ enum Kind {
     Redundant,
     /// Vertices that both halves of an asynchronous search find (Remis, figures 5.5 to 5.7)
     Repeated,
-    /// The level with most arcs shared by CPU and GPU, by every share (Remis, figure 5.13)
+    /// The level with the most arcs, split between CPU and GPU by every share (Remis, figure 5.13)
     Split,
     /// Every level by every strategy (Remis, figures 5.1 to 5.4 and 5.8)
     Levels,
-    /// The same as a heat map, with the choices of oracle and policy (Zhang, table 5)
+    /// Every level by every strategy as a heat map, with the choices of oracle and policy (Zhang, table 5)
     Heat,
     /// The cost of handing memory over before every level, and by size (Remis, figures 4.2 and 4.3)
     Handover,
@@ -115,15 +115,15 @@ enum Kind {
     Surf,
     /// Vertices without edges dropped (Zhang, table 6)
     Remapping,
-    /// One search over several ranks, threads of this process (Sunway, figure 6)
+    /// One search over several ranks, each a thread of this process (Sunway, figure 6)
     Ranks,
 }
 
-/// Those for which policies are compared.
+/// Analyses that compare policies.
 const COMPARED: [Kind; 4] = [Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
-/// Those that need a search prepared for every policy.
+/// Analyses that need a search prepared for every policy.
 const MEASURED: [Kind; 6] = [Kind::Split, Kind::Handover, Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
-/// Policies are compared from the first roots only: each takes hundreds of searches.
+/// Most roots from which policies are compared: each root takes hundreds of searches.
 const MOST_COMPARED: usize = 4;
 
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -164,7 +164,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<
 
 /// Writes record and page, and prints the figures.
 pub(super) fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> Result<(), Failure> {
-    // Figures are made of the record alone, so that `socbfs report` makes the same.
+    // Figures are made from the record alone, so that `socbfs report` makes the same ones.
     let record = value(analysis)?;
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
     let in_place = [&json, &page].into_iter().any(|output| matches!(output, Some(Output::Stdout)));
@@ -179,16 +179,16 @@ impl AnalyzeArgs {
         self.only.is_empty() || self.only.contains(&kind)
     }
 
-    /// The analyses of one graph. What is of the machine goes into `all`.
+    /// Runs the analyses of one graph. Handovers, which are the machine's, and warnings go into `all`.
     fn graph(&self, source: &Source, config: &Runtime, energy: bool, all: &mut Analysis) -> Result<GraphAnalysis, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
-        // What is counted is the whole graph.
+        // Counts are those of the whole graph, leaves included.
         let options = BuildOptions { keep_leaves: true, ..self.graphs.layout.options() };
         let layout = source::build(&source.name(), &edges, &options)?;
         let roots = self.drawn(source, &layout)?;
         config.check_roots(&roots)?;
         let ranks = if self.wants(Kind::Ranks) { self.ranks(source, &edges, &layout, &roots, &mut all.warnings)? } else { None };
-        // The edges as listed are large, and only validation before energy asks for them again.
+        // The list of edges is large, and only the validation before an energy measurement still needs it.
         let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
         let mut graph = GraphAnalysis {
             name: source.name(),
@@ -230,7 +230,7 @@ impl AnalyzeArgs {
         Ok(graph)
     }
 
-    /// What takes time and not counts.
+    /// Runs the analyses that measure time or energy.
     fn measured(
         &self,
         graph: &mut GraphAnalysis,
@@ -301,7 +301,7 @@ impl AnalyzeArgs {
         Ok(())
     }
 
-    /// The search from the first root over ranks.
+    /// Measures the search from the first root over ranks; `None` if the graph is directed.
     fn ranks(
         &self,
         source: &Source,
@@ -323,7 +323,7 @@ impl AnalyzeArgs {
         Ok(Some(found))
     }
 
-    /// The root asked for, or those drawn; of a graph without edges the first vertex.
+    /// The root of `--root`, or drawn roots; vertex 0 if the graph has no edges.
     fn drawn(&self, source: &Source, layout: &Layout) -> Result<Vec<Vertex>, Failure> {
         if let Some(root) = self.root {
             return Ok(vec![root]);

@@ -46,9 +46,9 @@ record instead of the report.";
 
 /// Search a graph from 64 roots, validate every tree, report TEPS
 ///
-/// Searches once untimed from the first root, then once from every root. A search is timed from its call until its parents are there, in
-/// the vertex numbers of the input. Then the five checks of Graph500 compare every tree with the edges as given, untimed. If a tree fails,
-/// no speed is reported and the exit code is 1. Roots are drawn by the rule of Graph500 3.x.
+/// Searches once untimed from the first root, then once from every root. A search is timed from its call until all parents are available
+/// in the vertex numbers of the input. Then the five checks of Graph500 compare every tree with the edges as given, untimed. If a tree
+/// fails, no speed is reported and the exit code is 1. Roots are drawn by the rule of Graph500 3.x.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct BenchArgs {
@@ -113,7 +113,7 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) trace: Option<PathBuf>,
 
-    /// Roots in the timeline, with commas between [default: all]
+    /// Roots in the timeline, as a comma-separated list [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "trace", help_heading = "Output")]
     trace_roots: Vec<Vertex>,
 }
@@ -133,10 +133,10 @@ fn parse_roots(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The number of spans that each thread and device may record of a search: 1.5 MiB per thread.
+/// Most spans that each thread and device may record during one search: 1.5 MiB per thread.
 const MOST_TRACED: usize = 1 << 16;
 
-/// The live system.
+/// Root of the live system's files (/proc, /sys).
 pub(super) const ROOT: &str = "/";
 
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
@@ -165,7 +165,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     config.check_device()?;
     let source = arguments.source()?;
     if arguments.trace.is_some() {
-        // The timeline has the times of the device's own events.
+        // The timeline shows the times that the device itself records.
         config.device_times = true;
     }
     let mut traced = Vec::new();
@@ -179,12 +179,12 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
 }
 
 impl BenchArgs {
-    /// Loads the graph, searches it from every root, validates every tree, measures the energy. The process is set up already.
+    /// Loads the graph, searches it from every root, validates every tree, and measures the energy. `config` must have been applied.
     pub(super) fn measure(&self, config: &Runtime, environment: Environment, source: &Source) -> Result<Record, Failure> {
         self.measure_and_trace(config, environment, source, &mut Vec::new())
     }
 
-    /// The same; with --trace, the roots that it wants are then searched again, and what threads and devices do goes into `traced`.
+    /// As `measure`. With --trace, then searches again from the roots of the timeline, and adds what threads and devices did to `traced`.
     fn measure_and_trace(
         &self,
         config: &Runtime,
@@ -251,7 +251,7 @@ impl BenchArgs {
         Ok(record)
     }
 
-    /// Whether the report is that of a board, over several graphs.
+    /// Whether `--report board` is given.
     #[cfg(feature = "mpi")]
     pub(super) fn is_board(&self) -> bool {
         self.report == ReportKind::Board
@@ -270,7 +270,7 @@ impl BenchArgs {
     }
 }
 
-/// The record of a graph with these counts.
+/// The record of the graph of `source`, which has these counts.
 pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool, acquisition_seconds: f64) -> GraphRecord {
     let (scale, edge_factor) = match source {
         Source::Generated(Generator::Kronecker { scale, edge_factor, .. }) => (*scale, *edge_factor),
@@ -287,7 +287,7 @@ pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool,
     }
 }
 
-/// Writes the table first, so that the report is last on a terminal. If one output fails, the others are still written: the run took long.
+/// Prints the table first, so that the report is last on a terminal. If one output fails, the others are still written: the run took long.
 pub(super) fn publish(record: &Record, json: Option<Output>, quiet: bool) -> Result<(), Failure> {
     if !quiet {
         say(report::table(record).trim_end());

@@ -1,4 +1,4 @@
-//! `socbfs board`: profiles.
+//! `socbfs board`: profiles of boards.
 
 use std::{
     fmt::Write as _,
@@ -222,7 +222,7 @@ fn init(file: &Path, root: &Path) -> Result<(), Failure> {
     output.finish(|out| out.write_all(text.as_bytes()))
 }
 
-/// Checks all of them, so that the user sees every fault at once.
+/// Checks all `files`, so that the user sees every fault at once.
 fn validate(files: &[PathBuf]) -> Result<(), Failure> {
     let (mut good, mut bad) = (String::new(), Vec::new());
     for file in files {
@@ -251,14 +251,14 @@ impl TuneArgs {
             return Err(Failure::new(format!("there is no file {}", self.file.display()))
                 .cure(format!("`socbfs board init {}` writes one", self.file.display())));
         }
-        // A profile that is compiled in may have the name of this file.
+        // The `./` makes it a path: a profile that is compiled in may have the same name.
         let mut config = self.search.resolve_on(Some(&Path::new(".").join(&self.file)), matches)?;
-        // Bands are measured, whatever the environment says of policies.
+        // These override the environment: tune measures bands, whatever policy is set there.
         config.policy = Setting::flag(Policy::Adaptive(Box::default()));
         config.calibration = Setting::flag(CalibrationChoice::Off);
         config.objective = Setting::flag(Objective::Time);
         config.apply()?;
-        // Before anything is measured: whether it can be written is known then.
+        // Opened before anything is measured, so that a file that can't be written fails early.
         let output = Output::open(&self.file)?;
         config.check_device()?;
         let source = Source::parse(&self.graph, None)?;

@@ -29,7 +29,7 @@ use crate::{
 /// Share of the free memory that a graph may take: the rest is for the driver's copies and for other programs.
 const MEMORY_SHARE: f64 = 0.75;
 
-/// Scales, rising, each once.
+/// Scales of Kronecker graphs, ascending, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scales(Vec<u32>);
 
@@ -73,7 +73,7 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Progress> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Searches every scale that fits. After an interruption the report has the scales that are finished.
+/// Searches every scale that fits the memory. After an interruption the report has the scales that are finished.
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     if arguments.graph.is_some() || arguments.kronecker.is_some() {
         return Err(Failure::new("--report board searches Kronecker graphs of several scales, and takes no graph")
@@ -97,19 +97,19 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     finish(&mut lock(&shared), failed)
 }
 
-/// Prints the results so far, and the error.
+/// Publishes the results so far. Returns a failed validation, or else `failed`.
 fn finish(made: &mut Progress, failed: Option<Failure>) -> Result<(), Failure> {
     made.record.complete = failed.is_none() && made.record.valid;
     if made.record.runs.is_empty() {
         return failed.map_or(Ok(()), Err);
     }
     publish(made)?;
-    // What a validation found wrong stands before any other failure.
+    // A failed validation comes before any other failure.
     made.record.runs.iter().try_for_each(verdict)?;
     failed.map_or(Ok(()), Err)
 }
 
-/// The result of the first scale that failed validation or could not run.
+/// Runs the scales in turn, until one fails validation or can't run. Only the latter is returned as an error.
 fn each(
     arguments: &BenchArgs,
     config: &Runtime,
@@ -119,7 +119,7 @@ fn each(
     quiet: bool,
 ) -> Result<(), Failure> {
     for (index, &scale) in scales.iter().enumerate() {
-        // The load stays that of before the first run: later it would be our own.
+        // Only temperatures are read again. The load stays that before the first run: later it would include our own.
         let environment = Environment { temperatures: temperatures(Path::new(ROOT)), ..environment.clone() };
         let source = Source::Generated(source::checked(source::kronecker(scale, arguments.edgefactor, arguments.seed))?);
         let result = arguments.measure(config, environment, &source);
@@ -144,7 +144,7 @@ fn each(
     Ok(())
 }
 
-/// The output after Ctrl-C: the scales that are finished, or nothing.
+/// Registers the output after Ctrl-C: the scales that are finished, or nothing if there are none.
 fn last_words(shared: &Shared, scales: &[u32]) -> interrupt::Words {
     let (shared, scales) = (Arc::clone(shared), scales.to_vec());
     interrupt::last_words(move || {
@@ -152,7 +152,7 @@ fn last_words(shared: &Shared, scales: &[u32]) -> interrupt::Words {
         let Some(last) = made.record.runs.last().map(|run| run.graph.scale) else { return };
         let rest: Vec<u32> = scales.into_iter().filter(|scale| *scale > last).collect();
         leave_out(&mut made.record, &rest, "interrupted");
-        // A failure can't be reported any more.
+        // A failure to publish can't be reported any more.
         let _ = publish(&mut made);
     })
 }
@@ -161,7 +161,7 @@ fn leave_out(record: &mut BoardRecord, scales: &[u32], reason: &str) {
     record.left_out.extend(scales.iter().map(|&scale| LeftOut { scale, reason: reason.to_owned() }));
 }
 
-/// The scales that fit the memory; the others are noted.
+/// The scales that fit the memory; the others are recorded as left out.
 fn fitting(arguments: &BenchArgs, record: &mut BoardRecord) -> Result<Vec<u32>, Failure> {
     let available = available_memory(Path::new(ROOT));
     let mut scales = Vec::new();
@@ -201,7 +201,7 @@ fn identity(config: &Runtime) -> BoardIdentity {
     }
 }
 
-/// The OpenCL devices. With `--device cpu` no driver is asked, since a faulty one may crash the process.
+/// The OpenCL devices. With `--device cpu` no driver is queried, since a faulty one may crash the process.
 fn drivers(choice: &DeviceChoice) -> Drivers {
     if *choice == DeviceChoice::Cpu {
         return Drivers { problem: Some("not looked for (--device cpu)".to_owned()), devices: Vec::new() };

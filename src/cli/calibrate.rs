@@ -97,15 +97,15 @@ fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The largest whole number of TOML.
+/// Largest seed: TOML has no larger integer.
 const MOST_SEED: u64 = i64::MAX as u64;
 
-/// How much care is taken.
+/// How thoroughly to measure.
 #[derive(Clone, Copy)]
 struct Care {
-    /// Time for graphs, power left out.
+    /// Time for graphs, without the power measurement.
     budget: Duration,
-    /// Roots of each graph.
+    /// Number of roots of each graph.
     roots: usize,
     turns: Turns,
     power: PowerWindows,
@@ -114,7 +114,7 @@ struct Care {
 /// The least number of graphs, measured even if the time is up: a model can't be fitted to fewer.
 const LEAST_GRAPHS: usize = 4;
 
-/// Roots tried for each that is kept: those that reach most.
+/// Roots drawn for each one that is kept; those that reach the most vertices are kept.
 const TRIED: usize = 3;
 
 /// Bytes of memory that an edge needs at most while a graph is built and searched: the list, the layout twice, a device's copy.
@@ -124,7 +124,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     let flags = ["policy", "calibration", "objective"];
     without_effect(matches, &flags, "calibrate measures every strategy", "--output says where the calibration goes")?;
     let mut config = arguments.search.resolve(matches)?;
-    // What the environment says for searches is none of this command's business either.
+    // The environment sets these for searches; this command ignores them too.
     config.policy.value = Policy::default();
     config.calibration.value = CalibrationChoice::Off;
     config.objective.value = Objective::Time;
@@ -158,7 +158,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     };
     let mut thresholds = config.parallel(None);
     for (key, setting) in config.parallel_settings(None) {
-        // What the board says holds for searches, so for these too.
+        // A threshold that the board profile gives holds for searches, so for those of this command too.
         if let Some(value) = best_parallel(&parallel, key).filter(|_| setting.origin == Origin::BuiltIn) {
             key.set(&mut thresholds, value);
         }
@@ -264,7 +264,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     publish(json, &report, || report::calibration(&report))
 }
 
-/// The network that `file` holds, if it is a calibration of the same machine: it was trained apart, and is not what is measured again.
+/// The network in `file`, if that is a calibration of the same machine: `socbfs train` made it, and this command does not train it again.
 fn kept_network(file: &Path, identity: &Identity, form: Form) -> Option<Trained> {
     let before = match Calibration::load(file) {
         Ok(before) => before,
@@ -293,7 +293,7 @@ fn graph_numbers(graph: &MeasuredGraph) -> GraphNumbers {
 }
 
 impl CalibrateArgs {
-    /// Where the calibration goes; the folder of the user's calibrations is made.
+    /// The path of the calibration. Creates the folder of the user's calibrations if the path is in it.
     fn file(&self, name: &str) -> Result<PathBuf, Failure> {
         if let Some(file) = &self.output {
             if file == Path::new("-") {
@@ -308,7 +308,7 @@ impl CalibrateArgs {
         Ok(folder.join(name))
     }
 
-    /// What the models are compared with: what needs no fitting, and what was trained for the levels that it would decide.
+    /// The policies to compare the models with: `sampled`, which needs no fitting, and `mlp` if it was trained for the device used here.
     fn contestants(&self, mlp: Option<&Trained>, with_device: bool) -> Result<Vec<(Decider, Policy)>, Failure> {
         let mut all = vec![(Decider::Sampled, Decider::sampled(with_device))];
         if let Some(trained) = mlp.filter(|trained| trained.on_device == with_device) {
@@ -322,13 +322,13 @@ impl CalibrateArgs {
         let (budget, roots, turns, patience, seconds, refreshes) =
             if self.quick { (80.0, 1, 3, 1.0, 1.5, 10) } else { (900.0, 2, 5, 4.0, 5.0, 50) };
         let budget = self.budget.unwrap_or(Duration::from_secs_f64(budget));
-        // Of little time no graph takes a large part.
+        // If the budget is small, no graph may take a large part of it.
         let patience = Duration::from_secs_f64(patience).min(budget / 16);
         let power = PowerWindows { seconds: f64::min(seconds, budget.as_secs_f64() / 8.0), refreshes };
         Care { budget, roots, turns: Turns { turns, patience, splits: false, ..Turns::default() }, power }
     }
 
-    /// Measures graphs until the time is up.
+    /// Measures graphs until all are measured or the time is up.
     fn measure(
         &self,
         machine: &Machine,
@@ -341,7 +341,7 @@ impl CalibrateArgs {
         let most_scale = most_scale(available_memory(Path::new("/")));
         let budget = care.budget.as_secs_f64();
         let progress = Progress::still("Calibrating", budget as u64 + 1);
-        // A driver builds kernels at their first use, which takes longer than many a graph.
+        // Warm-up: a driver builds kernels at their first use, which may take longer than measuring a graph.
         let begin = Instant::now();
         let warm = Generator::Uniform { vertices: 256, edges: 1024, seed: self.seed };
         self.measured(machine, strategies, &Care { turns: Turns { turns: 1, ..care.turns }, ..*care }, 0, &warm)?;
@@ -356,7 +356,7 @@ impl CalibrateArgs {
             if left <= 0.0 && !is_needed {
                 break;
             }
-            // A graph that would take longer than there is time is skipped for smaller ones.
+            // A graph that would probably take longer than the time left is skipped: a later one may be smaller.
             if is_needed || expected_seconds(&generator, graphs).is_none_or(|expected| expected <= left) {
                 if let Some(graph) = self.measured(machine, strategies, care, place, &generator)? {
                     log::info!("{}: {:.1} s", graph.graph, graph.seconds);
@@ -369,7 +369,7 @@ impl CalibrateArgs {
         Ok(())
     }
 
-    /// Measures one graph. `None`: it has no edges, or does not fit the device.
+    /// Measures one graph. Returns `None` if it has no edges or does not fit the device.
     fn measured(
         &self,
         machine: &Machine,
@@ -382,7 +382,7 @@ impl CalibrateArgs {
         let layout = self.layout(generator)?;
         let mut search = match Search::new(&layout, &machine.options) {
             Ok(search) => search,
-            // One that a device has no room for gives no information about the others; a device that is lost does.
+            // The device still works: it has no room for this graph, but may have for others. A lost device is an error.
             Err(error) if machine.device.as_ref().is_some_and(|(device, _)| device.finish().is_ok()) => {
                 log::warn!("{generator} is left out: {}", Failure::from(error));
                 return Ok(None);
@@ -407,7 +407,7 @@ impl CalibrateArgs {
         Layout::build(&edges, &BuildOptions::default()).map_err(|error| failed(&error))
     }
 
-    /// Of several drawn, those from which most is reached: a search that ends at once gives no information.
+    /// Draws roots and keeps the `count` that reach the most vertices: a search that ends at once gives no information.
     fn roots(&self, layout: &Layout, search: &mut Search<'_>, count: usize) -> Result<Vec<Vertex>, Failure> {
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), TRIED * count, seeds);
@@ -421,7 +421,7 @@ impl CalibrateArgs {
         Ok(reached.into_iter().map(|(_, root)| root).collect())
     }
 
-    /// The power of each strategy, on a graph as large as those of the training set are in the middle.
+    /// Measures the power of each strategy, on a graph of a size in the middle of the training set.
     fn power(
         &self,
         machine: &Machine,
@@ -444,7 +444,7 @@ impl CalibrateArgs {
     }
 }
 
-/// Edges of a graph, about.
+/// Approximate number of edges of a graph.
 fn edges(generator: &Generator) -> u64 {
     match *generator {
         Generator::Grid { width, height, .. } => 2 * width * height,
@@ -452,7 +452,7 @@ fn edges(generator: &Generator) -> u64 {
     }
 }
 
-/// The expected time of a graph, by the median time per edge of graphs of its kind. (`None`: none of its kind was measured.)
+/// The expected time of a graph, from the median time per edge of the graphs of its kind (grids, others); `None` if there are none.
 fn expected_seconds(generator: &Generator, graphs: &[MeasuredGraph]) -> Option<f64> {
     let is_grid = |name: &str| name.starts_with("grid");
     let kind = is_grid(&generator.to_string());
@@ -460,18 +460,18 @@ fn expected_seconds(generator: &Generator, graphs: &[MeasuredGraph]) -> Option<f
         let alike = graphs.iter().filter(|graph| is_grid(&graph.graph) == kind && graph.edges >= at_least);
         alike.map(|graph| graph.seconds / graph.edges.max(1) as f64).collect()
     };
-    // Small graphs cost more per edge; graphs of a similar size are the better guide.
+    // Small graphs take more time per edge, so graphs with less than a quarter of the edges count only if there are no others.
     let alike = Some(per_edge(edges(generator) / 4)).filter(|alike| !alike.is_empty()).unwrap_or_else(|| per_edge(0));
     Some(Summary::of(&alike)?.median * edges(generator) as f64)
 }
 
-/// The largest scale whose graph of 16 edges per vertex takes no more than half of the available memory.
+/// The largest scale, up to 19, whose graph of 16 edges per vertex takes no more than half of the available memory.
 fn most_scale(available: Option<u64>) -> u32 {
     let edges = available.unwrap_or(1 << 30) / 2 / BYTES_PER_EDGE;
     (edges / 16).max(1).ilog2().min(19)
 }
 
-/// "1 min 20 s".
+/// Formats a time as in "1 min 20 s".
 fn clock(seconds: f64) -> String {
     let seconds = seconds.ceil() as u64;
     if seconds < 60 { format!("{seconds} s") } else { format!("{} min {} s", seconds / 60, seconds % 60) }
@@ -514,9 +514,9 @@ mod tests {
             graph("grid c", 1000, 50.0),
         ];
         assert_eq!(expected_seconds(&uniform(1000), &[]), None);
-        // One that was disturbed does not count.
+        // The median ignores the time of 90 s.
         assert!((expected_seconds(&uniform(400_000), &measured).unwrap() - 12.0).abs() < 1e-9);
-        // Of such a size there is none: all count, and the middle is between b's 2 and the undisturbed 3.
+        // No measured graph is large enough, so all that are not grids count.
         let all = [1e-3, 2e-5, 3e-5, 9e-4];
         let middle = Summary::of(&all).unwrap().median;
         assert!((expected_seconds(&uniform(1_000_000), &measured).unwrap() - 1e6 * middle).abs() < 1e-6);

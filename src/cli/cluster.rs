@@ -1,4 +1,4 @@
-//! `socbfs bench` and `socbfs run` as one of several processes of `mpirun`.
+//! `socbfs bench`, `run`, `validate` and `doctor` as one of several processes of `mpirun`.
 
 use std::{
     fmt::{Display, Write as _},
@@ -66,7 +66,7 @@ pub(super) struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// Refuses what has no effect in a program that is started alone. (That its only rank reads the file is so in any case.)
+    /// Refuses flags that have no effect without mpirun. `--from-rank-0` is allowed: the only process reads the file anyway.
     pub(super) fn none_is_given(matches: &ArgMatches) -> Result<(), Failure> {
         match ["exchange", "batch", "unsorted"].iter().find(|name| matches.value_source(name) == Some(ValueSource::CommandLine)) {
             Some(name) => Err(Failure::new(format!("--{name} is for a search over several ranks, and this program was started alone"))
@@ -106,12 +106,12 @@ fn parse_batch(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Does `work` as one rank. An error on one rank ends all of them, with a message that names the rank.
+/// Runs `work` as one rank. An error on one rank ends all ranks, with a message that names the rank.
 pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     match work() {
         Err(failure @ Failure::Error { .. }) => {
             let code = failure.code();
-            // All ranks have most errors, such as a wrong flag: rank 0 reports its own, and ends the others before they report theirs.
+            // Most errors, such as a wrong flag, occur on all ranks: rank 0 reports its own and ends the others before they report theirs.
             if ranks.rank() > 0 {
                 std::thread::sleep(BEFORE_OTHERS + BETWEEN_RANKS * ranks.rank().min(64) as u32);
             }
@@ -122,15 +122,16 @@ pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failur
     }
 }
 
-/// How long a rank that fails waits for rank 0 to report the same error first, and how much longer each further rank waits.
+/// Time that a failed rank other than 0 waits, so that rank 0 can report the same error first.
 const BEFORE_OTHERS: Duration = Duration::from_millis(200);
+/// Additional wait for each number of the rank, up to rank 64.
 const BETWEEN_RANKS: Duration = Duration::from_millis(20);
 
-/// The failure for an error of a search over ranks. Rank 0 reports an error that all ranks have, once for all of them.
+/// Converts errors of a search over ranks to failures. Rank 0 reports an error that all ranks have, once for all of them.
 fn once_for_all<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterError) -> Failure + 'r {
     move |error| {
         if let ClusterError::SetUp { .. } = error {
-            // The rank that failed reports the reason, and ends this one meanwhile.
+            // The rank that failed reports the reason, and ends this one while it waits here.
             ranks.barrier();
         }
         let is_of_all = error.is_of_all();
@@ -139,17 +140,18 @@ fn once_for_all<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterErr
     }
 }
 
-/// A failure that all ranks have: rank 0 reports it, once for all of them.
+/// Handles a failure that all ranks have: rank 0 prints it, and every rank gets a failure that prints nothing more.
 fn of_all(ranks: &MpiRanks, failure: &Failure) -> Failure {
     if ranks.rank() == 0 {
         super::tell(failure);
     }
-    // The others leave once it is printed.
+    // The other ranks wait until it is printed.
     ranks.barrier();
     Failure::Command(failure.code())
 }
 
-/// What a rank has made, where all ranks have made something. Else the first rank that failed reports why, and all end. All ranks call it.
+/// Returns `own` if no rank has failed. Otherwise the first rank that failed prints its error, and all ranks get a failure. All ranks must
+/// call it.
 fn agreed<T>(ranks: &MpiRanks, own: Result<T, Failure>) -> Result<T, Failure> {
     let Some(first) = values(ranks, own.is_err().into()).iter().position(|&failed| failed != 0) else { return own };
     if let Err(failure) = own {
@@ -158,13 +160,13 @@ fn agreed<T>(ranks: &MpiRanks, own: Result<T, Failure>) -> Result<T, Failure> {
         }
     }
     ranks.barrier();
-    // What ends a command before it has a result is an error.
+    // The exit code of an error, whose message has been printed.
     Err(Failure::Command(Failure::new("").code()))
 }
 
-/// A graph as a rank has it.
+/// The edges that a rank has.
 enum Loaded {
-    /// All edges, made again whenever they are read.
+    /// All edges, generated anew each time they are read.
     Made(GeneratedEdges),
     /// Some edges of a file.
     Read(EdgeSlice),
@@ -182,7 +184,7 @@ impl RankEdges for Loaded {
 }
 
 impl Loaded {
-    /// Reads a file together with the other ranks, or prepares to generate; with the seconds that took.
+    /// Reads a file together with the other ranks, or prepares a generator. Also returns the seconds that this took.
     fn load(source: &Source, from_rank_0: bool, ranks: &MpiRanks) -> Result<(Self, f64), Failure> {
         start_pool()?;
         let start = Instant::now();
@@ -213,7 +215,7 @@ impl Loaded {
     }
 }
 
-/// The program that a rank runs.
+/// Version and commit of this program.
 const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " of commit ", env!("SOCBFS_COMMIT"));
 
 /// `socbfs doctor` over ranks.
@@ -222,7 +224,7 @@ pub(super) fn diagnosis(ranks: &MpiRanks, root: &Path) -> Result<Diagnosis, Fail
     Ok(examine_ranks(ranks, &own)?)
 }
 
-/// Ends all ranks where they run different programs: they would wait for each other, or misread each other's messages.
+/// Fails on all ranks if they run different programs, which would wait for each other or misread each other's messages.
 fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
     let all = texts(ranks, PROGRAM);
     match all.iter().position(|other| *other != all[0]) {
@@ -235,7 +237,7 @@ fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
     }
 }
 
-/// A flag or an argument, with the value that a rank got.
+/// The name of a flag or an argument, and a text with the value that this rank got (`None`: not given).
 type Given = (&'static str, Option<String>);
 
 /// A flag with a value.
@@ -248,7 +250,7 @@ fn switch(name: &'static str, is_given: bool) -> Given {
     (name, is_given.then(|| name.to_owned()))
 }
 
-/// A flag that names a file to write. Ranks may name it differently, but not its format.
+/// A flag that names an output file. Ranks may name different files, but only of the same format.
 fn output(name: &'static str, path: Option<&Path>) -> Result<Given, Failure> {
     let Some(path) = path else { return Ok((name, None)) };
     let file = match ArrayFormat::of_path(path)? {
@@ -259,7 +261,7 @@ fn output(name: &'static str, path: Option<&Path>) -> Result<Given, Failure> {
     Ok(with_value(name, file))
 }
 
-/// The command, the source of its graph, and the ranks that have that source.
+/// The command, the kind of its graph, and whether only rank 0 has the file.
 fn command(name: &str, source: &Source, from_rank_0: bool) -> [Given; 3] {
     let graph = match source {
         Source::File(..) => "a graph file",
@@ -268,12 +270,12 @@ fn command(name: &str, source: &Source, from_rank_0: bool) -> [Given; 3] {
     [("command", Some(format!("the command {name}"))), ("kind of graph", Some(graph.to_owned())), switch("--from-rank-0", from_rank_0)]
 }
 
-/// Ends all ranks where they got different values of a flag that changes what they send each other: they would wait for ever.
+/// Fails on all ranks if they got different values of a flag that affects what they send each other: they would wait for ever.
 fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
     let own: Vec<Option<String>> = given.iter().map(|(_, given)| given.clone()).collect();
     let all = all_gather(ranks, &own)?;
     let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
-    // Ranks with different commands have different flags behind it.
+    // The command is the first entry: ranks with different commands have different flags after it.
     let mut pairs = all[0].iter().zip(&all[rank]).zip(given);
     let Some(((first, other), (name, _))) = pairs.find(|((first, other), _)| first != other) else {
         return Err(ClusterError::Message { rank }.into());
@@ -288,7 +290,8 @@ fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
     Err(of_all(ranks, &failure.cure(cure)))
 }
 
-/// The policy of a cluster, with the reason for it: the one from the flags, if it decides only directions or names one kernel.
+/// The policy for a search over ranks, with the reason for it: alpha-beta instead of `auto`, otherwise the configured policy, which must
+/// decide only directions or name one kernel.
 fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'static str), Failure> {
     let asked = &config.policy;
     let names_kernel = matches!(asked.value, Policy::Fixed(strategy) if strategy != Strategy::Tgm);
@@ -310,7 +313,7 @@ fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'stat
     Ok((policy, reason))
 }
 
-/// The policy that all ranks have. All ranks call it.
+/// The policy, which must be the same on all ranks. All ranks must call it.
 fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(Policy, ChosenPolicy), Failure> {
     let asked = &config.policy;
     let (policy, reason) = agreed(ranks, own_policy(config, exchange))?;
@@ -325,7 +328,7 @@ fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(
     Ok((policy, chosen))
 }
 
-/// The device of this rank.
+/// The device of this rank, if it has one.
 fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRank>, Failure> {
     let is_named = !matches!(config.device.value, DeviceChoice::Auto | DeviceChoice::Cpu);
     if let ExchangeArg::Pairs = arguments.exchange {
@@ -347,7 +350,7 @@ fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRa
     Ok(prepared)
 }
 
-/// Measures which levels run on this rank's device, where no profile, calibration or flag says it. All ranks call it.
+/// Measures which levels run on this rank's device, if no profile, calibration or flag determines it. All ranks must call it.
 fn resolve_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, wants: bool) -> Result<(), Failure> {
     let measured = measured_bands(part, ranks, options, wants).map_err(once_for_all(ranks, ""))?;
     if let (Some(measured), Some(device)) = (measured, &mut options.device) {
@@ -401,7 +404,7 @@ fn not_directed(directed: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Flags of commands that search that change what ranks send each other.
+/// Flags of search commands that affect what ranks send each other.
 fn search_flags(cluster: &ClusterArgs, layout: &LayoutArgs) -> [Given; 2] {
     let exchange = match cluster.exchange {
         ExchangeArg::Found => "found",
@@ -415,13 +418,13 @@ fn search_flags(cluster: &ClusterArgs, layout: &LayoutArgs) -> [Given; 2] {
     [with_value("--exchange", exchange), with_value("--order", order)]
 }
 
-/// Flags of commands that search that have no effect over ranks, and are refused there.
+/// Refuses flags of search commands that have no effect over ranks.
 fn for_ranks(layout: &LayoutArgs, search: &SearchArgs) -> Result<(), Failure> {
     not_directed(layout.directed)?;
     one_process_only(&[("--keep-leaves", layout.keep_leaves), ("--device-times", search.device_times)])
 }
 
-/// A flag that only a search in one process takes.
+/// Refuses flags that only a search in one process takes.
 fn one_process_only(given: &[(&str, bool)]) -> Result<(), Failure> {
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::new(format!("{flag} is for one process")).cure("start it without mpirun")),
@@ -663,7 +666,8 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     both(written, print(&text))
 }
 
-/// Writes values of all ranks to the file that rank 0 has opened: all ranks at once where they see that file, else rank 0 for all.
+/// Writes the values of all ranks to the file that rank 0 has opened. If all ranks can open it, each writes its part; otherwise rank 0
+/// writes everything.
 fn write_by_row(
     ranks: &MpiRanks,
     part: &Part,
@@ -678,7 +682,7 @@ fn write_by_row(
     log::info!("{}: written by {}", path.display(), if shared.is_some() { "all ranks" } else { "rank 0" });
     let Some(shared) = shared else {
         let Some((format, output)) = file else {
-            // Only rank 0 is given values.
+            // Only rank 0 receives the values.
             return in_slices(ranks, part, by_row, root, SLICE, &mut |_| Ok(())).map_err(|error| Failure::because("", &error));
         };
         return output.finish(|out| {
@@ -693,17 +697,17 @@ fn write_by_row(
         ArrayWriter::from_vertex(&mut bytes, format, vertex).write(values)?;
         Ok(bytes)
     };
-    // Every rank has its part of a small graph, too.
+    // Short runs for a small graph, so that every rank writes a part of it too.
     let run = part.vertices().div_ceil(ranks.size()).clamp(1, SLICE);
     write_together(ranks, part, by_row, root, run, (&shared, &head), encode)
         .map_err(once_for_all(ranks, &format!("can't write {}", path.display())))?;
-    // All have written: it gets its name.
+    // All ranks have written: the file gets its name.
     file.map_or(Ok(()), |(_, output)| output.finish(|_| Ok(())))
 }
 
-/// A tree from a file that only rank 0 has.
+/// Reads a tree from a file that only rank 0 has, and sends it to all ranks.
 fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Vec<Vertex>, Failure> {
-    // Where rank 0 can't read it, it ends all ranks.
+    // An error of rank 0 ends all ranks (`as_rank`).
     let mut parents = if ranks.rank() == 0 { read_array(path, vertices)? } else { vec![0; vertices] };
     for piece in parents.chunks_mut(SLICE) {
         let mut bytes: Vec<u8> = piece.iter().flat_map(|parent| parent.to_le_bytes()).collect();
@@ -715,7 +719,7 @@ fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Ve
     Ok(parents)
 }
 
-/// Refuses a tree that is another one than rank 0's: each rank checks its own vertices only.
+/// Refuses a tree that differs from that of rank 0, since each rank validates only its own vertices.
 fn same_tree(parents: &[Vertex], ranks: &MpiRanks) -> Result<(), Failure> {
     let mut hash = XxHash3_128::new();
     for piece in parents.chunks(SLICE) {
@@ -735,7 +739,7 @@ pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(),
     let mut given = command("validate", &source, arguments.from_rank_0).to_vec();
     given.push(with_value("--root", arguments.root));
     same_flags(ranks, &given)?;
-    // Of a generated graph, only the tree is a file.
+    // With a generated graph, --from-rank-0 concerns only the file of the tree.
     let (edges, _) = Loaded::load(&source, arguments.from_rank_0 && matches!(source, Source::File(..)), ranks)?;
     let (root, vertices) = (arguments.root, edges.vertices());
     if root as usize >= vertices {

@@ -66,14 +66,14 @@ pub(super) fn run(arguments: &CompareArgs) -> Result<(), Failure> {
     both(drawn, print(&comparison.table([&names[0], &names[1]])))
 }
 
-/// Both runs on one page.
+/// Writes a page with both runs.
 fn write_comparison(html: Output, names: &[String; 2], texts: [&str; 2]) -> Result<(), Failure> {
     let mut documents = Vec::new();
     let mut records = Vec::new();
     for (name, text) in names.iter().zip(texts) {
         let record: Value = serde_json::from_str(text).map_err(|error| Failure::because(name, &error))?;
         let mut document = figures::document(name, &record).map_err(|error| Failure::because("", &error))?;
-        // The same graph may be read under two names.
+        // The page puts sections of the same title side by side, and the same graph may have been read under two names.
         document.sections.iter_mut().for_each(|section| section.title = "Both runs".to_owned());
         documents.push(document);
         records.push(record);

@@ -30,7 +30,7 @@ use crate::{
     runtime::{CalibrationChoice, Given, Origin, Profile, Runtime, Setting},
 };
 
-/// Where to look for what identifies the board.
+/// Where to look for the files that identify the board.
 #[derive(Debug, Args)]
 pub(super) struct RootArgs {
     /// Look below this folder instead of / (a copy of another machine's proc and sys)
@@ -100,7 +100,7 @@ fn parse_work_group(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&items| board::is_work_group(items)).ok_or_else(|| "not 1 or a multiple of 32".to_owned())
 }
 
-/// Refuses flags (without `--`) that change nothing of what the command does: `why` says so, and names the command.
+/// Refuses `flags` (names without `--`) that have no effect on the command. `why` gives the reason and names the command.
 pub(super) fn without_effect(matches: &ArgMatches, flags: &[&str], why: &str, cure: &str) -> Result<(), Failure> {
     match flags.iter().find(|&&flag| matches.value_source(flag) == Some(ValueSource::CommandLine)) {
         Some(flag) => Err(Failure::new(format!("{why}: --{flag} has no effect here")).cure(cure.replace("FLAG", flag))),
@@ -108,14 +108,14 @@ pub(super) fn without_effect(matches: &ArgMatches, flags: &[&str], why: &str, cu
     }
 }
 
-/// A policy as a flag.
+/// The value of `--policy`.
 #[derive(Debug, Clone)]
 pub(super) enum PolicyArg {
-    /// One that has a name.
+    /// A policy given by its name and parameters.
     Named(Policy),
-    /// The plans of a record.
+    /// The plans of a record in this file.
     Replay(PathBuf),
-    /// A network with weights of `socbfs train`.
+    /// A network with weights of `socbfs train` in this file.
     Network(Form, PathBuf),
 }
 
@@ -161,14 +161,14 @@ impl TypedValueParser for PolicyParser {
     }
 }
 
-/// The text of a record, which the command must not write over.
+/// Reads the text of a record, and makes sure that the command does not write to the same file.
 fn record(file: &Path) -> io::Result<String> {
     files::protect(file)?;
     files::read_text(file, files::Kind::Stream, files::RECORD)
 }
 
 impl PolicyArg {
-    /// The policy; of a replay with its record.
+    /// Reads the policy and, for a replay, its record.
     fn read(&self) -> Result<(Policy, Option<RecordedPlans>), Failure> {
         match self {
             Self::Named(policy) => Ok((policy.clone(), None)),
@@ -239,7 +239,7 @@ impl GraphsArgs {
 /// [`Order`] as a flag.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum OrderArg {
-    /// Chosen by what the graph is
+    /// Chosen by the properties of the graph
     Auto,
     /// As given: nothing to map back
     Original,
@@ -293,7 +293,7 @@ impl SearchArgs {
                 calibration: given(self.calibration.as_ref(), "calibration", matches),
                 objective: given(self.objective.as_ref(), "objective", matches),
                 device_times: self.device_times,
-                // Where ranks search, their own arguments say it.
+                // `batch` is set by the arguments of searches over ranks (`ClusterArgs`).
                 ..Given::default()
             },
         )?)

@@ -51,20 +51,20 @@ pub(super) struct ConvertArgs {
 }
 
 pub(super) fn run(arguments: &ConvertArgs, quiet: bool) -> Result<(), Failure> {
-    // Readers know the option by the name that it has in other commands.
+    // Errors of readers call the option by its name in other commands.
     let of_input = |failure: Failure| failure.renamed("--format", "--from");
     let source = Source::parse(&arguments.input, arguments.from).map_err(of_input)?;
     let format = target_format(&arguments.output, arguments.to)?;
     let (edges, _) = source.load().map_err(of_input)?;
     let written = write(&arguments.output, format, &edges, arguments.directed, quiet);
     written.map_err(|error| match error {
-        // A fault of what was read, not of where it goes.
+        // The fault is in the graph that was read, so the error names the input.
         InputError::Graph { reason, .. } => InputError::Graph { path: arguments.input.clone(), reason }.into(),
         other => other.into(),
     })
 }
 
-/// The format in which `path` is written. Refuses a format that can't be written before any long work begins.
+/// The format in which `path` is written. Fails before any long work begins if the format or the file can't be written.
 pub(super) fn target_format(path: &Path, given: Option<Format>) -> Result<Format, Failure> {
     let known = || Format::WRITABLE.map(Format::name).join(", ");
     let format = given.or_else(|| Format::of_path(path).0).ok_or_else(|| {
@@ -74,14 +74,14 @@ pub(super) fn target_format(path: &Path, given: Option<Format>) -> Result<Format
     if !Format::WRITABLE.contains(&format) {
         return Err(Failure::new(format!("{format} is read, but not written")).cure(format!("write one of {}", known())));
     }
-    // Opened and, as nothing is committed, gone again.
+    // Tests whether the file can be written. Nothing is committed, so that nothing is left of it.
     match Output::open(path)? {
         Output::Stdout => Err(Failure::new("a graph is written to a file, not to standard output").cure("name a file")),
         Output::File(..) => Ok(format),
     }
 }
 
-/// Writes `edges` and reports it.
+/// Writes `edges` to `path`, and prints the size of the graph.
 pub(super) fn write(path: &Path, format: Format, edges: &EdgeList, directed: bool, quiet: bool) -> Result<(), InputError> {
     let progress = Progress::start(&format!("Writing {}", path.display()), edges.len() as u64);
     input::write(path, format, edges, &WriteOptions { directed, progress: Some(&progress) })?;

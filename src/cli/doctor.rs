@@ -61,13 +61,13 @@ pub(super) struct DoctorArgs {
     board: Option<PathBuf>,
 }
 
-/// A driver that compiles kernels for the first time may take long on a small board.
+/// Time limit of a search: a driver that compiles kernels for the first time may take long on a small board.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A driver that only lists its devices has less time.
+/// Time limit of drivers that only list their devices.
 const PATIENCE_FOR_A_LIST: Duration = Duration::from_secs(20);
 
-/// How long other programs are watched.
+/// Time over which the load of other programs is measured.
 const WATCH: Duration = Duration::from_millis(500);
 
 /// A connected graph, so that a search from vertex 0 reaches every vertex.
@@ -106,19 +106,19 @@ fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
     } else {
         print(&text(diagnosis, quiet))?;
     }
-    // What is wrong has been said.
+    // The findings have already been printed.
     if diagnosis.works { Ok(()) } else { Err(Failure::Command(2)) }
 }
 
-/// Tries everything that only a running machine shows.
+/// Runs the checks that are possible only on the running machine.
 fn probe(root: &Path, board: Option<&Path>) -> Result<Probe, Failure> {
     let progress = Progress::start("Looking at other programs", 0);
-    // First, while nothing of our own runs.
+    // Measured first, while no other check runs.
     let busy = root.join("proc/self/stat").exists().then(|| busiest(root, WATCH));
     drop(progress);
     let profile = profile_at(board)?;
     let auto = automatic(root, profile.as_ref());
-    // Whether a counter moves is known only once it is read.
+    // The sensors are read, since only that shows whether a counter moves.
     let meter = started(discover(&Tree::new(root)), profile.as_ref())?;
     let usable = meter.picks().map(|pick| pick.channel.name()).collect();
     let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, usable, unusable: meter.skipped().to_vec() };
@@ -150,7 +150,7 @@ struct ListedDevice {
     problem: Option<String>,
 }
 
-/// Asks the drivers in a child process, which a faulty driver may crash.
+/// Queries the drivers in a child process, since a faulty driver may crash it.
 fn opencl() -> OpenClProbe {
     let text = match tried(&["devices", "--quick", "--json"], PATIENCE_FOR_A_LIST) {
         Ok(text) => text,
@@ -168,7 +168,7 @@ fn opencl() -> OpenClProbe {
     tried_all(listed.platforms, search_on)
 }
 
-/// Tries every usable device with `search`, which gets its name as `--device` takes it.
+/// Tries every usable device with `search`, which receives the name of the device in the form of `--device`.
 fn tried_all(platforms: Vec<ListedPlatform>, search: impl Fn(&str) -> Option<String>) -> OpenClProbe {
     let names: Vec<&str> = platforms.iter().flat_map(|platform| &platform.devices).map(|device| &*device.name).collect();
     let mut choices = exact_choices(&names).into_iter();
@@ -188,20 +188,20 @@ fn tried_all(platforms: Vec<ListedPlatform>, search: impl Fn(&str) -> Option<Str
     }
 }
 
-/// The failure of a search on a device.
+/// Searches on a device, and returns the failure if there is one.
 fn search_on(device: &str) -> Option<String> {
     tried(&["run", GRAPH, "--root", "0", "--policy", "tg", "--device", device], PATIENCE).err()
 }
 
-/// Runs this program with `arguments` and returns its output, or how it ended.
+/// Runs this program with `arguments`. Returns its output, or a text that describes how it failed.
 fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
     let progress = Progress::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
-    // Without /proc a program does not know its own file, but the name that it was called by is found again as it was before.
+    // Without /proc the path of this program is unknown; the name by which it was called then finds the same file.
     let called = || std::env::args_os().next().map_or_else(|| "socbfs".into(), PathBuf::from);
     let program = std::env::current_exe().unwrap_or_else(|_| called());
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Settings that a user has for searches are not what is tried here.
+    // The user's settings for searches must not affect the check.
     for name in ["THREADS", "CPUS", "POLICY", "SIMD", "DEVICE", "MEMORY_WAY", "WORK_GROUP", "PARTS", "LOG"] {
         command.env_remove(format!("SOCBFS_{name}"));
     }
@@ -211,7 +211,7 @@ fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
     let reader = |from: Option<Box<dyn Read + Send>>| {
         let read = move || {
             let mut bytes = Vec::new();
-            // What was printed until then is worth as much; more than this no probe prints.
+            // After a read error, the output up to it is kept. No check prints more than 16 MiB.
             let _ = from.map(|from| from.take(16 << 20).read_to_end(&mut bytes));
             String::from_utf8_lossy(&bytes).into_owned()
         };
@@ -231,7 +231,7 @@ fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) => break Some(status),
             None if begin.elapsed() > patience => {
-                // It may have ended just now.
+                // `kill` fails if the child has ended just now.
                 let _ = child.kill();
                 let _ = child.wait();
                 break None;
@@ -240,13 +240,13 @@ fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
         }
     };
     drop(progress);
-    // A driver's own children may hold the pipes open: after a kill nothing is waited for.
+    // Child processes of a driver may hold the pipes open, so the readers are not joined after a kill.
     let Some(status) = status else { return Err(format!("no answer in {} s", patience.as_secs())) };
     let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
     if status.success() { Ok(out) } else { Err(ending(status, &err)) }
 }
 
-/// How a process ended, in words: its own error where it has one.
+/// Describes how a process ended, by its own error message if it printed one.
 fn ending(status: ExitStatus, said: &str) -> String {
     if let Some(signal) = status.signal() {
         return format!("killed by signal {signal}");
@@ -255,7 +255,7 @@ fn ending(status: ExitStatus, said: &str) -> String {
     error.map_or_else(|| format!("exit code {}", status.code().unwrap_or(-1)), str::to_owned)
 }
 
-/// The findings for people; with `quiet` only faults.
+/// Formats the findings as text; with `quiet`, only warnings and problems.
 fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
     let mut text = String::new();
     let count = |verdict: Verdict| diagnosis.findings.iter().filter(|finding| finding.verdict == verdict).count();
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn of_two_devices_of_one_name_each_is_tried() {
-        // As an Odroid-XU4 shows its GPU; the third can't be used, and is not tried.
+        // "Mali-T628" twice, as on an Odroid-XU4. The third one can't be used, and is not tried.
         let listed = r#"{"problem": null, "platforms": [
             {"name": "Other", "problem": null, "devices": [{"name": "Mali-T628 MP6", "kind": "gpu", "unusable": null, "problem": null}]},
             {"name": "ARM Platform", "problem": null, "devices": [

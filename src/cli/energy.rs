@@ -48,11 +48,11 @@ pub(super) struct EnergyArgs {
     #[command(flatten)]
     sensors: SensorArgs,
 
-    /// Least length of a window of searches
+    /// Least length of a window of searches, in seconds
     #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().seconds, value_parser = parse_seconds)]
     energy_seconds: f64,
 
-    /// Number of windows; the spread of the result is theirs
+    /// Number of windows, over which the spread of the result is taken
     #[arg(long, value_name = "N", default_value_t = EnergyOptions::default().repeats, value_parser = parse_count)]
     energy_repeats: usize,
 }
@@ -71,7 +71,7 @@ fn parse_count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The sensors from the flags.
+/// The choice of sensors by `--energy`.
 enum Wish<'a> {
     Off,
     Auto,
@@ -94,7 +94,8 @@ impl SensorArgs {
         discover(&Tree::new(&self.sysfs_root))
     }
 
-    /// Starts the meter. `None` with the reason where nothing can be measured and nothing was asked for by name.
+    /// Starts the meter. The inner `Err` gives the reason why nothing is measured; the outer one is for a wrong `--energy`, and for sensors
+    /// that are named in it and can't be used.
     pub(super) fn meter(&self, profile: Option<&Profile>) -> Result<Result<Meter, EnergyRecord>, Failure> {
         let refused = |error: SelectError, skipped: Vec<Skipped>| EnergyRecord {
             skipped,
@@ -141,7 +142,7 @@ impl EnergyArgs {
         }
     }
 
-    /// Finds out before the work begins whether sensors that were asked for by name can be used.
+    /// Checks before the work begins that the sensors named in `--energy` can be used.
     pub(super) fn check(&self, board: &runtime::Profile) -> Result<(), Failure> {
         if let Wish::Named(_) = self.sensors.wish()? {
             self.sensors.meter(board.power().as_ref())?.map_err(|_| Failure::new("no sensor"))?;
@@ -149,7 +150,7 @@ impl EnergyArgs {
         Ok(())
     }
 
-    /// Starts the meter and returns how long to measure, or why nothing can be measured.
+    /// Starts the meter (the inner `Err` gives the reason why nothing is measured). Also returns the windows to measure.
     pub(super) fn windows(&self, board: &runtime::Profile) -> Result<(Result<Meter, EnergyRecord>, EnergyOptions), Failure> {
         let options = EnergyOptions { seconds: self.energy_seconds, repeats: self.energy_repeats, ..EnergyOptions::default() };
         Ok((self.sensors.meter(board.power().as_ref())?, options))
@@ -256,7 +257,7 @@ struct CommandRecord {
     unavailable: Option<String>,
     /// Energy of each run: joules, watts, seconds.
     runs: Vec<Energy>,
-    /// Sensors that are there and were not used, and why.
+    /// Sensors that were found but not used, each with the reason.
     skipped: Vec<Skipped>,
 }
 
@@ -291,7 +292,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
                 super::tell(
                     &Failure::because(&format!("can't run {}", record.command[0]), &error).cure("check the spelling of the command"),
                 );
-                // As a shell has it for a command that is not there, and for one that can't be run.
+                // The exit codes of a shell for a command that does not exist, and for one that can't be run.
                 return Err(Failure::Command(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }));
             }
         };
@@ -302,7 +303,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
         drop(passing);
         record.runs.extend(energy);
         record.exit_codes.push(status.code());
-        // As a shell has it for a command that a signal ended.
+        // The exit code of a shell for a command that a signal ended.
         code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         if code != 0 || interrupted {
             break;
@@ -325,7 +326,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// The energies for people.
+/// Formats the energies as text.
 fn summary(record: &CommandRecord, cure: Option<&str>) -> String {
     let mut text = format!("\n  Energy of {}\n\n", record.command.join(" "));
     // Writing to a String can't fail.
@@ -385,7 +386,7 @@ fn spread(text: &mut String, runs: &[Energy]) -> std::fmt::Result {
     }
 }
 
-/// How long a display measures before it shows a value.
+/// Time over which `socbfs sensors` measures the values that it shows.
 pub(super) const GLANCE: Duration = Duration::from_millis(1000);
 
 #[cfg(test)]

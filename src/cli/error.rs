@@ -1,4 +1,4 @@
-//! Errors as the user sees them. Modules give typed errors; the context is added once, here, where the command knows it.
+//! Errors as the user sees them. The library returns typed errors; the command line adds the context once, here.
 
 use std::{error::Error, io};
 
@@ -14,11 +14,11 @@ pub(super) enum Failure {
         /// What the user can do about it.
         cure: Option<String>,
     },
-    /// A result failed validation: exit code 1. What there is to say has been printed.
+    /// A result failed validation: exit code 1. The details have already been printed.
     Invalid,
-    /// The reader of standard output has gone: no error.
+    /// The reader of standard output has gone, which is no error: exit code 0.
     BrokenPipe,
-    /// A command that was run for the user ended with this exit code, and has said why itself.
+    /// Ends with this exit code. The reason has already been printed, by this program or by the command that it ran.
     Command(u8),
 }
 
@@ -39,7 +39,7 @@ impl Failure {
         Self::Error { message: message.into(), cure: None }
     }
 
-    /// An error and what led to it. The text of `error` stands first where `context` is empty.
+    /// An error with its causes. If `context` is empty, the message begins with the text of `error`.
     pub(super) fn because(context: &str, error: &(dyn Error + 'static)) -> Self {
         Self::Error { message: with_causes(context, error), cure: None }
     }
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// Calls the option `from` by the name that it has in this command.
+    /// Replaces the name `from` of an option by `to`, its name in this command.
     pub(super) fn renamed(self, from: &str, to: &str) -> Self {
         match self {
             Self::Error { message, cure } => {
@@ -62,7 +62,7 @@ impl Failure {
         }
     }
 
-    /// Says where it went wrong.
+    /// Puts `context` before the message.
     #[cfg(feature = "mpi")]
     pub(super) fn context(self, context: &str) -> Self {
         match self {
@@ -71,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// An error of standard output.
+    /// The failure for an error of writing to standard output.
     pub(super) fn stdout(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::BrokenPipe;
@@ -90,7 +90,7 @@ impl Failure {
     }
 }
 
-/// Errors that say everything themselves.
+/// Conversions of errors whose text needs neither context nor cure.
 macro_rules! plain {
     ($($error:ty),+ $(,)?) => {
         $(impl From<$error> for Failure {

@@ -1,6 +1,6 @@
 //! Events that end the program: a panic, an allocation that fails where no error can be returned, a driver that crashes while it lists its
-//! devices, a file that is cut off while it is read. Each ends it with exit code 2 and a line that says why, as every error does, and
-//! leaves no temporary file.
+//! devices, a file that is cut off while it is read. Each ends it with exit code 2 and a line with the reason, as every error does. A
+//! panic and a file that is cut off also leave no temporary file.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -21,7 +21,7 @@ use signal_hook::{consts::SIGABRT, low_level};
 use super::shown;
 use crate::{files, input, opencl};
 
-/// The cure where a file changes while it is read.
+/// The cure for a file that changed while it was read.
 const QUIET: &str = "  help: read it when nothing writes to it any more, or read a copy";
 
 /// The exit code of an error.
@@ -30,7 +30,7 @@ const CODE: i32 = 2;
 /// Bytes of the last allocation that failed.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 
-/// The allocator of the system, which records a failed allocation: the standard library would abort without naming a cure.
+/// The system allocator, which also records a failed allocation: the message of the standard library names no cure.
 #[derive(Debug)]
 pub struct Allocator;
 
@@ -44,10 +44,10 @@ impl Allocator {
     }
 }
 
-// SAFETY: all calls are the system allocator's, with the same arguments and results.
+// SAFETY: every call goes to the system allocator, with the same arguments and results.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller upholds the contract, which is the same.
         Self::noted(unsafe { System.alloc(layout) }, layout.size())
     }
 
@@ -67,13 +67,13 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Signals of crashes. Where this file does not know the reason, the default action lets a debugger or a core dump show it.
+/// Signals of crashes. If `crashed` does not know the reason, the default action lets a debugger or a core dump show it.
 const CRASHES: [Signal; 4] = [Signal::SIGBUS, Signal::SIGSEGV, Signal::SIGILL, Signal::SIGFPE];
 
 /// The earlier handlers of these signals (that of the standard library reports stack overflows).
 static BEFORE: OnceLock<Vec<(Signal, SigAction)>> = OnceLock::new();
 
-/// Installs the hook and the handlers.
+/// Installs the panic hook and the signal handlers.
 pub(super) fn watch() {
     std::panic::set_hook(Box::new(panicked));
     let aborted = || {
@@ -84,13 +84,13 @@ pub(super) fn watch() {
             end(format_args!("error: no memory for {bytes} bytes more; use a smaller graph or a machine with more memory\n"));
         }
     };
-    // SAFETY: the handler calls nothing but what may be called in one.
+    // SAFETY: the handler calls only what a signal handler may call: it reads atomics, writes and exits.
     if let Err(error) = unsafe { low_level::register(SIGABRT, aborted) } {
         log::debug!("aborts are not explained: {error}");
     }
     let set = |signal: Signal| {
-        // SIGBUS is handled on the stack of the thread, which has room for words about a file; the others, which may be of a stack that is
-        // full, on that for signals.
+        // SIGBUS is handled on the stack of the thread, which has room to format a message about a file. The other signals may come from a
+        // full stack, so they are handled on the alternate stack.
         let stack = if signal == Signal::SIGBUS { SaFlags::empty() } else { SaFlags::SA_ONSTACK };
         let action = SigAction::new(SigHandler::SigAction(crashed), SaFlags::SA_SIGINFO | stack, SigSet::empty());
         // SAFETY: see `crashed`.
@@ -99,15 +99,15 @@ pub(super) fn watch() {
     let _ = BEFORE.set(CRASHES.into_iter().filter_map(set).collect());
 }
 
-/// Explains a crash, or repeats it without the handler.
+/// Explains a crash and ends the process, or lets the crash repeat without this handler.
 extern "C" fn crashed(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     if opencl::is_asking() {
         end_of_driver();
     }
     if signal == libc::SIGBUS && !info.is_null() {
-        // SAFETY: the system fills it for a handler with SA_SIGINFO.
+        // SAFETY: `info` is not null, and the system fills it for a handler with SA_SIGINFO.
         let address = unsafe { (*info).si_addr() } as usize;
-        // A thread that reads a file of ours is in our own code, and neither allocates nor prints: it may do both here.
+        // The thread was reading a mapped file, in our own code, and neither allocating nor printing: it may do both here.
         if let Some(path) = files::mapped_at(address) {
             super::say(&shown::line(&format!("error: {}: it was cut off while it was read", path.display())));
             super::say(QUIET);
@@ -119,8 +119,8 @@ extern "C" fn crashed(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
     let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     let before = BEFORE.get().and_then(|all| all.iter().find(|(of, _)| *of as libc::c_int == signal));
     if let Ok(signal) = Signal::try_from(signal) {
-        // The instruction is run again after this, and the signal comes again.
-        // SAFETY: an action that was set before us, or the system's.
+        // After this handler returns, the instruction runs again and raises the signal again.
+        // SAFETY: restores the action that was set before ours, or the default action.
         let _ = unsafe { sigaction(signal, before.map_or(&default, |(_, before)| before)) };
     }
 }
@@ -164,7 +164,7 @@ fn panicked(info: &PanicHookInfo<'_>) {
         super::say(&std::backtrace::Backtrace::force_capture().to_string());
     }
     files::try_remove_temporaries();
-    // SAFETY: ends the process; not by `exit`, for the other threads continue.
+    // SAFETY: ends the process. (Not by `exit`, since other threads are still running.)
     unsafe { libc::_exit(CODE) };
 }
 
@@ -172,7 +172,7 @@ fn panicked(info: &PanicHookInfo<'_>) {
 mod tests {
     use std::process::Command;
 
-    /// Tells a process of this test which thread of it is to panic.
+    /// Environment variable that gives a child process of the test the name of the thread that panics.
     const PANICS: &str = "SOCBFS_TEST_PANICS";
 
     #[test]

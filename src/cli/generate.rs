@@ -1,4 +1,4 @@
-//! `socbfs generate`: a graph to a file.
+//! `socbfs generate`: writes a generated graph to a file.
 
 use std::path::{Path, PathBuf};
 

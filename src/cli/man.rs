@@ -13,7 +13,7 @@ use super::{error::Failure, output::Output};
 /// Write a manual page for the command and each of its subcommands into a folder
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
-    /// The folder, made if it is not there
+    /// The folder, created if it does not exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -21,7 +21,7 @@ pub(super) struct ManArgs {
 pub(super) fn run(arguments: &ManArgs, command: Command) -> Result<(), Failure> {
     let folder = &arguments.folder;
     fs::create_dir_all(folder).map_err(|error| Failure::because(&format!("can't make {}", folder.display()), &error))?;
-    // Names of subcommands are full ones ("socbfs-board-detect") only after this; `help` needs no page.
+    // `build` gives subcommands their full names ("socbfs-board-detect"). The subcommand `help` needs no page.
     let mut command = command.disable_help_subcommand(true);
     command.build();
     pages(&command, folder)
@@ -36,7 +36,7 @@ fn pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     file.finish(|out| page(command, out))
 }
 
-/// The sections of a page. After the options, the help has examples and notes whose lines must stay as they are.
+/// Writes the sections of a page. The lines of the examples and notes after the options must stay as they are.
 fn page(command: &Command, out: &mut dyn io::Write) -> io::Result<()> {
     let man = Man::new(command.clone()).manual("socbfs").source(concat!("socbfs ", env!("CARGO_PKG_VERSION")));
     man.render_title(out)?;
@@ -56,7 +56,7 @@ fn page(command: &Command, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Text with the requests and escapes of roff quoted.
+/// Escapes what roff would take for a request or an escape sequence.
 fn lines(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 8);
     for line in text.lines() {

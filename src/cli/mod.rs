@@ -1,6 +1,6 @@
 //! The command line: one file per subcommand.
 //!
-//! Standard output is the result, standard error everything else. Exit codes: 0 good, 1 a result failed validation, 2 usage, input or
+//! Results go to standard output, everything else to standard error. Exit codes: 0 good, 1 a result failed validation, 2 usage, input or
 //! device, 130 interrupted.
 
 mod analyze;
@@ -127,7 +127,7 @@ enum Command {
     Man(man::ManArgs),
 }
 
-/// Parses the arguments of the process, runs the command, prints its error.
+/// Parses the command line, runs the command, and prints its error. Returns the exit code.
 pub fn main() -> ExitCode {
     fatal::watch();
     let (cli, matches) = match parse() {
@@ -137,11 +137,11 @@ pub fn main() -> ExitCode {
             let text = error.render().to_string();
             let cut = if error.use_stderr() { shown::cut(&text) } else { Cow::Borrowed(&*text) };
             if matches!((&cut, shown::text(&cut)), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
-                // What stands on the command line may come from a script that took it from elsewhere.
+                // The message is too long or has control characters: a script may have put foreign text on the command line.
                 say(&cut);
                 return ExitCode::from(code);
             }
-            // It is not an error that the reader has gone, and there is nowhere else to report one.
+            // A failure to print is ignored: a closed pipe is no error, and any other can't be reported elsewhere.
             let _ = error.print();
             if let Some(variable) = variable_of(&error) {
                 say(&format!("  help: the value is that of the environment variable {variable}"));
@@ -171,7 +171,7 @@ fn parse() -> Result<(Cli, ArgMatches), clap::Error> {
     Ok((cli, matches))
 }
 
-/// The variable that gave the value of which `error` is: clap names the flag, which may not stand on the command line.
+/// The environment variable whose value caused `error`, if its flag is not on the command line: clap names only the flag.
 fn variable_of(error: &clap::Error) -> Option<String> {
     let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
     let flag = argument.split([' ', '=']).next()?;
@@ -222,12 +222,12 @@ fn tell(failure: &Failure) {
     }
 }
 
-/// Prints a line on standard error. `eprintln!` would panic if its reader is gone.
+/// Prints a line on standard error. `eprintln!` would panic if the reader of standard error has gone.
 fn say(line: &str) {
     let _ = writeln!(stderr(), "{}", shown::text(line));
 }
 
-/// Flag > SOCBFS_LOG > warnings only.
+/// Starts logging to standard error. Flags override SOCBFS_LOG; without both, only warnings and errors are logged.
 fn log_to_stderr(cli: &Cli) -> Result<(), Failure> {
     const LEVELS: &str = "off, error, warn, info, debug, trace";
     let level = match (cli.quiet, cli.verbose, std::env::var("SOCBFS_LOG")) {

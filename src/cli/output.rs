@@ -1,4 +1,4 @@
-//! Where results go.
+//! Output of results: standard output, files, pages.
 
 use std::{
     io::{self, BufWriter, IsTerminal as _, Write},
@@ -35,19 +35,19 @@ pub(super) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
     to_stdout(|out| out.write_all(safe.as_bytes()))
 }
 
-/// Writes the page of `record`.
+/// Writes `record` as a page of charts.
 pub(super) fn write_page(output: Output, record: &impl Serialize) -> Result<(), Failure> {
     let record = value(record)?;
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
     output.finish(|out| out.write_all(html::page(&[document]).as_bytes()))
 }
 
-/// A record as JSON text.
+/// Converts a record to a JSON value.
 pub(super) fn value(record: &impl Serialize) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))
 }
 
-/// Writes `report` as JSON if a file is named, and prints it as text unless the JSON goes to standard output.
+/// Writes `report` to `json`, if given, and prints the text `words` unless the JSON goes to standard output.
 pub(super) fn publish(json: Option<Output>, report: &impl Serialize, words: impl FnOnce() -> String) -> Result<(), Failure> {
     let in_place = matches!(json, Some(Output::Stdout));
     let written = json.map_or(Ok(()), |json| {
@@ -59,7 +59,7 @@ pub(super) fn publish(json: Option<Output>, report: &impl Serialize, words: impl
     both(written, if in_place { Ok(()) } else { print(&words()) })
 }
 
-/// The result of two outputs that were both tried: the first error is returned, the second one is printed.
+/// Combines the results of two outputs. If both failed, prints the second error and returns the first.
 pub(super) fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), Failure> {
     if let (Err(_), Err(second)) = (&first, &second) {
         super::tell(second);
@@ -72,13 +72,13 @@ fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
 }
 
-/// A result that goes to a file or, named `-`, to standard output. It is opened before the work begins, so that a misspelt path does not
-/// cost hours of work. The file exists only when it is complete.
+/// Where a result goes: a file, or standard output (`-`). It is opened before the work begins, so that a misspelt path does not cost hours
+/// of work. The file appears under its name only when it is complete.
 #[derive(Debug)]
 pub(super) enum Output {
     /// Standard output.
     Stdout,
-    /// A file.
+    /// The path of a file, and the temporary that gets this name in the end.
     File(PathBuf, AtomicFile),
 }
 
@@ -91,14 +91,14 @@ impl Output {
         match AtomicFile::create(path) {
             Ok(file) => Ok(Self::File(path.to_owned(), file)),
             Err(error) => Err(Failure::because(&format!("can't write {}", path.display()), &error).cure(match error.kind() {
-                // It is an input, or another output.
+                // The file is also an input or another output of this command.
                 io::ErrorKind::ResourceBusy => "give the output a name of its own",
                 _ => "name a file in a folder that exists and that you may write to",
             })),
         }
     }
 
-    /// A name of its own for the file that is written, by which other ranks can open it; `None` where there is none.
+    /// The path at which other ranks can open the temporary file; `None` if there is no such path.
     #[cfg(feature = "mpi")]
     pub(super) fn named(&mut self) -> Option<PathBuf> {
         match self {
@@ -107,7 +107,7 @@ impl Output {
         }
     }
 
-    /// Lets `write` write everything and puts the file in its place.
+    /// Calls `write` to write the content, then gives the file its name.
     pub(super) fn finish(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match self {
             Self::Stdout => to_stdout(write),

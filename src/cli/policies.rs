@@ -81,7 +81,7 @@ pub(super) struct PoliciesArgs {
     html: Option<PathBuf>,
 }
 
-/// The policies that are compared unless others are asked for: those that need no device.
+/// Policies compared by default that need no device.
 const ON_CPU: [&str; 14] = [
     "auto",
     "sampled",
@@ -98,10 +98,10 @@ const ON_CPU: [&str; 14] = [
     "tc",
     "bc",
 ];
-/// The policies that need a device.
+/// Policies compared by default that need a device.
 const ON_DEVICE: [&str; 11] =
     ["tg", "tgm", "bg", "bgc", "adaptive", "selective", "concurrent", "asynchronous", "daga", "remis-selective", "remis-concurrent"];
-/// The policies that decide only directions, and therefore run on a device as well.
+/// Policies that decide only directions: if there is a device, they are compared on it as well.
 const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &arguments.graphs.layout.options())?;
         let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
-        // One that was asked for and needs a device gets one, as in the other commands.
+        // A policy of --only that needs a device gets one, as in the other commands.
         let mut setup = config.clone();
         if let Some(policy) = only.iter().find(|policy| policy.needs_device()) {
             (setup.policy, setup.objective.value) = (Setting::flag(policy.clone()), Objective::Time);
@@ -151,7 +151,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     both(shown, publish(json, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) }))
 }
 
-/// Policies compared on one graph.
+/// The result of comparing policies on one graph.
 pub(super) struct Compared {
     pub(super) policies: Vec<String>,
     pub(super) contestants: Vec<Contestant>,
@@ -160,11 +160,11 @@ pub(super) struct Compared {
     pub(super) evaluation: Evaluation,
 }
 
-/// The policies that are compared: those of `--only`, or all that can run here.
+/// Which policies to compare.
 pub(super) enum Among<'a> {
-    /// These, on the device if there is one.
+    /// These, on the device if there is one; if empty, all default policies that can run here.
     Policies(&'a [Policy]),
-    /// Those of these names that can run here, where they run unless told otherwise.
+    /// The default policies that have these names (if empty, all) and can run here, each with its default placement.
     Names(&'a [&'a str]),
 }
 
@@ -182,7 +182,7 @@ pub(super) fn compare(
         Among::Policies(only) => contestants(only, on_device)?,
         Among::Names(names) => {
             let mut all = contestants(&[], on_device)?;
-            // By the whole name, or by that without parameters; "... on the device" is another contestant.
+            // A name matches as a whole, or without its parameters; "... on the device" is another contestant.
             let is_one =
                 |name: &str| names.contains(&name) || (!name.contains(' ') && names.contains(&name.split(':').next().unwrap_or(name)));
             all.retain(|contestant| names.is_empty() || is_one(&contestant.name));
@@ -212,7 +212,7 @@ fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<
     };
     let mut config = config.clone();
     config.policy = Setting::flag(policy.clone());
-    // The objective is that of the cost model, not of those it is compared with.
+    // The objective is for cost models only: the policies that they are compared with minimise time.
     if config.wants_objective() {
         config.objective.value = objective;
     } else {
@@ -221,7 +221,7 @@ fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<
     Ok(prepared.choose(&config, with_device)?.policy)
 }
 
-/// Where powers are known, the cost model also minimises joules, and their product with the time. Returns the powers.
+/// If the power of strategies is known, adds cost models that minimise energy, and energy times delay. Returns the power of each strategy.
 fn add_objectives(
     config: &Runtime,
     prepared: &Prepared<'_>,
@@ -232,7 +232,7 @@ fn add_objectives(
     let mut watts = None;
     for objective in [Objective::Energy, Objective::Edp] {
         let contestant = Contestant { name: format!("cost-model, {objective}"), policy: policy.clone(), runs: device.unwrap_or_default() };
-        // Without powers there is nothing to add.
+        // Without the power of strategies there is nothing to add.
         let Ok(Policy::CostModel(model)) = as_configured(config, &contestant, prepared, objective) else { continue };
         watts = Some(strategy_watts(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
         contestants.push(Contestant { policy: Policy::CostModel(model), ..contestant });
@@ -240,7 +240,7 @@ fn add_objectives(
     watts
 }
 
-/// Measures the energy of `contestants` in turn, after one validated search from each root; `Err` says why there is none.
+/// Measures the energy of `contestants` in turn, after one validated search from each root. The inner `Err` gives the reason for no energy.
 pub(super) fn energies(
     asked: &EnergyArgs,
     config: &Runtime,
@@ -267,11 +267,11 @@ pub(super) fn energies(
 }
 
 impl PoliciesArgs {
-    /// The place of the policy with which --energy compares.
+    /// Index of the contestant with which --energy compares the others.
     fn baseline(&self, contestants: &[Contestant]) -> Result<usize, Failure> {
         let Some(name) = &self.baseline else { return Ok(0) };
         let whole = contestants.iter().position(|contestant| contestant.name == *name);
-        // Without its parameters, too.
+        // The name may also omit the parameters.
         let kind = || contestants.iter().position(|contestant| contestant.name.split(':').next() == Some(name));
         whole.or_else(kind).ok_or_else(|| {
             let known = contestants.iter().map(|contestant| contestant.name.as_str()).collect::<Vec<_>>().join("; ");
@@ -279,9 +279,9 @@ impl PoliciesArgs {
         })
     }
 
-    /// The policies asked for.
+    /// The policies of `--only`.
     fn policies(&self) -> Result<Vec<Policy>, Failure> {
-        // A comma may stand between policies, or in one's parameters.
+        // A comma separates policies, or parameters of one policy.
         let parse = |text: &str| text.parse::<Policy>();
         let mut all = Vec::new();
         for text in &self.only {
@@ -294,10 +294,10 @@ impl PoliciesArgs {
     }
 }
 
-/// The policies compared: those asked for, or all that can run here.
+/// The policies to compare: `only`, or if it is empty all default policies that can run here.
 fn contestants(only: &[Policy], device: Option<LevelDevice>) -> Result<Vec<Contestant>, Failure> {
     let parse = |name: &&str| name.parse::<Policy>().map_err(|error| Failure::new(error.to_string()));
-    // What decides by costs places its levels itself, wherever there is something to place them on.
+    // Policies that decide by costs choose the placement themselves, so they get the device if there is one.
     let runs = |policy: &Policy| match policy {
         Policy::Auto(_) | Policy::CostModel(_) => device.unwrap_or_default(),
         _ => LevelDevice::Cpu,

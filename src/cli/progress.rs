@@ -1,4 +1,4 @@
-//! Progress of work that takes longer than a second, where standard error is a terminal.
+//! Progress bars on standard error, if it is a terminal, for work that takes longer than a second.
 
 use std::{
     cell::RefCell,
@@ -16,10 +16,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::shown;
 use crate::{input, runtime::Step};
 
-/// Work shorter than this shows nothing.
+/// Time before a bar appears: shorter work shows none.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often a bar moves.
+/// Time between two drawings of a bar.
 const TICK: Duration = Duration::from_millis(100);
 
 static ENABLED: AtomicBool = AtomicBool::new(true);
@@ -29,7 +29,7 @@ pub(super) fn disable() {
     ENABLED.store(false, Ordering::Relaxed);
 }
 
-/// The progress of one piece of work; it disappears when it is dropped.
+/// The progress bar of one piece of work. It disappears when it is dropped.
 pub(super) struct Progress {
     bar: ProgressBar,
     started: Instant,
@@ -38,7 +38,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Progress that is drawn by a thread of its own. `total` 0: not known.
+    /// Starts a bar that a thread of its own draws. A `total` of 0 is unknown.
     pub(super) fn start(what: &str, total: u64) -> Self {
         let mut progress = Self::still(what, total);
         if progress.visible {
@@ -47,19 +47,19 @@ impl Progress {
             let draw = move || {
                 if stopped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
-                    // Not by a thread of the bar's own, which would panic where none can be started.
+                    // indicatif could tick by itself, but panics if it can't start its thread.
                     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                         bar.tick();
                     }
                 }
             };
-            // Without a thread there is no bar, and no harm.
+            // If no thread can be started, there is no bar.
             progress.timer = thread::Builder::new().name("progress".into()).spawn(draw).ok().map(|thread| (stop, thread));
         }
         progress
     }
 
-    /// Progress that is drawn only by [`Progress::between`]: no thread wakes during timed work.
+    /// A bar that only [`Progress::between`] draws, so that no thread wakes during timed work.
     pub(super) fn still(what: &str, total: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let template = if total == 0 { "{msg} {spinner} {elapsed}" } else { "{msg} [{bar:30}] {percent} % {elapsed}" };
@@ -71,7 +71,7 @@ impl Progress {
         Self { bar, started: Instant::now(), visible, timer: None }
     }
 
-    /// Draws `done`, between two pieces of timed work.
+    /// Moves the bar to `done`; for use between two pieces of timed work.
     pub(super) fn between(&self, done: usize) {
         if self.visible && self.started.elapsed() > PATIENCE {
             if self.bar.is_hidden() {
@@ -81,7 +81,7 @@ impl Progress {
         }
     }
 
-    /// As [`Progress::between`], with other words.
+    /// As [`Progress::between`]; `words` become the message of the bar.
     pub(super) fn between_saying(&self, done: u64, words: String) {
         self.bar.set_message(words);
         self.between(done as usize);
@@ -95,11 +95,11 @@ impl Progress {
     }
 }
 
-/// Shows the steps of preparing a search.
+/// Returns a function that shows each step of preparing a search.
 pub(super) fn steps() -> impl Fn(Option<Step>) {
     let shown = RefCell::new(None);
     move |step| {
-        // The one before ends first.
+        // The bar of the previous step must disappear before the next one starts.
         drop(shown.take());
         shown.replace(step.map(|step| Progress::start(&step.to_string(), 0)));
     }
@@ -123,7 +123,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.timer.take() {
             drop(stop);
-            // The thread can't panic in a way that matters here.
+            // A panic of the drawing thread does not matter here.
             let _ = thread.join();
         }
         self.bar.finish_and_clear();

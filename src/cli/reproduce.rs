@@ -88,14 +88,14 @@ enum PaperArg {
 
 /// A graph of a paper.
 struct Wanted {
-    /// As the paper calls it.
+    /// Its name in the paper.
     name: &'static str,
-    /// A generator, or the beginnings of file names.
+    /// Where it comes from.
     from: From,
 }
 
 enum From {
-    /// The kind, the scale (the logarithm of the vertices, rounded up) and edges for each vertex.
+    /// The generator, the scale (log2 of the number of vertices, rounded up) and the edges per vertex.
     Generator(&'static str, u32, u64),
     /// Beginnings of file names, and where to get them.
     File(&'static [&'static str], &'static str),
@@ -179,7 +179,7 @@ impl PaperArg {
         }
     }
 
-    /// The policies that the paper's figures are of.
+    /// The policies to compare for the figures of the paper.
     fn policies(self) -> &'static [&'static str] {
         match self {
             Self::Zhang => &["auto", "adaptive", "selective", "cost-model:zhang", "daga", "yasui", "tc", "bc", "tg", "tgm", "bg", "bgc"],
@@ -203,7 +203,7 @@ impl PaperArg {
         }
     }
 
-    /// Generated graphs of the same kinds, for where none of the paper's is there.
+    /// Generated graphs of the same kinds, used if none of the paper's graphs is available.
     fn stand_ins(self) -> &'static [&'static str] {
         match self {
             Self::Zhang => &["kronecker:20"],
@@ -215,7 +215,7 @@ impl PaperArg {
         }
     }
 
-    /// Small ones, for --quick.
+    /// Small generated graphs, for --quick.
     fn small(self) -> &'static [&'static str] {
         match self {
             Self::Zhang => &["kronecker:10", "kronecker:11"],
@@ -261,7 +261,7 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     analyze::publish(&analysis, json, Some(page))
 }
 
-/// The arguments of `analyze`, as if the command line had them.
+/// Parses `words` as a command line of `analyze`.
 fn parsed(words: &[String]) -> Result<ArgMatches, Failure> {
     let command = AnalyzeArgs::augment_args(clap::Command::new("analyze"));
     command.try_get_matches_from(words).map_err(|error| Failure::new(error.to_string()))
@@ -269,7 +269,7 @@ fn parsed(words: &[String]) -> Result<ArgMatches, Failure> {
 
 /// The graphs that are searched, and those that are left out.
 struct Graphs {
-    /// The paper's name of a graph (`None`: it stands in for one), and the graph as `analyze` names it.
+    /// The paper's name of a graph (`None`: the graph replaces the paper's), and the graph as an argument of `analyze`.
     searched: Vec<(Option<&'static str>, String)>,
     /// Graphs of the paper that are not searched, each with the reason.
     missing: Vec<(String, String)>,
@@ -285,7 +285,7 @@ impl ReproduceArgs {
                 From::Generator(generator, scale, _) if scale > self.largest => {
                     Err(format!("--largest leaves it out: {generator} makes it"))
                 }
-                // Twice what the search takes: policies and devices have states of their own.
+                // Twice the memory of one search, since policies and devices have states of their own.
                 From::Generator(generator, scale, factor) if kronecker_bytes(scale, factor) > available / 2 => {
                     Err(format!("{generator} does not fit the memory of this machine"))
                 }
@@ -311,7 +311,7 @@ impl ReproduceArgs {
     }
 }
 
-/// A file of `folder` whose name begins as one of `names`.
+/// The first file of `folder` whose name begins with one of `names`.
 fn in_folder(folder: &Path, names: &[&str]) -> Option<String> {
     let mut files: Vec<String> =
         std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path().to_str()?.to_owned())).collect();

@@ -75,11 +75,11 @@ pub(super) struct RunArgs {
     pub(super) cluster: super::cluster::ClusterArgs,
 }
 
-/// An array to write.
+/// An array to write: its format and its output.
 pub(super) type Array = Option<(ArrayFormat, Output)>;
 
 impl RunArgs {
-    /// Opens what is to be written, parents and levels, where `writes` says that this process writes it.
+    /// Opens the outputs for parents and levels, if `writes` says that this process writes them.
     pub(super) fn outputs(&self, writes: bool) -> Result<(Array, Array), Failure> {
         let open = |path: &PathBuf| Ok::<_, Failure>((ArrayFormat::of_path(path)?, Output::open(path)?));
         let open = |path: &Option<PathBuf>| path.as_ref().filter(|_| writes).map(open).transpose();

@@ -82,20 +82,20 @@ fn parse_interval(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The report on the sensors.
+/// What `sensors --json` writes.
 #[derive(Debug, Serialize)]
 struct Sensors {
     schema: &'static str,
     schema_version: u32,
     /// Usable sensors.
     sensors: Vec<Usable>,
-    /// The others, with reason and cure.
+    /// Sensors that can't be used, each with reason and cure.
     unusable: Vec<Skipped>,
     /// What `--energy auto` adds up.
     auto: Auto,
 }
 
-/// A usable sensor. Watts are the mean of about a second.
+/// A usable sensor. Its watts are the mean over about a second ([`GLANCE`]).
 #[derive(Debug, Serialize)]
 struct Usable {
     sensor: String,
@@ -110,7 +110,7 @@ struct Usable {
     place: String,
 }
 
-/// What `--energy auto` would measure, or why nothing.
+/// What `--energy auto` would measure, or why it would measure nothing.
 #[derive(Debug, Serialize)]
 pub(super) struct Auto {
     pub(super) scope: Option<String>,
@@ -144,9 +144,9 @@ pub(super) fn run(arguments: &SensorsArgs) -> Result<(), Failure> {
     }
 }
 
-/// A meter that reads every sensor and adds up none.
+/// Starts a meter that reads every sensor and adds up none.
 pub(super) fn started(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Meter, Failure> {
-    // Nothing is counted here, so no sensor is indispensable: this fails only where no thread can be started.
+    // No sensor is indispensable, since nothing is added up: this fails only if no thread can be started.
     Meter::start(Selection::everything(sources, profile)).map_err(|error| Failure::because("can't read the sensors", &error))
 }
 
@@ -180,9 +180,9 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
     print(&table(&sensors))
 }
 
-/// What `--energy auto` would measure below `root`, found by the same code.
+/// What `--energy auto` would measure below `root`; the same code chooses the sensors.
 pub(super) fn automatic(root: &Path, profile: Option<&Profile>) -> Auto {
-    // Meters are never chosen by themselves.
+    // `discover` finds no meters: they must be named.
     match Selection::automatic(discover(&Tree::new(root)), profile).and_then(Meter::start) {
         Ok(meter) => Auto { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), reason: None, cure: None },
         Err(error) => Auto { scope: None, sensors: Vec::new(), reason: Some(error.to_string()), cure: SelectError::cure(&error) },

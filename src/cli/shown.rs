@@ -1,4 +1,4 @@
-//! Text that is safe for a terminal: text out of a file, a name, a record or a board moves no cursor, sets no title, and hides nothing.
+//! Text that is safe for a terminal: text from a file, a name, a record or a board can't move the cursor, set a title, or hide anything.
 //! Everything that is printed or logged passes through here.
 
 use std::{borrow::Cow, fmt::Write};
@@ -6,7 +6,7 @@ use std::{borrow::Cow, fmt::Write};
 /// The longest message of an error, in characters.
 const MOST: usize = 2000;
 
-/// `text` with control characters (but line feeds and tabs) and characters that change the direction of writing escaped.
+/// Escapes control characters, except line feeds and tabs, and characters that change the direction of writing.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_active) {
         return Cow::Borrowed(text);
@@ -23,12 +23,12 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A message: as [`text`], its further lines indented so that none looks like a message of its own, and [cut](cut).
+/// Makes a message safe as [`text`] does, [cuts](cut) it, and indents all lines but the first, so that none looks like another message.
 pub(super) fn line(message: &str) -> String {
     text(&cut(message)).replace('\n', "\n    ")
 }
 
-/// `message` without its middle, where it is too long to read.
+/// Leaves out the middle of a `message` that is too long to read.
 pub(super) fn cut(message: &str) -> Cow<'_, str> {
     let count = message.chars().count();
     if count <= MOST {

@@ -43,9 +43,9 @@ Write ./kronecker:20 for a file whose name looks like a generator.";
 pub(super) struct FormatParser(&'static [Format]);
 
 impl FormatParser {
-    /// Of a file that is read.
+    /// For a file that is read.
     pub(super) const READ: Self = Self(&Format::ALL);
-    /// Of a file that is written.
+    /// For a file that is written.
     pub(super) const WRITTEN: Self = Self(&Format::WRITABLE);
 }
 
@@ -53,7 +53,7 @@ impl TypedValueParser for FormatParser {
     type Value = Format;
 
     fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<Format, clap::Error> {
-        // Other names are understood than those that are listed.
+        // `Format` also accepts names that `possible_values` does not list.
         <Format as FromStr>::from_str.parse_ref(command, argument, value)
     }
 
@@ -65,14 +65,14 @@ impl TypedValueParser for FormatParser {
 /// A graph to be read or generated.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Source {
-    /// A file, and its format where the user names it.
+    /// A file, and its format if the user names one.
     File(PathBuf, Option<Format>),
     /// A generator.
     Generated(Generator),
 }
 
 impl Source {
-    /// Understands the argument GRAPH.
+    /// Parses the argument GRAPH.
     pub(super) fn parse(text: &Path, format: Option<Format>) -> Result<Self, Failure> {
         let spec = text.to_str().and_then(|text| text.split_once(':')).filter(|(kind, _)| KINDS.contains(kind));
         let Some((kind, parameters)) = spec else {
@@ -91,7 +91,7 @@ impl Source {
         checked(generator).map(Self::Generated)
     }
 
-    /// Its name in reports.
+    /// The name of the graph in reports.
     pub(super) fn name(&self) -> String {
         match self {
             Self::File(path, _) => path.display().to_string(),
@@ -99,7 +99,7 @@ impl Source {
         }
     }
 
-    /// Reads or generates it, with the seconds that took.
+    /// Reads or generates the graph. Also returns the seconds that this took.
     pub(super) fn load(&self) -> Result<(EdgeList, f64), Failure> {
         start_pool()?;
         let start = Instant::now();
@@ -119,8 +119,8 @@ impl Source {
     }
 }
 
-/// Starts the thread pool that reads and builds graphs, unless the settings of a search have started it. (At its first use rayon would
-/// start it, and panic if it can't.)
+/// Starts the thread pool that reads and builds graphs, unless the settings of a search have started it. (rayon itself would start it at
+/// its first use, and panic on an error.)
 pub(super) fn start_pool() -> Result<(), Failure> {
     match rayon::ThreadPoolBuilder::new().build_global() {
         Err(error) if error.source().is_some() => Err(Failure::because("can't start a thread for every CPU", &error)
@@ -135,10 +135,10 @@ pub(super) fn build(name: &str, edges: &EdgeList, options: &BuildOptions) -> Res
     Layout::build(edges, options).map_err(|error| Failure::because(name, &error))
 }
 
-/// Draws `count` roots (fewer where there are fewer vertices with an edge) of the graph `name`, by the rule of Graph500.
+/// Draws `count` roots (fewer if the graph has fewer vertices with an edge) of the graph `name`, by the rule of Graph500.
 ///
 /// # Errors
-/// Where there is none.
+/// If no vertex has an edge.
 pub(super) fn draw_roots(name: &str, layout: &Layout, count: usize, seeds: RootSource) -> Result<Vec<Vertex>, Failure> {
     let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), count, seeds);
     if drawn.is_empty() {
@@ -147,7 +147,7 @@ pub(super) fn draw_roots(name: &str, layout: &Layout, count: usize, seeds: RootS
     Ok(drawn)
 }
 
-/// Checks the parameters of a generator before anything else is done.
+/// Checks the parameters of a generator.
 pub(super) fn checked(generator: Generator) -> Result<Generator, Failure> {
     match generator.validate() {
         Ok(()) => Ok(generator),
@@ -155,14 +155,14 @@ pub(super) fn checked(generator: Generator) -> Result<Generator, Failure> {
     }
 }
 
-/// The Graph500 graph with the seeds S and S + 1: its own are 2 and 3.
+/// Graph500's Kronecker graph with the seeds `seed` and `seed` + 1 (Graph500: 2 and 3).
 pub(super) fn kronecker(scale: u32, edge_factor: u64, seed: u64) -> Generator {
     Generator::Kronecker { scale, edge_factor, seed1: seed, seed2: seed.wrapping_add(1) }
 }
 
 const KINDS: [&str; 5] = ["kronecker", "rmat", "uniform", "rodinia", "grid"];
 
-/// The generator that a word before a colon may be a misspelling of, with its parameters.
+/// If the word before a colon looks like a misspelt generator: that generator, with the parameters of `text`.
 fn misspelt(text: &Path) -> Option<String> {
     // A path, such as ./kronecker:20, means a file.
     let (kind, parameters) = text.to_str()?.split_once(':').filter(|(kind, _)| kind.bytes().all(|byte| byte.is_ascii_alphabetic()))?;
@@ -183,7 +183,7 @@ fn example(kind: &str) -> &'static str {
     }
 }
 
-/// Reads `SIZE[,key=value]...`.
+/// Parses the parameters of a generator, `SIZE[,key=value]...`.
 fn generator(kind: &str, parameters: &str) -> Result<Generator, String> {
     let mut parts = parameters.split(',');
     let size = parts.next().unwrap_or_default();

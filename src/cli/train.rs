@@ -115,20 +115,21 @@ pub(super) struct TrainArgs {
     search: SearchArgs,
 }
 
-/// Roots whose search reaches less are replaced by others (SURF's data module).
+/// Share of the vertices that a search must reach: roots that reach less are replaced by others (SURF's data module).
 const LEAST_VERTICES: f64 = 0.5;
+/// Share of the edges that a search must reach, likewise.
 const LEAST_EDGES: f64 = 0.7;
-/// Roots tried for each search wanted.
+/// Roots tried for each search that is wanted.
 const TRIES: usize = 4;
 /// A graph with this many measured levels gets no further search: deep graphs would take hours, and their levels are much alike.
 const ENOUGH_LEVELS: usize = 1000;
-/// After this long, a search whose levels have all been measured once is not repeated.
+/// Time after which a search is not repeated any more, once all its levels have been measured.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     without_effect(matches, &["policy"], "train measures both directions", "omit --FLAG")?;
     let mut config = arguments.search.resolve(matches)?;
-    // No policy chooses what is measured.
+    // Both directions are measured, whatever policy is set; a fixed one of the device or the CPU prepares the search for this.
     config.policy.value = if arguments.gpu { Policy::Fixed(Strategy::Tg) } else { Policy::Fixed(Strategy::Tc) };
     config.apply()?;
     let generated = train::generated(arguments.generated, arguments.seed, arguments.largest_scale);
@@ -136,7 +137,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let mut graphs: Vec<(String, PathBuf)> = generated.into_iter().map(|name| (name.clone(), PathBuf::from(name))).collect();
     graphs.extend(named(&arguments.graphs));
     graphs.extend(named(&arguments.held_out));
-    // An error about a misspelt name is better now than in an hour.
+    // Checked now, so that a misspelt name does not fail after an hour.
     for (_, path) in &graphs {
         if let Source::File(path, _) = Source::parse(path, None)? {
             std::fs::metadata(&path).map_err(|error| Failure::because(&format!("can't read {}", path.display()), &error))?;
@@ -147,14 +148,14 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let for_calibration = arguments.for_calibration(&config);
     if for_calibration {
-        // Better now than after hours.
+        // Checked now, so that a missing calibration does not fail after hours.
         target(&config)?;
     }
     let records = if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &config, &graphs, quiet)? };
     if arguments.collect_only {
         return Ok(());
     }
-    // Of a file that holds more, only what was asked for counts.
+    // The file of records may hold more: only graphs of this command line count.
     let asked = |search: &&SearchSample| arguments.judge_only || graphs.iter().any(|(name, _)| *name == search.graph);
     let searches: Vec<&SearchSample> = records.searches().iter().filter(asked).collect();
     let held_out = held_out(arguments, &searches);
@@ -170,7 +171,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         learn_all(&learn, arguments.seed, arguments.steps)?
     };
     let judged = judge_all(&networks, &judge);
-    // What fails keeps nothing else from being written: all of it took hours.
+    // If one output fails, the others are still written, since the results took hours.
     let mut result = Ok(());
     for (form, output) in [(Form::Surf, surf), (Form::Mlp, mlp)] {
         if let (Some(network), Some(output)) = (networks.iter().find(|network| network.form() == form), output) {
@@ -195,14 +196,14 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
 }
 
 impl TrainArgs {
-    /// Whether the weights go into the calibration.
+    /// Whether the weights go into the calibration, and not to files.
     fn for_calibration(&self, config: &Runtime) -> bool {
         let elsewhere = self.surf.is_some() || self.mlp.is_some() || config.calibration.value == CalibrationChoice::Off;
         !elsewhere && !self.collect_only && !self.judge_only && cfg!(feature = "train")
     }
 }
 
-/// The calibration of the searches that are measured.
+/// The calibration for the searches that are measured.
 fn target(config: &Runtime) -> Result<FoundCalibration, Failure> {
     let device = config.chosen()?;
     config.calibration(device.first().map(|info| (info, config.way_asked(info))))?.ok_or_else(|| {
@@ -211,7 +212,7 @@ fn target(config: &Runtime) -> Result<FoundCalibration, Failure> {
     })
 }
 
-/// Writes networks into a calibration, leaves its other tables as they are, and returns its file.
+/// Writes networks into a calibration, without changing its other tables. Returns its file.
 fn write_into(found: FoundCalibration, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Failure> {
     let FoundCalibration { mut calibration, file } = found;
     for (form, trained) in trained {
@@ -222,7 +223,7 @@ fn write_into(found: FoundCalibration, trained: Vec<(Form, Trained)>) -> Result<
     Ok(file)
 }
 
-/// What a calibration says of a network. (`None`: it was not judged.)
+/// The entry of a calibration for a network; `None` if the network was not scored.
 fn trained(network: &Mlp, on_device: bool, learn: &[&SearchSample], judged: &[Judgement]) -> Option<Trained> {
     let mean = judged.iter().find(|judgement| judgement.policy == network.form().name())?.mean;
     let environment = Environment::read(Path::new("/"));
@@ -265,7 +266,7 @@ fn learn_all(_searches: &[&SearchSample], _seed: u64, _steps: usize) -> Result<V
         .cure("build it with `cargo build --release --features train`, or stop after measuring with --collect-only"))
 }
 
-/// A policy on the held-out graphs.
+/// The scores of a policy on the held-out graphs.
 #[derive(Debug, Serialize)]
 struct Judgement {
     policy: String,
@@ -273,7 +274,7 @@ struct Judgement {
     graphs: Vec<GraphScore>,
 }
 
-/// The networks, and beside them the policies that need neither training nor measuring.
+/// Scores the networks, and for comparison two policies that need neither training nor measuring.
 fn judge_all(networks: &[Mlp], searches: &[&SearchSample]) -> Vec<Judgement> {
     let named = networks.iter().map(|network| (network.form().name(), Policy::Mlp(network.clone())));
     let others = ["sampled", "alpha-beta"].into_iter().filter_map(|name| Some((name, name.parse().ok()?)));
@@ -286,7 +287,7 @@ fn judge_all(networks: &[Mlp], searches: &[&SearchSample]) -> Vec<Judgement> {
         .collect()
 }
 
-/// In the form of SURF's table 3.
+/// Formats the scores as in table 3 of SURF.
 fn table(judged: &[Judgement]) -> String {
     let Some(first) = judged.first() else { return String::new() };
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
@@ -371,7 +372,7 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
         bottom_up: if arguments.gpu { vec![Strategy::Bg] } else { vec![Strategy::Bc] },
         seed: arguments.seed,
     };
-    // What the machine is, a search knows that was set up.
+    // Only a search that has been set up can describe the machine.
     let tiny = Source::parse(Path::new("grid:2x2"), None)?.load()?.0;
     let layout = source::build("grid:2x2", &tiny, &arguments.layout.options())?;
     let machine = machine(&config.search_telling(&layout, &progress::steps())?.search);
