@@ -1,8 +1,8 @@
-//! Parents and levels as files: one number for every vertex, -1 where it was not reached.
+//! Files of parents and levels: one number for every vertex, -1 if it was not reached.
 //!
-//! `.npy` is NumPy's format (version 1.0, little-endian 64-bit integers, one dimension), written and read here because a one-dimensional
-//! array of integers is ten lines of header; `.csv` has a head line and the rows `vertex,value`; `.txt` has one value per line, the
-//! vertex being the number of the line from 0.
+//! `.npy` is NumPy's format (one dimension, written in version 1.0 with little-endian 64-bit integers); it is implemented here, since the
+//! header of such an array takes ten lines. `.csv` has a header line and rows `vertex,value`. `.txt` has one value per line; line n,
+//! counted from 0, is vertex n.
 
 use std::{
     fs::File,
@@ -17,13 +17,13 @@ use crate::graph::{NONE, Vertex};
 pub enum ArrayFormat {
     /// NumPy.
     Npy,
-    /// `vertex,value` with a head line.
+    /// Rows `vertex,value` after a header line.
     Csv,
-    /// A value per line.
+    /// One value per line.
     Text,
 }
 
-/// What the values are: the head of the second column in CSV.
+/// What the values are, which is the header of the second column in CSV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// Parents.
@@ -36,18 +36,18 @@ pub enum Column {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArrayError {
-    /// The extension says nothing.
+    /// The extension names no format.
     #[error("{0}: the name must end with .npy, .csv or .txt, which says how the array is written")]
     Extension(String),
-    /// The system refused.
+    /// The file can't be opened or read.
     #[error("{file}: {source}")]
     Io {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A line that is not what the format asks for.
+    /// A line that does not have the format.
     #[error("{file}:{line}: {reason}")]
     Line {
         /// The file.
@@ -70,7 +70,7 @@ pub enum ArrayError {
     Length {
         /// The file.
         file: String,
-        /// The number of values found ("at least" where the rest was not read).
+        /// The number of values found ("at least" if the rest was not read).
         found: String,
         /// Vertices of the graph.
         vertices: usize,
@@ -78,10 +78,10 @@ pub enum ArrayError {
 }
 
 impl ArrayFormat {
-    /// What the extension of `path` says.
+    /// The format that the extension of `path` names.
     ///
     /// # Errors
-    /// [`ArrayError::Extension`] where it says nothing.
+    /// [`ArrayError::Extension`] if it names none.
     pub fn of_path(path: &Path) -> Result<Self, ArrayError> {
         match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
             Some("npy") => Ok(Self::Npy),
@@ -95,12 +95,12 @@ impl ArrayFormat {
 /// Writes one number for each vertex, [`NONE`] as -1.
 ///
 /// # Errors
-/// What writing to `out` gives.
+/// Errors of writing to `out`.
 pub fn write_array(out: &mut dyn Write, format: ArrayFormat, column: Column, values: &[u32]) -> io::Result<()> {
     ArrayWriter::begin(out, format, column, values.len())?.write(values)
 }
 
-/// As [`write_array`], one piece of the values after the other.
+/// Writes as [`write_array`], but the values in several pieces.
 pub struct ArrayWriter<'o> {
     out: &'o mut dyn Write,
     format: ArrayFormat,
@@ -114,10 +114,10 @@ impl std::fmt::Debug for ArrayWriter<'_> {
 }
 
 impl<'o> ArrayWriter<'o> {
-    /// Writes what stands before `length` values.
+    /// Writes the header of an array of `length` values.
     ///
     /// # Errors
-    /// What writing to `out` gives.
+    /// Errors of writing to `out`.
     pub fn begin(out: &'o mut dyn Write, format: ArrayFormat, column: Column, length: usize) -> io::Result<Self> {
         match format {
             ArrayFormat::Npy => out.write_all(&npy_head(length as u64))?,
@@ -133,7 +133,7 @@ impl<'o> ArrayWriter<'o> {
         Ok(Self { out, format, vertex: 0 })
     }
 
-    /// Goes on at a vertex, behind the values of those before it.
+    /// Continues at `vertex`: the header and the values of the vertices before it have been written already.
     pub fn from_vertex(out: &'o mut dyn Write, format: ArrayFormat, vertex: Vertex) -> Self {
         Self { out, format, vertex: vertex.into() }
     }
@@ -141,7 +141,7 @@ impl<'o> ArrayWriter<'o> {
     /// Writes the values of the next vertices.
     ///
     /// # Errors
-    /// What writing to `out` gives.
+    /// Errors of writing to `out`.
     pub fn write(&mut self, values: &[u32]) -> io::Result<()> {
         for &value in values {
             let value = if value == NONE { -1 } else { i64::from(value) };
@@ -161,7 +161,7 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
 fn npy_head(length: u64) -> Vec<u8> {
     let dictionary = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({length},), }}");
-    // The head ends with a line feed and fills a multiple of 64 bytes: 10 of them stand before the dictionary.
+    // The header, of which 10 bytes precede the dictionary, ends with a line feed and fills a multiple of 64 bytes.
     let padded = (10 + dictionary.len() + 1).next_multiple_of(64) - 10;
     let mut head = MAGIC.to_vec();
     head.extend([1, 0]);
@@ -171,11 +171,11 @@ fn npy_head(length: u64) -> Vec<u8> {
     head
 }
 
-/// Reads one number for each of `vertices` vertices; negative numbers and the largest of an unsigned type mean "not reached" and
-/// become [`NONE`]. A row missing in CSV is a vertex not reached.
+/// Reads one number for each of `vertices` vertices. Negative numbers and the largest number of an unsigned type mean "not reached" and
+/// become [`NONE`]. A vertex without a row in CSV was not reached.
 ///
 /// # Errors
-/// [`ArrayError`] with the file, the line where there is one, and what would be right.
+/// [`ArrayError`] with the file, the line if there is one, and what would be right.
 pub fn read_array(path: &Path, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
     let format = ArrayFormat::of_path(path)?;
     let name = path.display().to_string();
@@ -195,7 +195,7 @@ struct Source<R> {
     text: String,
 }
 
-/// No line of a valid file is longer: two 20-digit numbers and some space. A file without line feeds must not fill the memory.
+/// Longest line in bytes: more than two 20-digit numbers and some space. A file without line feeds must not fill the memory.
 const LONGEST_LINE: u64 = 256;
 
 impl<R: BufRead> Source<R> {
@@ -255,7 +255,7 @@ impl<R: BufRead> Source<R> {
                 return Err(self.bad_line("a row is vertex,value"));
             };
             if self.line == 1 && vertex.trim().parse::<i64>().is_err() {
-                continue; // the head
+                continue; // the header line
             }
             let value = self.value(value)?;
             let index = self.value(vertex)? as usize;
@@ -276,7 +276,7 @@ impl<R: BufRead> Source<R> {
             return Err(self.bad_npy("not a NumPy file (it does not start as one)"));
         }
         let mut length = [0; 4];
-        // The length of the head has 2 bytes in version 1 and 4 in versions 2 and 3.
+        // The length of the header has 2 bytes in version 1 and 4 in versions 2 and 3.
         let digits = if start[6] == 1 { 2 } else { 4 };
         self.exact(&mut length[..digits])?;
         let length = u32::from_le_bytes(length);
@@ -320,12 +320,12 @@ impl<R: BufRead> Source<R> {
     }
 }
 
-/// A number as a vertex or level: negative and 2^32 - 1 are [`NONE`]; `None` where it does not fit.
+/// Converts a number to a vertex or level: negative numbers and 2^32 - 1 become [`NONE`]. Returns `None` if the number does not fit.
 fn narrow(value: i64) -> Option<u32> {
     if value < 0 { Some(NONE) } else { u32::try_from(value).ok() }
 }
 
-/// The value of a key of a Python dictionary literal as NumPy writes it.
+/// The value of `key` in the Python dictionary of a NumPy header.
 fn field<'t>(head: &'t str, key: &str) -> Option<&'t str> {
     let (_, rest) = head.split_once(&format!("'{key}'"))?;
     let value = rest.trim_start().strip_prefix(':')?.trim_start();
@@ -333,7 +333,7 @@ fn field<'t>(head: &'t str, key: &str) -> Option<&'t str> {
     Some(value[..end].trim())
 }
 
-/// How to read a number of a NumPy type from the first bytes of eight.
+/// The function that reads a number of the NumPy type `descr` from the first bytes of eight.
 fn decoder(descr: &str) -> Option<fn([u8; 8]) -> i64> {
     fn low(bytes: [u8; 8]) -> [u8; 4] {
         [bytes[0], bytes[1], bytes[2], bytes[3]]
@@ -345,7 +345,7 @@ fn decoder(descr: &str) -> Option<fn([u8; 8]) -> i64> {
         ">u4" => |bytes| u32::from_be_bytes(low(bytes)).into(),
         "<i8" => i64::from_le_bytes,
         ">i8" => i64::from_be_bytes,
-        // The largest value means "not reached" as well and becomes -1.
+        // The largest value also means "not reached": the cast turns it into -1.
         "<u8" => |bytes| u64::from_le_bytes(bytes) as i64,
         ">u8" => |bytes| u64::from_be_bytes(bytes) as i64,
         _ => return None,

@@ -1,4 +1,4 @@
-//! The benchmark of a board as markdown, for an issue.
+//! The benchmark of a board as markdown, such as for an issue on GitHub.
 
 use std::fmt::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::{
     stats,
 };
 
-/// The benchmark as markdown, or the line that stands in its place where a root failed validation.
+/// The benchmark as markdown, or the line that replaces it if a root failed validation.
 pub fn board(record: &BoardRecord) -> String {
     if !record.valid {
         return INVALID.to_owned();
@@ -66,7 +66,7 @@ fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
         facts.push(("Search", used.join(", ")));
     }
     facts.push(("socbfs", format!("{}, commit {}, {}, {}", e.build.version, e.build.commit, e.build.target, e.time)));
-    // The path of the program is private.
+    // The path of the program may be private, so it is left out.
     let arguments = e.command.iter().skip(1).map(|argument| format!(" {argument}"));
     facts.push(("Command", format!("`socbfs{}`", arguments.collect::<String>())));
     facts
@@ -74,7 +74,7 @@ fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
 
 fn cpu(e: &Environment) -> String {
     let model = e.cpu.model.as_deref().unwrap_or("unknown");
-    // CPUs of one clock stand together: big.LITTLE systems have several clocks.
+    // CPUs are grouped by their highest clock, since big.LITTLE systems have several.
     let mut clocks: Vec<(u64, usize)> = Vec::new();
     for &khz in &e.cpu.max_khz {
         match clocks.iter_mut().find(|(known, _)| *known == khz) {
@@ -97,7 +97,7 @@ fn opencl(record: &BoardRecord) -> String {
     record.opencl.devices.iter().map(device).collect::<Vec<_>>().join("; ")
 }
 
-/// The median of the values measured before each run.
+/// Idle power: the median of the values measured at each run, with the sensors.
 fn idle(record: &BoardRecord) -> String {
     let measured: Vec<f64> = record.runs.iter().filter_map(|run| Some(run.energy.summary()?.idle_watts.0)).collect();
     let sensors = record.runs.iter().find_map(|run| run.energy.measured.as_ref());
@@ -134,7 +134,7 @@ fn row(out: &mut String, run: &Record) -> fmt::Result {
     writeln!(out, "| {} | {} | {watts} | {efficiency} |", run.graph.scale, text(&speed))
 }
 
-/// Notes: the meaning of the figures, those that are missing and why, and possible disturbances.
+/// Notes below the table: the meaning of the figures, what is missing and why, and warnings.
 fn notes(record: &BoardRecord) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(run) = record.runs.first() {
@@ -172,7 +172,7 @@ fn notes(record: &BoardRecord) -> Vec<String> {
     notes
 }
 
-/// Text that can't break a table.
+/// Escapes what would break a table.
 fn text(value: &str) -> String {
     value.replace('|', "\\|").replace(['\n', '\r'], " ")
 }

@@ -1,4 +1,4 @@
-//! A calibration as text for people.
+//! A calibration as text.
 
 use std::fmt::Write;
 
@@ -10,12 +10,12 @@ use super::{
 };
 use crate::calibrate::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers};
 
-/// All results of `socbfs calibrate`.
+/// The result of `socbfs calibrate`, as its `--json` writes it.
 #[derive(Debug, Serialize)]
 pub struct CalibrationReport {
-    /// The file it was written to.
+    /// The file to which the calibration was written.
     pub file: String,
-    /// Its content.
+    /// The content of that file.
     pub calibration: Calibration,
 }
 
@@ -45,7 +45,7 @@ fn contest_cells(candidate: &Candidate) -> Vec<String> {
     vec![candidate.policy.to_string(), percent(candidate.regret), percent(candidate.worst_regret)]
 }
 
-/// The summary table.
+/// The calibration as text: the machine, a table of strategies, and what `auto` decides by.
 pub fn calibration(report: &CalibrationReport) -> String {
     let mut text = String::new();
     // Writing to a String can't fail.

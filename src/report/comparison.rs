@@ -12,7 +12,7 @@ use crate::{
     stats,
 };
 
-/// A recorded run, as far as it is compared.
+/// The fields of a recorded run that are compared.
 #[derive(Debug, Deserialize)]
 pub struct Run {
     schema: String,
@@ -79,12 +79,12 @@ pub enum ComparisonError {
     /// A run without figures.
     #[error("{0} is the record of a run that failed validation: it has no speed")]
     Invalid(String),
-    /// Figures of different graphs say nothing about each other.
+    /// Runs over different graphs, whose figures can't be compared.
     #[error("the runs searched different graphs ({0}); --force compares them all the same")]
     DifferentGraphs(String),
 }
 
-/// The parts of a graph's record that make it the same graph.
+/// Fields of a graph's record that are equal if two graphs are the same.
 const SAME_GRAPH: [&str; 5] = ["vertices", "listed", "edges", "unique_edges", "directed"];
 
 /// Fields that differ between any two runs.
@@ -100,19 +100,19 @@ const ALWAYS_DIFFERENT: [&str; 6] = [
 /// Two runs side by side. "B over A" above 1 means that B is faster.
 #[derive(Debug)]
 pub struct Comparison {
-    /// Harmonic mean TEPS of both.
+    /// Harmonic mean TEPS of A and B.
     pub harmonic_mean: [f64; 2],
-    /// The same without mapping back to original numbers.
+    /// Harmonic mean TEPS of A and B, without the time for mapping back to original numbers.
     pub without_mapping: [f64; 2],
-    /// Median time of a search of both, in seconds.
+    /// Median time of a search of A and B, in seconds.
     pub median_seconds: [f64; 2],
-    /// Megateps per watt of both, where each measured energy of the same scope.
+    /// MTEPS/W of A and B, if both measured energy and their scope is the same.
     pub mteps_per_watt: Option<[f64; 2]>,
-    /// Roots that both searched.
+    /// Number of roots that both runs searched.
     pub common_roots: usize,
-    /// Median over the common roots of A's time over B's (`None` without a common root).
+    /// Median over the common roots of A's time over B's (`None` if there is no common root).
     pub median_root_ratio: Option<f64>,
-    /// Every field that differs: its name and both values.
+    /// Every field that differs: its name, and its values in A and B.
     pub differences: Vec<(String, [String; 2])>,
 }
 
@@ -120,7 +120,7 @@ impl Run {
     /// Reads a run from the JSON text of `socbfs bench --json`; `name` names it in errors.
     ///
     /// # Errors
-    /// [`ComparisonError`] where it is not a record of a version that is understood.
+    /// [`ComparisonError`] if the text is not a record, or one of another version.
     pub fn parse(text: &str, name: &str) -> Result<Self, ComparisonError> {
         let not_a_record = |error: serde_json::Error| ComparisonError::NotARecord {
             name: name.to_owned(),
@@ -128,7 +128,7 @@ impl Run {
             reason: error.to_string(),
         };
         let value: Value = serde_json::from_str(text).map_err(not_a_record)?;
-        // The version first: a record of another version may lack anything else.
+        // The version is checked first, since a record of another version may lack any other field.
         let schema = value.get("schema").and_then(Value::as_str);
         let version = value.get("schema_version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
         match (schema, version) {
@@ -144,7 +144,7 @@ impl Run {
 }
 
 impl Comparison {
-    /// Compares run `a` with run `b`; different graphs only if `force`.
+    /// Compares run `a` with run `b`. Runs over different graphs are compared only with `force`.
     ///
     /// # Errors
     /// [`ComparisonError::Invalid`] and [`ComparisonError::DifferentGraphs`].
@@ -171,7 +171,7 @@ impl Comparison {
         }
         let mteps_per_watt = efficiency(&a.energy, &b.energy);
         if mteps_per_watt.is_some() {
-            // Sums of one scope may be of different sensors.
+            // The same scope may have been measured by different sensors.
             let sensors = |run: &Run| run.energy["measured"]["sensors"].clone();
             differing("energy.sensors", &sensors(a), &sensors(b), &mut differences);
         }
@@ -187,7 +187,7 @@ impl Comparison {
         })
     }
 
-    /// The comparison as a table for people; the differences are warnings and not in it.
+    /// The comparison as a text table, without the differences (the command prints those as warnings).
     pub fn table(&self, names: [&str; 2]) -> String {
         let mut text = String::new();
         let mut row = |name: &str, cells: [String; 2], ratio: Option<f64>| {
@@ -211,7 +211,7 @@ impl Comparison {
     }
 }
 
-/// The means over the windows; powers of different scopes are not compared.
+/// MTEPS/W of both runs, as means over their windows; `None` if their scopes differ.
 fn efficiency(a: &Value, b: &Value) -> Option<[f64; 2]> {
     let measured = |energy: &Value| energy["measured"]["summary"]["mteps_per_watt"]["mean"].as_f64();
     let both = [measured(a)?, measured(b)?];
@@ -226,7 +226,7 @@ fn same_graph(a: &Run, b: &Run) -> Result<(), ComparisonError> {
             return Err(ComparisonError::DifferentGraphs(format!("{field}: {} and {}", show(left), show(right))));
         }
     }
-    // Two graphs of the same size: the same root must reach the same number of edges.
+    // The sizes are equal. If the graphs are too, the same root traverses the same number of edges.
     for root in &a.roots {
         if let Some(other) = b.roots.iter().find(|other| other.root == root.root && other.edges != root.edges) {
             let reason = format!("root {} traverses {} edges and {}", root.root, root.edges, other.edges);
@@ -242,12 +242,12 @@ fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
     a.roots.iter().filter_map(|root| Some(root.seconds? / time_in_b(root.root)?)).collect()
 }
 
-/// Collects the leaves at which two values differ. Figures of the run itself are not settings and are skipped.
+/// Collects the leaves at which two values differ. Skips fields that a run measures, since they are not settings.
 fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String; 2])>) {
     let measured = ALWAYS_DIFFERENT.contains(&name)
         || matches!(name, "layout.steps" | "layout.construction_seconds" | "search.thresholds" | "search.chosen")
         || name.ends_with(".handover");
-    // A record of an older build has no key where a newer one has nothing to say.
+    // A record of an older build may lack a key that is null or empty in a newer one.
     let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     if measured || a == b || (nothing(a) && nothing(b)) {
         return;
@@ -295,7 +295,7 @@ mod tests {
     fn ratios_say_how_much_faster_b_is() {
         let c = compare(&record(&[0.002, 0.004, 0.008]), &record(&[0.001, 0.001, 0.004]), false).unwrap();
         let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
-        // Equal edges: the harmonic means stand as the sums of the times.
+        // All roots have the same number of edges, so the harmonic means are in inverse proportion to the sums of the times.
         near(c.harmonic_mean[1] / c.harmonic_mean[0], 14.0 / 6.0);
         near(c.median_root_ratio.unwrap(), 2.0);
         assert_eq!(c.common_roots, 3);

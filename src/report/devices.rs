@@ -1,4 +1,4 @@
-//! The OpenCL devices of a machine, for people and for programs.
+//! The OpenCL devices of a machine, as text and as JSON.
 
 use std::{
     collections::BTreeSet,
@@ -22,13 +22,13 @@ const TIMES: usize = 17;
 /// The OpenCL platforms and devices of a machine.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Devices {
-    /// Why there is no OpenCL; `None` where there is.
+    /// Why there is no OpenCL (`None`: there is).
     pub problem: Option<String>,
-    /// The implementations.
+    /// The platforms, each an OpenCL implementation.
     pub platforms: Vec<Platform>,
 }
 
-/// An implementation and its devices.
+/// An OpenCL platform and its devices.
 #[derive(Debug, Clone, Serialize)]
 pub struct Platform {
     /// Its name.
@@ -46,28 +46,28 @@ pub struct Platform {
 /// A device and the cost of handovers on it.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceReport {
-    /// What it says of itself.
+    /// What the device reports about itself.
     #[serde(flatten)]
     pub info: DeviceInfo,
-    /// What handovers cost; `None` where it could not be opened.
+    /// The cost of handovers (`None`: the device could not be opened).
     pub handover: Option<HandoverTable>,
-    /// Why it could not be opened.
+    /// Why the device could not be opened.
     pub problem: Option<String>,
-    /// The way chosen, by size.
+    /// The sharing mode chosen for each size.
     pub chosen: Vec<ChosenWay>,
 }
 
 /// The sharing mode chosen for a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ChosenWay {
-    /// Size of the array.
+    /// Size of the array in bytes.
     pub bytes: u64,
-    /// The way.
+    /// The sharing mode.
     pub way: SharingMode,
 }
 
 impl Platform {
-    /// The platform, with what was `found` of each of its devices.
+    /// Calls `found` for each device of the platform, to get the cost of handovers or the reason why the device can't be opened.
     pub fn new(info: PlatformInfo, found: impl Fn(&DeviceInfo) -> Result<HandoverTable, String>) -> Self {
         let devices = info.devices.into_iter().map(|device| {
             let result = found(&device);
@@ -159,7 +159,7 @@ fn write_device(out: &mut String, device: &DeviceReport) -> fmt::Result {
     Ok(())
 }
 
-/// One line for each sharing mode, one column for each size: to the device / to the host. A star marks the chosen mode.
+/// Writes a line for each sharing mode, with a column for each size: to the device / to the host. A star marks the chosen mode.
 fn write_table(out: &mut String, table: &HandoverTable, chosen: &[ChosenWay]) -> fmt::Result {
     write!(out, "    {:<NAMES$}", "handover in us")?;
     for choice in chosen {
@@ -202,7 +202,7 @@ fn remarks(way: &WayTimes) -> String {
     if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
 }
 
-/// Microseconds with three significant digits or none behind the point.
+/// Microseconds, with three significant digits or without decimals.
 fn micro(ns: u64) -> String {
     let value = ns as f64 / 1e3;
     let decimals = match value {

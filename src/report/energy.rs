@@ -1,4 +1,4 @@
-//! The energy part of the report for people.
+//! The energy part of the text report.
 
 use std::fmt::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::{
     stats,
 };
 
-/// The scope and the sensors of the measurement, or why there is none.
+/// Writes the scope and the sensors of the measurement, or why there is none.
 pub(super) fn source(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     let Some(measured) = &energy.measured else {
         let reason = energy.reason().unwrap_or("not measured");
@@ -39,7 +39,7 @@ pub(super) fn source(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     energy.reason().map_or(Ok(()), |reason| row(out, "", format_args!("n/a: {reason}")))
 }
 
-/// The figures, where there are any.
+/// Writes the figures of the energy, if there are any.
 pub(super) fn figures(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     let (Some(summary), Some(measured)) = (energy.summary(), &energy.measured) else { return Ok(()) };
     let spread = |q: &stats::Summary| q.stddev.map_or_else(String::new, |spread| format!("  +/- {}", general(spread, 3)));
@@ -89,7 +89,7 @@ fn model(out: &mut String, model: &Model) -> fmt::Result {
     Ok(())
 }
 
-/// Joules with a fitting unit.
+/// Formats joules as J, mJ or uJ.
 pub(super) fn joules(value: f64) -> String {
     let (scale, unit) = match value.abs() {
         v if v >= 1.0 || v == 0.0 => (1.0, "J"),

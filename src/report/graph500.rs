@@ -1,4 +1,4 @@
-//! The report of the Graph500 reference code 3.x, byte for byte in form, so that tools that parse it work.
+//! The report in exactly the form of the Graph500 reference code 3.x, so that tools that parse it work.
 
 use std::fmt::{self, Write};
 
@@ -11,10 +11,10 @@ use crate::{
 /// Column at which the values start.
 const COLUMN: usize = 32;
 
-/// The line that replaces the report where a root failed validation.
+/// The line that replaces the report if a root failed validation.
 pub(super) const INVALID: &str = "No results printed for invalid run.\n";
 
-/// The report of `record`, or the line that replaces it where a root failed validation.
+/// The report of `record`, or the line that replaces it if a root failed validation or the run has no speed.
 pub fn graph500(record: &Record) -> String {
     let Some(summary) = record.summary.as_ref().filter(|_| record.valid) else { return INVALID.to_owned() };
     let mut text = String::new();
@@ -28,7 +28,7 @@ fn write(out: &mut String, record: &Record, summary: &Summary) -> fmt::Result {
     line(out, "edgefactor", &record.graph.edge_factor.to_string())?;
     line(out, "NBFS", &summary.roots.to_string())?;
     line(out, "graph_generation", &general(record.graph.acquisition_seconds, 6))?;
-    // One where it is not a cluster, whatever its number of threads.
+    // 1 if it is not a cluster, whatever its number of threads.
     let processes = record.cluster.as_ref().map_or(1, |cluster| cluster.processes);
     line(out, "num_mpi_processes", &processes.to_string())?;
     line(out, "construction_time", &general(record.layout.construction_seconds, 6))?;
@@ -39,8 +39,8 @@ fn write(out: &mut String, record: &Record, summary: &Summary) -> fmt::Result {
     energy(out, &record.energy)
 }
 
-/// Keys of our own in the reference code's form, all of them in every report: "n/a" and the reason where there is no figure, since a
-/// missing key may be taken for an old program and a zero for a measurement.
+/// Writes keys of our own in the form of the reference code. Every report has all of them. A key without a figure is "n/a", and the reason
+/// follows: a missing key may be taken for an old program, and a zero for a measurement.
 fn energy(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     const NONE: &str = "n/a";
     let summary = energy.summary();
@@ -78,7 +78,7 @@ fn energy(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     }
 }
 
-/// A single root has no spread: 0, where the reference code divides by zero.
+/// Writes the statistics of a quantity. A single root has no spread: its stddev is 0, where the reference code divides by zero.
 fn statistics(out: &mut String, prefix: &str, what: &str, q: &stats::Summary, digits: usize) -> fmt::Result {
     for (name, value) in [
         ("min", q.min),
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::report::tests::{measured_energy, record};
 
-    /// The form as the reference code's format strings give it, filled in by hand.
+    /// The format strings of the reference code, filled in by hand, and our own keys.
     const EXPECTED: &str = "\
 SCALE:                          20
 edgefactor:                     16

@@ -1,4 +1,4 @@
-//! The size and shape of a graph, as text for people.
+//! The size and shape of a graph, as text.
 
 use std::fmt::Write;
 

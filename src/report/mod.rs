@@ -1,4 +1,4 @@
-//! Graph500 text, JSON, tables, and arrays of vertices as files.
+//! Results as Graph500 text, JSON, tables, figures and pages, and arrays of parents and levels as files.
 
 mod arrays;
 mod board;
@@ -38,7 +38,7 @@ use serde::Serialize;
 /// Writes `record` as one line of JSON.
 ///
 /// # Errors
-/// What writing to `out` gives.
+/// Errors of writing to `out`.
 pub fn json(record: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, record)?;
     out.write_all(b"\n")
@@ -62,7 +62,7 @@ pub(crate) mod tests {
         policy::Objective,
     };
 
-    /// A level with made-up counts: top-down where even.
+    /// A level with made-up counts; an even level is top-down.
     pub(super) fn level(level: u32) -> LevelRecord {
         let direction = if level % 2 == 0 { Direction::TopDown } else { Direction::BottomUp };
         LevelRecord {

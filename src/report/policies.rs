@@ -22,7 +22,7 @@ pub const POLICIES_SCHEMA: &str = "socbfs-policies";
 /// Version of the record format.
 pub const POLICIES_SCHEMA_VERSION: u32 = 1;
 
-/// All results of `socbfs policies`.
+/// The record of `socbfs policies`.
 #[derive(Debug, Serialize)]
 pub struct PoliciesReport {
     /// [`POLICIES_SCHEMA`].
@@ -31,37 +31,37 @@ pub struct PoliciesReport {
     pub schema_version: u32,
     /// Machine, system, build, command, time.
     pub environment: Environment,
-    /// The policies, in the order in which every evaluation has them.
+    /// The policies, in the order of every evaluation.
     pub policies: Vec<String>,
-    /// The graphs.
+    /// The results by graph.
     pub graphs: Vec<PolicyGraph>,
 }
 
-/// One graph.
+/// The results on one graph.
 #[derive(Debug, Serialize)]
 pub struct PolicyGraph {
     /// File or generator.
     pub name: String,
-    /// What is searched.
+    /// Counts of the searched structure.
     pub layout: LayoutStats,
     /// Power while levels run by each strategy, where it is known.
     pub watts: Option<StrategyWatts>,
-    /// How the policies did.
+    /// Times and decisions of the policies.
     pub evaluation: Evaluation,
-    /// Energy, measured in turn, where that was asked for.
+    /// Energy of the policies, measured in turn (`None`: not requested, or not available).
     pub energy: Option<PoliciesEnergy>,
-    /// Why there is none although it was asked for.
+    /// Why there is no energy although it was requested.
     pub no_energy: Option<String>,
 }
 
-/// A policy on one graph, or on all.
+/// A policy on one graph.
 struct Line {
     name: String,
     /// Nanoseconds of the searches from all roots.
     elapsed_ns: f64,
-    /// Beyond the oracle, as a share of its time.
+    /// Time beyond the oracle's, as a share of the oracle's.
     regret: f64,
-    /// The same by the table of levels.
+    /// Regret by the table of levels, not by the measured searches.
     table_regret: Option<f64>,
     directions: Option<Directions>,
     as_oracle: f64,
@@ -70,14 +70,14 @@ struct Line {
     joules: Option<f64>,
 }
 
-/// One graph's lines, the oracle first.
+/// The lines of one graph, the oracle first.
 fn lines(report: &PoliciesReport, graph: &PolicyGraph) -> Vec<Line> {
     let oracle = line("oracle", graph, |root| &root.oracle);
     let policies = report.policies.iter().enumerate().map(|(index, name)| line(name, graph, |root| &root.policies[index]));
     std::iter::once(oracle).chain(policies).collect()
 }
 
-/// The searches of one policy from all roots of a graph.
+/// Sums up the searches of one policy from all roots of a graph.
 fn line(name: &str, graph: &PolicyGraph, judged: impl Fn(&RootEvaluation) -> &Judged) -> Line {
     let roots = &graph.evaluation.roots;
     let sum = |of: &dyn Fn(&RootEvaluation) -> f64| roots.iter().map(of).sum::<f64>();
@@ -107,7 +107,7 @@ struct Overall {
     deciding: f64,
 }
 
-/// Means over the graphs, each of which counts the same.
+/// Means over the graphs, which all have the same weight.
 fn overall(graphs: &[Vec<Line>]) -> Vec<Overall> {
     let count = graphs.len().max(1) as f64;
     let policies = graphs.first().map_or(0, Vec::len);
@@ -170,7 +170,7 @@ fn overall_cells(line: &Overall) -> Vec<String> {
     ]
 }
 
-/// For people.
+/// The report as text.
 pub fn policies(report: &PoliciesReport) -> String {
     let mut text = String::new();
     // Writing to a String can't fail.
@@ -178,7 +178,7 @@ pub fn policies(report: &PoliciesReport) -> String {
     text
 }
 
-/// As tables of markdown.
+/// The report as markdown.
 pub fn policies_markdown(report: &PoliciesReport) -> String {
     let mut text = String::new();
     let _ = write(&mut text, report, piped);
@@ -207,13 +207,13 @@ fn write(out: &mut String, report: &PoliciesReport, table: fn(&mut String, &[&st
 
 const ENERGY: [&str; 6] = ["policy", "MTEPS", "MTEPS/W", "W", "energy of a search", "over baseline"];
 
-/// `spread` with the places behind the point that four digits of `mean` have.
+/// Formats `spread` with as many decimals as `mean` has with four significant digits.
 fn like(mean: f64, spread: f64) -> String {
     let before = if mean == 0.0 { 1 } else { mean.abs().log10().floor() as i32 + 1 };
     format!("{spread:.*}", (4 - before).clamp(0, 12) as usize)
 }
 
-/// Both in the unit that fits the mean.
+/// Formats the mean and the standard deviation of joules, both in the unit that fits the mean.
 fn joules_with_spread(of: &stats::Summary) -> String {
     let mean = joules(of.mean);
     let Some((number, unit)) = mean.split_once(' ') else { return mean };
@@ -223,7 +223,7 @@ fn joules_with_spread(of: &stats::Summary) -> String {
     }
 }
 
-/// The energy of the policies, or why there is none.
+/// Writes the energy of the policies, or why there is none.
 fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str], &[Vec<String>]) -> fmt::Result) -> fmt::Result {
     if let Some(reason) = &graph.no_energy {
         return writeln!(out, "Energy: n/a: {reason}\n");
@@ -250,12 +250,12 @@ fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str],
     writeln!(out)
 }
 
-/// Columns one under the other, names to the left and numbers to the right.
+/// Writes a table with aligned columns, the first one to the left and the others to the right.
 pub(super) fn aligned(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
     aligned_by(out, head, rows, &|column| column == 0)
 }
 
-/// The same with each column to the left that `is_left` says.
+/// As [`aligned`], but the columns for which `is_left` returns true are aligned to the left.
 pub(super) fn aligned_by(out: &mut String, head: &[&str], rows: &[Vec<String>], is_left: &dyn Fn(usize) -> bool) -> fmt::Result {
     let widths: Vec<usize> = (0..head.len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).chain([head[column].len()]).max().unwrap_or(0))

@@ -1,4 +1,4 @@
-//! The report for people.
+//! The report of a run as text.
 
 use std::fmt::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::{
 /// Width of the column of names.
 const NAMES: usize = 15;
 
-/// The run as a table for people: graph, layout, search, figures, validation, warnings.
+/// The run as text: machine, graph, layout, search, validation, figures, energy, warnings.
 pub fn table(record: &Record) -> String {
     let mut text = String::new();
     // Writing to a String can't fail.
@@ -43,7 +43,7 @@ fn write(out: &mut String, record: &Record) -> fmt::Result {
     Ok(())
 }
 
-/// A line of the head of the report.
+/// Writes a line of the first part of the report.
 pub(super) fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
     writeln!(out, "{name:<NAMES$}{value}")
 }

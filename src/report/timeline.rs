@@ -7,16 +7,16 @@ use crate::{
     search::{Stretch, Traced},
 };
 
-/// Tracks that every timeline has; those of threads and devices follow.
+// Tracks of a timeline. The tracks of further threads and of devices follow.
 const LEVELS: usize = 0;
 const OVERHEAD: usize = 1;
 const FIRST_THREAD: usize = 2;
 
-/// `searches` of a machine called `board`, one after the other: levels, the time spent beside them, each thread, each device.
+/// Draws `searches` on the machine `board`, one after the other: the levels, the time spent beside them, each thread, each device.
 ///
-/// Levels and decisions are drawn at their times; so are the spans of threads and kernels, which recorded them themselves. Handover and
-/// conversion have their measured lengths, and follow the decision in their order. A level that the calling thread ran alone begins on
-/// its track at the end of those.
+/// Levels, decisions, and the spans that threads and kernels recorded are drawn at their times. Handover and conversion have their measured
+/// lengths, and follow the decision in this order. A level that the calling thread ran alone begins on the track of that thread after
+/// these.
 pub fn timeline(board: &str, searches: &[Traced]) -> Value {
     let mut tracks = Tracks::default();
     tracks.named(LEVELS, "levels");
@@ -50,7 +50,7 @@ fn named(board: &str) -> Option<Value> {
     Some(json!({ "name": "process_name", "ph": "M", "pid": 1, "tid": 0, "args": { "name": format!("socbfs on {board}") } }))
 }
 
-/// Events so far. The format has times in microseconds.
+/// The events so far. Their times are in microseconds, as the format requires.
 #[derive(Default)]
 struct Tracks(Vec<Value>);
 
@@ -60,23 +60,23 @@ impl Tracks {
         self.0.push(json!({ "name": "thread_sort_index", "ph": "M", "pid": 1, "tid": track, "args": { "sort_index": track } }));
     }
 
-    /// A stretch of a track; nanoseconds.
+    /// Adds a stretch to a track; times are in nanoseconds.
     fn add(&mut self, track: usize, name: &str, begin: f64, length: f64, arguments: Value) {
         self.0.push(
             json!({ "name": name, "cat": "socbfs", "ph": "X", "pid": 1, "tid": track, "ts": begin / 1e3, "dur": length / 1e3, "args": arguments }),
         );
     }
 
-    /// The value of a counter.
+    /// Adds the value of a counter.
     fn counter(&mut self, name: &str, at: f64, value: u64) {
         self.0.push(json!({ "name": name, "ph": "C", "pid": 1, "tid": 0, "ts": at / 1e3, "args": { "vertices": value } }));
     }
 }
 
-/// One search, which begins at `begin`.
+/// Draws one search, which begins at `begin`.
 fn one(tracks: &mut Tracks, search: &Traced, begin: f64, first_device: usize) {
     let mut at = 0;
-    // By end of the level: what ran then.
+    // The end and the name of each level.
     let mut levels: Vec<(u64, String)> = Vec::with_capacity(search.records.len());
     for level in &search.records {
         let name = level_name(level);
@@ -93,7 +93,7 @@ fn one(tracks: &mut Tracks, search: &Traced, begin: f64, first_device: usize) {
         if on_cpu && !search.threads.first().is_some_and(|of| noted(of)) {
             tracks.add(FIRST_THREAD, &name, begin + alone as f64, end.saturating_sub(alone) as f64, json!({ "alone": true }));
         }
-        // A device without times of its own has those of the host.
+        // A device that recorded no times is drawn by the host's clock.
         if let (false, Some(device)) = (level.plan.placement == Placement::Cpu, search.devices.first()) {
             if device.kernels.is_empty() {
                 tracks.add(
@@ -136,8 +136,8 @@ fn level_name(level: &LevelRecord) -> String {
     }
 }
 
-/// Draws the time that the level at `at` spent beside its work; returns when its work began. Level 0 begins with a reset of the state,
-/// whose handover precedes the decision.
+/// Draws the time that the level at `at` spent beside its work. Returns the time at which its work began. Level 0 begins with a reset of
+/// the state, whose handover precedes the decision.
 fn overhead(tracks: &mut Tracks, level: &LevelRecord, begin: f64, at: u64) -> u64 {
     let mut parts = [("decide", level.decision_ns), ("hand over", level.handover_ns), ("convert", level.conversion_ns)];
     if level.stats.level == 0 {
@@ -180,7 +180,7 @@ mod tests {
                 edges: 0,
             },
             records: records.clone(),
-            // The second level by two threads, the first by the caller alone.
+            // Two threads run the second level; the calling thread runs the first one alone.
             threads: vec![
                 vec![stretch(first + 1001, first + 1009), stretch(whole + 1, whole + 400)],
                 vec![stretch(first + 1002, first + 1007)],

@@ -1,4 +1,4 @@
-//! One search, level by level, for people.
+//! One search as text, level by level.
 
 use std::fmt::Write;
 
@@ -13,8 +13,8 @@ use crate::{
 };
 
 /// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran
-/// together share a line, `4-120`, with the counts of the first. `~` marks a count that the policy saw as an estimate; `exact`, by level,
-/// replaces all counts.
+/// together share a line, `4-120`, with the counts of the first. `~` marks a count that is an estimate. The counts of `exact`, which is
+/// indexed by level, replace those that the policy saw.
 pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
     const HEAD: [&str; COLUMNS] = [
         "level",
@@ -47,7 +47,7 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
     text
 }
 
-/// A table of the bytes that each step of a search touches, per array. Levels that ran together share a line, with the sum of theirs.
+/// A table of the bytes that each step of a search touches, per array. Levels that ran together share a line, with the sum of their bytes.
 pub fn touched(records: &[LevelRecord], steps: &[(TouchedStep, TouchedBytes)]) -> String {
     let mut rows: Vec<(String, TouchedBytes)> = Vec::new();
     for (step, bytes) in steps {
@@ -82,7 +82,7 @@ pub fn touched(records: &[LevelRecord], steps: &[(TouchedStep, TouchedBytes)]) -
     text
 }
 
-/// The levels of a record.
+/// The number of the level, or the range of levels, of a record.
 fn levels_of(record: &LevelRecord) -> String {
     let level = record.stats.level;
     match record.levels {
@@ -109,7 +109,7 @@ pub fn chosen(chosen: &ChosenPolicy) -> String {
 
 const COLUMNS: usize = 13;
 
-/// Where a level ran: `cpu`, the kernel's name, or the share of the GPU, with the kernel where it is another than TG or BG.
+/// Where a level ran: `cpu`, the kernel's name, or the share of the GPU, with the kernel if it is neither TG nor BG.
 fn place(plan: LevelPlan) -> String {
     let other = || match plan.kernel() {
         Some(kernel @ (GpuKernel::Tgm | GpuKernel::Bgc)) => format!(" {}", kernel.name()),

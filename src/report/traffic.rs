@@ -6,7 +6,7 @@ use super::numbers::{grouped, seconds};
 use crate::cluster::LevelTraffic;
 
 /// A table with one line for each level, from the traffic of every rank: the most bytes that a rank received, the bytes that all ranks
-/// sent, the mean time that a rank waited, and the own work of the slowest rank over the mean.
+/// sent, the number of collective operations, the mean time that a rank waited, and the time of the slowest rank's own work over the mean.
 pub fn traffic(ranks: &[Vec<LevelTraffic>]) -> String {
     let mut text =
         format!("{:>5}  {:>12}  {:>12}  {:>8}  {:>10}  {:>9}\n", "level", "received", "sent by all", "messages", "wait", "imbalance");

@@ -80,7 +80,7 @@ fn facts(profile: &Profile) -> Vec<(String, Cell)> {
     .into()
 }
 
-/// The level with most of something (the first of several).
+/// The level with the highest value of `of`; the first one if several are equal.
 fn most<T: Copy>(levels: &[T], of: impl Fn(&T) -> u64) -> Option<T> {
     levels.iter().rev().copied().max_by_key(|level| of(level))
 }
@@ -359,7 +359,7 @@ fn mapped(mapped: &MappedLevels) -> Figure {
     }
 }
 
-/// Remis 2016, figure 4.3: one section for each device.
+/// Remis 2016, figure 4.3: the section of one device. `arrays` are marked by name and size.
 fn device(device: &DeviceHandover, arrays: &[(String, u64)]) -> Section {
     let figure = |id: &'static str, title: &str, of: [fn(&HandoverTimes) -> u64; 2]| {
         let line = |way: &WayTimes, name: &str, of: fn(&HandoverTimes) -> u64| {
@@ -522,7 +522,7 @@ fn names(paper: Paper) -> (&'static str, &'static str) {
     }
 }
 
-/// A paper's figures beside ours, the graphs that were searched, and those that are missing.
+/// Section with a paper's figures beside ours, the graphs that were searched, and those that are missing.
 fn paper(found: &PaperComparison) -> Section {
     let (title, source) = names(found.paper);
     let compared = |claims: &[Claim]| claims.iter().filter(|claim| claim.ours.is_some()).count();

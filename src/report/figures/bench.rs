@@ -10,7 +10,7 @@ use crate::{
     stats::Summary,
 };
 
-/// Of a normal distribution, 95 % lie within this many standard deviations of the mean.
+/// 95 % of a normal distribution lie within this many standard deviations of the mean.
 const TWO_SIDED_95: f64 = 1.96;
 
 #[derive(Deserialize)]
@@ -93,7 +93,7 @@ struct Window {
 }
 
 impl Measured {
-    /// Megateps per watt by window, as far as powers are known.
+    /// MTEPS/W of each window whose power is known.
     fn efficiency(&self) -> Vec<f64> {
         self.windows.iter().filter_map(|window| Some(window.teps / 1e6 / window.energy.watts.filter(|&watts| watts > 0.0)?)).collect()
     }
@@ -112,12 +112,12 @@ impl Run {
     }
 }
 
-/// A run of `socbfs bench`.
+/// The document of a run of `socbfs bench`.
 pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     let run = Run::deserialize(record)?;
     let mut document = read::begin("A benchmark of breadth-first search", record);
     read::flatten("search", record.get("search").unwrap_or(&Value::Null), &mut document.environment);
-    // Tables of what handovers cost belong to `socbfs devices`.
+    // Tables of handover costs are left out here: `socbfs devices` shows them.
     document.environment.retain(|(name, _)| !name.contains(".handover.") && !name.contains(".thresholds."));
     document.warnings.extend((!run.valid).then(|| "a tree failed validation: there is no speed".to_owned()));
     document.sections = vec![section(&run)];
@@ -211,7 +211,7 @@ fn place(placement: Placement) -> String {
     }
 }
 
-/// The levels of the first root.
+/// The time of each level of a search.
 fn timeline(root: &Root) -> Option<Figure> {
     let records = &root.level_records;
     let longest = records.iter().max_by_key(|record| record.elapsed_ns)?;
@@ -349,7 +349,7 @@ fn energy(run: &Run) -> Figure {
     figure
 }
 
-/// A board over several scales.
+/// The document of a board over several scales.
 pub(super) fn board(record: &Value) -> Result<Document, serde_json::Error> {
     let runs: Vec<Run> = record.get("runs").map(Deserialize::deserialize).transpose()?.unwrap_or_default();
     let mut document = read::begin("A board over several scales", record);
@@ -404,10 +404,10 @@ fn scales(runs: &[Run]) -> Figure {
     }
 }
 
-/// Two runs, B over A: harmonic means with their intervals, and the ratio root by root.
+/// The ratio of two runs, B over A: of the harmonic means, with its 95 % interval, and root by root.
 ///
 /// # Errors
-/// One of them is not a whole record of a run.
+/// If one of them is not a whole record of a run.
 pub fn compared(a: &Value, b: &Value) -> Result<Section, serde_json::Error> {
     let [a, b] = [Run::deserialize(a)?, Run::deserialize(b)?];
     let rate = |run: &Run| run.summary.as_ref().map(|summary| (summary.teps.harmonic_mean, summary.teps.harmonic_stddev));
@@ -421,7 +421,7 @@ pub fn compared(a: &Value, b: &Value) -> Result<Section, serde_json::Error> {
     let sentence = match (rate(&a), rate(&b)) {
         (Some((mean_a, error_a)), Some((mean_b, error_b))) => {
             let ratio = mean_b / mean_a;
-            // Errors of the two means are independent.
+            // The errors of the two means are independent, so their relative squares add up.
             let interval = error_a.zip(error_b).map(|(error_a, error_b)| TWO_SIDED_95 * ratio * (error_a / mean_a).hypot(error_b / mean_b));
             let what = match interval {
                 Some(interval) if (ratio - 1.0).abs() > interval => format!(" (95 % interval +/- {})", general(interval, 3)),

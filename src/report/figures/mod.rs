@@ -18,9 +18,9 @@ pub use terminal::{COLOURS, PLAIN, text};
 /// All figures of one record.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Document {
-    /// File name, or what the record is called.
+    /// The file name or another name of the record.
     pub name: String,
-    /// What it is.
+    /// What the record is, as a heading.
     pub title: String,
     /// The command line that made the record.
     pub command: String,
@@ -28,33 +28,33 @@ pub struct Document {
     pub environment: Vec<(String, String)>,
     /// What to be careful about.
     pub warnings: Vec<String>,
-    /// By graph or run.
+    /// A section for each graph or run.
     pub sections: Vec<Section>,
 }
 
-/// One graph or run.
+/// The facts and figures of one graph or run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Section {
-    /// Its name.
+    /// Name of the graph or run.
     pub title: String,
-    /// What it is, in numbers.
+    /// Numbers that describe it, each with a name.
     pub facts: Vec<(String, Cell)>,
     /// Its figures.
     pub figures: Vec<Figure>,
 }
 
-/// A chart with its title, sentence, table and command.
+/// A chart with its title, sentence and table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// A word that names it in `--only`, in links, and beside figures of other records.
+    /// A word that names the figure in `--figure` and in links, and that is the same for the same figure of another record.
     pub id: &'static str,
-    /// What it shows.
+    /// What the figure shows.
     pub title: String,
-    /// Where its definition is from.
+    /// Where the figure is defined, such as a paper.
     pub source: &'static str,
-    /// What it says of this graph.
+    /// What it shows about this graph.
     pub sentence: String,
-    /// The picture (`None`: the table says it all).
+    /// The chart (`None`: there is only the table).
     pub chart: Option<Chart>,
     /// The numbers.
     pub table: Table,
@@ -69,23 +69,23 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// The number of letters from which a cell without a value is a sentence.
+/// A cell without a value that has more characters than this is a sentence.
 const LONG_WORD: usize = 20;
 
 impl Table {
-    /// Whether the column holds sentences, which begin at its left; numbers end at its right.
+    /// Whether the column holds sentences. Those are aligned to the left, numbers and words to the right.
     pub fn is_text(&self, column: usize) -> bool {
         let is_long = |cell: &Cell| cell.value.is_none() && cell.text.chars().count() > LONG_WORD;
         self.rows.iter().any(|row| row.get(column).is_some_and(is_long))
     }
 }
 
-/// A number as text, and as the record has it.
+/// A number as text and in full, or a word.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
-    /// For people.
+    /// The text to show.
     pub text: String,
-    /// In full (`None`: it is a word, or not known).
+    /// The number in full (`None`: the cell is a word, or the number is not known).
     pub value: Option<f64>,
 }
 
@@ -100,38 +100,38 @@ impl Cell {
         Self { text: grouped(count), value: Some(count as f64) }
     }
 
-    /// A number with four digits.
+    /// A number with four significant digits.
     pub fn number(value: f64) -> Self {
         Self { text: general(value, 4), value: Some(value) }
     }
 
-    /// A share as per cent.
+    /// A share, shown as per cent.
     pub fn share(share: f64) -> Self {
         Self { text: format!("{:.1} %", 100.0 * share), value: Some(share) }
     }
 
-    /// Nanoseconds.
+    /// A time in nanoseconds.
     pub fn ns(ns: f64) -> Self {
         Self { text: seconds(ns / 1e9), value: Some(ns) }
     }
 
-    /// Seconds.
+    /// A time in seconds.
     pub fn seconds(value: f64) -> Self {
         Self { text: seconds(value), value: Some(value) }
     }
 
-    /// `cell` of what is there; "n/a" of what is not.
+    /// `cell` of the value, or "n/a" if there is none.
     pub fn of<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
         value.map_or_else(|| Self::word("n/a"), cell)
     }
 }
 
-/// A picture.
+/// A chart.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chart {
-    /// A line for each series over numbers.
+    /// A line for each series, over a numeric x axis.
     Lines(Plot),
-    /// Bars side by side for each category; `x` of a point is the place of its category.
+    /// Bars side by side for each category; the x of a point is the index of its category.
     Bars(Plot),
     /// Cells coloured by how many times slower they are than the fastest of their row.
     Heat(Heat),
@@ -144,33 +144,33 @@ impl Chart {
     }
 }
 
-/// Lines or bars.
+/// A chart of lines or bars.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plot {
-    /// Below the axis, with the unit.
+    /// Label of the x axis, with the unit.
     pub x: String,
-    /// Beside the axis, with the unit.
+    /// Label of the y axis, with the unit.
     pub y: String,
-    /// Logarithmic axes.
+    /// Whether the x axis is logarithmic. Points that are not above 0 are then left out.
     pub log_x: bool,
-    /// See `log_x`. What is not above 0 is left out.
+    /// Whether the y axis is logarithmic. Points that are not above 0 are then left out.
     pub log_y: bool,
-    /// Names of the categories, of bars.
+    /// Names of the categories of a bar chart.
     pub categories: Vec<String>,
-    /// What is drawn.
+    /// The lines, or the bars of each colour.
     pub series: Vec<Series>,
-    /// Places on the x axis that are marked, each with its name.
+    /// Values of x that are marked, each with its name.
     pub marks: Vec<(f64, String)>,
 }
 
 /// One line, or the bars of one colour.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
-    /// In the legend.
+    /// Name in the legend.
     pub name: String,
-    /// x and y.
+    /// x and y of each point.
     pub points: Vec<(f64, f64)>,
-    /// Lower and upper end of each point's spread (empty: none is known).
+    /// Lower and upper end of the spread of each point (empty: not known).
     pub spread: Vec<(f64, f64)>,
 }
 
@@ -180,7 +180,7 @@ impl Series {
         Self { name: name.into(), points: points.into_iter().collect(), spread: Vec::new() }
     }
 
-    /// Bars of one category after the other, each with the ends of its spread.
+    /// One bar for each category in turn: its height and the ends of its spread.
     pub fn spread(name: impl Into<String>, bars: impl IntoIterator<Item = (f64, (f64, f64))>) -> Self {
         let bars = bars.into_iter().enumerate();
         let (points, spread) = bars.map(|(at, (height, ends))| ((at as f64, height), ends)).unzip();
@@ -197,13 +197,13 @@ pub struct Heat {
     pub columns: Vec<String>,
     /// What the numbers in the cells are, with the unit.
     pub unit: String,
-    /// By row and column.
+    /// Values by row and column.
     pub cells: Vec<Vec<Option<f64>>>,
-    /// By row: the column in a frame.
+    /// For each row, the column whose cell has a frame.
     pub framed: Vec<Option<usize>>,
-    /// By row: the column with a dot.
+    /// For each row, the column whose cell has a dot.
     pub dotted: Vec<Option<usize>>,
-    /// What frame and dot mean.
+    /// What the frame and the dot mean.
     pub legend: [String; 2],
 }
 
@@ -211,12 +211,12 @@ pub struct Heat {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FigureError {
-    /// It has no schema, or an unknown one.
+    /// The record has no schema, or an unknown one.
     #[error("{name} is not a record from which figures can be made: it has {found}")]
     Unknown {
         /// File name.
         name: String,
-        /// What stands in its place.
+        /// What it has instead of a known schema.
         found: String,
     },
     /// A record of another version.
@@ -244,10 +244,10 @@ pub enum FigureError {
 /// Makes the document of a record of one schema.
 type Make = fn(&Value) -> Result<Document, serde_json::Error>;
 
-/// The document of `record`, under the title `name`.
+/// Makes the document of `record`, with this `name`.
 ///
 /// # Errors
-/// [`FigureError`] where it is not a record, of another version, or not whole.
+/// [`FigureError`] if it is not a record, has another version, or is not whole.
 pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
     let Some(schema) = record.get("schema").and_then(Value::as_str) else {
         return Err(FigureError::Unknown { name: name.to_owned(), found: "no schema".to_owned() });

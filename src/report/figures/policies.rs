@@ -92,7 +92,7 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     Ok(document)
 }
 
-/// The section of the comparison over all graphs (`None`: there is none).
+/// The section with the comparison over all graphs (`None`: it has no figures).
 pub(super) fn over_graphs(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> Option<Section> {
     let figures: Vec<Figure> = surf(graphs).into_iter().chain(drop_one(graphs, dropped)).collect();
     (!figures.is_empty()).then(|| Section { title: "All graphs".to_owned(), figures, ..Section::default() })
@@ -113,7 +113,7 @@ fn plan_name(plan: LevelPlan) -> String {
     }
 }
 
-/// The cost of a level by `plan` after others of its kind.
+/// The time of a level by `plan` after another level by the same strategy, in nanoseconds.
 fn own_ns(table: &LevelTable, level: usize, plan: LevelPlan) -> Option<f64> {
     let times = &table.levels[level];
     match (Strategy::of(plan), plan.placement) {
@@ -123,7 +123,7 @@ fn own_ns(table: &LevelTable, level: usize, plan: LevelPlan) -> Option<f64> {
     }
 }
 
-/// The first root's table.
+/// The evaluation of the first root, if its table has levels.
 fn first(graph: &PolicyComparison) -> Option<&RootEvaluation> {
     graph.evaluation.roots.first().filter(|root| !root.table.levels.is_empty())
 }
@@ -181,7 +181,7 @@ pub(super) fn histogram(graph: &PolicyComparison) -> Option<Figure> {
     })
 }
 
-/// Vertices and arcs of the frontier of a level: exact, or the estimates that policies read, marked as such.
+/// Vertices and arcs of the frontier of a level: exact counts, or the estimates that policies read, with `~`.
 fn sizes(graph: &PolicyComparison, table: &LevelTable, level: usize) -> [Cell; 2] {
     if let Some(exact) = graph.exact.get(level) {
         return [exact.vertices, exact.arcs].map(Cell::count);
@@ -252,7 +252,7 @@ pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
     })
 }
 
-/// A policy's searches of a graph together.
+/// The speed of a policy over all its searches of a graph.
 struct Speed {
     mteps: f64,
     whole: f64,
@@ -329,7 +329,7 @@ pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
     })
 }
 
-/// Zhang 2018, figure 5; Remis 2016, figure 5.10b (`None`: it was not asked for).
+/// Zhang 2018, figure 5; Remis 2016, figure 5.10b (`None`: energy was not requested).
 pub(super) fn energy(graph: &PolicyComparison) -> Result<Option<Figure>, serde_json::Error> {
     let mut figure = Figure {
         id: "policy-energy",
@@ -401,7 +401,7 @@ pub(super) fn energy(graph: &PolicyComparison) -> Result<Option<Figure>, serde_j
     Ok(Some(figure))
 }
 
-/// Time beyond the oracle's.
+/// Time of each policy beyond the oracle's.
 fn regret(graph: &PolicyComparison) -> Option<Figure> {
     first(graph)?;
     let roots = &graph.evaluation.roots;
@@ -504,10 +504,10 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
     })
 }
 
-/// An input, the accuracy without it of the network as shipped, and of networks trained again.
+/// An input, the accuracy of the shipped network without it, and that of networks trained again without it.
 type DroppedRow<'a> = (&'a DroppedInput, Summary, Option<Summary>);
 
-/// SURF's future work.
+/// SURF 2022, section 6 (future work): the network with one input dropped.
 fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> Option<Figure> {
     let dropped = dropped?;
     let summary = |of: &[Option<f64>]| Summary::of(&of.iter().copied().flatten().collect::<Vec<_>>());

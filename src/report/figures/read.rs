@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Document;
 
-/// A document with what `record.environment` says.
+/// A document with the environment, the command and the warnings of `record`.
 pub(super) fn begin(title: &str, record: &Value) -> Document {
     let environment = record.get("environment").unwrap_or(&Value::Null);
     let words = |value: &Value| value.as_array().map(|all| all.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<_>>().join(" "));
@@ -24,13 +24,13 @@ pub(super) fn strings(value: Option<&Value>) -> Vec<String> {
     value.and_then(Value::as_array).map(|all| all.iter().filter_map(Value::as_str).map(str::to_owned).collect()).unwrap_or_default()
 }
 
-/// A word of a command line as a shell reads it.
+/// Quotes a word of a command line for a shell, if it needs quotes.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// Every leaf with its path; lists of plain values in one line.
+/// Adds every leaf of `value` to `out`, with its path. A list of plain values is one entry.
 pub(super) fn flatten(path: &str, value: &Value, out: &mut Vec<(String, String)>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {

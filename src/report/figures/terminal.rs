@@ -5,16 +5,16 @@ use std::fmt::{self, Write};
 use super::{Chart, Document, Figure, Heat, Plot, Table};
 use crate::report::{numbers::general, policies::aligned_by};
 
-/// Characters of the longest bar.
+/// Length of the longest bar in characters.
 const WIDTH: usize = 40;
-/// Bars of a chart and rows of a table at most; the record has them all.
+/// Most points of a chart and rows of a table that are shown; the record has all of them.
 const MOST_ROWS: usize = 40;
 /// Colours of series on a terminal.
 pub const COLOURS: [&str; 6] = ["\x1b[34m", "\x1b[33m", "\x1b[36m", "\x1b[35m", "\x1b[32m", "\x1b[31m"];
 /// The escape sequence that ends a colour.
 pub const PLAIN: &str = "\x1b[0m";
 
-/// `document` in words, bars and tables; in colours if asked for.
+/// The document as sentences, bars and tables, with `colours` if that is set.
 pub fn text(document: &Document, colours: bool) -> String {
     let mut text = String::new();
     // Writing to a String can't fail.
@@ -74,7 +74,7 @@ fn legend(out: &mut String, heat: &Heat) -> fmt::Result {
     writeln!(out, "  [ ] {}, * {}\n", heat.legend[0], heat.legend[1])
 }
 
-/// A bar for each point, the series of one place below each other.
+/// Draws a bar for each point. The bars of all series at one point are below each other.
 fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
     let values = || plot.series.iter().flat_map(|series| series.points.iter().map(|point| point.1)).filter(|y| y.is_finite());
     let most = values().fold(0.0, f64::max);
@@ -84,7 +84,7 @@ fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
     let least = values().filter(|&y| y > 0.0).fold(most, f64::min);
     let scaled = |y: f64| match (y > 0.0, plot.log_y && most > least) {
         (false, _) => 0,
-        // The smallest has a tenth, so that it can be seen.
+        // The smallest value has a tenth of the width, so that it is visible.
         (true, true) => ((0.1 + 0.9 * (y / least).ln() / (most / least).ln()) * WIDTH as f64).round() as usize,
         (true, false) => (y / most * WIDTH as f64).round() as usize,
     };

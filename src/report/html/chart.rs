@@ -1,6 +1,6 @@
 //! Charts as SVG, by plotters.
 //!
-//! plotters writes colours as attributes, which style sheets override: charts are drawn in colours with a role (ink, grid, the third
+//! plotters writes colours as attributes, which style sheets override. So each colour in a chart stands for a role (ink, grid, the third
 //! series), and the style sheet gives each role its colour for the light theme, the dark theme and paper.
 
 use std::fmt::Write as _;
@@ -18,20 +18,21 @@ use crate::report::{
 
 const WIDTH: i32 = 760;
 const HEIGHT: i32 = 400;
-/// Pixels of a letter, about: there is no font to ask.
+/// Approximate width of a letter in pixels, since the font is not known.
 const LETTER: f64 = 6.9;
-/// plotters writes a font a quarter smaller.
+/// Font size for plotters, which writes it a quarter smaller.
 const FONT: i32 = 16;
-/// Colours of series; more of them begin again.
+/// Number of colours for series; further series use them again.
 const SERIES: usize = 8;
-/// Shades of a heat map: of a row's fastest cell, up to one 32 times slower.
+/// Number of shades of a heat map, from a row's fastest cell to one 32 times slower.
 const SHADES: u8 = 11;
-/// Pixels of a heat map's column: a number of three digits with a dot.
+/// Width of a heat map's column in pixels: room for a number of three digits with a dot.
 const CELL: i32 = 68;
-/// Pixels above its first row: unit, and names of columns in two lines.
+/// Pixels above a heat map's first row: the unit, and the names of columns in two lines.
 const HEAT_HEAD: i32 = 56;
-/// Rows of a heat map and points with a marker at most.
+/// Most rows of a heat map.
 const MOST_ROWS: usize = 48;
+/// Most points of a line that has markers.
 const MOST_MARKERS: usize = 80;
 
 const INK: RGBColor = RGBColor(1, 1, 1);
@@ -43,7 +44,7 @@ fn of_series(index: usize) -> RGBColor {
     RGBColor(5, 5, (index % SERIES) as u8)
 }
 
-/// Whether the series has the colour of one before it, and differs by a pattern of gaps.
+/// Whether the series has the colour of an earlier one; its bars are then hollow.
 fn is_hollow(index: usize) -> bool {
     index / SERIES % 2 == 1
 }
@@ -52,12 +53,12 @@ fn of_shade(shade: u8) -> RGBColor {
     RGBColor(6, 6, shade)
 }
 
-/// Text on a shade.
+/// Colour of text on a shade.
 fn on_shade(shade: u8) -> RGBColor {
     RGBColor(7, 7, u8::from(shade > SHADES / 2))
 }
 
-/// The rules that give the colours of charts their looks, by variables of the style sheet.
+/// The CSS rules that replace the colours of charts by variables of the style sheet.
 pub(super) fn rules() -> String {
     let mut colours: Vec<(RGBColor, String)> =
         vec![(INK, "ink".into()), (MUTED, "muted".into()), (GRID, "grid".into()), (PAPER, "paper".into())];
@@ -76,7 +77,7 @@ pub(super) fn rules() -> String {
 type Failed = DrawingAreaErrorKind<std::io::Error>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// The chart of `figure` (`None`: it has none). `style` goes into a picture that stands alone, with its title.
+/// Draws the chart of `figure` (`None`: it has no chart). With `style`, the picture stands alone: it contains that style and the title.
 pub(super) fn svg(figure: &Figure, style: Option<&str>) -> Option<String> {
     let chart = figure.chart.as_ref()?;
     let heading = if style.is_some() { 28 } else { 0 };
@@ -104,12 +105,12 @@ pub(super) fn svg(figure: &Figure, style: Option<&str>) -> Option<String> {
         };
         let _ = root.present();
     }
-    // The page sets the size; the label is for screen readers.
+    // A new opening tag: the page sets the size, and title and description are for screen readers.
     let begin = drawn.find("<svg")?;
     let head = drawn[begin..].find('>')? + begin;
     let said = maud::html! { title { (figure.title) } desc { (figure.sentence) } }.into_string();
     let style = style.map_or_else(String::new, |style| format!("<style>{style}</style>"));
-    // A wide one is scrolled before it becomes too small to read.
+    // A wide chart has a least width, so that it is scrolled before it becomes too small to read.
     let least = if width > WIDTH && style.is_empty() { format!(" style=\"min-width:{}px\"", width * 3 / 4) } else { String::new() };
     let open = format!("<svg{least} viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">");
     Some(format!("{open}{said}{style}{}", drawn[head + 1..].trim()))
@@ -120,7 +121,7 @@ fn label(text: String, x: i32, y: i32, colour: RGBColor, anchor: HPos, size: i32
     Text::new(text, (x, y), style)
 }
 
-/// Series of the legend by row: name, index, and x.
+/// Rows of the legend: the name, index and x of each series.
 fn legend(plot: &Plot) -> Vec<Vec<(&str, usize, i32)>> {
     let mut rows: Vec<Vec<(&str, usize, i32)>> = vec![Vec::new()];
     let mut x = 64;
@@ -142,14 +143,14 @@ fn legend_rows(plot: &Plot) -> i32 {
     legend(plot).len() as i32
 }
 
-/// Whether names of categories stand upright, and the pixels these take.
+/// Height in pixels of the names of categories if they are turned upright; 0 if they fit side by side.
 fn label_room(plot: &Plot) -> i32 {
     let longest = plot.categories.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64 * LETTER;
     let each = f64::from(WIDTH - 90) / plot.categories.len().max(1) as f64;
     if longest > each - 4.0 { longest as i32 } else { 0 }
 }
 
-/// An axis: what is drawn is the logarithm where it is logarithmic.
+/// An axis. Positions on a logarithmic axis, and its ends, are logarithms to base 10.
 struct Scale {
     log: bool,
     from: f64,
@@ -157,7 +158,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Over `values`; a linear one that is to show amounts begins at 0.
+    /// An axis over `values`. With `from_zero`, a linear axis begins at 0 or below.
     fn over(values: impl Iterator<Item = f64>, log: bool, from_zero: bool) -> Self {
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite() && (!log || *value > 0.0)) {
@@ -189,7 +190,7 @@ impl Scale {
         }
     }
 
-    /// Places and names of lines across the chart.
+    /// Positions and labels of the grid lines, which divide the axis into at most `most` parts.
     fn ticks(&self, most: f64) -> Vec<(f64, String)> {
         let span = self.to - self.from;
         let step = if self.log {
@@ -210,7 +211,7 @@ impl Scale {
     }
 }
 
-/// 1,500,000 as "1.5 M".
+/// Formats 1,500,000 as "1.5 M".
 fn short(value: f64) -> String {
     let (scale, unit) = match value.abs() {
         v if v >= 1e9 => (1e9, " G"),
@@ -218,7 +219,7 @@ fn short(value: f64) -> String {
         v if v >= 1e4 => (1e3, " k"),
         _ => (1.0, ""),
     };
-    // What adding steps up leaves behind the digits is not meant.
+    // Rounds off the floating-point error of a multiple of the step.
     format!("{}{unit}", general((value / scale * 1e9).round() / 1e9, 6))
 }
 
@@ -281,7 +282,7 @@ fn draw(area: &Area<'_>, plot: &Plot, bars: bool) -> Result<(), Failed> {
         if points.len() > MOST_MARKERS {
             continue;
         }
-        // Series differ by shape, too.
+        // Series also differ by the shape of their markers.
         match index % 3 {
             0 => chart.draw_series(points.iter().map(|&at| Circle::new(at, 4, colour.filled())))?,
             1 => chart.draw_series(points.iter().map(|&at| TriangleMarker::new(at, 6, colour.filled())))?,
@@ -321,7 +322,7 @@ fn axes(area: &Area<'_>, chart: &mut Coordinates<'_, '_>, plot: &Plot, (x, y): (
             }
         }
     } else {
-        // Nothing is between two levels or two numbers of ranks.
+        // No grid lines between whole numbers, such as two levels or two numbers of ranks.
         let whole = !x.log && plot.series.iter().flat_map(|series| &series.points).all(|point| point.0.fract() == 0.0);
         for (at, name) in x.ticks(12.0) {
             if whole && (at - at.round()).abs() > 1e-9 {
@@ -360,7 +361,7 @@ fn draw_heat(area: &Area<'_>, heat: &Heat) -> Result<(), Failed> {
     area.draw(&label(format!("{}; frame: {}, dot: {}", heat.unit, heat.legend[0], heat.legend[1]), 10, 12, INK, HPos::Left, FONT))?;
     for (column, name) in heat.columns.iter().enumerate() {
         let middle = left + wide * column as i32 + wide / 2;
-        // A name that is wider than its column stands in two lines.
+        // A name that is wider than its column is split into two lines.
         let is_wide = name.chars().count() as f64 * LETTER > f64::from(wide - 4);
         let (above, below) = if is_wide { name.split_once(' ').unwrap_or(("", name)) } else { ("", name.as_str()) };
         if !above.is_empty() {
@@ -375,7 +376,7 @@ fn draw_heat(area: &Area<'_>, heat: &Heat) -> Result<(), Failed> {
         for (column, cell) in cells.iter().enumerate() {
             let x = left + wide * column as i32;
             let Some(value) = cell else { continue };
-            // Half a shade for each doubling: 0 for the fastest, the last from 32 times as long on.
+            // Two shades for each doubling: 0 for the fastest cell, the last from 32 times its time on.
             let shade = ((2.0 * (value / fastest).log2()).round().clamp(0.0, f64::from(SHADES - 1))) as u8;
             area.draw(&Rectangle::new([(x + 1, y + 1), (x + wide - 1, y + high - 1)], of_shade(shade).filled()))?;
             let (dot, framed) = (heat.dotted.get(row) == Some(&Some(column)), heat.framed.get(row) == Some(&Some(column)));

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::figures::{Document, Figure, Section, Table};
 
-/// Colours by day and by night.
+/// Colours of the light and the dark theme.
 const COLOURS: &str = include_str!("style.css");
 const PAGE: &str = include_str!("page.css");
 /// A content policy that allows only what the page itself contains, whatever a record says.
@@ -14,12 +14,12 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 /// Tables of up to this many rows are shown open.
 const SHORT: usize = 16;
 
-/// One page of `documents`; the same figures of the same graph stand side by side.
+/// One page of `documents`. The same figures of the same graph are side by side.
 pub fn page(documents: &[Document]) -> String {
     page_with(documents, None)
 }
 
-/// The same with a section before all others.
+/// As [`page`], with the section `first` before all others.
 pub fn page_with(documents: &[Document], first: Option<&Section>) -> String {
     let title = match documents {
         [one] => one.title.clone(),
@@ -57,13 +57,13 @@ pub fn page_with(documents: &[Document], first: Option<&Section>) -> String {
     .into_string()
 }
 
-/// The chart of `figure` as a file of its own (`None`: it has none).
+/// The chart of `figure` as a file of its own (`None`: it has no chart).
 pub fn picture(figure: &Figure) -> Option<String> {
     let style = format!("{COLOURS}{}", chart::rules());
     Some(format!("{}\n", chart::svg(figure, Some(&style))?))
 }
 
-/// A word for links.
+/// The anchor of a figure, for links.
 fn anchor(section: &str, figure: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     format!("{}-{figure}", section.chars().map(plain).collect::<String>())
@@ -93,7 +93,7 @@ fn sections(section: &Section, command: &str) -> Markup {
     }
 }
 
-/// The sections of the first document, each with those of the same title in the others; then the sections that only others have.
+/// Sections of the same title side by side, in the order of the first document; then the sections that only other documents have.
 fn side_by_side(documents: &[Document]) -> Markup {
     let mut titles: Vec<&str> = Vec::new();
     for section in documents.iter().flat_map(|document| &document.sections) {
@@ -184,7 +184,7 @@ fn shown(section: &Section, figure: &Figure, command: &str, name: Option<&str>) 
             @let svg = chart::svg(figure, None);
             @if let Some(svg) = &svg { div.chart { (PreEscaped(svg)) } }
             @if !figure.table.rows.is_empty() {
-                // What has no chart is its table.
+                // Without a chart, the table is shown open.
                 details open[svg.is_none() || (figure.table.rows.len() <= SHORT && name.is_none())] { summary { "Numbers" } (table(&figure.table)) }
             }
             p.source { (figure.source) }
@@ -206,7 +206,7 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-/// Machine and settings; of several records a column each, with what differs first.
+/// The table of machine and settings: one column for each document; rows that differ come first.
 fn environment(documents: &[Document]) -> Markup {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in documents.iter().flat_map(|document| &document.environment) {
