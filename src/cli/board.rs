@@ -76,8 +76,8 @@ enum BoardCommand {
     },
     /// Write what Linux shows of this machine to a file, so that a test elsewhere sees the same machine
     ///
-    /// The file is TOML. It holds what the files of /proc and /sys say from which boards are detected and profiles are written, but no
-    /// serial number and no address.
+    /// The file is TOML. It holds the contents of the files of /proc and /sys from which boards are detected and profiles are written, but
+    /// no serial number and no address.
     Manifest {
         /// Where to write it ("-": standard output)
         #[arg(value_name = "FILE", default_value = "-")]
@@ -93,7 +93,7 @@ enum BoardCommand {
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
     },
-    /// Print a profile that is compiled in as it stands in its file
+    /// Print a profile that is compiled in, exactly as in its file
     Profile {
         /// Name of the profile
         #[arg(default_value = board::GENERIC)]

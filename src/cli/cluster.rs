@@ -124,7 +124,7 @@ pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failur
 
 /// Time that a failed rank other than 0 waits, so that rank 0 can report the same error first.
 const BEFORE_OTHERS: Duration = Duration::from_millis(200);
-/// Additional wait for each number of the rank, up to rank 64.
+/// Additional time per rank number (at most 64), so that failed ranks report one after the other.
 const BETWEEN_RANKS: Duration = Duration::from_millis(20);
 
 /// Converts errors of a search over ranks to failures. Rank 0 reports an error that all ranks have, once for all of them.

@@ -248,7 +248,7 @@ enum OrderArg {
 }
 
 impl LayoutArgs {
-    /// The order asked for.
+    /// The order of `--order`.
     pub(super) fn order(&self) -> Order {
         match self.order {
             OrderArg::Auto => Order::Auto,

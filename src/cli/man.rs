@@ -36,7 +36,7 @@ fn pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     file.finish(|out| page(command, out))
 }
 
-/// Writes the sections of a page. The lines of the examples and notes after the options must stay as they are.
+/// Writes the sections of a page. The lines of the text after the options (examples, notes) are not joined (`.nf`).
 fn page(command: &Command, out: &mut dyn io::Write) -> io::Result<()> {
     let man = Man::new(command.clone()).manual("socbfs").source(concat!("socbfs ", env!("CARGO_PKG_VERSION")));
     man.render_title(out)?;

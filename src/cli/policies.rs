@@ -155,7 +155,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
 pub(super) struct Compared {
     pub(super) policies: Vec<String>,
     pub(super) contestants: Vec<Contestant>,
-    /// Power of each strategy, where it is known.
+    /// Power of each strategy (`None`: not known).
     pub(super) watts: Option<StrategyWatts>,
     pub(super) evaluation: Evaluation,
 }

@@ -38,7 +38,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Starts a bar that a thread of its own draws. A `total` of 0 is unknown.
+    /// Starts a bar that a thread of its own draws. `total` is 0 if it is not known.
     pub(super) fn start(what: &str, total: u64) -> Self {
         let mut progress = Self::still(what, total);
         if progress.visible {

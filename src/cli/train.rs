@@ -129,7 +129,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     without_effect(matches, &["policy"], "train measures both directions", "omit --FLAG")?;
     let mut config = arguments.search.resolve(matches)?;
-    // Both directions are measured, whatever policy is set; a fixed one of the device or the CPU prepares the search for this.
+    // No policy chooses what is measured: a fixed one prepares the search for the device or the CPU.
     config.policy.value = if arguments.gpu { Policy::Fixed(Strategy::Tg) } else { Policy::Fixed(Strategy::Tc) };
     config.apply()?;
     let generated = train::generated(arguments.generated, arguments.seed, arguments.largest_scale);

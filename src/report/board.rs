@@ -1,4 +1,4 @@
-//! The benchmark of a board as markdown, such as for an issue on GitHub.
+//! The benchmark of a board as markdown, for example for an issue.
 
 use std::fmt::{self, Write};
 
@@ -97,7 +97,7 @@ fn opencl(record: &BoardRecord) -> String {
     record.opencl.devices.iter().map(device).collect::<Vec<_>>().join("; ")
 }
 
-/// Idle power: the median of the values measured at each run, with the sensors.
+/// Idle power: the median of the values measured in each run, with the sensors.
 fn idle(record: &BoardRecord) -> String {
     let measured: Vec<f64> = record.runs.iter().filter_map(|run| Some(run.energy.summary()?.idle_watts.0)).collect();
     let sensors = record.runs.iter().find_map(|run| run.energy.measured.as_ref());

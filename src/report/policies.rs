@@ -44,7 +44,7 @@ pub struct PolicyGraph {
     pub name: String,
     /// Counts of the searched structure.
     pub layout: LayoutStats,
-    /// Power while levels run by each strategy, where it is known.
+    /// Power while levels run by each strategy (`None`: not known).
     pub watts: Option<StrategyWatts>,
     /// Times and decisions of the policies.
     pub evaluation: Evaluation,

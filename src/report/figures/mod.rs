@@ -20,13 +20,13 @@ pub use terminal::{COLOURS, PLAIN, text};
 pub struct Document {
     /// The file name or another name of the record.
     pub name: String,
-    /// What the record is, as a heading.
+    /// Heading: the kind of record.
     pub title: String,
     /// The command line that made the record.
     pub command: String,
     /// Machine, build, settings: name and value of each field.
     pub environment: Vec<(String, String)>,
-    /// What to be careful about.
+    /// Warnings about the record.
     pub warnings: Vec<String>,
     /// A section for each graph or run.
     pub sections: Vec<Section>,
