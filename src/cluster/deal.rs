@@ -4,13 +4,14 @@ use crate::graph::Vertex;
 
 /// Vertices dealt to ranks by words of 64, like cards: word `w` belongs to rank `w mod ranks`.
 ///
-/// Where vertices are numbered by descending degree every rank gets its share of the hubs, and what a rank owns is whole words of
-/// every bitmap. A rank numbers its own vertices without gaps: its *rows*.
+/// If vertices are numbered by descending degree, every rank gets its share of the hubs. A rank owns whole words of every bitmap. It
+/// numbers
+/// its own vertices without gaps: its *rows*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deal {
     /// Number of ranks.
     pub ranks: usize,
-    /// The rank whose rows are meant.
+    /// The rank whose rows this value computes.
     pub rank: usize,
 }
 
@@ -30,17 +31,17 @@ impl Deal {
         ((v >> 6) / self.ranks as u32) << 6 | (v & 63)
     }
 
-    /// The vertex of a row of the rank.
+    /// The vertex of a row of this rank.
     pub fn vertex(self, row: Vertex) -> Vertex {
         ((row >> 6) * self.ranks as u32 + self.rank as u32) << 6 | (row & 63)
     }
 
-    /// The word of all vertices that is word `own` of the rank.
+    /// Index, in a bitmap of all vertices, of this rank's word `own`.
     pub fn word(self, own: usize) -> usize {
         own * self.ranks + self.rank
     }
 
-    /// How many of `words` words the rank owns.
+    /// Number of words of this rank in a bitmap of `words` words.
     pub fn words(self, words: usize) -> usize {
         (words + self.ranks - 1 - self.rank) / self.ranks
     }

@@ -1,4 +1,4 @@
-//! The edges of a graph as ranks have them: all on every rank, or a slice on each.
+//! How ranks hold the edges of a graph: all edges on every rank, or a slice on each.
 
 use std::ops::Range;
 
@@ -11,18 +11,18 @@ use crate::{
     memory,
 };
 
-/// The edges of a graph as a rank has them.
+/// The edges of a graph that a rank holds.
 #[derive(Debug)]
 pub enum Edges<'e, E> {
-    /// All of them, on every rank: held, or made again each time, which takes less time than receiving them.
+    /// Every rank has all of them: in memory, or generated again each time, which takes less time than receiving them.
     All(&'e E),
-    /// Each rank some, which together are all. Ranks send each other those that they need.
+    /// Each rank has a slice; together the slices are all edges. Ranks send each other the edges that they need.
     Slice(&'e EdgeSlice),
 }
 
-/// A source of the edges of a graph that ranks have.
+/// A source of the edges of a graph for ranks.
 ///
-/// An [`EdgeStream`] is one of which every rank has all; an [`EdgeSlice`] is one of which each rank has some.
+/// Of an [`EdgeStream`], every rank has all edges; of an [`EdgeSlice`], each rank has some.
 pub trait RankEdges {
     /// The source of all edges, if every rank has it.
     type Stream: EdgeStream;
@@ -56,7 +56,7 @@ pub(super) enum Needs {
     Both,
 }
 
-/// Edges of all ranks together, in one round; so no rank receives more than 8 MiB (of up to 1024 ranks).
+/// Edges that all ranks together exchange in one round. So no rank receives more than 8 MiB (with up to 1024 ranks).
 const ROUND: usize = 1 << 20;
 
 impl<E: EdgeStream> Edges<'_, E> {
@@ -76,8 +76,9 @@ impl<E: EdgeStream> Edges<'_, E> {
         }
     }
 
-    /// Calls `visit` with streams in which each edge that this rank `needs` is once; there may be others in them. `owner` says which rank
-    /// owns a vertex, if any does. All ranks call it.
+    /// Calls `visit` with streams that contain each edge that this rank `needs` once, and perhaps other edges. `owner` returns the rank
+    /// that
+    /// owns a vertex, if any. All ranks call it.
     pub(super) fn for_each_needed<R: Ranks>(
         &self,
         ranks: &R,
@@ -111,7 +112,7 @@ impl<E: EdgeStream> Edges<'_, E> {
 pub(super) enum Piece<'a, E> {
     All(&'a E),
     Slice(&'a EdgeSlice),
-    /// The messages of all ranks, this one included.
+    /// Edges that arrived from all ranks, this one included.
     Arrived {
         edges: &'a [[Vertex; 2]],
         vertices: usize,
@@ -119,7 +120,7 @@ pub(super) enum Piece<'a, E> {
     },
 }
 
-/// Entries of one part of a slice, and of edges that arrived.
+/// Edges in one part of a slice, or of the edges that arrived.
 const PART: usize = 64 << 10;
 
 fn part_of(part: usize, length: usize) -> Range<usize> {
@@ -168,10 +169,10 @@ impl<E: EdgeStream> EdgeStream for Piece<'_, E> {
     }
 }
 
-/// Room for what is sent and received in a round.
+/// Buffers for what is sent and received in a round.
 struct Exchange {
     bytes: Vec<u8>,
-    /// By rank: bytes to send it, where they begin, and where the next one goes.
+    /// By rank: bytes to send to it, where they begin, and where the next edge goes.
     lengths: Vec<i32>,
     offsets: Vec<i32>,
     places: Vec<usize>,
@@ -195,7 +196,7 @@ impl Exchange {
         }
     }
 
-    /// Sends the entries `range` of this rank's slice to the ranks that need them; gives what arrived.
+    /// Sends the entries `range` of this rank's slice to the ranks that need them. Returns the edges that arrived.
     fn exchange(
         &mut self,
         ranks: &impl Ranks,
@@ -225,7 +226,7 @@ impl Exchange {
                 *place += 8;
             });
         });
-        // First how much each rank gets, then what.
+        // Ranks first exchange the lengths, then the edges.
         let mut arriving_bytes = vec![0; 4 * self.lengths.len()];
         let own: Vec<u8> = self.lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
         let (fours, starts) = (vec![4; self.lengths.len()], (0..self.lengths.len() as i32).map(|rank| 4 * rank).collect::<Vec<_>>());

@@ -13,13 +13,13 @@ use crate::machine;
 /// The machine that a rank runs on. Ranks of one machine see the same sensors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Host {
-    /// Its name, for people; several boards may have the same.
+    /// The host name, for people. Several boards may have the same.
     pub name: String,
-    /// The boot id, a random number that Linux draws when it starts: no other machine has the same.
+    /// The boot id, a random number that Linux draws when it starts: it differs on every machine.
     pub boot: String,
 }
 
-/// Containers of one board have names of their own and the same sensors.
+/// Containers on one board have different names but the same boot id and sensors, so the boot id decides.
 impl PartialEq for Host {
     fn eq(&self, other: &Self) -> bool {
         self.boot == other.boot && (!self.boot.is_empty() || self.name == other.name)
@@ -36,12 +36,12 @@ impl Host {
     }
 }
 
-/// The values of all ranks, in their order, from that of this one.
+/// Gathers the value `own` of every rank, in the order of ranks.
 ///
 /// # Errors
 /// [`ClusterError::Message`].
 pub fn all_gather<T: Serialize + for<'t> Deserialize<'t>>(ranks: &impl Ranks, own: &T) -> Result<Vec<T>, ClusterError> {
-    // Where a value has no text, as a number that is none, the others refuse what arrives.
+    // A value that can't be written as JSON is sent as an empty text, which every rank refuses.
     let own = serde_json::to_string(own).unwrap_or_default();
     let read = |(rank, text): (usize, String)| serde_json::from_str(&text).map_err(|_| ClusterError::Message { rank });
     texts(ranks, &own).into_iter().enumerate().map(read).collect()

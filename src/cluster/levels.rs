@@ -1,13 +1,13 @@
-//! Levels of one rank, and the exchange after each.
+//! Runs the levels of one rank, and the exchange after each level.
 //!
-//! The visited bitmap and the frontier are the same on every rank, parents are their owner's alone. A rank looks for parents of its own
-//! vertices only, in both directions: top-down it goes through the arcs from the frontier to its own rows, bottom-up through the lists of
-//! its unvisited rows. So nothing has to be sent to an owner. After a level each rank sends the others which of its vertices it found
-//! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then knows the same numbers and plans the same level.
+//! The visited bitmap and the frontier are the same on every rank; parents are stored only by the owner of a vertex. In both directions, a
+//! rank looks for parents of its own vertices only: top-down it visits the arcs from the frontier to its own rows, bottom-up the lists of
+//! its
+//! unvisited rows. So nothing has to be sent to an owner. After a level, each rank sends the others which of its vertices it found
+//! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then has the same counts and plans the same level.
 //!
-//! Each rank decides where it expands a level: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits.
-//! A rank whose device fails reports that to all ranks instead of what it found. They begin the search again, which that rank runs on
-//! its CPU.
+//! Each rank decides where it expands a level: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits. A rank
+//! whose device fails sends all ranks that report instead of what it found. They begin the search again, and that rank runs it on its CPU.
 
 use std::{
     error::Error,
@@ -34,31 +34,32 @@ use crate::{
     opencl::DeviceError,
 };
 
-/// Own words that a thread takes at a time bottom-up: 4096 vertices.
+/// Own words that a thread processes at a time bottom-up: 4096 vertices.
 const WORDS: usize = 64;
-/// Levels with fewer arcs, unvisited vertices or words on this rank than these are run by one thread.
+/// One thread runs a level that has fewer arcs, unvisited vertices or words on this rank than these.
 const SHARED_ARCS: u64 = 16 << 10;
 const SHARED_UNVISITED: u64 = 8 << 10;
 const SHARED_WORDS: usize = 256;
-/// Messages of fewer words than these are read by one thread.
+/// One thread reads the messages if the bitmap of all vertices has fewer words than this.
 const SHARED_READ: usize = 2048;
-/// Rows that a thread finishes at a time.
+/// Rows that a thread processes at a time at the end of a search.
 const RESET: usize = 256 << 10;
-/// Rows that a thread collects before it appends them to what was found.
+/// Rows that a thread collects before it appends them to the rows found.
 const COLLECTED: usize = 256;
-/// Bytes of a message that travel in the first exchange, at least and at most, in steps of `BLOCK_STEP`. The rest, if any rank has one,
-/// follows in a second. Where few vertices are left to be found, fewer bytes than the least say it.
+/// Least and most bytes of each message that the first exchange carries, in steps of `BLOCK_STEP`. A second exchange carries the rest, if
+/// any
+/// rank has more. If few vertices are unvisited, the first exchange carries fewer bytes than the least.
 const BLOCK: [usize; 2] = [64, 1024];
 const BLOCK_STEP: usize = 16;
 
 /// The frontier, the same on every rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Frontier {
-    /// This many entries at the beginning of the queue: in the order of ranks, ascending in each.
+    /// This many entries at the beginning of the queue, in the order of ranks, ascending within each rank.
     Queue(usize),
-    /// Bits.
+    /// The bits of the bitmap.
     Bitmap,
-    /// A leaf, which only its neighbour can be reached from.
+    /// A leaf that is the root: only its neighbour can be reached from it.
     Leaf {
         /// The neighbour.
         neighbour: Vertex,
@@ -67,7 +68,7 @@ enum Frontier {
     },
 }
 
-/// An error with those behind it, on one line.
+/// An error and its causes, on one line.
 pub(super) fn with_causes(error: &dyn Error) -> String {
     let (mut text, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {
@@ -78,14 +79,14 @@ pub(super) fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-/// Why a search ends before its end.
+/// The reason why a search stops early.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// The device of a rank has failed. The search begins again without it.
+    /// The device of a rank failed. The search begins again without it.
     Again,
-    /// The same, and the rank is not to continue without it.
+    /// The device of a rank failed, and that rank may not continue without it.
     Failed,
-    /// Nothing can be done.
+    /// An error that ends the search.
     Error(ClusterError),
 }
 
@@ -104,35 +105,36 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     kernels: SimdKernels,
     batch: usize,
     sorted: bool,
-    /// Parents, bits and the frontier, which CPU and device take turns with. Outside of a level all but the parents are on the host.
+    /// Parents, bits and the frontier, which CPU and device use in turn. Between levels, all of them but the parents are on the host.
     pub(super) state: PartState,
     gpu: Option<PartGpu<'p>>,
-    /// A rank has a device.
+    /// At least one rank has a device.
     any_device: bool,
-    /// The error of this rank's device, which is not used any more.
+    /// The error of this rank's device, which is then no longer used.
     lost: Option<DeviceError>,
-    /// The reason why this rank does not use its device from the beginning, if it does not.
+    /// The error of setting up the device, if this rank continues without it.
     set_up_without: Option<String>,
-    /// The search continues without it.
+    /// Whether the search may continue without the device if it fails.
     fall_back: bool,
-    /// The device has written parents in the current search.
+    /// Whether the device has written parents in the current search.
     device_has_found: bool,
-    /// The results of the devices of all ranks at the end of a search.
+    /// By rank, at the end of a search: 0, or the [`Form`] that reports the failure of its device.
     verdicts: Vec<u8>,
-    /// Row of the root, and its parent.
+    /// Row and parent of the first vertex searched, if this rank owns it: the root with itself, or the neighbour of a leaf that is the
+    /// root.
     root_row: Option<(usize, Vertex)>,
-    /// `parent` may hold one for a row that is not searched and no leaf: [`finish`](Self::finish) would leave it there.
+    /// `parent` may hold entries of rows that are neither searched nor leaves, which [`finish`](Self::finish) would leave there.
     strange_parent: bool,
-    /// Row and original number of the root, where it is a leaf of this rank.
+    /// Row and original number of the root, if it is a leaf of this rank.
     root_leaf: Option<(usize, Vertex)>,
     frontier: Frontier,
-    /// Rows found top-down.
+    /// Rows that the current level found top-down.
     found: Slab<Vertex>,
-    /// Per thread: rows without a parent in the columns, or the current batch.
+    /// By thread: rows without a parent in the columns (bottom-up), or the current batch (top-down).
     scratch: Vec<Slab<Vertex>>,
     outgoing: Slab<u8>,
     first: Slab<u8>,
-    /// Messages of all ranks, one region of `stride` bytes each.
+    /// Messages of all ranks, in one region of `stride` bytes each.
     incoming: Slab<u8>,
     stride: usize,
     lengths: Vec<i32>,
@@ -149,7 +151,7 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     pub(super) traffic: Vec<LevelTraffic>,
 }
 
-/// Levels whose traffic is kept; deeper ones are summed up in the last.
+/// Levels whose traffic is kept. The last entry also sums up the traffic of deeper levels.
 const TRAFFIC: usize = 4096;
 
 impl<'p, R: Ranks> RankEngine<'p, R> {
@@ -204,14 +206,14 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             traffic: Vec::with_capacity(TRAFFIC),
             team,
         };
-        // A rank without vertices has nothing to run on one.
+        // A rank without vertices needs no device.
         if let Some(device) = options.device.as_ref().filter(|_| own > 0) {
             engine.fall_back = device.fall_back;
             match engine.set_up(device) {
                 Ok(()) => {}
                 Err(source) => {
                     let error = ClusterError::Gpu { device: device.setup.device.info().name.clone(), source };
-                    // As in one process: what is to run on a device alone is not begun without one.
+                    // As in a search of one process, a policy that needs a device does not start without one.
                     if !device.fall_back || options.policy.needs_device() {
                         return Err(error);
                     }
@@ -225,13 +227,14 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(engine)
     }
 
-    /// Tells all ranks which of them have a device.
+    /// Exchanges whether any rank has a device. All ranks call it.
     pub(super) fn announce(&mut self) {
         self.any_device = sum(self.ranks, self.gpu.is_some().into()) > 0;
     }
 
-    /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU does: drivers have bugs.
-    /// Where the kernels of one kind of work-group are wrong, those of the other kind may be right.
+    /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU finds: drivers have bugs.
+    /// If
+    /// the kernels with one kind of work-group are wrong, those with the other kind are tried.
     fn set_up(&mut self, device: &RankDevice) -> Result<(), GpuEngineError> {
         let mut setup = device.setup.clone();
         for is_last in [false, true] {
@@ -256,7 +259,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(())
     }
 
-    /// The first kernel that finds others than the CPU among the neighbours of the vertex that leads to most rows.
+    /// Expands the vertex that leads to most rows. Returns the first kernel that finds other vertices or parents than the CPU.
     fn wrong_kernel(&mut self) -> Result<Option<GpuKernel>, DeviceError> {
         let by_source = &self.part.by_source;
         let Some(v) = (0..by_source.vertices() as Vertex).max_by_key(|&v| by_source.degree(v)).filter(|&v| by_source.degree(v) > 0) else {
@@ -291,7 +294,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(None)
     }
 
-    /// A search stands at one vertex.
+    /// Sets the state to that of a search whose frontier is `v` alone.
     fn stand_at(&mut self, v: Vertex) {
         let (part, bit) = (self.part, 1 << (v & 63));
         self.state.visited.copy_from_slice(&part.unsearched);
@@ -315,12 +318,12 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         self.gpu.as_ref().map(PartGpu::used)
     }
 
-    /// Why it could not be set up, where the rank continues without it.
+    /// Why the device could not be set up, if the rank continues without it.
     pub(super) fn set_up_without(&self) -> Option<&str> {
         self.set_up_without.as_deref()
     }
 
-    /// Its error, for all ranks ("": none).
+    /// The error of the device, as a text for all ranks ("": none).
     pub(super) fn failure(&self) -> String {
         match (&self.lost, &self.gpu) {
             (Some(error), Some(gpu)) => format!("{}: {error}", gpu.used().name),
@@ -328,7 +331,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         }
     }
 
-    /// Goes on with the CPU alone where the device has failed; gives what failed.
+    /// Continues on the CPU alone if the device has failed. Returns what failed.
     pub(super) fn fall_back(&mut self) -> Result<Option<String>, OutOfMemory> {
         if self.lost.is_none() {
             return Ok(None);
@@ -340,14 +343,14 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(Some(failure))
     }
 
-    /// The parents are the host's to write; where they can't be fetched the device is lost.
+    /// Hands the parents over to the host. If that fails, the device is lost.
     fn take_parents(&mut self) {
         if self.lost.is_none() && self.state.parent.owner() != Owner::Host {
             self.lost = self.state.parents_to_host().err();
         }
     }
 
-    /// Begins the search from a vertex without an edge: it is alone.
+    /// Runs the search from a vertex without an edge, which reaches that vertex alone.
     pub(super) fn begin_isolated(&mut self) -> Result<(), Halt> {
         self.traffic.clear();
         self.take_parents();
@@ -360,7 +363,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(())
     }
 
-    /// Gives leaves their parents, where those were reached, and takes parents of the last search away from what this one has not reached.
+    /// Gives leaves their parents if those were reached, and clears the parents of the last search at rows that this one did not reach.
     pub(super) fn finish(&mut self) -> Result<(), Halt> {
         self.take_parents();
         if self.lost.is_none() {
@@ -375,7 +378,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(())
     }
 
-    /// All ranks learn whether the parents of every one have arrived.
+    /// Exchanges whether the parents of every rank have arrived on its host.
     fn agree_on_parents(&mut self) -> Result<(), Halt> {
         let own = match (&self.lost, self.fall_back) {
             (None, _) => 0,
@@ -384,7 +387,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         };
         let begin = Instant::now();
         self.ranks.all_gather(&[own], &mut self.verdicts);
-        // A byte from each, with the messages of the last level.
+        // One byte from each rank, added to the traffic of the last level.
         if let Some(last) = self.traffic.last_mut() {
             let others = self.part.deal.ranks as u64 - 1;
             let wait_ns = nanoseconds(begin, Instant::now());
@@ -425,7 +428,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         });
     }
 
-    /// Whether a leaf of this rank is a neighbour of a vertex of the deepest level that was searched.
+    /// Whether a leaf of this rank, other than `root`, is a neighbour of a vertex of the deepest level that was searched.
     pub(super) fn leaf_is_deepest(&self, root: Vertex) -> bool {
         let deepest = |v: Vertex| match self.frontier {
             Frontier::Queue(len) => self.state.queue[..len].contains(&v),
@@ -439,7 +442,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         u64::from(if v < 64 { self.part.first_degrees[v as usize] } else { self.part.word_degrees[(v >> 6) as usize] })
     }
 
-    /// Top-down: the arcs from the frontier to this rank's rows, in batches. Returns how many rows were found; they are in `found`.
+    /// Top-down: visits the arcs from the frontier to this rank's rows, in batches. Returns the number of rows found; they are in `found`.
     fn top_down(&mut self) -> usize {
         let threads = self.team.size();
         let alone = threads == 1 || self.frontier_edges / (self.part.deal.ranks as u64) < SHARED_ARCS;
@@ -502,16 +505,16 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let kernel = self.kernels.bottom_up;
         let alone = words < SHARED_WORDS || self.unvisited / (part.deal.ranks as u64) < SHARED_UNVISITED;
         let ([found, _], _) = share_and_sum(&self.team, words, WORDS, alone, &|thread, range| {
-            // SAFETY: words are handed out once, buffer `thread` is this thread's own, and the slabs have the sizes that `BottomUp` asks
-            // for: columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0
-            // behind that.
+            // SAFETY: words are handed out once, buffer `thread` is this thread's own, and the slabs have the sizes that `BottomUp` needs:
+            // columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0 behind
+            // that.
             let found = unsafe { kernel(&level, range, scratch.of(thread)) };
             [found.vertices, found.edges]
         });
         found
     }
 
-    /// A level on the device. Returns how many rows were found.
+    /// Runs a level on the device. Returns the number of rows found.
     fn on_device(&mut self, direction: Direction, kernel: GpuKernel, work: &mut LevelWork) -> Result<u64, DeviceError> {
         let Some(gpu) = &mut self.gpu else { return Err(DeviceError::NONE) };
         self.device_has_found = true;
@@ -521,7 +524,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                 let frontier = match self.frontier {
                     Frontier::Queue(len) => PartFrontier::Queue(len),
                     Frontier::Bitmap => PartFrontier::Bitmap(self.frontier_vertices),
-                    // It is expanded without an engine.
+                    // `run` expands a leaf itself.
                     Frontier::Leaf { .. } => return Err(DeviceError::NONE),
                 };
                 gpu.top_down(&mut self.state, frontier, self.frontier_edges / self.part.deal.ranks as u64)?
@@ -532,7 +535,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(level.found)
     }
 
-    /// A level on the CPU. Returns how many rows were found; top-down they are in `found`.
+    /// Runs a level on the CPU. Returns the number of rows found; top-down, they are in `found`.
     fn on_cpu(&mut self, direction: Direction, work: &mut LevelWork) -> Result<u64, DeviceError> {
         if self.gpu.is_some() {
             let begin = Instant::now();
@@ -556,7 +559,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             Placement::Gpu(kernel) if self.gpu.is_some() => {
                 let found = self.on_device(plan.direction, kernel, work)?;
                 if plan.direction == Direction::TopDown && found <= few {
-                    // Ascending, as they are told.
+                    // The rows of a message are in ascending order.
                     let new = self.state.own.iter().zip(self.state.next.iter()).enumerate();
                     let rows = new.flat_map(|(word, (before, now))| Bits(now & !before).map(move |bit| (word * 64) as Vertex + bit));
                     for (found, row) in self.found.iter_mut().zip(rows) {
@@ -588,12 +591,13 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(length)
     }
 
-    /// Tells all ranks what this one found, and learns what they did: the next frontier. Returns how many vertices all found.
+    /// Exchanges the messages of all ranks, which give the next frontier. Returns the number of vertices that all ranks found.
     fn exchange(&mut self, length: usize, work: &mut LevelWork) -> Result<u64, Halt> {
         let ranks = self.part.deal.ranks;
         let begin = Instant::now();
-        // A message has a bit for each vertex of the rank that was unvisited before the level, or a few rows of mostly two bytes; ranks
-        // have nearly equally many. Every rank computes the same: `own` has not the same length on all.
+        // A message has a bit for each vertex of the rank that was unvisited before the level, or a few rows of mostly two bytes. Every
+        // rank
+        // must compute the same block, so it uses counts that all ranks have: `own` differs in length between ranks, though only a little.
         let open = (self.unvisited as usize).div_ceil(ranks);
         let rows = 2 * open.min(message::few(self.part.words.div_ceil(ranks)));
         let block = self.block.min((HEADER + rows.max(open / 8 + open / 32)).next_multiple_of(BLOCK_STEP));
@@ -638,7 +642,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(found)
     }
 
-    /// Reads all messages: visited bits, the next frontier, and how many arcs leave it.
+    /// Reads all messages into the visited bits, the next frontier, and the number of arcs that leave it. Returns the number of vertices
+    /// found.
     fn take_in(&mut self) -> Result<u64, Halt> {
         let part = self.part;
         let (ranks, words) = (part.deal.ranks, part.words);
@@ -658,7 +663,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         if let Some(halt) = halt {
             return Err(halt);
         }
-        // Nothing found by any rank: the frontier stays, so that the depth of the tree can be read off it.
+        // No rank found a vertex. The frontier stays as it is, since `leaf_is_deepest` reads the deepest level from it.
         if nothing {
             return Ok(0);
         }
@@ -689,7 +694,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let alone = self.team.size() == 1 || words < SHARED_READ;
         share(&self.team, ranks, 1, alone, &|_, range| {
             let (mut new_found, mut new_edges) = (0, 0);
-            // Ranks have words of their own: no two threads write the same one.
+            // Each rank has its own words, so no two threads write the same word.
             let mut new = |word: usize, bits: u64| {
                 visited[word].store(visited[word].load(Relaxed) | bits, Relaxed);
                 bitmap[word].store(bits, Relaxed);
@@ -699,7 +704,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             };
             for rank in range {
                 if rank == part.deal.rank {
-                    // What it told the others it knows.
+                    // This rank has what it sent in `own`.
                     for (own, word) in own.iter().zip((rank..words).step_by(ranks)) {
                         new(word, own & !visited[word].load(Relaxed));
                     }
@@ -729,7 +734,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     }
 }
 
-/// From one instant to another.
+/// Nanoseconds from one instant to another.
 fn nanoseconds(from: Instant, to: Instant) -> u64 {
     to.duration_since(from).as_nanos() as u64
 }
@@ -761,7 +766,7 @@ struct TopDown<'a> {
 }
 
 impl TopDown<'_> {
-    /// Expands `vertices`; `alone`: no other thread takes part.
+    /// Expands `vertices`. With `alone`, no other thread takes part.
     fn run(&self, vertices: impl Iterator<Item = Vertex>, alone: bool) {
         let mut held = [0; COLLECTED];
         let mut len = 0;
@@ -793,7 +798,7 @@ impl TopDown<'_> {
 
     fn append(&self, rows: &[Vertex]) {
         let at = self.count.fetch_add(rows.len(), Relaxed);
-        // SAFETY: every row is found once, so that all of them fit; `fetch_add` hands each place out once.
+        // SAFETY: every row is found once, so all of them fit; `fetch_add` hands each place out once.
         unsafe { std::ptr::copy_nonoverlapping(rows.as_ptr(), self.found.get().add(at), rows.len()) };
     }
 }
@@ -836,7 +841,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             self.frontier = Frontier::Queue(1);
             self.frontier_edges = self.degree_like(root);
         } else {
-            // Its owner knows the neighbour of a leaf.
+            // The root is a leaf. Its owner knows the neighbour.
             let mut neighbour = [0; 4];
             if owns {
                 neighbour = part.neighbour_of_leaf(row as Vertex).unwrap_or(NONE).to_le_bytes();
@@ -866,7 +871,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
     }
 
     fn sample(&mut self) -> Result<Option<f32>, Halt> {
-        // A rank could only look at its own lists, and the others at theirs: they would not all decide the same.
+        // Each rank could sample its own lists only, so ranks would not all decide the same.
         Ok(None)
     }
 
@@ -878,7 +883,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
         let begin = Instant::now();
         let mut work = LevelWork { levels: 1, threads: self.team.size() as u32, ..LevelWork::default() };
         let found = if let Frontier::Leaf { neighbour, root } = self.frontier {
-            // All ranks know it.
+            // All ranks know the neighbour.
             let (word, bit) = ((neighbour >> 6) as usize, 1 << (neighbour & 63));
             self.state.visited[word] |= bit;
             if self.part.deal.owns(neighbour) {

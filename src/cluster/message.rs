@@ -1,15 +1,15 @@
-//! The message of a rank to the others after a level: which of its vertices it found, in few bytes.
+//! After a level, each rank sends the others a message of few bytes: which of its vertices it found.
 //!
 //! All ranks know which vertices were visited before the level, so a message is about unvisited vertices only. It has one of two forms:
 //!
-//! - *rows*: the rows of those found, as gaps in groups of seven bits (LEB128). Nothing is counted, so that a level of few vertices costs
-//!   few instructions.
-//! - *chunks*: the rank's words in chunks, each coded for itself. Vertices are in the order of degrees, and a level finds most of the high
-//!   ones long before the low ones, so that neighbouring chunks differ. A chunk is a number of six bits and what that announces: nothing or
-//!   everything was found; one bit for each unvisited vertex; or the places, among the unvisited vertices of the chunk, of those found or
-//!   of those not found, as gaps in a Golomb-Rice code whose parameter is in the number. A last gap leads to the end of the chunk.
+//! - *rows*: the rows of the vertices found, as gaps in groups of seven bits (LEB128). The writer counts no bits, so a level that finds few
+//!   vertices costs few instructions.
+//! - *chunks*: the rank's words in chunks, each coded separately. Vertices are in the order of degrees, and a level finds most vertices of
+//!   high degree long before those of low degree, so neighbouring chunks differ. A chunk is a number of six bits and what that announces:
+//!   nothing or everything was found; one bit for each unvisited vertex; or the places, among the unvisited vertices of the chunk, of those
+//!   found or of those not found, as gaps in a Golomb-Rice code whose parameter is in the number. A last gap leads to the end of the chunk.
 //!
-//! A rank whose device failed at the level reports that instead, in a message without vertices: the search begins again, or ends.
+//! A rank whose device failed at the level sends a message without vertices that reports the failure: the search begins again, or ends.
 //!
 //! Lv et al. 2012 ("Compression and sieve") send fewer bytes for the same reason. Golomb-Rice: Rice and Plaunt 1971.
 
@@ -18,17 +18,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::deal::Deal;
 use crate::graph::Vertex;
 
-/// Bytes before what a message says: its form and its length.
+/// Bytes before the payload of a message: its form and the payload's length.
 pub(super) const HEADER: usize = 5;
-/// Words of a chunk: 2048 vertices. Half and twice as many take as many bytes, within 1 %, on Kronecker graphs.
+/// Words of a chunk: 2048 vertices. On Kronecker graphs, chunks of half or twice as many words take as many bytes within 1 %.
 const CHUNK: usize = 32;
 /// Bits of the number that begins a chunk.
 const CODE_BITS: u32 = 6;
-/// Bits by which each entry of a list has to be shorter than the chunk's bits would be: a bit takes a nanosecond at 1 Gbit/s, and to read
-/// an entry takes two.
+/// A list is chosen only if it is shorter than the chunk's bits by this many bits an entry: sending a bit takes 1 ns at 1 Gbit/s, and
+/// reading
+/// an entry takes 2 ns.
 const LEAST_GAIN: u64 = 2;
 
-/// A message that no rank writes.
+/// A message that is not one that a rank writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -40,37 +41,37 @@ pub(super) enum Form {
     Chunks = 1,
     /// One chunk of all words.
     Whole = 2,
-    /// The rank's device has failed at the level: the search begins again, without it.
+    /// The rank's device failed at the level; the search begins again without it.
     Again = 3,
-    /// The same, and the rank is not to continue without.
+    /// The rank's device failed at the level, and the rank may not continue without it: the search ends.
     Failed = 4,
 }
 
-/// Most bytes a message of a rank with `words` words may have.
+/// Most bytes of a message of a rank with `words` words.
 pub(super) fn longest(words: usize) -> usize {
     // A bit for each vertex, the numbers of the chunks, and the word that the writer fills last.
     HEADER + 8 * words + words.div_ceil(CHUNK) + 16
 }
 
-/// Up to this many vertices of `words` words are sent as rows.
+/// Most vertices that a rank with `words` words sends as rows.
 pub(super) fn few(words: usize) -> usize {
     words / 8
 }
 
-/// A message read.
+/// A message that was received.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message<'m> {
     pub(super) form: Form,
     pub(super) payload: &'m [u8],
 }
 
-/// The length that the header of a message announces, header included.
+/// The length of a message by its header, header included.
 pub(super) fn length(message: &[u8]) -> usize {
     HEADER + u32::from_le_bytes([message[1], message[2], message[3], message[4]]) as usize
 }
 
 impl<'m> Message<'m> {
-    /// Reads the message at the front of `bytes`, which hold a header at least.
+    /// Reads the message at the beginning of `bytes`, which contain at least a header.
     pub(super) fn read(bytes: &'m [u8]) -> Result<Self, Malformed> {
         let form = match bytes[0] {
             0 => Form::Rows,
@@ -83,18 +84,18 @@ impl<'m> Message<'m> {
         Ok(Self { form, payload: bytes.get(HEADER..length(bytes)).ok_or(Malformed)? })
     }
 
-    /// Nothing was found.
+    /// Whether no vertex was found.
     pub(super) fn is_empty(self) -> bool {
         self.payload.is_empty()
     }
 
-    /// The rows of a message of that form, in ascending order.
+    /// The rows of a message of the form [`Form::Rows`], in ascending order.
     pub(super) fn rows(self) -> Rows<'m> {
         Rows { bytes: self.payload, next: 0 }
     }
 }
 
-/// Rows in ascending order, read from gaps.
+/// Decodes rows, in ascending order, from gaps.
 #[derive(Debug, Clone)]
 pub(super) struct Rows<'m> {
     bytes: &'m [u8],
@@ -115,7 +116,7 @@ impl Iterator for Rows<'_> {
             (byte, rest, shift) = (more, after, shift + 7);
         }
         self.bytes = rest;
-        // A row beyond all that there are stands for what is none.
+        // A sum that overflows becomes a row beyond those of every rank, which readers refuse.
         let row = self.next.saturating_add(gap);
         self.next = row.saturating_add(1);
         Some(row)
@@ -128,12 +129,12 @@ fn finish(form: Form, end: usize, out: &mut [u8]) -> usize {
     end
 }
 
-/// Writes a message that says no more than its form; gives its length.
+/// Writes a message that consists of its form only. Returns its length.
 pub(super) fn write_form(form: Form, out: &mut [u8]) -> usize {
     finish(form, HEADER, out)
 }
 
-/// Writes the message about `rows`, which are in ascending order and at most [`few`]; gives its length.
+/// Writes the message about `rows`, which are in ascending order and at most [`few`]. Returns its length.
 pub(super) fn write_rows(rows: &[Vertex], out: &mut [u8]) -> usize {
     let (mut at, mut next) = (HEADER, 0);
     for &row in rows {
@@ -156,17 +157,17 @@ enum Code {
     Nothing,
     Everything,
     Bits,
-    /// Places of those found, as gaps; the number is that of the low bits of a gap.
+    /// Places of the vertices found, as gaps with this many low bits (the Golomb-Rice parameter).
     Found(u32),
-    /// Places of those not found.
+    /// Places of the vertices not found, with the same parameter.
     Missing(u32),
 }
 
-/// Parameters of Golomb-Rice codes that a number of [`CODE_BITS`] bits has room for.
+/// Number of Golomb-Rice parameters of each kind of list. With them, the codes fit [`CODE_BITS`] bits.
 const PARAMETERS: u32 = 30;
 
 impl Code {
-    /// The code for a chunk of which `found` of `unvisited` vertices were found, and the bits that follow its number, at most.
+    /// Chooses the code of a chunk in which `found` of `unvisited` vertices were found. Also returns the most bits that follow its number.
     fn choose(unvisited: u64, found: u64) -> (Self, u64) {
         if found == 0 {
             return (Self::Nothing, 0);
@@ -176,7 +177,7 @@ impl Code {
             return (Self::Everything, 0);
         }
         let (entries, skipped) = (found.min(missing), found.max(missing));
-        // The best parameter is near the logarithm of the mean gap. One gap more leads to the end.
+        // The best parameter is near the logarithm of the mean gap. One more gap leads to the end.
         let near = (skipped / (entries + 1)).max(1).ilog2();
         let bits = |low: u32| (entries + 1) * u64::from(low + 1) + (skipped >> low);
         let (listed, low) = (near.saturating_sub(1)..(near + 2).min(PARAMETERS)).map(|low| (bits(low), low)).min().unwrap_or((u64::MAX, 0));
@@ -220,7 +221,7 @@ struct BitWriter<'m> {
 }
 
 impl BitWriter<'_> {
-    /// Writes the lowest `width` bits of `bits`; the others are 0.
+    /// Writes the lowest `width` bits of `bits`. The other bits of `bits` must be 0.
     #[inline(always)]
     fn put(&mut self, bits: u64, width: u32) {
         self.held |= bits << self.count;
@@ -245,14 +246,14 @@ impl BitWriter<'_> {
         self.put((lowest << 1 | 1) << high, high + 1 + low);
     }
 
-    /// Where the message ends.
+    /// Writes the remaining bits. Returns where the message ends.
     fn end(self) -> usize {
         self.out[self.at..self.at + 8].copy_from_slice(&self.held.to_le_bytes());
         self.at + self.count.div_ceil(8) as usize
     }
 }
 
-/// Reads what [`BitWriter`] wrote; what is past the end reads as 0.
+/// Reads what [`BitWriter`] wrote. Bits past the end read as 0.
 struct BitReader<'m> {
     bytes: &'m [u8],
     /// Bits read.
@@ -260,7 +261,7 @@ struct BitReader<'m> {
 }
 
 impl BitReader<'_> {
-    /// Bits that [`peek`](Self::peek) shows at least.
+    /// Least number of bits that [`peek`](Self::peek) returns.
     const SHOWN: u32 = 57;
 
     #[inline(always)]
@@ -372,7 +373,7 @@ impl Pack for Bmi2 {
     }
 }
 
-/// Writes the message about what a level found; gives its length.
+/// Writes the message about what a level found. Returns its length.
 ///
 /// `before` and `after` are the rank's own words of the visited bitmap before and after the level.
 pub(super) fn write(before: &[u64], after: &[u64], out: &mut [u8]) -> usize {
@@ -392,7 +393,7 @@ unsafe fn write_bmi2(before: &[u64], after: &[u64], out: &mut [u8]) -> usize {
     unsafe { write_by::<Bmi2>(before, after, out) }
 }
 
-/// How many vertices were unvisited, and how many of them were found.
+/// Number of vertices that were unvisited, and number of them that were found.
 #[inline(always)]
 fn count(before: &[u64], after: &[u64]) -> (u64, u64) {
     before.iter().zip(after).fold((0, 0), |(unvisited, found), (&before, &after)| {
@@ -451,9 +452,9 @@ unsafe fn write_by<P: Pack>(before: &[u64], after: &[u64], out: &mut [u8]) -> us
     finish(form, end, out)
 }
 
-/// Shows `new` every word of the rank that `message` is from, with what was found in it.
+/// Calls `new` with every word of the rank that sent `message`, and the bits that it found in that word.
 ///
-/// `visited` is the bitmap of all vertices before the level; `new` may change the word that it is shown, not another.
+/// `visited` is the bitmap of all vertices before the level. `new` may change the word that it is called with, and no other.
 pub(super) fn read(message: Message<'_>, from: Deal, visited: &[AtomicU64], new: impl FnMut(usize, u64)) -> Result<(), Malformed> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt") {
@@ -496,7 +497,7 @@ unsafe fn read_by<P: Pack>(
         }
         Form::Chunks => CHUNK,
         Form::Whole => words.max(1),
-        // They are not vertices.
+        // These messages have no vertices.
         Form::Again | Form::Failed => return Err(Malformed),
     };
     let mut bits = BitReader { bytes: message.payload, at: 0 };
@@ -537,7 +538,7 @@ unsafe fn read_by<P: Pack>(
     if bits.at.div_ceil(8) == message.payload.len() { Ok(()) } else { Err(Malformed) }
 }
 
-/// The eight bytes at `at`; what is past the end reads as 0.
+/// The eight bytes at `at`. Bytes past the end read as 0.
 #[inline(always)]
 fn eight(bytes: &[u8], at: usize) -> u64 {
     match bytes.get(at..at + 8) {
@@ -554,14 +555,14 @@ mod tests {
 
     const DEAL: Deal = Deal { ranks: 3, rank: 1 };
 
-    /// The bitmap of all vertices, in which words of other ranks lie between.
+    /// The bitmap of all vertices, with words of other ranks between those of `before`.
     fn bitmap(before: &[u64]) -> Vec<AtomicU64> {
         let all: Vec<AtomicU64> = (0..3 * before.len()).map(|_| AtomicU64::new(7)).collect();
         before.iter().enumerate().for_each(|(own, &word)| all[DEAL.word(own)].store(word, Relaxed));
         all
     }
 
-    /// What `bytes` say of the rank's words, by either instructions, which say the same.
+    /// Reads `bytes` with and without BMI2, and checks that both give the same words.
     fn read_both(bytes: &[u8], before: &[u64]) -> Result<Vec<(usize, u64)>, Malformed> {
         let message = Message::read(bytes)?;
         let visited = bitmap(before);
@@ -606,7 +607,7 @@ mod tests {
         let nearly: Vec<u64> = few.iter().map(|word| !word).collect();
         assert_eq!(check(&open, &nearly), Form::Whole);
         assert_eq!(check(&open, &[0x5555_5555_5555_5555; 100]), Form::Whole);
-        // Dense at the front, as where hubs stand.
+        // Dense at the front, where the hubs are.
         let falling: Vec<u64> = (0..100).map(|word| if word < 32 { 0xffff_ff7f_ffff_feff } else { u64::from(word % 7 == 0) }).collect();
         assert_eq!(check(&open, &falling), Form::Chunks);
         assert_eq!(check(&open, &open), Form::Rows);
@@ -619,13 +620,13 @@ mod tests {
         assert_eq!(Code::choose(0, 0), (Code::Nothing, 0));
         assert_eq!(Code::choose(9, 9), (Code::Everything, 0));
         assert_eq!(Code::choose(2048, 1000), (Code::Bits, 2048));
-        // 11 gaps of 7 low bits and what exceeds 128.
+        // 11 gaps of 7 low bits and a 1, and one bit for each 128 places.
         assert_eq!(Code::choose(2048, 10), (Code::Found(7), 11 * 8 + (2038 >> 7)));
         assert_eq!(Code::choose(2048, 2038), (Code::Missing(7), 11 * 8 + (2038 >> 7)));
         for number in 0..64 {
             assert_eq!(Code::of(number).map(Code::number), if number < 63 { Ok(number) } else { Err(Malformed) });
         }
-        // One vertex far away among very many: a gap of many bits.
+        // One vertex at the end of very many: a gap of many bits.
         let (before, mut found) = (vec![0; 40_000], vec![0; 40_000]);
         found[39_999] = 1 << 60;
         check(&before, &found);
@@ -641,13 +642,13 @@ mod tests {
             assert_eq!(read_both(&message, &before), Err(Malformed), "{form} {payload:?}");
         };
         refused(3, &[]);
-        // A row that the rank does not have; chunks that are not there; a number that none has; bytes to spare.
+        // A row that the rank does not have; missing chunks; a number that no code has; too many bytes.
         refused(0, &[0xff, 0xff, 0xff, 0xff, 0x0f]);
         refused(0, &[0x80 | 0x7f, 0x7f]);
         refused(1, &[]);
         refused(1, &[0b11_1111, 0]);
         refused(1, &[0, 0, 0]);
-        // A list without an end, and one that goes past it.
+        // A list without an end, and one that goes past the end of the chunk.
         refused(2, &[3]);
         refused(2, &[3 + 29, 0xff, 0xff, 0xff, 0xff, 0xff]);
         // A payload that ends before it should.
@@ -663,14 +664,14 @@ mod tests {
         ) {
             let thin = |word: u64, by: u32| (0..by).fold(word, |word, by| word & word.rotate_left(7 * by + 1));
             let before: Vec<u64> = words.iter().map(|&(word, _, by)| thin(word, by)).collect();
-            // Denser at the front than at the back, and the other way about.
+            // Denser at the front than at the back; `most` is the opposite.
             let found: Vec<u64> =
                 words.iter().enumerate().map(|(at, &(_, word, _))| thin(word, density * at as u32 / words.len() as u32)).collect();
             check(&before, &found);
             let most: Vec<u64> = found.iter().map(|word| !word).collect();
             check(&before, &most);
 
-            // A damaged message is refused, or names unvisited vertices.
+            // A damaged message is refused, or contains unvisited vertices only.
             let after: Vec<u64> = before.iter().zip(&found).map(|(before, found)| before | found).collect();
             let mut out = vec![0; longest(before.len())];
             let end = write(&before, &after, &mut out);

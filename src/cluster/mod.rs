@@ -1,16 +1,16 @@
-//! One search over several machines: each holds a part of the graph, and after each level they exchange what they found.
+//! One search over several machines: each holds a part of the graph, and after each level they exchange the vertices that they found.
 //!
-//! The design, from the ground up:
+//! The parts, from the lowest layer up:
 //!
-//! - [`Ranks`]: the collective operations that are needed. [`ThreadRanks`] are threads of this process; with the feature `mpi`, `MpiRanks`
-//!   are the processes of `mpirun`.
+//! - [`Ranks`]: the collective operations that the other parts need. [`ThreadRanks`] are threads of this process; with the feature `mpi`,
+//!   `MpiRanks` are the processes of `mpirun`.
 //! - [`Deal`]: vertices are dealt to ranks by words of 64, in the order of degrees, so that hubs, arcs and bitmaps are spread evenly.
 //! - [`read`]: each rank reads a slice of a file, and ranks send each other the edges that they need ([`RankEdges`]).
-//! - [`Part`]: what a rank keeps. Lists lie at the owner of their vertex, in both directions; about 1/P of the arcs a rank.
-//! - [`ClusterSearch`]: visited bits and frontier are replicated, so that every rank plans the same level without asking; one exchange a
-//!   level says which vertices were found, in a Golomb-Rice code where that is shorter than bits. Parents are never sent. Leaves are left
-//!   out of the search.
-//! - [`RankDevice`]: a rank with a device expands its part of a level there, where that is faster on its board. The others need not know.
+//! - [`Part`]: the part of the graph that a rank keeps: the adjacency lists of its own vertices, in both directions; about 1/P of the arcs.
+//! - [`ClusterSearch`]: every rank has the visited bits and the frontier of all vertices, so all plan the same level without an exchange.
+//!   One exchange per level sends the vertices found, in a Golomb-Rice code where that is shorter than bits. Parents are never sent. Leaves
+//!   are left out of the search.
+//! - [`RankDevice`]: a rank with a device expands its part of a level there if the device is faster. The other ranks need not know.
 //! - [`Exchange::Pairs`]: the plain scheme of Sunway 2021 instead, a queue for each owner and an all-to-all, for comparison.
 //! - [`ClusterValidator`]: the five checks of Graph500, each rank for its own vertices against the edges as listed.
 //!
@@ -56,14 +56,14 @@ use crate::{
     memory::OutOfMemory,
 };
 
-/// Why a search over several ranks can't be set up or run.
+/// The reason why a search over several ranks can't be set up or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
     /// The graph does not fit, or is wrong.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The vector instructions are not there.
+    /// The CPU does not have the vector instructions.
     #[error(transparent)]
     Simd(#[from] SimdError),
     /// Threads could not be started.
@@ -72,7 +72,7 @@ pub enum ClusterError {
     /// The root is not a vertex of the graph.
     #[error("root {root} is not a vertex: the graph has {vertices} vertices (0..{vertices})")]
     RootOutOfRange {
-        /// The root asked for.
+        /// The given root.
         root: Vertex,
         /// Vertices of the graph.
         vertices: usize,
@@ -95,7 +95,7 @@ pub enum ClusterError {
         /// The first rank that differs from rank 0.
         rank: usize,
     },
-    /// A rank can't read the graph, or write a result: the same on every rank.
+    /// A rank can't read the graph or write a result. Every rank returns this error.
     #[error("rank {rank}: {reason}")]
     File {
         /// The rank.
@@ -112,15 +112,15 @@ pub enum ClusterError {
         #[source]
         source: GpuEngineError,
     },
-    /// Another rank can't be set up, so that there is no search.
+    /// Another rank can't be set up, so there is no search.
     #[error("rank {rank} can't search: {reason}")]
     SetUp {
         /// The rank.
         rank: usize,
-        /// Why it can't.
+        /// The error of that rank.
         reason: String,
     },
-    /// The device of a rank has failed in the middle of a search.
+    /// The device of a rank failed during a search.
     #[error("the search failed on the device of rank {rank}, {reason}")]
     Device {
         /// The rank.
@@ -128,24 +128,24 @@ pub enum ClusterError {
         /// The device, and what failed.
         reason: String,
     },
-    /// A message that a rank does not write.
+    /// A message of a rank is malformed.
     #[error("what rank {rank} sent can't be read: does the network or its memory fail?")]
     Message {
         /// The rank.
         rank: usize,
     },
-    /// Pairs of one level would not fit one message.
+    /// The pairs of one level may exceed one message.
     #[error(
         "this rank has {arcs} arcs, and a level of --exchange pairs may send 8 bytes for each: more than the 2 GiB of one message; use more ranks"
     )]
     TooManyPairs {
-        /// Arcs of the rank.
+        /// Arcs of this rank.
         arcs: u64,
     },
 }
 
 impl ClusterError {
-    /// Whether every rank has this error where one of them has it, in the same words.
+    /// Whether all ranks return this error, with the same text, if one of them does.
     pub fn is_of_all(&self) -> bool {
         matches!(
             self,

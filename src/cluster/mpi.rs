@@ -10,9 +10,9 @@ use mpi::{
 
 use super::ranks::{Messages, Ranks};
 
-/// This process among those that `mpirun` started. MPI ends when it is dropped.
+/// This process among those that `mpirun` started. Dropping it ends MPI.
 ///
-/// An MPI call that fails ends all processes (MPI's own default), with a message of the library.
+/// An MPI call that fails ends all processes with a message of the library (MPI's default).
 pub struct MpiRanks {
     world: SimpleCommunicator,
     _universe: Universe,
@@ -24,25 +24,25 @@ impl std::fmt::Debug for MpiRanks {
     }
 }
 
-/// An empty slice of Rust may point to address 1, which OpenMPI takes for `MPI_IN_PLACE`: this one points to memory.
+/// An empty Rust slice may point to address 1, which OpenMPI takes for `MPI_IN_PLACE`. This returns one that points to memory.
 fn anchored(bytes: &[u8]) -> &[u8] {
     static ANCHOR: [u8; 1] = [0];
     if bytes.is_empty() { &ANCHOR[..0] } else { bytes }
 }
 
-/// Environment variables that launchers set: OpenMPI, MPICH and others that use PMI, Slurm.
+/// Environment variables with the number of processes, set by launchers: OpenMPI, MPICH and others that use PMI, Slurm.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS"];
 
 impl MpiRanks {
-    /// Joins the other processes; `None` where this process was not started as one of several, or MPI runs already.
+    /// Joins the other processes. Returns `None` if this process was not started as one of several, or if MPI runs already.
     ///
-    /// MPI is not started in a process on its own: it takes some tenths of a second, and what can't be needed must not fail.
+    /// MPI is not started in a single process: that would take some tenths of a second, and could fail without need.
     pub fn join() -> Option<Self> {
         let several = SIZES.iter().any(|name| std::env::var(name).is_ok_and(|size| size.parse().is_ok_and(|size: u32| size > 1)));
         if !several {
             return None;
         }
-        // Threads of a team search beside the one that calls MPI.
+        // A team has more threads, but only one thread calls MPI.
         let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
         let world = universe.world();
         (world.size() > 1).then_some(Self { world, _universe: universe })
@@ -53,7 +53,7 @@ impl MpiRanks {
         self.world.abort(code)
     }
 
-    /// The library and its version.
+    /// Name and version of the MPI library.
     pub fn library() -> String {
         let text = mpi::environment::library_version().unwrap_or_default();
         text.split([',', '\n']).next().unwrap_or_default().trim_end_matches('\0').trim().to_owned()
@@ -74,14 +74,14 @@ impl Ranks for MpiRanks {
     }
 
     fn all_gather(&self, own: &[u8], all: &mut [u8]) {
-        // All ranks give as many.
+        // All ranks give equally many bytes, so all skip the call or none does.
         if !own.is_empty() {
             self.world.all_gather_into(own, all);
         }
     }
 
     fn all_gather_varying(&self, own: &[u8], all: &mut [u8], lengths: &[i32], offsets: &[i32]) {
-        // All ranks know all lengths.
+        // All ranks know all lengths, so all skip the call or none does.
         if lengths.iter().any(|&length| length > 0) {
             self.world.all_gather_varcount_into(anchored(own), &mut PartitionMut::new(all, lengths, offsets));
         }
@@ -89,7 +89,7 @@ impl Ranks for MpiRanks {
 
     fn all_to_all(&self, own: Messages<'_>, all: &mut [u8], expected: &[i32], places: &[i32]) {
         let own = Partition::new(anchored(own.bytes), own.lengths, own.offsets);
-        // The same holds for what receives nothing.
+        // A rank that receives nothing also needs a buffer that points to memory.
         let mut nothing = [0];
         let all = if all.is_empty() { &mut nothing } else { all };
         self.world.all_to_all_varcount_into(&own, &mut PartitionMut::new(all, expected, places));

@@ -4,24 +4,24 @@ use std::time::Instant;
 
 use super::ranks::{Messages, Ranks, max};
 
-/// The way between two ranks, measured while all others are silent.
+/// The connection between two ranks, measured while all other ranks send nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// The two ranks.
     pub ranks: [usize; 2],
-    /// Time in which each sends the other one byte, in nanoseconds: the median.
+    /// Median time in which each of the two sends the other one byte, in nanoseconds.
     pub exchange_ns: u64,
-    /// Bytes that each sends the other in a second, both at once.
+    /// Bytes per second that each of the two sends the other, both at once.
     pub bytes_per_second: f64,
 }
 
 /// Bytes of a long message.
 const LONG: usize = 1 << 20;
-/// Short exchanges, and long ones. Of each the first few only warm up.
+/// Number of short and of long exchanges. The first of each only warms up.
 const SHORT_TURNS: usize = 15;
 const LONG_TURNS: usize = 4;
 
-/// Measures every pair of ranks in turn. All ranks call it, and get the same.
+/// Measures every pair of ranks in turn. All ranks call it and get the same result.
 pub fn measure_links(ranks: &impl Ranks) -> Vec<Link> {
     let size = ranks.size();
     let own = vec![0x5a; LONG];
@@ -35,7 +35,7 @@ pub fn measure_links(ranks: &impl Ranks) -> Vec<Link> {
                 rank if rank == second => Some(first),
                 _ => None,
             };
-            // All ranks take part in the call; only two have anything to send.
+            // All ranks take part in the call; only two of them send bytes.
             let mut median = |bytes: usize, turns: usize| {
                 lengths.fill(0);
                 if let Some(other) = other {

@@ -1,8 +1,9 @@
-//! The plain scheme of Sunway 2021 (section 4, algorithms 2 to 5), to compare with: every rank expands its own frontier and sends each
-//! neighbour, with its parent, to the rank that owns it.
+//! The plain scheme of Sunway 2021 (section 4, algorithms 2 to 5), for comparison: every rank expands its own frontier and sends each
+//! neighbour, with its parent, to the rank that owns the neighbour.
 //!
-//! A rank's frontier is processed in batches that fit a local memory. A batch is sorted first (algorithm 5), so that offsets and lists
-//! are read in the order in which they lie in memory. Everything is top-down: a rank knows of its own vertices only.
+//! A rank processes its frontier in batches that fit a local memory. It sorts a batch first (algorithm 5), so that offsets and lists are
+//! read
+//! in the order in which they lie in memory. All levels are top-down, since a rank knows the state of its own vertices only.
 
 use std::{convert::Infallible, time::Instant};
 
@@ -17,15 +18,15 @@ use crate::{
     memory::{self, Slab},
 };
 
-/// Bytes of a pair: a row of its owner, and the original number of its parent.
+/// Bytes of a pair: the vertex as a row of its owner, and the original number of its parent.
 const PAIR: usize = 8;
 
-/// Bytes for a bit of each row, as many on every rank.
+/// Bytes of a bitmap of a rank's rows; the same number on every rank.
 fn reached_bytes(part: &Part) -> usize {
     8 * part.words.div_ceil(part.deal.ranks)
 }
 
-/// Runs levels on one rank by pairs.
+/// Runs levels on one rank by exchanging pairs.
 #[derive(Debug)]
 pub(super) struct PairsEngine<'p, R: Ranks> {
     part: &'p Part,
@@ -38,16 +39,16 @@ pub(super) struct PairsEngine<'p, R: Ranks> {
     frontier: Slab<Vertex>,
     next: Slab<Vertex>,
     len: usize,
-    /// The deepest level that was not empty.
+    /// Number of this rank's rows on the deepest level that is not empty.
     deepest: usize,
     /// The current batch.
     held: Slab<Vertex>,
     outgoing: Slab<u8>,
     incoming: Slab<u8>,
-    /// Which rows of this rank were reached, a bit each; and of all ranks.
+    /// A bit for each row that was reached: of this rank, and of all ranks.
     bits: Slab<u8>,
     all_bits: Slab<u8>,
-    /// Per rank: bytes to send and where they begin; the same of what arrives.
+    /// By rank: bytes to send and where they begin; bytes that arrive and where they begin.
     out_lengths: Vec<i32>,
     out_offsets: Vec<i32>,
     in_lengths: Vec<i32>,
@@ -63,7 +64,7 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
     pub(super) fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
         let rows = part.lists.vertices();
         let size = part.deal.ranks;
-        // Every arc may be sent in one level, and every arc of this rank's rows may arrive in one.
+        // One level may send a pair for every arc of this rank, and receive one for every arc to its rows.
         let bytes = part.lists.arcs() * PAIR;
         if bytes > i32::MAX as usize {
             return Err(ClusterError::TooManyPairs { arcs: part.lists.arcs() as u64 });
@@ -80,7 +81,7 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
             len: 0,
             deepest: 0,
             held: Slab::zeroed(options.batch.clamp(1, rows.max(1)), "frontier queue")?,
-            // A leaf that is the root sends one pair beside the arcs.
+            // A root that is a leaf sends one pair more.
             outgoing: Slab::zeroed(bytes + PAIR, "messages")?,
             incoming: Slab::zeroed(bytes + PAIR, "messages")?,
             bits: Slab::zeroed(reached_bytes(part), "bitmaps")?,
@@ -103,7 +104,7 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
         self.traffic.clear();
     }
 
-    /// Gives leaves their parents, where those were reached: each rank sends all others which of its vertices were.
+    /// Gives leaves their parents if those were reached. Each rank first sends all others the bits of its rows that were reached.
     pub(super) fn finish(&mut self) {
         let part = self.part;
         self.bits.fill(0);
@@ -120,12 +121,12 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
         }
     }
 
-    /// Rows of this rank at the deepest level that was searched.
+    /// Rows of this rank on the deepest level that is not empty.
     pub(super) fn deepest(&self) -> &[Vertex] {
         &self.frontier[..self.deepest]
     }
 
-    /// Where each pair goes: counted first, so that the pieces lie one after the other.
+    /// Counts the pairs for each rank, and computes where each rank's pairs begin in the outgoing buffer.
     fn place(&mut self) {
         let part = self.part;
         self.out_lengths.fill(0);
@@ -143,7 +144,7 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
 
     fn fill(&mut self) {
         let part = self.part;
-        // Offsets move as pieces fill up, and are moved back.
+        // The offsets advance while pairs are written, and are reset at the end.
         for begin in (0..self.len).step_by(self.batch) {
             let len = self.batch.min(self.len - begin);
             let held = &mut self.held[..len];
@@ -202,7 +203,7 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         let begin = Instant::now();
         let (part, size) = (self.part, self.part.deal.ranks);
         let is_leaf = |row: Vertex| part.lists.degree(row) == 0;
-        // A leaf has no list here: where it is the root, its neighbour is sent as every pair is.
+        // A leaf has no list here. If the root is a leaf, its neighbour is sent as a pair.
         let leaf = (self.level == 0 && self.len == 1 && is_leaf(self.frontier[0])).then(|| self.frontier[0]);
         let neighbour = leaf.and_then(|row| part.neighbour_of_leaf(row));
         self.place();

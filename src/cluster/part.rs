@@ -18,16 +18,17 @@ use crate::{
     memory::{self, Slab},
 };
 
-/// Skew from which vertices are renumbered by degree: that of [`Layout`](crate::graph::Layout).
+/// Skew from which vertices are renumbered by degree, as in [`Layout`](crate::graph::Layout).
 const SKEWED: f64 = 3.0;
-/// Columns of first neighbours of skewed graphs and of others, as in [`Layout`](crate::graph::Layout).
+/// Number of columns of first neighbours, of skewed graphs and of others, as in [`Layout`](crate::graph::Layout).
 const COLUMNS: [usize; 2] = [2, 4];
 
-/// What one rank keeps of a graph: the lists of its own vertices, the same arcs by the vertex they come from, and what all ranks keep
-/// (the order of vertices and a few bits of each).
+/// The part of a graph that one rank keeps: the lists of its own vertices, the same arcs indexed by their source, and what all ranks keep
+/// (the
+/// order of vertices and a few bits of each).
 ///
-/// Vertices are numbered and ordered as in a [`Layout`](crate::graph::Layout) and dealt by words of 64 ([`Deal`]). *Leaves*, vertices of
-/// one neighbour, are not part of what is searched: a leaf is reached exactly where its neighbour is.
+/// Vertices are numbered and ordered as in a [`Layout`](crate::graph::Layout), and dealt by words of 64 ([`Deal`]). *Leaves*, vertices with
+/// one neighbour, are not searched: a leaf is reached exactly if its neighbour is.
 #[derive(Debug)]
 pub struct Part {
     pub(super) deal: Deal,
@@ -36,29 +37,29 @@ pub struct Part {
     /// Words of the bitmap of all vertices.
     pub(super) words: usize,
     order: Order,
-    /// Internal to original numbers; empty where they are the same.
+    /// Original number by internal number; empty where they are the same.
     pub(super) to_original: Slab<Vertex>,
-    /// Original to internal numbers, [`NONE`] where the vertex has no edge; empty where they are the same.
+    /// Internal number by original number, [`NONE`] where the vertex has no edge; empty where they are the same.
     to_internal: Slab<Vertex>,
-    /// Rows of the rank to their neighbours.
+    /// Neighbours of each row of this rank.
     pub(super) lists: Csr,
-    /// The same arcs by neighbour: all vertices to rows of the rank.
+    /// The same arcs by neighbour: the rows of this rank that each vertex is a neighbour of.
     pub(super) by_source: Csr,
-    /// First neighbours of the rows.
+    /// First neighbours of the rows: column `k` holds neighbour `k` of each row.
     pub(super) columns: Vec<Slab<Vertex>>,
-    /// The same by original number; empty where that is the same.
+    /// `columns` in original numbers; empty if vertices keep their numbers.
     column_originals: Vec<Slab<Vertex>>,
-    /// Bits of padding, of vertices without an edge, and of leaves.
+    /// A bit for each vertex that is not searched: padding, vertices without an edge, and leaves.
     pub(super) unsearched: Slab<u64>,
-    /// Bits of vertices without an edge; all 0 where those are not numbered.
+    /// A bit for each internal number without an edge, padding included. In the order of degrees, vertices without an edge have no number.
     isolated: Slab<u64>,
-    /// Row of each leaf of the rank in ascending order, its neighbour, and the original number of that.
+    /// The leaves of this rank in ascending order of rows: row, neighbour, and original number of the neighbour.
     pub(super) leaves: Slab<[Vertex; 3]>,
-    /// Listed edges that touch each row, for TEPS.
+    /// Number of listed edges that touch each row, for TEPS.
     input_degree: Slab<u32>,
-    /// Mean number of neighbours of the vertices of each word.
+    /// Mean number of neighbours of the searched vertices of each word.
     pub(super) word_degrees: Slab<u32>,
-    /// Number of neighbours of the vertices of the first word, whose degrees differ most.
+    /// Number of neighbours of each vertex of the first word, whose degrees differ most.
     pub(super) first_degrees: [u32; 64],
     counts: PartCounts,
 }
@@ -78,22 +79,22 @@ pub struct PartCounts {
     pub leaves: u64,
     /// Vertices that are searched.
     pub searched: u64,
-    /// Arcs that are searched, those of each rank.
+    /// Arcs that are searched, by rank.
     pub arcs: Vec<u64>,
-    /// Bytes that each rank holds.
+    /// Bytes that each rank holds, by rank.
     pub bytes: Vec<u64>,
-    /// Bytes of them that every rank holds alike.
+    /// Bytes of a rank's that every other rank holds too.
     pub replicated_bytes: u64,
     /// Largest number of distinct neighbours of a vertex.
     pub max_degree: u32,
     /// See [`LayoutStats::skew`](crate::graph::LayoutStats::skew).
     pub skew: f64,
-    /// The input lists every undirected edge in both directions.
+    /// Whether the input lists every undirected edge in both directions.
     pub both_directions: bool,
 }
 
 impl PartCounts {
-    /// The arcs of the rank that has most over the mean.
+    /// The most arcs of a rank, divided by the mean over all ranks.
     pub fn imbalance(&self) -> f64 {
         let (most, sum) = (self.arcs.iter().copied().max().unwrap_or(0), self.arcs.iter().sum::<u64>());
         if sum == 0 { 1.0 } else { most as f64 * self.arcs.len() as f64 / sum as f64 }
@@ -101,14 +102,15 @@ impl PartCounts {
 }
 
 impl Part {
-    /// Builds the part of this rank; all ranks call it with edges of the same graph, on their own rayon pools.
+    /// Builds the part of this rank. All ranks call it with edges of the same graph, on their own rayon pools.
     ///
-    /// Where every rank has all edges it goes through them twice and keeps its own: generating an edge takes less time than receiving it.
-    /// Of slices ([`EdgeSlice`](crate::graph::EdgeSlice)) each rank counts its own; degrees are added up, and every edge is then sent to
-    /// the owners of its ends, in pieces of bounded size. The part is the same either way.
+    /// If every rank has all edges, it visits them twice and keeps its own: generating an edge takes less time than receiving it. Of slices
+    /// ([`EdgeSlice`](crate::graph::EdgeSlice)), each rank counts its own. The degrees are added up, and every edge is then sent to the
+    /// owners
+    /// of its ends, in pieces of bounded size. The part is the same either way.
     ///
     /// # Errors
-    /// [`ClusterError`] where the graph does not fit, an edge is out of range, or ranks have different graphs.
+    /// [`ClusterError`] if the graph does not fit, an edge is out of range, or ranks have different graphs.
     pub fn build(edges: &impl RankEdges, order: Order, ranks: &impl Ranks) -> Result<Self, ClusterError> {
         let edges = edges.edges();
         let deal = Deal { ranks: ranks.size(), rank: ranks.rank() };
@@ -209,7 +211,7 @@ impl Part {
         Ok(part)
     }
 
-    /// Bits of every rank's own words, in the order of all words, and one word of 0 after them.
+    /// Gathers the own words of every rank into one bitmap of all vertices, with one word of 0 after it.
     fn gather_words(&self, own: &[u64], ranks: &impl Ranks) -> Result<Slab<u64>, ClusterError> {
         let longest = self.words.div_ceil(self.deal.ranks);
         let mut bytes = vec![0; 8 * longest];
@@ -232,7 +234,7 @@ impl Part {
         self.deal.words(self.words)
     }
 
-    /// Vertices with one neighbour leave the lists, and so does every vertex that is not searched.
+    /// Removes leaves from the lists, and marks all vertices that are not searched.
     fn take_leaves_out(&mut self, vertices: usize, ranks: &impl Ranks) -> Result<(), ClusterError> {
         let rows = 64 * self.own_words();
         let bits_of = |test: &dyn Fn(Vertex) -> bool| -> Vec<u64> {
@@ -241,7 +243,7 @@ impl Part {
         let has_one = bits_of(&|row| self.lists.degree(row) == 1);
         let has_one = self.gather_words(&has_one, ranks)?;
         let is_set = |bits: &[u64], v: Vertex| bits[(v >> 6) as usize] >> (v & 63) & 1 == 1;
-        // Two vertices that have only each other: the second is the leaf of the first.
+        // If two vertices have only each other, the second is the leaf of the first.
         let own_leaves = bits_of(&|row| {
             self.lists.degree(row) == 1 && {
                 let (vertex, neighbour) = (self.deal.vertex(row), self.lists.neighbours(row)[0]);
@@ -257,7 +259,7 @@ impl Part {
 
         let mut leaves = Vec::new();
         let kept: usize = self.lists.targets.par_iter().filter(|&&target| !is_set(&leaf, target)).count();
-        // The lists of leaves go as well.
+        // The lists of the leaves themselves are removed as well.
         let own = own_leaves.iter().map(|word| word.count_ones() as usize).sum::<usize>();
         let lost = (0..rows as Vertex).filter(|&row| is_set(&own_leaves, row) && !is_set(&leaf, self.lists.neighbours(row)[0])).count();
         let mut lists = Csr { offsets: Slab::zeroed(rows + 1, "adjacency offsets")?, targets: Slab::zeroed(kept - lost, "adjacency")? };
@@ -297,7 +299,7 @@ impl Part {
             sum += *offset;
             *offset = sum;
         }
-        // From the last row to the first, so that each list ends up in ascending order while its end moves to its beginning.
+        // Goes from the last row to the first. So each list ends up in ascending order, while its end moves to its beginning.
         for row in (0..self.lists.vertices() as Vertex).rev() {
             for &source in self.lists.neighbours(row) {
                 let end = &mut offsets[source as usize + 1];
@@ -305,7 +307,7 @@ impl Part {
                 targets[*end as usize] = row;
             }
         }
-        // Every offset has become that of the list before it.
+        // `offsets[source + 1]` is now where the list of `source` begins.
         for source in 0..sources {
             offsets[source] = offsets[source + 1];
         }
@@ -335,7 +337,7 @@ impl Part {
         Ok(())
     }
 
-    /// Mean degrees of all words, and the degrees of the first one.
+    /// Computes the mean degrees of all words, and the degrees of the first word.
     fn count_degrees(&mut self, ranks: &impl Ranks) -> Result<(), ClusterError> {
         let means: Vec<u64> = (0..self.own_words() as u32)
             .map(|word| {
@@ -406,7 +408,7 @@ impl Part {
             + self.word_degrees.bytes()
     }
 
-    /// The part of it that a device needs.
+    /// The arrays that a device needs.
     pub(super) fn arrays(&self) -> PartArrays<'_> {
         PartArrays {
             lists: &self.lists,
@@ -456,12 +458,12 @@ impl Part {
         })
     }
 
-    /// Whether a rank owns an original vertex: one without an edge may have no number.
+    /// Whether any rank owns an original vertex. A vertex without an edge may have no number and so no owner.
     pub(super) fn has_owner(&self, original: Vertex) -> bool {
         self.internal(original) != NONE
     }
 
-    /// The row of an original vertex where this rank owns it. A vertex without an edge that is not numbered has no owner.
+    /// The row of an original vertex if this rank owns it. A vertex without an edge that is not numbered has no owner.
     pub(super) fn own_row(&self, original: Vertex) -> Option<usize> {
         let internal = self.internal(original);
         (internal != NONE && self.deal.owns(internal)).then(|| self.deal.row(internal) as usize)
@@ -469,18 +471,18 @@ impl Part {
 }
 
 impl Degrees {
-    /// Adds what the other ranks have counted of the same graph.
+    /// Adds up the counts of all ranks.
     fn add_up(&mut self, ranks: &impl Ranks) {
         add_up(ranks, &mut self.outgoing);
         add_up(ranks, &mut self.incoming);
         self.entries = sum(ranks, self.entries);
         self.self_loops = sum(ranks, self.self_loops);
-        // All ranks know the same listing.
+        // All ranks have the same listing, so all of them call `sum` here or none does.
         self.up_and_down = self.up_and_down.map(|up_and_down| up_and_down.map(|fingerprints| sum(ranks, fingerprints)));
     }
 }
 
-/// Refuses to continue where ranks have different graphs: they would wait for each other for ever, or find a wrong tree.
+/// Returns an error if ranks have different graphs: they would wait for each other for ever, or find a wrong tree.
 fn same_everywhere(ranks: &impl Ranks, vertices: usize, entries: u64, degrees: &[u32]) -> Result<(), ClusterError> {
     let mixed = degrees
         .par_iter()
@@ -527,7 +529,7 @@ mod tests {
         assert_eq!((bits(part), part.leaves.to_vec()), (bits(other), other.leaves.to_vec()), "{what}");
     }
 
-    /// Slices of any lengths, as ranks of any number may have read them, make the parts that all edges on every rank make.
+    /// Slices of any lengths, read by any number of ranks, make the same parts as all edges on every rank.
     #[test]
     fn slices_make_the_same_parts_as_all_edges() {
         let kronecker = Generator::graph500(10).generate(&|_| ()).unwrap();
@@ -545,7 +547,7 @@ mod tests {
                         let whole = Part::build(&all, order, ranks).unwrap();
                         let begin = |rank: usize| if rank == 1 && size > 1 { edges.len() / 9 } else { edges.len() * rank / size };
                         let range = begin(ranks.rank())..begin(ranks.rank() + 1);
-                        // As a list of its own, and as a run of all.
+                        // The slice as a list of its own, and as a range of the list of all edges.
                         let own = EdgeList::new(vertices, edges[range.clone()].to_vec(), listing).unwrap();
                         let run = EdgeList::new(vertices, edges.clone(), listing).unwrap();
                         for slice in [EdgeSlice::new(own, 0..range.len()), EdgeSlice::new(run, range)] {
@@ -558,7 +560,7 @@ mod tests {
         }
     }
 
-    /// An edge to a vertex that is none ends it on all ranks.
+    /// An edge to a vertex out of range makes the build fail on all ranks.
     #[test]
     fn a_wrong_edge_of_one_slice_is_told_on_all_ranks() {
         let errors = ThreadRanks::run(3, |ranks| {

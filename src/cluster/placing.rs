@@ -1,8 +1,9 @@
-//! Where a rank runs its part of a level: on its CPU or on its device, by what is known of its own board.
+//! Decides where a rank runs its part of a level: on its CPU or on its device, by what is known of its own board.
 //!
-//! The direction of a level is the same on all ranks. Each rank decides by itself where it expands the level; the resulting bits are the
-//! same, so the other ranks need not know. So boards may differ, and one of them may have no device. Rules are as pure as policies are:
-//! they compare counts that all ranks have, divided by the number of ranks, with bounds that were set before the search.
+//! The direction of a level is the same on all ranks. Each rank decides by itself where it expands the level. The resulting bits are the
+//! same, so the other ranks need not know: boards may differ, and a board may have no device. The rules are as pure as policies: they
+//! compare
+//! counts that all ranks have, divided by the number of ranks, with bounds that were set before the search.
 
 use super::{
     ClusterError, ClusterOptions,
@@ -21,28 +22,29 @@ use crate::{
 /// The OpenCL device of a rank.
 #[derive(Debug, Clone)]
 pub struct RankDevice {
-    /// The device, and how memory is shared with it.
+    /// The device, and how it shares memory.
     pub setup: GpuSetup,
-    /// By which kernel it runs levels bottom-up, where the policy names none: BG or BGC.
+    /// Kernel of its bottom-up levels if the policy names none: BG or BGC.
     pub bottom_up: GpuKernel,
-    /// The levels that it runs.
+    /// The levels that run on the device.
     pub places: Places,
-    /// Go on with the CPU where it fails: in the middle of a search, or, with a policy that does not name its kernels, before the first.
+    /// Continue on the CPU if the device fails: during a search or, unless the policy names kernels of a device, before the first.
     pub fall_back: bool,
 }
 
 /// The levels that run on a rank's device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Places {
-    /// All of them.
+    /// All levels.
     Every,
-    /// Those inside the bounds, by the rank's own share of the work: arcs from the frontier top-down, unvisited vertices bottom-up. No
-    /// level is split: what the bounds give to both devices is the GPU's.
+    /// Levels whose work is inside the bounds. The work is the rank's own share: arcs from the frontier top-down, unvisited vertices
+    /// bottom-up.
+    /// No level is split: a level that the bounds give to both devices runs on the GPU.
     By(Bands),
 }
 
 impl Places {
-    /// These bounds, and those that were `measured` where these say nothing.
+    /// These bounds, completed with the `measured` ones where these have none.
     #[must_use]
     pub fn or(self, measured: Bands) -> Self {
         match self {
@@ -60,7 +62,7 @@ impl Places {
     }
 }
 
-/// The work of a level, of all ranks.
+/// The work of a level, summed over all ranks.
 fn work(direction: Direction, stats: &LevelStats) -> u64 {
     match direction {
         Direction::TopDown => stats.frontier_edges,
@@ -68,7 +70,7 @@ fn work(direction: Direction, stats: &LevelStats) -> u64 {
     }
 }
 
-/// A policy that decides directions, and where this rank runs its part.
+/// Plans levels: a policy decides directions, and [`Places`] where this rank runs its part.
 #[derive(Debug)]
 pub(super) struct RankPlanner {
     policy: PolicyPlanner,
@@ -81,7 +83,7 @@ impl RankPlanner {
         Self { policy, device: device.map(|device| (device.bottom_up, device.places)), ranks: ranks as u64 }
     }
 
-    /// Levels run in other places from the next search on (`None`: on the CPU).
+    /// Changes where levels run from the next search on (`None`: on the CPU).
     pub(super) fn set_places(&mut self, places: Option<Places>) {
         self.device = self.device.zip(places).map(|((bottom_up, _), places)| (bottom_up, places));
     }
@@ -101,7 +103,7 @@ impl Planner for RankPlanner {
     }
 
     fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
-        // Nothing is sure before the other ranks have sent what they found.
+        // No later plan is sure before the other ranks have sent what they found.
         Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
     }
 
@@ -119,21 +121,21 @@ impl Planner for RankPlanner {
     }
 }
 
-/// Roots searched from, each `TURNS` times in every place after one search to warm up; the fastest counts.
+/// Number of roots, and searches from each root in every place, of which the fastest counts. One more search comes first to warm up.
 const ROOTS: usize = 3;
 const TURNS: usize = 3;
-/// Bounds must gain this much over the better of CPU and device alone to be taken, as in one process
+/// The fitted bounds are taken if their time is below this share of that of the better of CPU and device alone, as in one process
 /// ([`thresholds`](crate::calibrate::thresholds)).
 const GAIN: f64 = 0.97;
 
-/// How long levels of one direction took in one place.
+/// Work and nanoseconds of the levels of one direction in one place.
 #[derive(Debug, Clone, Default)]
 struct Line {
     levels: Vec<(u64, u64)>,
 }
 
 impl Line {
-    /// The cheapest level, and nanoseconds for each unit of work beyond that.
+    /// Nanoseconds of the fastest level, and nanoseconds for each unit of work beyond that.
     fn fit(&self) -> Option<(f64, f64)> {
         let fixed = self.levels.iter().map(|&(_, ns)| ns).min()? as f64;
         let work: f64 = self.levels.iter().map(|&(work, _)| work as f64).sum();
@@ -141,7 +143,7 @@ impl Line {
         Some((fixed, if work > 0.0 { time / work } else { 0.0 }))
     }
 
-    /// From how much work on `device` is the faster one.
+    /// Amount of work from which `device` is faster.
     fn crossing(&self, device: &Self) -> u64 {
         let (Some((cpu_fixed, cpu_unit)), Some((fixed, unit))) = (self.fit(), device.fit()) else { return NEVER };
         let (cost, gain) = (fixed - cpu_fixed, cpu_unit - unit);
@@ -155,7 +157,7 @@ impl Line {
     }
 }
 
-/// The fastest search from each root in one place: time in all, and levels of either direction.
+/// The fastest searches from each root in one place: their total time, and their levels in each direction.
 #[derive(Debug, Clone, Default)]
 struct Fastest {
     total_ns: u64,
@@ -163,8 +165,8 @@ struct Fastest {
     bottom_up: Line,
 }
 
-/// Searches on the CPU and on the device in turn, and compares what a rank's own part took: bounds for [`Places::By`], where this rank
-/// `wants` them and has a device. All ranks call it, and search together; those that want none run as `options` says.
+/// Searches on the CPU and on the device in turn, and compares the times of this rank's own part. Returns bounds for [`Places::By`] if this
+/// rank `wants` them and has a device. All ranks call it and search together; a rank that does not want bounds runs as `options` says.
 ///
 /// # Errors
 /// As [`ClusterSearch::run_uncounted`].
@@ -218,7 +220,7 @@ pub fn measured_bands(part: &Part, ranks: &impl Ranks, options: &ClusterOptions,
         top_down: Band::gpu_from(cpu.top_down.crossing(&device.top_down)),
         bottom_up: Band::gpu_from(cpu.bottom_up.crossing(&device.bottom_up)),
     };
-    // Lines are a simple model; whole searches have the last word.
+    // Lines are a simple model, so times of whole searches decide.
     let candidates = [Bands::CPU, always, lines];
     let measured = searches(&candidates.map(Places::By))?;
     let mut best = (Bands::CPU, f64::INFINITY);
@@ -256,7 +258,7 @@ mod tests {
 
     #[test]
     fn what_is_known_of_bounds_is_not_measured_away() {
-        // A board file that says when to leave the device top-down, and all of bottom-up.
+        // The bounds of a board file: an upper bound top-down, and a lower bound bottom-up.
         let known =
             Bands { top_down: Band { up_to: Some(500), ..Band::default() }, bottom_up: Band { gpu_from: Some(70), ..Band::default() } };
         let measured = Bands { top_down: Band::gpu_from(100), bottom_up: Band::gpu_from(0) };

@@ -1,6 +1,6 @@
-//! What a cluster needs of a message-passing library: a few collective operations, each called by all ranks in the same order.
+//! The operations that a cluster needs of a message-passing library: a few collective ones, each called by all ranks in the same order.
 //!
-//! An operation does not return an error: where a rank is lost, MPI ends the whole run. No operation allocates.
+//! An operation does not return an error: if a rank is lost, MPI ends the whole run. No operation allocates.
 
 use std::sync::{Barrier, Mutex, PoisonError};
 
@@ -15,17 +15,18 @@ pub trait Ranks {
     /// Returns when all ranks have called it.
     fn barrier(&self);
 
-    /// Every rank gives as many bytes; all of them arrive in `all`, in the order of ranks.
+    /// Every rank sends `own`, of the same length on all ranks. All of them arrive in `all`, in the order of ranks.
     fn all_gather(&self, own: &[u8], all: &mut [u8]);
 
-    /// Rank `r` gives `lengths[r]` bytes, which arrive at `offsets[r]` of `all`. All ranks know all lengths.
+    /// Rank `r` sends `lengths[r]` bytes, which arrive at `offsets[r]` of `all` on every rank. All ranks pass the same lengths.
     fn all_gather_varying(&self, own: &[u8], all: &mut [u8], lengths: &[i32], offsets: &[i32]);
 
-    /// Rank `r` receives the `lengths[r]` bytes at `offsets[r]` of `own`; what rank `r` sends here, `expected[r]` bytes, arrives at
+    /// Rank `r` receives the `lengths[r]` bytes at `offsets[r]` of `own`. The `expected[r]` bytes that rank `r` sends to this rank arrive
+    /// at
     /// `places[r]` of `all`.
     fn all_to_all(&self, own: Messages<'_>, all: &mut [u8], expected: &[i32], places: &[i32]);
 
-    /// The bytes of rank `from` on every rank.
+    /// Copies the bytes of rank `from` to `bytes` of every rank.
     fn broadcast(&self, from: usize, bytes: &mut [u8]);
 }
 
@@ -36,7 +37,7 @@ pub struct Messages<'a> {
     pub bytes: &'a [u8],
     /// Length of the piece for each rank.
     pub lengths: &'a [i32],
-    /// Where it begins.
+    /// Where the piece for each rank begins.
     pub offsets: &'a [i32],
 }
 
@@ -54,14 +55,14 @@ fn fold(ranks: &(impl Ranks + ?Sized), value: u64, first: u64, join: impl Fn(u64
     values(ranks, value).into_iter().fold(first, join)
 }
 
-/// `value` of every rank.
+/// The `value` of every rank, in the order of ranks.
 pub fn values(ranks: &(impl Ranks + ?Sized), value: u64) -> Vec<u64> {
     let mut all = vec![0; 8 * ranks.size()];
     ranks.all_gather(&value.to_le_bytes(), &mut all);
     all.as_chunks_of_8().map(u64::from_le_bytes).collect()
 }
 
-/// Slices of 8 bytes. (`as_chunks` is of a later Rust.)
+/// Splits bytes into arrays of 8. (`as_chunks` needs a later Rust.)
 trait Eights {
     fn as_chunks_of_8(&self) -> impl Iterator<Item = [u8; 8]>;
 }
@@ -72,10 +73,10 @@ impl Eights for [u8] {
     }
 }
 
-/// Values that [`add_up`] adds at a time: 4 MiB.
+/// Values that [`add_up`] adds in one piece: 4 MiB.
 const ADDED: usize = 1 << 20;
 
-/// Adds up the values of all ranks, place by place, in pieces: each rank adds its share of a piece, and sends it to all others.
+/// Replaces each value by its sum over all ranks, piece by piece: each rank adds its share of a piece and sends the sums to all others.
 pub fn add_up(ranks: &(impl Ranks + ?Sized), values: &mut [u32]) {
     let (rank, size) = (ranks.rank(), ranks.size());
     if size == 1 {
@@ -89,7 +90,7 @@ pub fn add_up(ranks: &(impl Ranks + ?Sized), values: &mut [u32]) {
         let offsets: Vec<i32> = (0..size).map(|rank| 4 * begin(rank) as i32).collect();
         bytes.clear();
         bytes.extend(piece.iter().flat_map(|value| value.to_le_bytes()));
-        // This rank's share, of every rank.
+        // The values in this rank's share, from every rank.
         let own = lengths[rank] as usize;
         arrived.clear();
         arrived.resize(own * size, 0);
@@ -107,7 +108,7 @@ pub fn add_up(ranks: &(impl Ranks + ?Sized), values: &mut [u32]) {
     }
 }
 
-/// A text of every rank.
+/// The `text` of every rank, in the order of ranks.
 pub fn texts(ranks: &(impl Ranks + ?Sized), text: &str) -> Vec<String> {
     let lengths = values(ranks, text.len() as u64);
     let lengths: Vec<i32> = lengths.iter().map(|&length| length as i32).collect();
@@ -118,7 +119,7 @@ pub fn texts(ranks: &(impl Ranks + ?Sized), text: &str) -> Vec<String> {
     lengths.iter().zip(&offsets).map(of).collect()
 }
 
-/// Ranks that are threads of one process: a cluster without MPI, to test with and to count messages.
+/// Ranks that are threads of one process: a cluster without MPI, for tests and for counting messages.
 #[derive(Debug)]
 pub struct ThreadRanks<'b> {
     rank: usize,
@@ -133,7 +134,7 @@ pub struct Board {
     pieces: Vec<Mutex<Piece>>,
 }
 
-/// The data that one rank offers: slices of its own, which stay in place until all ranks have read them.
+/// The data that one rank offers: pointers to its slices, which stay in place until all ranks have read them.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     bytes: *const [u8],
@@ -144,7 +145,7 @@ struct Piece {
 // SAFETY: a piece points to shared slices of plain numbers, which may be read from any thread.
 unsafe impl Send for Piece {}
 
-/// Waits for all ranks when it goes, also where a rank unwinds: what it has put up must outlast the others' look at it.
+/// Waits for all ranks when it is dropped, also while a rank unwinds: the slices that a rank offers must outlive the reads of other ranks.
 struct UntilAllHaveLooked<'b>(&'b Barrier);
 
 impl Drop for UntilAllHaveLooked<'_> {
@@ -162,10 +163,10 @@ impl Board {
 }
 
 impl<'b> ThreadRanks<'b> {
-    /// Runs `work` as each of `size` ranks, each on a thread of its own; gives what they return, in the order of ranks.
+    /// Runs `work` as each of `size` ranks, each on its own thread. Returns their results in the order of ranks.
     ///
     /// # Panics
-    /// Where `work` panics on a rank after the others have met it for the last time.
+    /// If `work` panics on a rank after the last operation of all ranks. (If it panics earlier, the other ranks wait for ever.)
     pub fn run<T: Send>(size: usize, work: impl Fn(&ThreadRanks<'_>) -> T + Sync) -> Vec<T> {
         let board = Board::new(size);
         let (board, work) = (&board, &work);
@@ -175,7 +176,7 @@ impl<'b> ThreadRanks<'b> {
         })
     }
 
-    /// Puts `own` up and looks at what each rank put up.
+    /// Offers `own` to all ranks, and calls `look` with what each rank offers.
     fn exchange(&self, own: Messages<'_>, mut look: impl FnMut(usize, Messages<'_>)) {
         let piece = |rank: usize| self.board.pieces[rank].lock().unwrap_or_else(PoisonError::into_inner);
         *piece(self.rank) = Piece { bytes: own.bytes, lengths: own.lengths, offsets: own.offsets };
@@ -189,7 +190,7 @@ impl<'b> ThreadRanks<'b> {
         }
     }
 
-    /// As [`exchange`](Self::exchange), where every rank gets the same bytes.
+    /// As [`exchange`](Self::exchange), with the same bytes for every rank.
     fn exchange_bytes(&self, bytes: &[u8], mut look: impl FnMut(usize, &[u8])) {
         self.exchange(Messages { bytes, lengths: &[], offsets: &[] }, |from, piece| look(from, piece.bytes));
     }
@@ -227,7 +228,7 @@ impl Ranks for ThreadRanks<'_> {
     }
 
     fn broadcast(&self, from: usize, bytes: &mut [u8]) {
-        // The others put nothing up: they write where the bytes arrive.
+        // The other ranks offer nothing: they write to `bytes`.
         if self.rank == from {
             self.exchange_bytes(bytes, |_, _| ());
         } else {

@@ -1,8 +1,8 @@
 //! Graph files that ranks read together.
 //!
-//! Where every rank has the file, each reads a slice of it: as many bytes as any other, cut behind a line end, or at an entry. If a file
-//! can't be cut, every rank reads all of it and keeps a part. If one rank sent it instead, the others would wait as long. Where only rank 0
-//! has the file, it sends each rank some of every piece. No rank holds all edges.
+//! If every rank has the file, each reads a slice of it: slices have equally many bytes and are cut behind a line end, or at an entry. If a
+//! file can't be cut, every rank reads all of it and keeps a part. (If one rank sent it instead, the others would wait as long.) If only
+//! rank 0 has the file, it sends each rank a share of every piece. No rank holds all edges.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::{
     memory,
 };
 
-/// The result of a rank, or on every rank the error of the first rank that failed.
+/// Returns this rank's result if all ranks succeeded; otherwise, on every rank, the error of the first rank that failed.
 pub(super) fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {
     let first = first_of(texts(ranks, own.as_ref().err().map_or("", |reason| reason)));
     match (own, first) {
@@ -30,7 +30,7 @@ pub(super) fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T,
     }
 }
 
-/// A value of rank 0 on every rank, or its error.
+/// Returns rank 0's value, or its error, on every rank.
 fn of_first<T: serde::Serialize + for<'t> serde::Deserialize<'t> + Clone>(
     ranks: &impl Ranks,
     own: Option<Result<T, String>>,
@@ -39,7 +39,7 @@ fn of_first<T: serde::Serialize + for<'t> serde::Deserialize<'t> + Clone>(
     all_gather(ranks, &own)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })
 }
 
-/// Refuses a file that is another one than rank 0's; `difference` says how, of what rank 0 has and what the other has.
+/// Refuses a file that differs from rank 0's. `difference` describes the difference between rank 0's value and the other rank's.
 fn same<T: PartialEq>(ranks: &impl Ranks, path: &Path, all: &[T], difference: impl FnOnce(&T, &T) -> String) -> Result<(), ClusterError> {
     let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
     // The rank that differs may have been given another path.
@@ -47,18 +47,18 @@ fn same<T: PartialEq>(ranks: &impl Ranks, path: &Path, all: &[T], difference: im
     Err(ClusterError::OtherFile { path, difference: difference(&all[0], &all[rank]), rank })
 }
 
-/// What differs where the sizes are the same.
+/// Describes the difference of files of the same size.
 fn content<T>(_: &T, _: &T) -> String {
     "the file has another content than that of rank 0".into()
 }
 
-/// Refuses what only one rank can read, before it is opened: a rank that opens a pipe waits for its writer.
+/// Refuses a file that only one rank can read. It is called before the file is opened, since opening a pipe waits for its writer.
 fn readable_by_many(path: &Path, ranks: &impl Ranks) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(metadata) if ranks.size() > 1 && !metadata.is_file() && !metadata.is_dir() => {
             Err(format!("{}: it is not a regular file, and a pipe can be read by one rank only: give --from-rank-0", path.display()))
         }
-        // Opening it reports what is wrong with it.
+        // Opening the file reports other errors.
         _ => Ok(()),
     }
 }
@@ -67,12 +67,12 @@ fn text(error: InputError) -> String {
     error.to_string()
 }
 
-/// Reads a file that every rank has at the same path: each rank a slice. All ranks call it, on their own rayon pools.
+/// Reads a file that every rank has at the same path: each rank reads a slice. All ranks call it, on their own rayon pools.
 ///
-/// What the ranks have read is compared with the file of rank 0.
+/// What each rank reads is compared with rank 0's file.
 ///
 /// # Errors
-/// On every rank [`ClusterError::File`] where one of them can't read it, and [`ClusterError::OtherFile`] where one has another file.
+/// On every rank [`ClusterError::File`] if one of them can't read the file, and [`ClusterError::OtherFile`] if one has a different file.
 pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
     agreed(ranks, readable_by_many(path, ranks))?;
     let opened = OpenFile::open(path).map_err(|error| match &error {
@@ -113,19 +113,19 @@ fn compare(part: &FilePart, path: &Path, ranks: &impl Ranks) -> Result<(), Clust
     same(ranks, path, &values(ranks, same_as_first.into()), content)
 }
 
-/// Which of `count` edges a rank keeps of a piece.
+/// The edges that a rank keeps of a piece of `count` edges.
 fn share(count: usize, rank: usize, size: usize) -> std::ops::Range<usize> {
     let begin = |rank: usize| (count as u64 * rank as u64 / size as u64) as usize;
     begin(rank)..begin(rank + 1)
 }
 
-/// Adds edges, as far as there is memory.
+/// Appends edges to `kept`, or fails if there is not enough memory.
 fn keep(kept: &mut Vec<[Vertex; 2]>, edges: impl ExactSizeIterator<Item = [Vertex; 2]>, path: &Path) -> Result<(), InputError> {
     let more = edges.len();
     if kept.capacity() - kept.len() < more {
         let held = kept.len();
         let bytes = |count: usize| 8 * (held + count) as u64;
-        // What is there moves, and is there twice meanwhile: half as much again at a time.
+        // Growing holds the edges twice while they are moved, so it adds at least half of their number at a time.
         let wanted = more.max(held / 2);
         if memory::check_available(bytes(wanted), "edges").is_err() || kept.try_reserve_exact(wanted).is_err() {
             return Err(InputError::OutOfMemory { path: path.to_owned(), bytes: bytes(more) });
@@ -146,7 +146,7 @@ fn sum_of(edges: &[[Vertex; 2]]) -> u64 {
     edges.par_iter().map(mixed).reduce(|| 0, u64::wrapping_add)
 }
 
-/// Each rank goes through the whole file, and keeps its share of every piece.
+/// Each rank reads the whole file and keeps its share of every piece.
 fn read_whole(opened: OpenFile, chosen: &Chosen, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
     let (rank, size) = (ranks.rank(), ranks.size());
     let path = opened.path().to_owned();
@@ -162,7 +162,7 @@ fn read_whole(opened: OpenFile, chosen: &Chosen, options: &ReadOptions<'_>, rank
 
 fn slice_of(kept: Vec<[Vertex; 2]>, whole: Whole) -> Result<EdgeSlice, ClusterError> {
     let range = 0..kept.len();
-    // Checked where it was read; it fits 32 bits.
+    // The reader has checked that the number fits 32 bits.
     let vertices = usize::try_from(whole.vertices).unwrap_or(usize::MAX);
     Ok(EdgeSlice::new(EdgeList::new(vertices, kept, whole.listing)?, range))
 }
@@ -170,10 +170,10 @@ fn slice_of(kept: Vec<[Vertex; 2]>, whole: Whole) -> Result<EdgeSlice, ClusterEr
 /// Edges that rank 0 sends at a time.
 const PIECE: usize = 1 << 20;
 
-/// Reads a file that only rank 0 has: it sends every rank its share. All ranks call it, with the same path.
+/// Reads a file that only rank 0 has: rank 0 sends every rank its share. All ranks call it, with the same path.
 ///
 /// # Errors
-/// On every rank [`ClusterError::File`] where rank 0 can't read it, or a rank has not enough memory for its share.
+/// On every rank [`ClusterError::File`] if rank 0 can't read the file, or if a rank does not have enough memory for its share.
 pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
     let (rank, size) = (ranks.rank(), ranks.size());
     let (mut kept, mut failed) = (Vec::new(), Ok(()));
@@ -195,7 +195,7 @@ pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks)
         while receive(ranks, &mut bytes) {
             if failed.is_ok() {
                 let vertex = |bytes: &[u8]| Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                // The others learn of it when rank 0 is done.
+                // The other ranks learn of an error after rank 0 has sent all edges.
                 failed = keep(&mut kept, bytes.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]), path);
             }
         }
@@ -217,7 +217,7 @@ fn send(edges: &[[Vertex; 2]], ranks: &impl Ranks) {
     ranks.all_to_all(Messages { bytes: &bytes, lengths: &lengths, offsets: &offsets }, &mut [], &nothing, &nothing);
 }
 
-/// Receives what [`send`] sends this rank; false where nothing is sent any more.
+/// Receives what [`send`] sends this rank. Returns false at the end.
 fn receive(ranks: &impl Ranks, bytes: &mut Vec<u8>) -> bool {
     let mut count = [0; 8];
     ranks.broadcast(0, &mut count);

@@ -1,4 +1,4 @@
-//! One search after another over the parts of one graph.
+//! Searches over the parts of one graph, one after another.
 
 use std::{
     convert::Infallible,
@@ -21,22 +21,23 @@ use crate::{
     search::Outcome,
 };
 
-/// What ranks send each other after a level.
+/// The data that ranks send each other after a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exchange {
-    /// Which vertices were found, to all ranks.
+    /// The vertices that were found, to all ranks.
     #[default]
     Found,
     /// Each neighbour of the frontier with its parent, to its owner (Sunway 2021, algorithm 2); top-down only.
     Pairs,
 }
 
-/// How to search over ranks.
+/// Options of a search over ranks.
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
-    /// The policy that decides the direction of each level. It must decide the same on every rank, so it gets no samples. Where it names a
-    /// kernel of a device and the rank has a device, that kernel runs the levels of its direction.
+    /// The policy that decides the direction of each level. It must decide the same on every rank, so it gets no samples. If it names a
+    /// kernel of
+    /// a device and the rank has a device, that kernel runs the levels of its direction.
     pub policy: Policy,
     /// The device of this rank; ranks may have different ones, or none. ([`Exchange::Pairs`] takes none.)
     pub device: Option<RankDevice>,
@@ -48,14 +49,14 @@ pub struct ClusterOptions {
     pub simd: Option<Simd>,
     /// What ranks send each other.
     pub exchange: Exchange,
-    /// Vertices of the frontier that a thread processes at a time: what fits a cache, or a local memory.
+    /// Vertices of the frontier that a thread processes at a time: as many as fit a cache or a local memory.
     pub batch: usize,
     /// Sort each batch first (Sunway 2021, algorithm 5), so that lists are read in the order of memory.
     pub sorted: bool,
 }
 
 impl ClusterOptions {
-    /// Vertices in a batch by default: 16 KiB of numbers, half a first-level cache of a small core.
+    /// Vertices in a batch by default: 16 KiB of numbers, half of the first-level cache of a small core.
     pub const BATCH: usize = 4096;
 
     pub(super) fn simd(&self) -> Simd {
@@ -81,20 +82,20 @@ impl Default for ClusterOptions {
 /// What one rank sent and received at one level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct LevelTraffic {
-    /// Bytes that other ranks' messages brought.
+    /// Bytes received from other ranks.
     pub received: u64,
-    /// Bytes of this rank's messages, times the ranks that got them.
+    /// Bytes of this rank's messages, times the number of ranks that received them.
     pub sent: u64,
     /// Collective operations.
     pub messages: u32,
-    /// Time from this rank's readiness to the arrival of everything, in nanoseconds: other ranks' work and the network.
+    /// Time from the end of this rank's own work to the arrival of all messages, in nanoseconds: other ranks' work and the network.
     pub wait_ns: u64,
-    /// Time of this rank's own work at the level, in nanoseconds, without reading what arrived.
+    /// Time of this rank's own work at the level, in nanoseconds, without reading the messages that arrived.
     pub compute_ns: u64,
 }
 
 impl LevelTraffic {
-    /// Adds another level's.
+    /// Adds the traffic of another level.
     pub fn add(&mut self, other: Self) {
         self.received += other.received;
         self.sent += other.sent;
@@ -110,7 +111,7 @@ enum Runner<'p, R: Ranks> {
     Pairs(Box<PairsEngine<'p, R>>),
 }
 
-/// Searches one graph over ranks, again and again, without allocating in [`run_uncounted`](Self::run_uncounted).
+/// Searches one graph over ranks, any number of times. [`run_uncounted`](Self::run_uncounted) does not allocate.
 #[derive(Debug)]
 pub struct ClusterSearch<'p, R: Ranks> {
     part: &'p Part,
@@ -118,20 +119,20 @@ pub struct ClusterSearch<'p, R: Ranks> {
     runner: Runner<'p, R>,
     planner: RankPlanner,
     records: Records,
-    /// The root where it has no internal number.
+    /// The root of the last search, if it has no edge to another vertex.
     alone: Option<Vertex>,
     device: Option<DeviceUse>,
     fallen_back: Option<String>,
-    /// The rank whose device was lost for good, and the reason: nothing is searched any more. All ranks have the same.
+    /// The rank whose device was lost for good, and the reason; the same on all ranks. No search is run any more.
     failed: Option<(usize, String)>,
 }
 
 impl<'p, R: Ranks> ClusterSearch<'p, R> {
-    /// Allocates everything a search needs on this rank. All ranks call it, and all get an error where one does.
+    /// Allocates everything that a search needs on this rank. All ranks call it, and all get an error if one of them does.
     ///
     /// # Errors
-    /// [`ClusterError`] where memory, threads, vector instructions or the device are refused; [`ClusterError::SetUp`] where another rank
-    /// is refused them.
+    /// [`ClusterError`] if memory, threads, vector instructions or the device are not available; [`ClusterError::SetUp`] if they are not on
+    /// another rank.
     pub fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
         let made = match options.exchange {
             Exchange::Found => RankEngine::new(part, ranks, options).map(|engine| Runner::Found(Box::new(engine))),
@@ -157,7 +158,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         Ok(Self { part, ranks, runner, planner, records, alone: None, device, fallen_back, failed: None })
     }
 
-    /// The device that this rank was set up with, also where it has failed since.
+    /// The device that this rank was set up with, even if it has failed since.
     pub fn device(&self) -> Option<&DeviceUse> {
         self.device.as_ref()
     }
@@ -167,7 +168,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         self.fallen_back.as_deref()
     }
 
-    /// Levels run in other places on this rank from the next search on (`None`: on the CPU for good).
+    /// Changes where this rank runs levels from the next search on (`None`: on the CPU for good).
     pub(super) fn set_places(&mut self, places: Option<Places>) {
         self.planner.set_places(places);
     }
@@ -180,12 +181,13 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         }
     }
 
-    /// Searches from `root` (an original number) and counts what was reached. All ranks call it and get the same counts; the time is that
-    /// of the slowest rank, from a barrier on.
+    /// Searches from `root` (an original number), and counts the vertices and edges reached. All ranks call it and get the same counts. The
+    /// time is that of the slowest rank, from a barrier on.
     ///
     /// # Errors
-    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] where the device of one was
-    /// lost and that rank is not to continue without it ([`RankDevice::fall_back`]), or can't: in this search, or in one before.
+    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] if the device of one was
+    /// lost, in
+    /// this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         let mut outcome = self.run_uncounted(root)?;
         let (mut reached, mut edges) = (0, 0);
@@ -195,7 +197,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
                 edges += u64::from(degree);
             }
         }
-        // A root that no rank numbers is reached and has no edge.
+        // A root without an internal number has no row and no edge, but is reached.
         outcome.reached = sum(self.ranks, reached) + u64::from(self.alone.is_some() && self.part.internal(root) == NONE);
         outcome.edges = sum(self.ranks, edges) / 2;
         let deeper = match &self.runner {
@@ -207,7 +209,9 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         Ok(outcome)
     }
 
-    /// Whether one of these rows of this rank is the neighbour of a leaf of any rank. (Every rank asks at once.)
+    /// Whether the deepest level of any rank contains the neighbour of a leaf of this rank, other than the root. All ranks call it, each
+    /// with its
+    /// own rows of that level.
     fn leaf_is_below(&self, deepest: &[Vertex], root: Vertex) -> bool {
         let part = self.part;
         let mut bits = vec![0u8; 8 * part.words.div_ceil(part.deal.ranks)];
@@ -220,12 +224,13 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         part.leaves.iter().any(|&[row, neighbour, _]| part.original(part.deal.vertex(row)) != root && is_deepest(neighbour))
     }
 
-    /// As [`run`](Self::run), without counting: `reached` and `edges` are 0, levels are those that were searched, and the time is this
-    /// rank's.
+    /// As [`run`](Self::run), without counting: `reached` and `edges` are 0, `levels` counts the levels that were searched, and the time is
+    /// this rank's.
     ///
     /// # Errors
-    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] where the device of one was
-    /// lost and that rank is not to continue without it ([`RankDevice::fall_back`]), or can't: in this search, or in one before.
+    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] if the device of one was
+    /// lost, in
+    /// this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         if root as usize >= self.part.vertices() {
             return Err(ClusterError::RootOutOfRange { root, vertices: self.part.vertices() });
@@ -247,7 +252,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         Ok(Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found })
     }
 
-    /// Levels that were searched, and when they were done.
+    /// Searches once. Returns the number of levels that were searched, and the time when the last one ended.
     fn search(&mut self, root: Vertex) -> Result<(u32, Instant), Halt> {
         let internal = self.part.internal(root);
         let is_alone = internal == NONE || self.part.is_isolated(internal);
@@ -281,7 +286,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         Ok((levels, found))
     }
 
-    /// Gives the device of this rank up where it is one that failed. All ranks call it.
+    /// Continues without the device on each rank whose device failed. All ranks call it.
     fn go_on(&mut self) -> Result<(), ClusterError> {
         let Runner::Found(engine) = &mut self.runner else { return Ok(()) };
         let mut refused = String::new();
@@ -297,7 +302,9 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         if sum(self.ranks, u64::from(!refused.is_empty())) > 0 { Err(self.fail(&refused)) } else { Ok(()) }
     }
 
-    /// All ranks exchange what failed, and keep it: a lost device still owns the rank's memory. `refused`: what failed after that.
+    /// Exchanges the failure between all ranks, which keep it: a lost device still owns the rank's memory. `refused` is the error of
+    /// continuing
+    /// without the device ("": this was not tried, or succeeded).
     fn fail(&mut self, refused: &str) -> ClusterError {
         let own = match &self.runner {
             Runner::Found(engine) if refused.is_empty() => engine.failure(),
@@ -315,8 +322,9 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         }
     }
 
-    /// Parents of this rank's vertices, in original numbers, by row ([`Part::own_vertices`] names the rows): the root's is itself,
-    /// [`NONE`] where not reached.
+    /// Parents of this rank's vertices, in original numbers, by row ([`Part::own_vertices`] lists the rows). The parent of the root is the
+    /// root;
+    /// a vertex that was not reached has [`NONE`].
     pub fn parents_by_row(&self) -> &[Vertex] {
         match &self.runner {
             Runner::Found(engine) => &engine.state.parent,
@@ -324,12 +332,12 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         }
     }
 
-    /// What happened at each level of the last search, as this rank saw it.
+    /// The records of the levels of the last search, as measured on this rank.
     pub fn records(&self) -> &[LevelRecord] {
         self.records.get()
     }
 
-    /// What this rank sent and received at each level.
+    /// The traffic of this rank at each level of the last search.
     pub fn traffic(&self) -> &[LevelTraffic] {
         match &self.runner {
             Runner::Found(engine) => &engine.traffic,
@@ -338,23 +346,23 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     }
 }
 
-/// The first rank with a text that is not empty, and that text.
+/// The first rank whose text is not empty, and that text.
 pub(super) fn first_of(texts: Vec<String>) -> Option<(usize, String)> {
     texts.into_iter().enumerate().find(|(_, text)| !text.is_empty())
 }
 
-/// The result of each rank, or an error on every rank: if one rank returned alone, the others would wait for it.
+/// Returns the result of each rank, or an error on every rank: if one rank returned alone, the others would wait for it.
 pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, ClusterError>) -> Result<T, ClusterError> {
     let own = made.as_ref().err().map_or_else(String::new, |error| with_causes(error));
     let failed = first_of(texts(ranks, &own));
     match (made, failed) {
-        // Only the first of the ranks that fail has its own error.
+        // Only the first rank that failed returns its own error.
         (_, Some((rank, reason))) if rank != ranks.rank() => Err(ClusterError::SetUp { rank, reason }),
         (made, _) => made,
     }
 }
 
-/// The traffic of every rank, in the order of ranks, from that of this one.
+/// Gathers the traffic `own` of every rank, in the order of ranks.
 pub fn gather(ranks: &impl Ranks, own: &[LevelTraffic]) -> Vec<Vec<LevelTraffic>> {
     let numbers = own.iter().flat_map(|t| [t.received, t.sent, t.messages.into(), t.wait_ns, t.compute_ns]);
     let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();

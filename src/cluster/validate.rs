@@ -1,8 +1,8 @@
 //! The five checks of Graph500 over ranks.
 //!
-//! Each rank has the parents of its own vertices. Levels are computed from them, level by level: a rank that learns which vertices lie on
-//! a level finds their children among its own. Every rank then has all levels, which are not part of the tree, and goes through all edges
-//! as listed, which it makes or reads again: it checks those that touch its own vertices. No rank holds the tree.
+//! Each rank has the parents of its own vertices. Levels are computed from them, level by level: all ranks learn which vertices are on a
+//! level, and each finds their children among its own vertices. Every rank then has the levels of all vertices (no tree holds levels). It
+//! visits all edges as listed, which it generates or reads again, and checks those that touch its own vertices. No rank holds the tree.
 
 use std::{
     path::Path,
@@ -26,7 +26,7 @@ use crate::{
     memory,
 };
 
-/// A tree that is to be checked.
+/// A tree to check.
 #[derive(Debug, Clone)]
 pub struct Tree {
     /// Its root.
@@ -35,7 +35,7 @@ pub struct Tree {
     pub parents: Vec<Vertex>,
 }
 
-/// The summary of a tree that passed, or the fault of one that did not: the same on every rank.
+/// The summary of a tree that passed, or the fault of one that did not; the same on every rank.
 pub type Verdict = Result<crate::validate::Validated, String>;
 
 /// Checks trees over ranks, several in one pass over the edges.
@@ -50,14 +50,14 @@ pub struct ClusterValidator<'p, R: Ranks> {
 /// Vertices of a level that all ranks together send at once: 256 MiB.
 const MOST_AT_ONCE: usize = 1 << 26;
 
-/// Levels of a tree that was read off its parents.
+/// Levels of a tree, computed from its parents.
 struct Levels {
-    /// Of every vertex, by original number; [`NONE`] where not reached.
+    /// The level of every vertex, by original number; [`NONE`] if it was not reached.
     of: Vec<u32>,
     depth: u32,
 }
 
-/// A level as the pass over the edges reads it. `ABSENT` is more than one from every level that is stored.
+/// A level as the pass over the edges stores it. `ABSENT` differs by more than one from every stored level.
 trait Stored: Copy + Eq + Send + Sync {
     const ABSENT: Self;
     const DEEPEST: u32;
@@ -84,36 +84,38 @@ stored!(u32);
 
 /// The result of a pass over the edges.
 struct Passed {
-    /// Edges and self-loops in each tree that this rank counts.
+    /// Edges and self-loops of each tree that this rank counted.
     counts: Vec<[AtomicU64; 2]>,
-    /// A fault of each tree.
+    /// The first fault that this rank found in each tree.
     faults: Vec<Mutex<Option<String>>>,
-    /// By row and tree: the parent is joined to the vertex by a listed edge.
+    /// By row and tree: whether a listed edge joins the parent to the vertex.
     confirmed: Vec<AtomicBool>,
 }
 
 impl<'p, R: Ranks> ClusterValidator<'p, R> {
-    /// A validator for trees of the graph that `part` is of.
+    /// A validator for trees of the graph of `part`.
     pub fn new(part: &'p Part, ranks: &'p R) -> Self {
         Self { part, ranks, piece: (MOST_AT_ONCE / ranks.size()).max(1) }
     }
 
-    /// Trees that fit a quarter of the memory of every host at a time, shared by its ranks; at least one.
+    /// Number of trees to check at a time: as many as fit a quarter of the available memory of every host, shared by its ranks; at least
+    /// one.
     pub fn batch(&self, trees: usize) -> usize {
         let one = 8 * self.part.vertices() as u64 + 9 * self.part.input_degrees().len() as u64;
         let own = Host::read(Path::new("/"));
-        // Where the names can't be exchanged, all ranks may share a host.
+        // If the hosts can't be exchanged, all ranks may share one.
         let here = all_gather(self.ranks, &own).map_or(self.ranks.size(), |all| all.iter().filter(|host| **host == own).count());
         let fit = memory::available_bytes().unwrap_or(256 << 20) / 4 / here.max(1) as u64 / one.max(1);
         let smallest = values(self.ranks, fit).into_iter().min().unwrap_or(1);
         usize::try_from(smallest).unwrap_or(usize::MAX).clamp(1, trees.max(1))
     }
 
-    /// The part of a whole tree that is this rank's; all ranks give the same tree, as read from a file. The error, which all ranks get,
-    /// says what is wrong with a vertex that no rank owns, since it has no edge.
+    /// The part of a whole tree that belongs to this rank. All ranks pass the same tree, as read from a file. All get the same error if a
+    /// vertex
+    /// that no rank owns, since it has no edge, has a wrong parent.
     ///
     /// # Panics
-    /// If `parents` has not one entry for every vertex, or `root` is not a vertex.
+    /// If `parents` does not have one entry for every vertex, or `root` is not a vertex.
     pub fn tree_of(&self, root: Vertex, parents: &[Vertex]) -> Result<Tree, String> {
         assert_eq!(parents.len(), self.part.vertices(), "a parent for every vertex");
         let fault = parents.iter().zip(0..).find_map(|(&parent, vertex)| match parent {
@@ -133,7 +135,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         Ok(Tree { root, parents: own })
     }
 
-    /// Levels of this rank's vertices in a tree that has passed, by row: 0 for the root, [`NONE`] where not reached.
+    /// Levels of this rank's vertices in a tree that has passed, by row: 0 for the root, [`NONE`] if not reached.
     pub fn levels_by_row(&self, tree: &Tree) -> Vec<u32> {
         let (levels, _) = self.find_levels(tree, &mut Children::default());
         let mut own = vec![NONE; tree.parents.len()];
@@ -146,7 +148,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// Checks `trees` against the edges that the part was built from.
     ///
     /// # Errors
-    /// [`ClusterError`] where the memory is not there.
+    /// [`ClusterError`] if there is not enough memory, or the edges can't be exchanged.
     pub fn validate(&self, edges: &impl RankEdges, trees: &[Tree]) -> Result<Vec<Verdict>, ClusterError> {
         let edges = &edges.edges();
         let bytes = trees.len() as u64 * 8 * self.part.vertices() as u64;
@@ -186,7 +188,8 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         Ok(verdicts)
     }
 
-    /// Goes through all edges once for all trees. What is known of a vertex lies side by side for all of them, so that an edge reads
+    /// Visits all edges once for all trees. The levels of a vertex in all trees are adjacent in memory, and so are its parents, so an edge
+    /// reads
     /// memory at few places, however many trees there are.
     fn pass<L: Stored, E: EdgeStream>(&self, edges: &Edges<'_, E>, trees: &[Tree], levels: &[Levels]) -> Result<Passed, ClusterError> {
         let (size, n) = (trees.len(), self.part.vertices());
@@ -208,7 +211,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         let confirm = |row: Vertex, other: Vertex| {
             let places = row as usize * size..(row as usize + 1) * size;
             let of_row = &parents[places.clone()];
-            // Without a branch an entry, so that it is one comparison of many.
+            // `fold` takes no branch per entry, so that one instruction can compare many.
             if of_row.iter().fold(false, |any, &parent| any | (parent == other)) {
                 for (&parent, confirmed) in of_row.iter().zip(&passed.confirmed[places]) {
                     if parent == other {
@@ -217,14 +220,14 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 }
             }
         };
-        // Where both directions are listed, the reverse of an edge comes to the other owner.
+        // If both directions are listed, the other owner gets the reverse of an edge.
         let needs = if self.part.counts().both_directions { Needs::First } else { Needs::Both };
         let owner = |v: Vertex| Some(self.part.internal(v)).filter(|&v| v != NONE).map(|v| self.part.deal.owner(v));
         edges.for_each_needed(self.ranks, needs, owner, |edges| {
             (0..edges.parts()).into_par_iter().with_max_len(1).for_each(|part| {
                 let mut own = vec![[0u64; 2]; size];
                 edges.for_each_of(part, |u, v| {
-                    // An edge is counted by the owner of its first end, and each end is looked at by its owner.
+                    // The owner of the first end counts the edge and compares levels; the owner of each end confirms parents.
                     let (row_u, row_v) = (rows[u as usize], rows[v as usize]);
                     if row_u != NONE {
                         let (of_u, of_v) = (&level[u as usize * size..][..size], &level[v as usize * size..][..size]);
@@ -252,7 +255,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         Ok(passed)
     }
 
-    /// Rows of this rank by original vertex; [`NONE`] where another rank's.
+    /// Rows of this rank by original vertex; [`NONE`] for vertices of other ranks.
     fn rows_of_originals(&self) -> Vec<Vertex> {
         let mut rows = vec![NONE; self.part.vertices()];
         for (row, original) in self.part.own_vertices() {
@@ -261,15 +264,16 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         rows
     }
 
-    /// A vertex of this rank whose parent is not joined to it.
+    /// The fault of a vertex of this rank that no edge joins to its parent.
     fn stranger(&self, tree: &Tree, confirmed: impl Fn(usize) -> bool) -> Option<String> {
         let is_stranger = |&(row, vertex): &(usize, Vertex)| vertex != tree.root && tree.parents[row] != NONE && !confirmed(row);
         let (row, vertex) = self.part.own_vertices().find(is_stranger)?;
         Some(format!("vertex {vertex} has parent {}, but no edge joins them", tree.parents[row]))
     }
 
-    /// Levels from parents; and what is wrong where some vertex has a parent but no level: a cycle, or a way that does not lead to the
-    /// root.
+    /// Computes levels from parents. Also returns a fault, such as a vertex that has a parent but no level: its parents form a cycle, or do
+    /// not
+    /// lead to the root.
     fn find_levels(&self, tree: &Tree, children: &mut Children) -> (Levels, Option<String>) {
         let (part, n) = (self.part, self.part.vertices());
         let mut fault = None;
@@ -302,7 +306,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 own.extend_from_slice(children.of(v));
             }
             found += own.len();
-            // MPI counts bytes by 32 bits with sign: large levels are exchanged in pieces.
+            // MPI counts bytes in signed 32-bit numbers, so large levels are exchanged in pieces.
             let rounds = values(self.ranks, own.len().div_ceil(self.piece) as u64).into_iter().max().unwrap_or(0);
             if rounds == 0 {
                 break;
@@ -318,7 +322,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 self.ranks.all_gather_varying(&bytes, &mut all, &lengths, &offsets);
                 for bytes in all.chunks_exact(4) {
                     let v = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                    // Nothing is found twice: a vertex has one parent, and the root is the child of none.
+                    // No vertex is found twice: a vertex has one parent, and the root is the child of none.
                     level[v as usize] = depth;
                     frontier.push(v);
                 }
@@ -339,18 +343,18 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
 struct Children {
     /// Parent and child, in the order of rows.
     pairs: Vec<[Vertex; 2]>,
-    /// Where the children of each vertex begin.
+    /// Where the children of each vertex begin in `children`.
     offsets: Vec<u32>,
     children: Vec<Vertex>,
 }
 
 impl Children {
-    /// Makes the lists from `pairs`, of `vertices` vertices.
+    /// Makes the lists of children of `vertices` vertices from `pairs`.
     fn sort(&mut self, vertices: usize) {
         self.offsets.clear();
         self.offsets.resize(vertices + 2, 0);
         self.children.resize(self.pairs.len(), 0);
-        // Counted two places on, so that what is moved while children are dealt ends up at the beginning of the next list.
+        // Counts are stored two places further: filling a list then moves the offset of its beginning to the beginning of the next list.
         for &[parent, _] in &self.pairs {
             self.offsets[parent as usize + 2] += 1;
         }
@@ -371,7 +375,7 @@ impl Children {
     }
 }
 
-/// What is wrong with an edge whose ends are not on levels beside each other.
+/// Describes the fault of an edge whose ends are on levels more than one apart.
 fn fault_of_edge(u: Vertex, v: Vertex, level_u: u32, level_v: u32) -> String {
     if (level_u == NONE) != (level_v == NONE) {
         format!("the edge {u} - {v} leads from a vertex that was reached to one that was not: the tree does not span the component")
@@ -395,7 +399,7 @@ mod tests {
         graph::{EdgeList, Listing, Order},
     };
 
-    /// The leaves of a star are a level; each rank sends two or three of its own at a time.
+    /// The leaves of a star are one level, of which each rank sends two or three vertices at a time.
     #[test]
     fn a_large_level_is_exchanged_in_pieces() {
         let mut star: Vec<[Vertex; 2]> = (1..300).map(|v| [0, v]).collect();

@@ -1,9 +1,12 @@
-//! Values of all vertices written to one file: by all ranks at once where they see the same file, else through rank 0.
+//! Writes values of all vertices to one file: by all ranks at once if they see the same file, else through rank 0.
 //!
-//! Values lie by row at their owners, and stand in the file by original vertex. So every rank is sent the values of a run of vertices at a
-//! time, and makes bytes of them. Their place follows from the lengths before them, which all ranks exchange. A rank then writes whole
-//! blocks of the file. The block in which a run ends is written by the rank of that run; the rank of the next run sends it what it has of
-//! it. So no two machines write to the same page of a network file system.
+//! Values are stored by row at their owners, but the file is in the order of original vertices. So every rank receives the values of a run
+//! of
+//! vertices at a time, and encodes them. Their offset follows from the lengths before them, which all ranks exchange. A rank then writes
+//! whole
+//! blocks of the file. The block in which a run ends is written by the rank of that run; the rank of the next run sends it the bytes that
+//! it
+//! has of that block. So no two machines write to the same page of a network file system.
 
 use std::{
     fs::{File, OpenOptions},
@@ -23,16 +26,16 @@ use super::{
 };
 use crate::graph::{NONE, Vertex};
 
-/// Vertices of a run by default: 4 MiB on a rank.
+/// Vertices of a run by default: values of 4 MiB on a rank.
 pub const SLICE: usize = 1 << 20;
 
-/// What a rank writes of the file begins and ends at multiples of this, a page of any machine.
+/// The region of the file that a rank writes begins and ends at multiples of this: at least a page on any machine.
 const BLOCK: u64 = 64 << 10;
 
-/// The values of this rank's vertices in the order of original numbers, sent to the ranks that want them run by run.
+/// The values of this rank's vertices in the order of original numbers, which are sent run by run to the ranks that write the runs.
 struct Sorted<'v> {
     pairs: &'v [[u32; 2]],
-    /// The root and its value, which no rank has where the root has no edge.
+    /// The root and its value. No rank has the value if the root has no edge.
     root: (Vertex, u32),
 }
 
@@ -43,8 +46,9 @@ fn sorted(part: &Part, by_row: &[u32]) -> Vec<[u32; 2]> {
 }
 
 impl Sorted<'_> {
-    /// Sends rank `r` the values of the vertices `runs[r]`, which follow each other; gives those of this rank's run. A vertex that no rank
-    /// has gets [`NONE`].
+    /// Sends rank `r` the values of the vertices `runs[r]`; runs follow each other. Returns the values of this rank's run. A vertex that no
+    /// rank
+    /// owns gets [`NONE`].
     fn deal(&mut self, ranks: &impl Ranks, runs: &[Range<usize>]) -> Vec<u32> {
         let mut bytes = Vec::new();
         let mut lengths = Vec::with_capacity(runs.len());
@@ -68,7 +72,7 @@ impl Sorted<'_> {
     }
 }
 
-/// Sends rank `r` the next `lengths[r]` of the bytes; gives what arrives, in the order of ranks.
+/// Sends rank `r` the next `lengths[r]` of the bytes. Returns the bytes that arrive, in the order of ranks.
 fn all_to_all(ranks: &impl Ranks, bytes: &[u8], lengths: &[i32]) -> Vec<u8> {
     let size = ranks.size();
     let starts = |lengths: &[i32]| -> Vec<i32> { (0..size).map(|rank| lengths[..rank].iter().sum()).collect() };
@@ -82,13 +86,14 @@ fn all_to_all(ranks: &impl Ranks, bytes: &[u8], lengths: &[i32]) -> Vec<u8> {
     all
 }
 
-/// Gives `to` a value for every vertex on rank 0, in the order of original numbers, `slice` vertices at a time: no rank holds them all.
+/// Calls `to` on rank 0 with a value for every vertex, in the order of original numbers, `slice` vertices at a time: no rank holds all
+/// values.
 ///
-/// Every rank calls it with the values of its rows. `root` is the root and its value, which no rank has where the root has no edge. A
-/// vertex that no rank has gets [`NONE`].
+/// Every rank calls it with the values of its rows. `root` is the root and its value, which no rank has if the root has no edge. A vertex
+/// that no rank owns gets [`NONE`].
 ///
 /// # Errors
-/// The first error of `to`, on rank 0, once all slices have arrived.
+/// The first error of `to`, on rank 0, after all slices have arrived.
 pub fn in_slices(
     ranks: &impl Ranks,
     part: &Part,
@@ -102,7 +107,7 @@ pub fn in_slices(
     let mut written = Ok(());
     for begin in (0..part.vertices()).step_by(slice.max(1)) {
         let end = (begin + slice.max(1)).min(part.vertices());
-        // All of it goes to rank 0.
+        // The whole slice goes to rank 0.
         let mut runs = vec![end..end; ranks.size()];
         runs[0] = begin..end;
         let of_slice = sorted.deal(ranks, &runs);
@@ -113,32 +118,34 @@ pub fn in_slices(
     written
 }
 
-/// A file that all ranks have opened, and that is the same one for all.
+/// A file that all ranks have opened, and that is the same file on all of them.
 #[derive(Debug)]
 pub struct SharedFile {
     file: File,
-    /// Another machine's writes are there for rank 0 only after they were synced.
+    /// This rank runs on another machine than rank 0, which sees its writes only after they were synced.
     sync: bool,
 }
 
 impl SharedFile {
-    /// Opens the file that rank 0 has at `path` (`None`: it has none) on all ranks, if they see the same file there; otherwise gives `None`
-    /// on all of them. All ranks call it; what the others say of a path does not matter. The file is empty before, and after.
+    /// Opens the file that rank 0 has at `path` (`None`: rank 0 has no file) on all ranks, if they see the same file there; otherwise
+    /// returns
+    /// `None` on all of them. All ranks call it; only rank 0's `path` is used. The file is empty before and after.
     ///
-    /// Rank 0 writes a random number into the file. Each other rank looks for it there, and writes one of its own beside it, which rank 0
-    /// looks for. So folders that only have the same name, or the same content, are distinguished.
+    /// Rank 0 writes a random number into the file. Each other rank looks for that number, and writes its own number beside it, which rank
+    /// 0
+    /// looks for. So two files are distinguished even if their folders have the same name or the same content.
     ///
     /// # Errors
-    /// [`ClusterError::Message`], and [`ClusterError::File`] where rank 0 can't empty its file.
+    /// [`ClusterError::Message`], and [`ClusterError::File`] if rank 0 can't empty its file.
     pub fn open(ranks: &impl Ranks, path: Option<&Path>) -> Result<Option<Self>, ClusterError> {
         let (rank, host) = (ranks.rank(), Host::read(Path::new("/")));
         let token = RandomState::new().hash_one(rank).to_le_bytes();
         let first = path.filter(|_| rank == 0).and_then(|path| {
-            // Others can be told of a path that is text.
+            // Only a path that is valid UTF-8 can be sent to the other ranks.
             let name = path.to_str()?.to_owned();
             let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
             if file.write_all_at(&token, 0).and_then(|()| file.sync_data()).is_err() {
-                // Then rank 0 writes all of it by itself, and reports what fails.
+                // Rank 0 then writes the whole file itself, and reports the errors of that.
                 let _ = file.set_len(0);
                 return None;
             }
@@ -156,7 +163,7 @@ impl SharedFile {
             }),
         };
         let all_there = !values(ranks, own.is_some().into()).contains(&0);
-        // Rank 0 opens it again: it may have kept what it read before.
+        // Rank 0 opens the file again, since a network file system may have cached what rank 0 saw of it before.
         let all_seen = rank > 0
             || all_there && {
                 let mut found = vec![0; 8 * ranks.size()];
@@ -173,11 +180,11 @@ impl SharedFile {
     }
 }
 
-/// Writes a value for every vertex to a file, in turns: of each `size` runs of `slice` vertices every rank writes one. `encode` makes bytes
-/// of values from a vertex on; `head` stands before them. All ranks call it, with the same `head` and `slice`.
+/// Writes a value for every vertex to a file, in turns: of each `size` runs of `slice` vertices, every rank writes one. `encode` encodes
+/// values, given the vertex of the first. `head` is written before them. All ranks call it, with the same `head` and `slice`.
 ///
 /// # Errors
-/// [`ClusterError::File`] on every rank where one of them can't write: the file is not complete then.
+/// [`ClusterError::File`] on every rank if one of them can't write. The file is then not complete.
 pub fn write_together(
     ranks: &impl Ranks,
     part: &Part,
@@ -191,7 +198,7 @@ pub fn write_together(
     let pairs = sorted(part, by_row);
     let mut sorted = Sorted { pairs: &pairs, root };
     let mut written = Ok(());
-    // On rank 0, what stands in the file from `base`, a block's begin, to the next run.
+    // On rank 0, `carry` holds the bytes from `base`, the beginning of a block, to the next run.
     let (mut base, mut carry) = (0, if rank == 0 { head.to_vec() } else { Vec::new() });
     for begin in (0..part.vertices()).step_by(slice * size) {
         let at = |rank: usize| (begin + rank * slice).min(part.vertices());
@@ -203,9 +210,9 @@ pub fn write_together(
             Err(error) => written = written.and(Err(error)),
         }
         let lengths = values(ranks, bytes.len() as u64);
-        // Where the bytes of each rank begin, and at last where they all end.
+        // Offsets where the bytes of each rank begin, and last the offset where all end.
         let starts: Vec<u64> = (0..=size).map(|rank| base + lengths[..rank].iter().sum::<u64>()).collect();
-        // What each rank writes: whole blocks.
+        // Each rank writes the whole blocks from its entry to the next.
         let mut regions: Vec<u64> = starts.iter().map(|start| start.next_multiple_of(BLOCK)).collect();
         regions[size] = starts[size] / BLOCK * BLOCK;
         let end = regions[size];
@@ -219,7 +226,7 @@ pub fn write_together(
         let last = within(end..end).start;
         let block = all_to_all(ranks, &bytes[first..last], &to);
         written = written.and_then(|()| file.file.write_all_at(&block, regions[rank]));
-        // The rest, less than a block, stands before the next run.
+        // The rest is less than a block. Rank 0 keeps it for the next run.
         let mut rest = vec![0; size];
         rest[0] = (bytes.len() - last) as i32;
         carry = all_to_all(ranks, &bytes[last..], &rest);

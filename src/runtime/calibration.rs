@@ -1,4 +1,4 @@
-//! The calibration in force: the one asked for, or the one of this machine and these settings.
+//! The calibration in force: the file that was named, or the calibration of this machine and these settings.
 
 use std::{
     env, io,
@@ -20,10 +20,10 @@ use crate::{
 /// The calibration to use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CalibrationChoice {
-    /// The one of this machine and these settings, if there is one.
+    /// The calibration of this machine and these settings, if there is one.
     #[default]
     Auto,
-    /// None.
+    /// No calibration.
     Off,
     /// This file.
     File(PathBuf),
@@ -39,17 +39,17 @@ impl From<&str> for CalibrationChoice {
     }
 }
 
-/// A calibration that holds here.
+/// A calibration that is valid for this machine and these settings.
 #[derive(Debug, Clone)]
 pub struct FoundCalibration {
-    /// What it says.
+    /// The calibration.
     pub calibration: Calibration,
     /// Its file.
     pub file: PathBuf,
 }
 
 impl FoundCalibration {
-    /// What a record says of it.
+    /// The calibration in the form of a record.
     pub fn record(&self) -> CalibrationRecord {
         let made = &self.calibration.made;
         CalibrationRecord {
@@ -62,8 +62,8 @@ impl FoundCalibration {
     }
 }
 
-/// The folder of the user's calibrations: `$XDG_CONFIG_HOME/socbfs/calibration`, else `~/.config/socbfs/calibration`. `None` where
-/// neither is known.
+/// The folder of the user's calibrations: `$XDG_CONFIG_HOME/socbfs/calibration`, else `~/.config/socbfs/calibration`. `None` if
+/// neither variable is set.
 pub fn folder() -> Option<PathBuf> {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = match variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute()) {
@@ -73,7 +73,7 @@ pub fn folder() -> Option<PathBuf> {
     Some(base.join("socbfs/calibration"))
 }
 
-/// The text of a calibration that goes to `file`. A text that can't be read again is refused, since later searches would fail on it.
+/// The text of a calibration for `file`. A text that could not be read again is refused, since later searches would fail on it.
 ///
 /// # Errors
 /// [`RuntimeError`]: a calibration or a policy that can't be used here.
@@ -84,7 +84,7 @@ pub fn text(calibration: &Calibration, file: &Path) -> Result<String, RuntimeErr
 }
 
 impl Runtime {
-    /// What a calibration has to be of to hold here, with this device used in this way beside the CPU.
+    /// The identity that a calibration must have to be valid here, for searches with this device and sharing mode beside the CPU.
     pub fn identity(&self, device: Option<(&DeviceInfo, SharingMode)>) -> Identity {
         let environment = Environment::read(Path::new("/"));
         let available = std::thread::available_parallelism().map_or(1, usize::from);
@@ -106,8 +106,8 @@ impl Runtime {
         }
     }
 
-    /// The calibration for searches with `device` beside the CPU, which uses memory in this way if that is given (else as the calibration
-    /// says).
+    /// The calibration for searches with `device` beside the CPU, with this sharing mode if one is given (else with that of the
+    /// calibration).
     ///
     /// # Errors
     /// [`RuntimeError`]: a calibration or a policy that can't be used here.
@@ -130,13 +130,13 @@ impl Runtime {
             }
             Err(error) => return Err(RuntimeError::Calibration(error)),
         };
-        // Without a setting for how memory is shared, the calibration decides.
+        // Without a setting for the sharing mode, the calibration decides.
         if let (Some((info, None)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
             if self.permits(info, calibrated.memory_way) {
                 here.memory_way = calibrated.memory_way;
             }
         }
-        // Nor without one for the size of a work-group.
+        // Without a setting for the size of a work-group, the calibration decides, too.
         if let (Some((info, _)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
             if self.group_asked(info).is_none() {
                 here.work_group = calibrated.work_group;
@@ -152,27 +152,27 @@ impl Runtime {
         Ok(Some(FoundCalibration { calibration, file }))
     }
 
-    /// Whether the policy is one that a calibration says more of.
+    /// Whether the policy takes costs, bounds or weights from a calibration.
     pub fn wants_calibration(&self) -> bool {
         self.wants_costs() || self.plain_network().is_some()
     }
 
-    /// Whether the policy is one that minimises what the objective says.
+    /// Whether the policy can minimise the objective.
     pub fn wants_objective(&self) -> bool {
         matches!(self.policy.value, Policy::Auto(_) | Policy::CostModel(_))
     }
 
-    /// Whether the policy is one that may place levels on a device by calibrated costs.
+    /// Whether the policy may place levels on a device by calibrated costs.
     pub fn wants_costs(&self) -> bool {
         self.wants_objective() || self.policy.value.adaptive().is_some()
     }
 
-    /// The calibration that a search would take, without opening a device.
+    /// The calibration that a search would use. It opens no device.
     ///
     /// # Errors
     /// [`RuntimeError`]: a calibration or a policy that can't be used here.
     pub fn calibration_in_force(&self) -> Result<Option<FoundCalibration>, RuntimeError> {
-        // A device that can't be had is the business of the search.
+        // The search reports a device that is not available.
         let found = self.chosen().unwrap_or_default();
         if found.is_empty() && !self.wants_calibration() && !self.wants_parallel() {
             return Ok(None);
@@ -180,7 +180,7 @@ impl Runtime {
         self.calibration(found.first().map(|info| (info, self.way_asked(info))))
     }
 
-    /// Reports, before the work begins, why a search would be refused: a calibration that can't be read, powers that are not known.
+    /// Checks, before the work begins, what would make a search fail: a calibration that can't be read, or unknown powers.
     ///
     /// # Errors
     /// [`RuntimeError`]: a calibration or a policy that can't be used here.

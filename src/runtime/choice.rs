@@ -1,5 +1,4 @@
-//! The policy that decides levels, resolved in one place from the flags, the board, the calibration and measurements, with the origin of
-//! every bound.
+//! Resolves the policy that decides levels from the flags, the board, the calibration and measurements, with the origin of every bound.
 
 use super::{FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
@@ -19,11 +18,11 @@ use crate::{
 pub struct Choice {
     /// The policy.
     pub policy: Policy,
-    /// Where the decision for it came from.
+    /// The origin of the decision for it.
     pub origin: Origin,
-    /// Why it is this one.
+    /// The reason for the decision.
     pub reason: String,
-    /// The bounds by which it places levels (empty: it has none).
+    /// The bounds by which it places levels (empty: it has no bounds).
     pub bands: Vec<BandRecord>,
 }
 
@@ -32,14 +31,14 @@ impl Choice {
         Self { policy, origin, reason: reason.into(), bands: Vec::new() }
     }
 
-    /// Whether it is known where every level runs.
+    /// Whether the policy can place every level without further measurements.
     pub fn is_complete(&self) -> bool {
-        // `concurrent` has defaults for what is not given.
+        // `concurrent` has defaults for bounds that are not given.
         let knows = matches!(self.policy, Policy::Concurrent(_));
         knows || self.policy.adaptive().is_none_or(|adaptive| adaptive.bands.is_complete())
     }
 
-    /// Writes it to the log.
+    /// Writes the choice to the log.
     pub(super) fn tell(&self) {
         log::info!("policy in force: {} ({}: {})", self.policy, self.origin, self.reason);
         for band in &self.bands {
@@ -48,21 +47,21 @@ impl Choice {
         }
     }
 
-    /// What a record says of it.
+    /// The choice in the form of a record.
     pub fn record(&self) -> ChosenPolicy {
         let policy = self.policy.to_string();
         ChosenPolicy { policy, origin: self.origin.name(), reason: self.reason.clone(), bands: self.bands.clone() }
     }
 }
 
-/// The costs of a device that is about to be used.
+/// The costs of the device of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Costs<'a> {
     /// Thresholds that were measured for this search.
     pub measured: Option<&'a Measured>,
-    /// Handing the state of this search over, to the GPU and back.
+    /// The cost of a handover of the state of this search, to the GPU and back.
     pub handover: Option<(ChangeCost, ChangeCost)>,
-    /// A bottom-up level over a top-down one, in thousandths of what [`SampledCosts`] says.
+    /// The cost of a bottom-up level over a top-down one, in thousandths of the ratio in [`SampledCosts`], and its origin.
     pub bottom_up: Option<(u32, Origin)>,
 }
 
@@ -84,7 +83,7 @@ fn bounds(bands: &Bands) -> [Option<u64>; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// The bands: each bound from the first source that has it, with its origin.
+/// The bands with each bound from the first source that has it, and the origin of each.
 fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
     let bands = sources.iter().fold(Bands::default(), |bands, (other, _)| bands.or(*other));
     let origin = |place: usize| sources.iter().find(|(bands, _)| bounds(bands)[place].is_some()).map(|(_, origin)| *origin);
@@ -96,15 +95,16 @@ fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
 }
 
 impl Runtime {
-    /// The policy that decides on this machine: by a calibration that holds here, the presence of a device beside the CPU, and the known
-    /// costs of the device.
+    /// The policy for this machine, resolved with a calibration that is valid here, the presence of a device beside the CPU, and the known
+    /// costs
+    /// of the device.
     ///
     /// # Errors
     /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].
     pub fn choose(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
         let mut choice = self.choose_kind(found, with_device)?;
         let given = if choice.origin == Origin::Calibration { Origin::Calibration } else { self.policy.origin };
-        // A policy that was chosen because it splits levels splits them whatever the measurements say.
+        // `concurrent` is chosen because it splits levels, so measured thresholds must not stop it from splitting.
         let costs = if matches!(choice.policy, Policy::Concurrent(_)) { Costs { measured: None, ..costs } } else { costs };
         if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device) {
             choice.bands = self.complete(adaptive, given, found, costs);
@@ -116,11 +116,11 @@ impl Runtime {
         Ok(choice)
     }
 
-    /// The policy of the flags or the profile; for `auto`, the policy that it stands for here.
+    /// The policy of the flags or the profile. `auto` and some others are replaced by the policy that they stand for on this machine.
     fn choose_kind(&self, found: Option<&FoundCalibration>, with_device: bool) -> Result<Choice, RuntimeError> {
         let (objective, asked) = (self.objective.value, &self.policy.value);
         let calibration = found.map(|found| &found.calibration);
-        // A device that was named searches alone; with one that was merely found, each level runs where it is faster.
+        // A device that was named searches alone. With one that was only found, each level runs where it is faster.
         let places_levels = with_device && self.device.value == DeviceChoice::Auto;
         match asked {
             Policy::Auto(_) | Policy::CostModel(_) if objective != Objective::Time => {
@@ -135,7 +135,8 @@ impl Runtime {
                     let reason = format!("board {} says where levels run", self.profile.name());
                     return Ok(Choice::new(Policy::Adaptive(Box::default()), self.profile.origin, reason));
                 }
-                // The calibration's policy places levels on the CPU, too; what it knows of directions holds on a device that was named.
+                // The calibration's policy may place levels on the CPU, too, which a named device excludes. A network only decides
+                // directions.
                 let calibration = calibration.filter(|calibration| !with_device || places_levels || calibration.decider() == Decider::Mlp);
                 if let Some(calibration) = calibration {
                     let decider = calibration.decider();
@@ -167,14 +168,14 @@ impl Runtime {
         }
     }
 
-    /// The bounds by which a search places its levels, as far as nothing has to be measured for them.
+    /// The bounds by which a search places its levels, as far as they are known without a measurement.
     pub fn bands(&self, found: Option<&FoundCalibration>) -> Vec<BandRecord> {
         let mut policy = self.policy.value.clone();
         let mut any = Adaptive::default();
         self.complete(policy.adaptive_mut().unwrap_or(&mut any), self.policy.origin, found, Costs::default())
     }
 
-    /// Fills in the bounds that `adaptive` lacks, and returns the origin of each: `given` for those that were there.
+    /// Completes the bounds of `adaptive`. Returns all bounds with their origin, which is `given` for those that `adaptive` already had.
     pub(super) fn complete(
         &self,
         adaptive: &mut Adaptive,
@@ -185,7 +186,7 @@ impl Runtime {
         let mut sources = vec![(adaptive.bands, given), (self.board_bands(false), self.profile.origin)];
         if let Some(found) = found {
             sources.push((found.calibration.bands.unwrap_or_default(), Origin::Calibration));
-            // What else the policy has of costs, it has from here.
+            // The policy's other costs come from the calibration.
             adaptive.model = CostModel { objective: Objective::Time, ..found.calibration.model };
         }
         sources.push((self.board_bands(true), Origin::Estimate));
@@ -202,7 +203,7 @@ impl Runtime {
             (adaptive.model.to_gpu, adaptive.model.to_cpu) = (change, change);
         }
         let (bands, records) = resolve(&sources);
-        // The costs of a calibration say more than its own bounds, and less than those of a flag or a board.
+        // If all bounds come from the calibration, its costs decide near the bounds. They must not override bounds of a flag or a board.
         let is_calibrated = |record: &BandRecord| record.origin == Origin::Calibration.name();
         if !records.is_empty() && records.iter().all(is_calibrated) {
             adaptive.near = Adaptive::calibrated(bands, adaptive.model).near;
@@ -211,7 +212,7 @@ impl Runtime {
         records
     }
 
-    /// The bands of the board: those that were measured on it, or its estimates.
+    /// The bands of the board's profile: the measured ones or, with `estimates`, its estimates.
     fn board_bands(&self, estimates: bool) -> Bands {
         let board = &self.profile.board;
         let band = |band: &Band, table: &str| {
@@ -226,7 +227,7 @@ impl Runtime {
         Bands { top_down: band(&board.adaptive.top_down, "top_down"), bottom_up: band(&board.adaptive.bottom_up, "bottom_up") }
     }
 
-    /// The cost of a change of device, from the board's profile.
+    /// The cost of a handover, from the board's profile.
     pub(super) fn board_handover(&self) -> Option<ChangeCost> {
         let board::Handover { fixed_us, mega_vertex_us } = self.profile.board.adaptive.handover;
         if fixed_us.is_none() && mega_vertex_us.is_none() {
@@ -237,8 +238,7 @@ impl Runtime {
         Some(ChangeCost { fixed_ns: fixed_us.unwrap_or(0.0) * 1e3, word_ns, ..ChangeCost::default() })
     }
 
-    /// The costs by which a cost model decides: the calibration's, else those of `named`, else the shipped ones; in Zhang's form with the
-    /// board's speeds.
+    /// The cost model of the calibration, else `named`, else the shipped one. A model in Zhang's form takes speeds from the board.
     fn model(&self, found: Option<&FoundCalibration>, named: Option<&CostModel>) -> CostModel {
         let is_zhang = named.is_some_and(|named| named.form == ModelForm::Zhang);
         let mut model = match (found.map(|found| &found.calibration), named) {
@@ -253,7 +253,7 @@ impl Runtime {
         model
     }
 
-    /// Sets what the board says of speeds. An estimate is worth less than what a calibration measured.
+    /// Sets the speeds of the board in `model`. Estimates do not replace speeds that a calibration measured.
     fn speeds_into(&self, model: &mut CostModel, is_calibrated: bool) {
         let (board, speeds) = (&self.profile.board, &self.profile.board.speeds);
         let counts = |key: &str| !(is_calibrated && board.is_estimate(&format!("speeds.{key}")));
@@ -281,7 +281,7 @@ impl Runtime {
         }
     }
 
-    /// `model` as a policy, with the power of each strategy where the objective asks for it.
+    /// `model` as a policy, with the power of each strategy if the objective needs it.
     fn priced(&self, model: CostModel, found: Option<&FoundCalibration>, with_device: bool) -> Result<Policy, RuntimeError> {
         let mut model = CostModel { objective: self.objective.value, ..model };
         for strategy in Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() && !with_device) {
@@ -293,8 +293,9 @@ impl Runtime {
         Ok(Policy::CostModel(Box::new(model)))
     }
 
-    /// Sets the power of each strategy of `model`: what the board says, else what the calibration measured, else the board's estimates. All
-    /// from one place: what a sensor of the board measures and what a paper printed of another one don't compare.
+    /// Sets the power of each strategy of `model`: from the board, else from the calibration, else from the board's estimates. All values
+    /// come from
+    /// one source, since watts of a sensor on one board can't be compared with watts that a paper printed for another.
     fn power_into(&self, model: &mut CostModel, found: Option<&FoundCalibration>) -> Result<(), RuntimeError> {
         let (board, objective) = (&self.profile.board, self.objective.value);
         let of_board = |strategy: Strategy, estimates: bool| {
@@ -325,14 +326,15 @@ impl Runtime {
         Err(RuntimeError::NoPower { objective, place, strategies: absent.join(", ") })
     }
 
-    /// The network of this form that was trained for the levels it would decide: those of the device, or those of the CPU.
+    /// The network of this form in the calibration, if it was trained on the levels that it would decide: those of the device, or of the
+    /// CPU.
     fn trained(&self, found: Option<&FoundCalibration>, form: Form, on_device: bool) -> Option<Policy> {
         let trained = found?.calibration.trained(form).filter(|trained| trained.on_device == on_device)?;
-        // (Weights that a calibration was read with are right.)
+        // (The weights were checked when the calibration was read.)
         trained.network(form).ok().map(Policy::Mlp)
     }
 
-    /// The form of the network that the policy is, where nothing says with which weights.
+    /// The form of the network of the policy, if the policy is a network without weights of its own.
     pub(super) fn plain_network(&self) -> Option<Form> {
         match &self.policy.value {
             Policy::Mlp(mlp) if Mlp::is_shipped(mlp) && mlp.origin().is_none() => Some(mlp.form()),
@@ -368,7 +370,7 @@ mod tests {
         FoundCalibration { calibration: example(), file: "c.toml".into() }
     }
 
-    /// A calibration with this value of each bound.
+    /// A calibration in which each bound has this value.
     fn calibrated_bands(value: u16) -> FoundCalibration {
         let work = Some(u64::from(value));
         let band = Band { gpu_from: work, split_from: work, up_to: work, gpu_permille: Some(value) };
@@ -399,7 +401,7 @@ mod tests {
         choice.bands.iter().find(|band| band.key == key).map(|band| (band.value, band.origin))
     }
 
-    /// Every bound, from the place that comes last to the one that comes first.
+    /// Tests each bound from the source with the lowest precedence to that with the highest.
     #[test]
     fn each_bound_is_that_of_the_first_place_that_gives_it() {
         let full = Band { gpu_from: Some(5), split_from: Some(6), up_to: Some(900), gpu_permille: Some(7) };
@@ -423,7 +425,7 @@ mod tests {
                 assert_eq!(bounds(&choice.policy.adaptive().unwrap().bands)[place], Some(value), "{policy} {text}");
                 assert!(choice.is_complete());
             }
-            // Between a board's word and its estimate comes the calibration.
+            // The calibration comes after the board's values and before its estimates.
             let found = calibrated_bands(600);
             for (text, value, origin) in
                 [(&board, 800, "board file"), (&estimate, 600, "calibration"), (&NAME.to_owned(), 600, "calibration")]
@@ -466,7 +468,7 @@ mod tests {
         assert!(!choice.is_complete(), "nothing says where levels run: it has to be measured");
         let choice = choose(&board, None, false);
         assert_eq!((choice.policy.kind(), choice.origin), ("auto", Origin::BuiltIn));
-        // The flag beats all of them.
+        // The flag takes precedence over all of them.
         let flag = runtime(&board, Some("tc")).choose(Some(&found), true, Costs::default()).unwrap();
         assert_eq!((flag.policy.kind(), flag.origin), ("tc", Origin::Flag));
     }
@@ -484,7 +486,7 @@ mod tests {
                 let bottom_up = Some((640, Origin::Calibration));
                 let with_costs = runtime.choose(Some(&found), true, Costs { bottom_up, ..Costs::default() }).unwrap();
                 assert_eq!(with_costs.policy == Policy::Sampled(SampledCosts::default().times(640)), alone, "{}", with_costs.policy);
-                // On the CPU the calibration decides: nothing was named that could search alone.
+                // Without a device, the calibration decides on the CPU.
                 let without = runtime.choose(Some(&found), false, Costs::default()).unwrap();
                 assert_eq!(without.origin, Origin::Calibration);
             }
@@ -527,7 +529,7 @@ mod tests {
         let mut info = invented("p", "Mali-G610", DeviceKind::Gpu, 4);
         (info.svm_coarse, info.svm_fine) = (true, true);
         let board = format!("{NAME}[[opencl.devices]]\nname = 'Mali*'\nmemory_way = 'copy'\n");
-        // That of the calibration is svm-fine.
+        // The sharing mode of the calibration is svm-fine.
         let found = calibrated();
         let way = |text: &str, asked: Option<Setting<SharingMode>>, found: Option<&FoundCalibration>| {
             let profile = runtime(text, None).profile;
@@ -546,7 +548,7 @@ mod tests {
     fn the_size_of_a_work_group_comes_from_flag_then_board_then_calibration() {
         let info = invented("p", "Mali-G610", DeviceKind::Gpu, 4);
         let board = format!("{NAME}[[opencl.devices]]\nname = 'Mali*'\nwork_group = 128\n");
-        // That of the calibration is 64.
+        // The size of the calibration is 64.
         let found = calibrated();
         let group = |text: &str, asked: Option<Setting<usize>>, found: Option<&FoundCalibration>| {
             let profile = runtime(text, None).profile;
@@ -585,10 +587,10 @@ mod tests {
             assert_eq!(known(NAME, Some(&found), Some(500)), (640, Origin::Calibration));
             assert_eq!(known(&board, Some(&found), Some(500)), (2000, Origin::Board));
         }
-        // What the flag says, it says.
+        // Costs that a flag gives are not changed.
         let (_, given) = chosen(&board, Some("sampled:1,1,1"), Some(&found), None);
         assert_eq!(given, "sampled:1,1,1".parse().unwrap());
-        // A policy that does not ask for it is left alone.
+        // A policy that does not use these costs is not changed.
         assert_eq!(chosen(&board, Some("tg"), Some(&found), None).1, "tg".parse().unwrap());
     }
 
@@ -603,12 +605,12 @@ mod tests {
             (setting.value, setting.origin)
         };
         assert_eq!(hubs(NAME, None), (runtime(NAME, None).usual_parallel().hub_arcs, Origin::BuiltIn));
-        // The value of the example's that was the fastest.
+        // The fastest value of the example.
         assert_eq!(hubs(NAME, Some(&found)), (64 << 10, Origin::Calibration));
         assert_eq!(hubs(&board, Some(&found)), (777, Origin::Board));
         let thresholds = runtime(&board, None).parallel(Some(&found));
         assert_eq!((thresholds.piece, thresholds.arcs), (128, ParallelThresholds::default().arcs));
-        // They reach the search.
+        // The thresholds reach the search.
         let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
         let prepared = runtime(&board, None).search(&layout).unwrap();
@@ -627,7 +629,7 @@ mod tests {
         assert_eq!(batch(&board, Some(Setting::flag(64))), (Some(64), Origin::Flag));
     }
 
-    /// Everything that a profile may change of a search.
+    /// Everything in a search that a profile may change.
     fn observed(text: &str) -> String {
         let mut info = invented("Portable Computing Language", "Mali-G610 r0p0", DeviceKind::Gpu, 4);
         (info.svm_coarse, info.svm_fine, info.max_alloc_bytes, info.global_bytes) = (true, true, 1 << 40, 1 << 41);
@@ -669,7 +671,7 @@ mod tests {
         let device = "[[opencl.devices]]\nname = 'Mali*'\n";
         let rail =
             "[power]\nscope = 'soc-rails'\n[[power.rails]]\nid = 'i'\nlabel = 'l'\ndomain = 'gpu'\ncounted = true\nfamily = 'ina2xx'\n";
-        // `KEY` is replaced by the line.
+        // Tables in which other keys act.
         let speeds = "[speeds]\ntg_mega_edges_per_s = 3.0\n";
         let watts = "[speeds]\ntg_mega_edges_per_s = 3.0\ntgm_mega_edges_per_s = 3.0\nbg_mega_edges_per_s = 3.0\nbgc_mega_edges_per_s = 3.0\n\
                      [power.watts]\ntc = 1.0\ntg = 1.0\ntgm = 1.0\nbc = 1.0\nbg = 1.0\nbgc = 1.0\n";
@@ -742,7 +744,7 @@ mod tests {
         let with = |key: &str, table: &str, value: &str| {
             let name = key.rsplit('.').next().unwrap();
             let text = format!("{NAME}{table}");
-            // In its table, instead of the line that is there.
+            // The line of the key in its table replaces the one that is there.
             let line = format!("{name} = {value}");
             let lines: Vec<&str> = text.lines().collect();
             let header = match key.rsplit_once('.').unwrap().0 {
@@ -765,7 +767,7 @@ mod tests {
             assert_ne!(observed(&one), observed(&other), "{path}:\n{one}\n{other}");
             tested.insert(path.replace("[0]", "[]"));
         }
-        // Every key that acts was tested; those that inform change nothing.
+        // Every key that acts was tested. Keys that only inform change nothing.
         let full = board::tests::FULL;
         for entry in Board::<toml::Table>::entries(full, "full.toml").unwrap() {
             let plain = entry.key.replace("[0]", "[]").replace("[1]", "[]");

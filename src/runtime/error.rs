@@ -1,4 +1,4 @@
-//! Reasons why a search can't be prepared for this machine, each with its cure.
+//! The errors of preparing a search for this machine, each with its cure.
 
 use std::{error::Error, fmt::Write as _, io};
 
@@ -28,28 +28,28 @@ pub enum RuntimeError {
     /// There is no such profile.
     #[error("there is no board profile {0:?}, compiled in or as a file")]
     NoProfile(String),
-    /// OpenCL shows no device.
+    /// OpenCL reports no device.
     #[error("no OpenCL device")]
     NoDevice(#[source] OpenClError),
     /// A device that was named does not exist, or can't be used.
     #[error("the device can't be used")]
     Device(#[source] OpenClError),
-    /// Levels of a rank run on one device.
+    /// Several devices are named for a rank, which can use only one.
     #[error("{0} devices are named, but each of several ranks uses one: name one, or give each rank its own")]
     RankDevices(usize),
     /// A device can't be opened.
     #[error("the device can't be opened")]
     Open(#[source] OpenClError),
-    /// The device can't share memory as asked for, or the board says that it must not.
+    /// The device does not offer the given sharing mode, or a quirk of the board rules it out.
     #[error("{device} does not offer {way}{}", quirk.map_or_else(String::new, |quirk| format!(": the board has the quirk {quirk}")))]
     SharingMode {
         /// The device.
         device: String,
-        /// What was asked for.
+        /// The given sharing mode.
         way: SharingMode,
-        /// The quirk of the board that rules it out, if one does.
+        /// The quirk of the board that rules the mode out, if one does.
         quirk: Option<Quirk>,
-        /// What it offers.
+        /// The sharing modes that can be used.
         offered: Vec<SharingMode>,
     },
     /// Only the cost model minimises anything but time.
@@ -60,23 +60,23 @@ pub enum RuntimeError {
         /// The policy.
         policy: String,
     },
-    /// The power of some strategies is not known.
+    /// The power of some strategies is unknown.
     #[error("--objective {objective} needs the power of every strategy: {place} that of {strategies}")]
     NoPower {
         /// The objective.
         objective: Objective,
-        /// Where it was looked for, with the verb.
+        /// The places without the power, as the beginning of a clause with its verb.
         place: String,
         /// Strategies without power.
         strategies: String,
     },
-    /// More threads than make sense.
+    /// More threads than the limit.
     #[error("{0} threads are more than the limit of {MOST_THREADS}")]
     TooManyThreads(usize),
     /// Threads can't be started.
     #[error("can't start {threads} threads")]
     Threads {
-        /// How many.
+        /// Number of threads.
         threads: usize,
         /// Why.
         #[source]
@@ -91,19 +91,19 @@ pub enum RuntimeError {
         #[source]
         source: io::Error,
     },
-    /// A CPU that is not there.
+    /// A CPU is not online, or the process may not run on it.
     #[error("CPU {0} is not online, or this process may not run on it")]
     NotOnline(usize),
     /// This system can't bind threads.
     #[error("can't bind threads to CPUs {0} on this system")]
     NoBinding(String),
-    /// The record that is replayed does not fit.
+    /// The record to replay does not fit.
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// The policy is invalid.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// Sizes of work-groups, or thresholds of threads, can't be compared.
+    /// The comparison of searches with different settings failed.
     #[error("searches with different settings can't be compared")]
     Comparison(#[source] Box<ComparisonError>),
     /// The search can't be set up, or failed.
@@ -118,7 +118,7 @@ impl From<ComparisonError> for RuntimeError {
 }
 
 impl RuntimeError {
-    /// What the user can do about it.
+    /// Advice what the user can do about the error, if there is any.
     pub fn cure(&self) -> Option<String> {
         Some(match self {
             Self::Profile(DocumentError::Read { .. }) => "check the path, and that it is a text file".to_owned(),
@@ -162,7 +162,7 @@ impl RuntimeError {
     }
 }
 
-/// `context`, the error and what led to it, in one line. The text of the error stands first where `context` is empty.
+/// `context`, the error and its causes, in one line. If `context` is empty, the line begins with the error.
 pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
     let mut message = context.to_owned();
     let mut cause = Some(error);

@@ -1,5 +1,5 @@
-//! A search prepared for this machine, for commands and programs alike: settings with their origin, the board's profile, the
-//! calibration, the OpenCL device.
+//! Prepares a search for this machine, for commands and programs alike: settings with their origin, the board profile, the calibration and
+//! the OpenCL device.
 //!
 //! ```
 //! use socbfs::{

@@ -1,5 +1,5 @@
-//! The amount of work from which threads share a level here: from the board file, else from the calibration, else from the size of the
-//! processor's cache.
+//! The amounts of work from which threads share a level on this machine: from the board file, else from the calibration, else from the size
+//! of the processor's cache.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ impl Runtime {
         })
     }
 
-    /// The same for a record.
+    /// As [`parallel_settings`](Self::parallel_settings), in the form of a record.
     pub fn parallel_records(&self, calibration: Option<&FoundCalibration>) -> Vec<ParallelRecord> {
         let record = |(key, setting): (ParallelKey, Setting<u64>)| ParallelRecord {
             key: key.name(),
@@ -43,7 +43,7 @@ impl Runtime {
         self.parallel_settings(calibration).map(record).to_vec()
     }
 
-    /// Whether a calibration may say more of them than the board does.
+    /// Whether a calibration may give a threshold that the board does not give.
     pub(super) fn wants_parallel(&self) -> bool {
         let cpu = &self.profile.board.cpu;
         let all = cpu.parallel_arcs.and(cpu.parallel_hub_arcs).and(cpu.parallel_row_arcs).is_some() && cpu.piece.is_some();
@@ -59,24 +59,24 @@ impl Runtime {
         thresholds
     }
 
-    /// The thresholds where neither board nor calibration says another.
+    /// The thresholds that apply where neither board nor calibration gives one.
     pub fn usual_parallel(&self) -> ParallelThresholds {
         let cpus = self.cpus.value.numbers();
-        // Clusters of big and little cores have caches of different size.
+        // Clusters of big and little cores have caches of different sizes, so read the caches of the team's first CPU.
         let first = cpus.first().copied().unwrap_or(0);
         let caches = crate::bench::caches(&Path::new("/sys/devices/system/cpu").join(format!("cpu{first}/cache")));
         by_caches(&caches, self.threads.value, cpus)
     }
 }
 
-/// The thresholds by the caches of the team's first CPU, for a team of `threads` (0: one for every CPU) bound to `cpus` (empty: to none).
+/// The thresholds by the `caches` of a CPU, for a team of `threads` (0: one for every CPU) bound to `cpus` (empty: to none).
 fn by_caches(caches: &[Cache], threads: usize, cpus: &[usize]) -> ParallelThresholds {
     let second = caches.iter().find(|cache| cache.level == 2);
     let sharers = second.and_then(|cache| cache.shared_by.as_deref()?.parse::<CpuList>().ok());
     let shared = sharers.is_some_and(|list| {
         let list = list.numbers();
         if cpus.is_empty() {
-            // Threads of a core share its caches, but more of the team are on other cores.
+            // A cache that only the threads of one core share does not count if the team also has threads on other cores.
             let all = std::thread::available_parallelism().map_or(1, usize::from);
             list.len() > 1 && list.len() >= if threads == 0 { all } else { threads.min(all) }
         } else {
@@ -98,14 +98,14 @@ mod tests {
             vec![of(1, 32 << 10), of(2, bytes)]
         };
         let hubs = |caches: &[Cache], cpus: &[usize]| by_caches(caches, cpus.len(), cpus).hub_arcs;
-        // Four Cortex-A53, and the same when two of the threads are on the other cluster.
+        // Four Cortex-A53, and the same team with two of its threads on another cluster.
         let a53 = caches(512 << 10, "0-3");
         assert_eq!(hubs(&a53, &[0, 1, 2, 3]), 64 << 10);
         assert_eq!(hubs(&a53, &[0, 1, 4, 5]), 1 << 20);
-        // Two threads, though four CPUs are named, and the Odroid-XU4's big cluster.
+        // Two threads although four CPUs are named, and the big cluster of the Odroid-XU4.
         assert_eq!(by_caches(&a53, 2, &[0, 1, 4, 5]).hub_arcs, 64 << 10);
         assert_eq!(hubs(&caches(2 << 20, "4-7"), &[4, 5, 6, 7]), 64 << 10);
-        // A core of its own, and two threads of one core.
+        // Two cores with a cache each, and two threads of one core.
         assert_eq!(hubs(&caches(1 << 20, "0"), &[0, 1]), 2 << 20);
         assert_eq!(hubs(&caches(1 << 20, "0-1"), &[0, 1]), 64 << 10);
         assert_eq!(hubs(&[], &[0, 1]), ParallelThresholds::default().hub_arcs);

@@ -1,4 +1,4 @@
-//! Setting a search up with the OpenCL devices that were asked for.
+//! Sets up a search with the OpenCL devices of the settings.
 
 use std::{fmt, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     search::{Outcome, Search, SearchOptions},
 };
 
-/// Bytes handed over in the measurement that chooses the sharing mode: parents of a graph of a million vertices.
+/// Bytes of the handover whose cost decides the sharing mode: parents of a graph of 2^20 vertices.
 const TYPICAL_BYTES: u64 = 4 << 20;
 
 /// A step that takes long enough to be announced.
@@ -47,7 +47,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// Called with the step that begins, and `None` when it ends.
+/// Is called with a step when it begins, and with `None` when it ends.
 pub type Progress<'a> = &'a dyn Fn(Option<Step>);
 
 pub(super) fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -> T {
@@ -57,29 +57,29 @@ pub(super) fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() 
     result
 }
 
-/// A search ready to run, with its devices, settings and measurements.
+/// A search that is ready to run, with its devices, settings and measurements.
 #[derive(Debug)]
 pub struct Prepared<'g> {
     /// The search.
     pub search: Search<'g>,
-    /// The devices it uses beside the CPU.
+    /// The devices that it uses beside the CPU.
     pub devices: Vec<DeviceRecord>,
-    /// What was measured to find thresholds, if that was necessary.
+    /// The measured thresholds, if they had to be measured.
     pub measured: Option<Measured>,
-    /// What handing the state over costs.
+    /// The cost of a handover of the state, to the GPU and back.
     pub handover: Option<(ChangeCost, ChangeCost)>,
-    /// What a bottom-up level costs on the device over a top-down one, in thousandths of what `sampled` says, and what says it.
+    /// The cost of a bottom-up level over a top-down one on the device, in thousandths of the ratio that `sampled` assumes, and its origin.
     pub bottom_up: Option<(u32, Origin)>,
-    /// The policy, and why it is this one.
+    /// The policy, with the reason why it was chosen.
     pub choice: Choice,
-    /// As the search was set up, devices included.
+    /// The options that the search was set up with, devices included.
     pub options: SearchOptions,
-    /// The calibration of this machine, these settings and these devices, where the policy can use one.
+    /// The calibration of this machine, these settings and these devices, if there is one that the policy or the device can use.
     pub calibration: Option<FoundCalibration>,
 }
 
 impl Prepared<'_> {
-    /// The policy that `runtime` means, by what was found out for this search.
+    /// Resolves the policy of `runtime` with the costs and the calibration of this search.
     ///
     /// # Errors
     /// As [`Runtime::choose`].
@@ -88,7 +88,7 @@ impl Prepared<'_> {
         runtime.choose(self.calibration.as_ref(), with_device, costs)
     }
 
-    /// Searches from `root` (an original number); the tree is that of [`Prepared::search`].
+    /// Searches from `root` (an original number). [`Prepared::search`] then holds the tree.
     ///
     /// # Errors
     /// As [`Search::run`].
@@ -97,36 +97,36 @@ impl Prepared<'_> {
     }
 }
 
-/// The device of one rank of several.
+/// The device of one rank of a search over several.
 #[derive(Debug)]
 pub struct PreparedRank {
-    /// The device, and which levels it runs.
+    /// The device, with the levels that it runs.
     pub device: RankDevice,
-    /// A bound of the levels that it should run is said nowhere: [`measured_bands`](crate::cluster::measured_bands) finds it, and
-    /// [`Places::or`] adds it to what is said.
+    /// Neither the policy, the board nor the calibration gives all bounds of the levels that it runs.
+    /// [`measured_bands`](crate::cluster::measured_bands) measures them, and [`Places::or`] adds them to the known ones.
     pub wants_bounds: bool,
 }
 
-/// The settings with which strategies are measured.
+/// The options and the device for measurements of strategies.
 #[derive(Debug)]
 pub struct Machine {
-    /// Ready for every policy.
+    /// Search options that allow every policy.
     pub options: SearchOptions,
-    /// The device beside the CPU and how its memory is shared.
+    /// The device beside the CPU, and its sharing mode.
     pub device: Option<(Arc<Device>, SharingMode)>,
 }
 
 impl Runtime {
-    /// A search of `layout`, ready to run: opens devices, measures handovers and (for a policy that needs them) thresholds, and
-    /// allocates everything.
+    /// Prepares a search of `layout`: opens devices, measures handovers and (for a policy that needs them) thresholds, and allocates
+    /// everything.
     ///
     /// # Errors
-    /// [`RuntimeError`]: a device, a calibration or memory that was asked for is not there.
+    /// [`RuntimeError`] if a requested device, calibration or memory is not available.
     pub fn search<'g>(&self, layout: &'g Layout) -> Result<Prepared<'g>, RuntimeError> {
         self.search_telling(layout, &|_| ())
     }
 
-    /// As [`Runtime::search`]; `progress` is called with each step that takes long.
+    /// As [`Runtime::search`]. It calls `progress` with each step that takes long.
     ///
     /// # Errors
     /// As [`Runtime::search`].
@@ -134,7 +134,7 @@ impl Runtime {
         self.prepare(layout, false, progress)
     }
 
-    /// The same, ready for any policy, and with thresholds measured where there is a device.
+    /// As [`Runtime::search_telling`], but for any policy, and with measured thresholds if there is a device.
     ///
     /// # Errors
     /// As [`Runtime::search`].
@@ -142,10 +142,10 @@ impl Runtime {
         self.prepare(layout, true, progress)
     }
 
-    /// Opens the device for measurements of every strategy: calibrations are ignored.
+    /// Opens the device for measurements of every strategy. Calibrations are ignored.
     ///
     /// # Errors
-    /// [`RuntimeError`] where the device is not available.
+    /// [`RuntimeError`] if the device is not available.
     pub fn machine(&self) -> Result<Machine, RuntimeError> {
         let mut options = SearchOptions { every_policy: true, parallel: Some(self.parallel(None)), ..self.options() };
         let found = self.chosen().or_else(|error| self.without(error))?;
@@ -162,7 +162,7 @@ impl Runtime {
             recorded.check_graph(layout)?;
         }
         let found = self.chosen_for(every_policy).or_else(|error| self.without(error))?;
-        // For any policy: it says how the device is used.
+        // Every policy needs the calibration here, since it also holds settings of the device.
         let calibration = match found.first() {
             Some(info) => self.calibration(Some((info, self.way_asked(info))))?,
             None => None,
@@ -173,12 +173,12 @@ impl Runtime {
         let mut bottom_up = self.bottom_up(first.setup.device.info(), calibration.as_ref());
         let mut choice = self.choose(calibration.as_ref(), true, Costs { measured: None, handover, bottom_up })?;
         let is_complete = choice.is_complete();
-        // What is to be measured has to be possible.
+        // Split levels must be possible if they are to be measured.
         let splits = every_policy || (!is_complete && choice.policy.uses(first.runs).together);
         let options = SearchOptions {
             every_policy: splits,
             runs: first.runs,
-            // What is measured must be what it says.
+            // A measurement must not silently continue on the CPU.
             fall_back: false,
             policy: choice.policy.clone(),
             devices: opened.iter().map(|opened| opened.setup.clone()).collect(),
@@ -199,7 +199,7 @@ impl Runtime {
             }
             Err(error) => return Err(error.into()),
         };
-        // Before anything else is measured, which goes by what is chosen here.
+        // The claims are chosen before anything else is measured, since other times depend on them.
         if search.offers_bins() {
             match during(Step::Claims, progress, || choose_claims(&mut search)) {
                 Ok(()) => search.set_policy(choice.policy.clone(), options.runs)?,
@@ -237,7 +237,7 @@ impl Runtime {
             choice = self.choose(calibration.as_ref(), true, Costs { measured: measured.as_ref(), handover, bottom_up })?;
             search.set_policy(choice.policy.clone(), options.runs)?;
         }
-        // Policies are compared by what they do on the devices.
+        // A comparison of policies must not continue without the device.
         let fall_back = self.device.value == DeviceChoice::Auto && !every_policy;
         search.set_fall_back(fall_back);
         choice.tell();
@@ -251,7 +251,7 @@ impl Runtime {
         Ok(Prepared { search, devices, measured, handover, bottom_up, choice, options, calibration })
     }
 
-    /// The search on the CPU alone.
+    /// Prepares the search on the CPU alone.
     fn prepare_cpu<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, RuntimeError> {
         let calibration = if every_policy || self.wants_calibration() || self.wants_parallel() { self.calibration(None)? } else { None };
         let choice = self.choose(calibration.as_ref(), false, Costs::default())?;
@@ -262,7 +262,7 @@ impl Runtime {
         Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, bottom_up: None, choice, options, calibration })
     }
 
-    /// No device where it is optional, else the error.
+    /// Returns an empty list if a device is optional, else the error.
     fn without<T>(&self, error: RuntimeError) -> Result<Vec<T>, RuntimeError> {
         if !self.may_do_without() {
             return Err(error);
@@ -276,15 +276,15 @@ impl Runtime {
         self.device.value == DeviceChoice::Auto && !self.policy.value.needs_device()
     }
 
-    /// The devices that the settings mean: none where the CPU searches alone.
+    /// The devices of the settings (empty: the CPU searches alone).
     ///
     /// # Errors
-    /// [`RuntimeError::NoDevice`] and [`RuntimeError::Device`] where one is needed.
+    /// [`RuntimeError::NoDevice`] and [`RuntimeError::Device`] if a device is needed and not available.
     pub fn chosen(&self) -> Result<Vec<DeviceInfo>, RuntimeError> {
         self.chosen_for(false)
     }
 
-    /// The same where any policy may follow, as well as that of the settings.
+    /// As [`chosen`](Self::chosen). With `every_policy`, the search may use any policy beside that of the settings.
     fn chosen_for(&self, every_policy: bool) -> Result<Vec<DeviceInfo>, RuntimeError> {
         let choice = &self.device.value;
         let wanted = match choice {
@@ -302,17 +302,18 @@ impl Runtime {
         };
         let mut chosen = opencl::choose(&found, choice).map_err(RuntimeError::Device)?;
         if chosen.is_empty() && self.policy.value.needs_device() {
-            // A policy of the GPU takes an OpenCL device even where that is the CPU.
+            // A policy that needs a GPU takes any OpenCL device, even one that is the CPU.
             chosen = opencl::choose(&found, &DeviceChoice::Gpu).map_err(RuntimeError::Device)?;
         }
         Ok(chosen)
     }
 
-    /// The device of this process as one rank of several ([`cluster`](crate::cluster)), which runs all levels where it was named, and those
-    /// inside the bounds of the board and the calibration where it was found. `None`: the rank searches on its CPU.
+    /// The device of this process as one rank of several ([`cluster`](crate::cluster)). A device that was named runs all levels; one that
+    /// was
+    /// found runs those inside the bounds of the board and the calibration. `None`: the rank searches on its CPU.
     ///
     /// # Errors
-    /// [`RuntimeError`]: a device or a calibration that was asked for is not there.
+    /// [`RuntimeError`] if a requested device or calibration is not available.
     pub fn rank_device(&self) -> Result<Option<PreparedRank>, RuntimeError> {
         let found = self.chosen().or_else(|error| self.without(error))?;
         if found.len() > 1 {
@@ -338,40 +339,41 @@ impl Runtime {
         Ok(Some(PreparedRank { device, wants_bounds }))
     }
 
-    /// Opens them; `calibration` is that of the first.
+    /// Opens the devices `found`. `calibration` is that of the first one.
     fn open(&self, found: &[DeviceInfo], calibration: Option<&FoundCalibration>) -> Result<Vec<Opened>, RuntimeError> {
         found.iter().enumerate().map(|(place, info)| self.open_one(info, calibration.filter(|_| place == 0))).collect()
     }
 
-    /// How memory is shared with this device, where the flag or the board says it.
+    /// The sharing mode of this device, if the flag or the board gives it.
     pub fn way_asked(&self, info: &DeviceInfo) -> Option<SharingMode> {
         let of_board = || self.device_profile(info)?.memory_way.filter(|way| way.offered(info));
         self.memory_way.value.or_else(of_board)
     }
 
-    /// The same, else as the calibration was made (`None`: it is to be measured).
+    /// As [`way_asked`](Self::way_asked), else the sharing mode of the calibration (`None`: it has to be measured).
     pub(super) fn way(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<SharingMode> {
         let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
         self.way_asked(info).or_else(of_calibration).filter(|&way| self.permits(info, way))
     }
 
-    /// Whether memory may be shared with this device in this way: the device offers it, and no quirk of the board rules it out.
+    /// Whether this device may use this sharing mode: the device offers it, and no quirk of the board rules it out.
     pub(super) fn permits(&self, info: &DeviceInfo, way: SharingMode) -> bool {
         way.offered(info) && self.device_profile(info).is_none_or(|device| device.permits(way))
     }
 
-    /// Items in a work-group of this device, where the flag or the board says it.
+    /// Items in a work-group of this device, if the flag or the board gives them.
     pub fn group_asked(&self, info: &DeviceInfo) -> Option<usize> {
         self.work_group.value.or_else(|| self.device_profile(info)?.work_group.map(|items| items as usize))
     }
 
-    /// The same, else as the calibration found it (`None`: by the kind of device).
+    /// As [`group_asked`](Self::group_asked), else the size of the calibration (`None`: by the kind of device).
     pub(super) fn group(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<usize> {
         self.group_asked(info).or_else(|| calibration?.calibration.identity.device.as_ref()?.work_group)
     }
 
-    /// What a bottom-up level costs on this device over a top-down one, in thousandths of what `sampled` says, where the board or the
-    /// calibration says it, and which of them.
+    /// The cost of a bottom-up level over a top-down one on this device, in thousandths of the ratio that `sampled` assumes, if the board
+    /// or
+    /// the calibration gives it, and its origin.
     pub fn bottom_up(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<(u32, Origin)> {
         let of_board =
             self.device_profile(info).and_then(|device| device.bottom_up_permille).map(|permille| (permille, self.profile.origin));
@@ -384,7 +386,7 @@ impl Runtime {
         self.profile.board.opencl.devices.iter().find(|device| device.describes(&info.name, &info.platform))
     }
 
-    /// What the device is restricted to.
+    /// The limits that the board's profile sets for the device.
     pub(super) fn limits(&self, info: &DeviceInfo) -> Limits {
         self.device_profile(info).map_or_else(Limits::default, |profile| Limits {
             max_alloc_bytes: profile.max_alloc_bytes,
@@ -394,7 +396,7 @@ impl Runtime {
         })
     }
 
-    /// By which kernels it runs levels where only the direction is decided.
+    /// The kernels by which the device runs levels if a policy decides the direction only.
     pub(super) fn runs(&self, info: &DeviceInfo) -> LevelDevice {
         let is_real = self.device_profile(info).and_then(OpenClDevice::has_local_memory).unwrap_or(info.local_is_dedicated);
         LevelDevice::Gpu(if is_real { GpuKernel::Bgc } else { GpuKernel::Bg })
@@ -413,22 +415,22 @@ impl Runtime {
         let open = if self.device_times { Device::open_timed } else { Device::open };
         let device = opencl::opening(&info.name, || open(info, self.limits(info))).map_err(RuntimeError::Open)?;
         let way = self.way(info, calibration);
-        // Where the board says both, there is nothing to be found out.
+        // If the sharing mode and the board's handover costs are known, nothing has to be measured.
         let is_known = way.is_some() && self.board_handover().is_some();
         let handover = if is_known { HandoverTable::default() } else { measure_permitted(&device, |way| self.permits(info, way)) };
         let way = way.unwrap_or_else(|| handover.best(TYPICAL_BYTES));
-        // What a driver would copy behind the scenes is copied once, to where kernels read it best.
+        // If host memory can't be used in place, the graph is copied once to memory of the device.
         let graph = (!self.permits(info, SharingMode::UseHostPtr)).then_some(GraphMemory::Device);
         let costs = self.bottom_up(info, calibration).map(|(permille, _)| SampledCosts::default().times(permille));
         let options = GpuOptions { group: self.group(info, calibration), parts: self.parts.value, graph, costs, ..GpuOptions::default() };
         Ok(Opened { setup: GpuSetup { device, way, options }, runs: self.runs(info), handover })
     }
 
-    /// What concerns devices and the cost model, for the list of settings: of `device`, where one is chosen.
+    /// Name, origin and value of the settings of devices and of the cost model, for `device` if one is chosen.
     pub fn device_settings(&self, device: Option<&DeviceInfo>, found: Option<&FoundCalibration>) -> [(&'static str, Origin, String); 5] {
         let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref());
         let of_board = device.and_then(|info| self.device_profile(info));
-        // The way that a search takes, and who says so.
+        // The sharing mode of a search, and its origin.
         let taken = device.and_then(|info| Some((info, self.way(info, found)?)));
         let (way, origin) = match (self.memory_way.value, taken) {
             (Some(way), _) => (way.to_string(), self.memory_way.origin),

@@ -1,4 +1,4 @@
-//! The board profile in force: the one asked for, or the one that fits this machine.
+//! The board profile in force: the one that was named, or the one that fits this machine.
 
 use std::{borrow::Cow, path::Path};
 
@@ -8,35 +8,35 @@ use crate::{
     policy::Policy,
 };
 
-/// The live system.
+/// Root folder of the running system.
 const ROOT: &str = "/";
 
-/// A board profile, with the reason why it is this one.
+/// A board profile, with the reason why it was chosen.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// What it says.
+    /// The values of the profile.
     pub board: Board<Policy>,
-    /// Its text.
+    /// The text of the profile.
     pub text: Cow<'static, str>,
-    /// Its file, or its name where it is compiled in.
+    /// The path of the file, or the name of a profile that is compiled in.
     pub place: String,
-    /// What its values are called: asked for, or detected.
+    /// The origin of values that come from this profile.
     pub origin: Origin,
-    /// Why it was taken, in words.
+    /// The reason why it was chosen, in words.
     pub reason: String,
 }
 
 impl Profile {
-    /// The profile that is compiled in under this name, else the one in this file.
+    /// The compiled-in profile of this name, else the profile in this file.
     ///
     /// # Errors
-    /// [`RuntimeError::NoProfile`], and [`RuntimeError::Profile`] with the file, the line and what would be right.
+    /// [`RuntimeError::NoProfile`], and [`RuntimeError::Profile`] with the file, the line and what would be correct.
     pub fn named(name: &Path) -> Result<Self, RuntimeError> {
         let compiled_in = name.to_str().and_then(|name| Some((name, board::shipped_text(name)?)));
         let place = name.display().to_string();
         let text = match compiled_in {
             Some((_, text)) => Cow::Borrowed(text),
-            // What is spelled like a name and is not a file was meant as a name.
+            // A word without folder and extension that is not a file is taken for the name of a profile.
             None if !name.exists() && name.components().count() == 1 && name.extension().is_none() => {
                 return Err(RuntimeError::NoProfile(place));
             }
@@ -49,7 +49,7 @@ impl Profile {
     /// The profile that fits this machine.
     ///
     /// # Errors
-    /// [`RuntimeError::Profile`] where a profile compiled in can't be read, which a test rules out.
+    /// [`RuntimeError::Profile`] if a compiled-in profile can't be read, which a test rules out.
     pub fn detected() -> Result<Self, RuntimeError> {
         Self::detected_below(Path::new(ROOT))
     }
@@ -62,7 +62,7 @@ impl Profile {
         Ok(Self { board, text: Cow::Borrowed(text), place: detection.name.to_owned(), origin, reason: detection.reason })
     }
 
-    /// What it says of power sensors, if it names any.
+    /// The power rails of the profile with their scope, if it has rails.
     pub fn power(&self) -> Option<socbfs_power::Profile> {
         let power = &self.board.power;
         let rail = |rail: &board::Rail| socbfs_power::Rail {
@@ -108,7 +108,7 @@ mod tests {
         assert!(unknown.cure().unwrap().contains("odroid-xu4"), "{unknown:?}");
     }
 
-    /// A detected profile is taken without being asked for, in containers too, which may allow fewer CPUs than the board has.
+    /// A detected profile is used without a request of the user, even in a container that allows fewer CPUs than the board has.
     #[test]
     fn no_profile_compiled_in_binds_threads() {
         for name in board::shipped() {

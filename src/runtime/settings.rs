@@ -17,26 +17,26 @@ use crate::{
 /// Where a value came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// A flag, or a call of the program.
+    /// A flag, or a call of a program that uses the library.
     Flag,
     /// An environment variable.
     Environment,
-    /// A profile that was asked for.
+    /// A profile that was named.
     Board,
     /// The profile that fits this machine.
     Detected,
     /// A calibration.
     Calibration,
-    /// A value of the profile that was not measured on this board.
+    /// A value that the profile lists as an estimate.
     Estimate,
     /// A measurement at the start of this search.
     Measured,
-    /// The default.
+    /// The built-in default.
     BuiltIn,
 }
 
 impl Origin {
-    /// In words.
+    /// The origin in words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -67,20 +67,20 @@ pub struct Setting<T> {
 }
 
 impl<T> Setting<T> {
-    /// A value that a flag gives, or a program.
+    /// A value that comes from a flag or a program.
     pub fn flag(value: T) -> Self {
         Self { value, origin: Origin::Flag }
     }
 }
 
-/// The settings of flags and environment, before any profile. Absent means not given, which differs from given with the default value.
+/// The settings of flags and environment, before any profile. `None` means not given, which differs from given with the default value.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
     /// Threads (0: one for every CPU the process may run on).
     pub threads: Option<Setting<usize>>,
     /// CPUs to bind to.
     pub cpus: Option<Setting<CpuList>>,
-    /// Vertices of a batch, of searches over ranks.
+    /// Vertices of a batch, for searches over ranks.
     pub batch: Option<Setting<usize>>,
     /// Policy.
     pub policy: Option<Setting<Policy>>,
@@ -94,13 +94,13 @@ pub struct Given {
     pub memory_way: Option<Setting<SharingMode>>,
     /// Items in a work-group.
     pub work_group: Option<Setting<usize>>,
-    /// Buffers for the neighbours, at least.
+    /// Least number of buffers for the neighbours.
     pub parts: Option<Setting<usize>>,
     /// Which calibration to take.
     pub calibration: Option<Setting<CalibrationChoice>>,
     /// What the cost model minimises.
     pub objective: Option<Setting<Objective>>,
-    /// Devices keep the times of their kernels.
+    /// Whether devices measure the times of their kernels.
     pub device_times: bool,
 }
 
@@ -113,7 +113,7 @@ pub struct Runtime {
     pub threads: Setting<usize>,
     /// CPUs to bind to (empty: not bound).
     pub cpus: Setting<CpuList>,
-    /// Vertices of a batch, of searches over ranks (`None`: the default).
+    /// Vertices of a batch, for searches over ranks (`None`: the default).
     pub batch: Setting<Option<usize>>,
     /// Policy.
     pub policy: Setting<Policy>,
@@ -127,18 +127,18 @@ pub struct Runtime {
     pub memory_way: Setting<Option<SharingMode>>,
     /// Items in a work-group (`None`: by the kind of device).
     pub work_group: Setting<Option<usize>>,
-    /// Buffers for the neighbours, at least (0: as few as it takes).
+    /// Least number of buffers for the neighbours (0: as few as possible).
     pub parts: Setting<usize>,
     /// Which calibration to take.
     pub calibration: Setting<CalibrationChoice>,
     /// What the cost model minimises.
     pub objective: Setting<Objective>,
-    /// Devices keep the times of their kernels, which records hold then
+    /// Whether devices measure the times of their kernels, which records then contain
     /// ([`LevelRecord::device_ns`](crate::bfs::LevelRecord::device_ns)).
     pub device_times: bool,
 }
 
-/// The first of flag or environment, board, and default that is given.
+/// The first value that is given: by flag or environment, by the board, or the default.
 fn pick<T: Default>(given: Option<Setting<T>>, board: Option<T>, board_origin: Origin) -> Setting<T> {
     let of_board = || board.map(|value| Setting { value, origin: board_origin });
     given.or_else(of_board).unwrap_or_else(|| Setting { value: T::default(), origin: Origin::BuiltIn })
@@ -149,15 +149,15 @@ fn optional<T>(given: Option<Setting<T>>) -> Setting<Option<T>> {
 }
 
 impl Runtime {
-    /// The profile that fits this machine, and nothing else asked for.
+    /// Settings with the profile that fits this machine, and defaults otherwise.
     ///
     /// # Errors
-    /// [`RuntimeError::Profile`] where a profile compiled in can't be read, which a test rules out.
+    /// [`RuntimeError::Profile`] if a compiled-in profile can't be read, which a test rules out.
     pub fn detect() -> Result<Self, RuntimeError> {
         Self::new(Profile::detected()?, Given::default())
     }
 
-    /// What was asked for, completed by `profile`.
+    /// The given settings, completed by `profile`.
     ///
     /// # Errors
     /// [`RuntimeError::TooManyThreads`].
@@ -165,7 +165,7 @@ impl Runtime {
         let (board, origin) = (&profile.board, profile.origin);
         let cpus = pick(given.cpus, board.cpu.cpus.clone(), origin);
         let mut threads = pick(given.threads, board.cpu.threads, origin);
-        // One thread for each CPU named, unless a number was asked for.
+        // One thread for each named CPU, unless a number of threads is given.
         if threads.value == 0 && !cpus.value.numbers().is_empty() {
             threads = Setting { value: cpus.value.numbers().len(), origin: cpus.origin };
         }
@@ -209,16 +209,16 @@ impl Runtime {
         self.recorded.as_ref().map_or_else(|| self.policy.value.to_string(), |recorded| format!("replay:{}", recorded.name()))
     }
 
-    /// Checks that the record that is replayed, if there is one, has searches from these roots.
+    /// Checks that the record to replay, if there is one, has searches from these roots.
     ///
     /// # Errors
-    /// [`RuntimeError::Replay`] with the first root that it does not have.
+    /// [`RuntimeError::Replay`] with the first root that the record does not have.
     pub fn check_roots(&self, roots: &[Vertex]) -> Result<(), RuntimeError> {
         let Some(recorded) = &self.recorded else { return Ok(()) };
         Ok(roots.iter().try_for_each(|&root| recorded.check_root(root))?)
     }
 
-    /// Reports, before a graph is read or generated, that there is no such device as the settings ask for.
+    /// Checks, before a graph is read or generated, that the device of the settings is available.
     ///
     /// # Errors
     /// [`RuntimeError::NoDevice`], [`RuntimeError::Device`], [`SearchError::NoDevice`].
@@ -231,11 +231,12 @@ impl Runtime {
         Ok(())
     }
 
-    /// Sets the process up: bound to the CPUs asked for, with as many threads for building and validating as for searching. For a
-    /// command, once; a program that has threads of its own needs none of it to search.
+    /// Binds the process to the CPUs of the settings, and starts as many threads for building and validating as for searching. A command
+    /// calls
+    /// it once. A program that has threads of its own does not need it to search.
     ///
     /// # Errors
-    /// [`RuntimeError`] where threads can't be bound or started, or the calibration can't be used.
+    /// [`RuntimeError`] if threads can't be bound or started, or the calibration can't be used.
     pub fn apply(&self) -> Result<(), RuntimeError> {
         log::info!("board = {:?} ({})", self.profile.name(), self.profile.reason);
         self.check_calibration()?;
@@ -254,10 +255,10 @@ impl Runtime {
     }
 }
 
-/// Starts the pool on which files are read, graphs built and trees validated (0: one thread for every usable CPU).
+/// Starts the thread pool that reads files, builds graphs and validates trees (0: one thread for every usable CPU).
 ///
 /// # Errors
-/// [`RuntimeError::Threads`] where the system refuses them, or the pool was started before.
+/// [`RuntimeError::Threads`] if the system refuses the threads, or the pool was started before.
 pub fn start_threads(threads: usize) -> Result<(), RuntimeError> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|source| RuntimeError::Threads { threads, source })
 }
@@ -278,7 +279,7 @@ fn bind(cpus: &[usize]) -> Result<(), RuntimeError> {
         set.set(cpu).map_err(refuse)?;
     }
     sched_setaffinity(Pid::from_raw(0), &set).map_err(refuse)?;
-    // The system silently leaves out CPUs that are not there.
+    // Linux ignores CPUs that do not exist.
     let allowed = sched_getaffinity(Pid::from_raw(0)).map_err(refuse)?;
     let absent = cpus.iter().find(|&&cpu| !allowed.is_set(cpu).unwrap_or(false));
     absent.map_or(Ok(()), |&cpu| Err(RuntimeError::NotOnline(cpu)))

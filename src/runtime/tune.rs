@@ -1,4 +1,4 @@
-//! The bands of a board, measured on this machine and written into its profile.
+//! Measures the bands of a board on this machine, and writes them into its profile.
 
 use super::{Origin, Prepared, Profile, Progress, Runtime, RuntimeError, Setting, Step, prepare::during};
 use crate::{
@@ -15,21 +15,22 @@ use crate::{
 /// A profile with measured bands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuned {
-    /// Its text.
+    /// The text of the profile.
     pub text: String,
-    /// The bands it gives.
+    /// The bands that the profile now gives.
     pub bands: Vec<BandRecord>,
 }
 
-/// Measures on `layout`, which errors and comments call `graph`: the amounts of work from which the GPU and both devices are faster, the
-/// share of the GPU, and the cost of a handover. Returns the profile of `runtime` with these values.
+/// Measures on `layout` the amounts of work from which the GPU, and both devices together, are faster, the share of the GPU, and the cost
+/// of a
+/// handover. Returns the profile of `runtime` with these values; its comments call the layout `graph`.
 ///
 /// # Errors
-/// [`RuntimeError`] where there is no device, a search fails, or the profile can't be changed.
+/// [`RuntimeError`] if there is no device, a search fails, or the profile can't be changed.
 pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<'_>) -> Result<Tuned, RuntimeError> {
     let mut measuring = runtime.clone();
     measuring.policy = Setting::flag(Policy::Adaptive(Box::default()));
-    // What is measured again is ignored here.
+    // The old bands must not affect the measurement.
     measuring.profile.board.adaptive = board::Adaptive::default();
     let machine = measuring.machine()?;
     let group = match &machine.device {
@@ -59,7 +60,7 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
         set(format!("adaptive.{table}.gpu_from"), work(gpu_from));
         set(format!("adaptive.{table}.split_from"), work(split_from));
         set(format!("adaptive.{table}.gpu_permille"), gpu_permille.map(|share| i64::from(share).into()));
-        // A bound from elsewhere may leave the measured ones no level.
+        // An older upper bound may exclude all levels from the measured bands.
         set(format!("adaptive.{table}.up_to"), None);
     }
     let (fixed_us, mega_vertex_us) = handover(&prepared, device.memory_way);
@@ -76,7 +77,7 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
     Ok(Tuned { text, bands })
 }
 
-/// Microseconds of a change of device, whatever the size, and for 10^6 vertices: the mean of there and back.
+/// Microseconds of a handover: the fixed part, and the part for each 10^6 vertices. Each is the mean of both directions.
 fn handover(prepared: &Prepared<'_>, way: SharingMode) -> (Option<f64>, Option<f64>) {
     let mean_us = |vertices: u64| {
         let (there, back) = prepared.devices.first()?.handover.of_state(way, vertices)?;
@@ -87,7 +88,7 @@ fn handover(prepared: &Prepared<'_>, way: SharingMode) -> (Option<f64>, Option<f
     (Some(round(fixed)), Some(round((million - fixed).max(0.0))))
 }
 
-/// Settings of the device that the profile lacks: otherwise the next start would measure them again.
+/// Settings of the device that the profile lacks. Without them, the next start would measure them again.
 fn described(
     runtime: &Runtime,
     used: &DeviceUse,
@@ -105,7 +106,7 @@ fn described(
     if described.is_none_or(|place| devices[place].memory_way.is_none()) {
         all.push((key("memory_way"), way.to_string().into()));
     }
-    // It was compared only where neither board nor flag says it.
+    // Sizes were compared only if neither board nor flag gives one.
     if let Some(items) = group.and_then(|items| i64::try_from(items).ok()) {
         all.push((key("work_group"), items.into()));
     }
@@ -115,7 +116,7 @@ fn described(
     all
 }
 
-/// Without line breaks: a comment ends with its line.
+/// `text` without line breaks, since a line break would end the comment.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
