@@ -1,4 +1,4 @@
-//! Checks of a profile's values, one small function each. Types refuse what they can refuse themselves.
+//! Checks of a profile's values, one small function each. Types such as `CpuList` refuse their invalid values themselves.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{Band, Board, MOST_BATCH, MOST_PIECE, MOST_THREADS, NEVER, OpenClDevi
 pub struct Violation {
     /// Path of the key.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// The error, and what would be correct.
     pub reason: String,
 }
 
@@ -208,7 +208,7 @@ impl<P> Board<P> {
 }
 
 impl Band {
-    /// Refuses a share that leaves one of the two devices nothing; `table` is that of the band.
+    /// Refuses a share that leaves one of the two devices without work. `table` is the name of the band's table.
     pub(crate) fn check_share(&self, table: &str) -> Check {
         match self.gpu_permille.filter(|share| !(1..1000).contains(share)) {
             Some(share) => refuse(format!("{table}.gpu_permille"), format!("is {share}; it must be a number of thousandths, 1 to 999")),
@@ -217,12 +217,12 @@ impl Band {
     }
 }
 
-/// Whether a work-group may have so many items: groups of several write whole words of the frontier.
+/// Whether a work-group may have this many items: groups of several items write whole words of the frontier.
 pub(crate) fn is_work_group(items: usize) -> bool {
     items == 1 || items > 0 && items % 32 == 0
 }
 
-/// Refuses the work-group of the device whose table is `place`, where it is none.
+/// Refuses an invalid number of items in a work-group. `place` is the path of the device's table.
 pub(crate) fn check_work_group(place: &str, items: Option<usize>) -> Check {
     match items.filter(|&items| !is_work_group(items)) {
         Some(items) => refuse(format!("{place}.work_group"), format!("is {items}; it must be 1 or a multiple of 32")),

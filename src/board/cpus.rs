@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// CPU numbers in the order threads are bound to them, written as `0-3,6`.
+/// CPU numbers in the order in which threads are bound to them, written as `0-3,6`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CpuList(Vec<usize>);
@@ -13,25 +13,25 @@ pub struct CpuList(Vec<usize>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuListError {
-    /// Something that is neither a number nor a range.
+    /// A text that is neither a number nor a range.
     #[error("{0:?} is not a CPU number or range; a list of CPUs looks like 0-3,6")]
     NotACpu(String),
     /// A range that ends before it starts.
     #[error("the range {0} ends before it starts")]
     Backwards(String),
-    /// A number no system has.
+    /// A number that no system has.
     #[error("CPU {0} is beyond the {max} CPUs a system may have", max = CpuList::MOST)]
     TooLarge(usize),
-    /// The same CPU twice.
+    /// A CPU that is listed twice.
     #[error("CPU {0} is listed twice")]
     Twice(usize),
 }
 
 impl CpuList {
-    /// CPU numbers are below this: the most CPUs a Linux kernel can be built for.
+    /// Limit of CPU numbers: the most CPUs that a Linux kernel can be built for.
     pub const MOST: usize = 8192;
 
-    /// A list of these numbers; `None` where one is beyond [`CpuList::MOST`] or twice in it.
+    /// A list of these numbers. `None` if a number is not below [`CpuList::MOST`], or is listed twice.
     pub(super) fn from_numbers(numbers: Vec<usize>) -> Option<Self> {
         let good = numbers.iter().enumerate().all(|(place, cpu)| *cpu < Self::MOST && !numbers[..place].contains(cpu));
         good.then_some(Self(numbers))

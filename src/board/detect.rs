@@ -1,4 +1,4 @@
-//! Detection of the board: the description that the system gives of the machine, and the profile that fits it best.
+//! Detection of the board: reads the system's description of the machine, and finds the profile that fits it best.
 
 use std::{cmp::Reverse, path::Path};
 
@@ -7,7 +7,7 @@ use serde::{Serialize, de::IgnoredAny};
 use super::{Board, Detect, DocumentError, GENERIC, Pattern, SHIPPED};
 use crate::machine::{self, line, processor};
 
-/// The description that the system gives of the machine. A file that can't be read gives no value.
+/// The system's description of the machine. A file that can't be read gives no value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Evidence {
     /// `compatible` of the device tree's root: the board first, then its chip.
@@ -29,40 +29,40 @@ pub struct Evidence {
 pub struct Candidate {
     /// Name of the profile.
     pub name: &'static str,
-    /// What of the machine it fits, in words.
+    /// The properties of the machine that it fits, in words.
     pub reason: String,
 }
 
-/// Which board this is.
+/// The result of a detection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Detection {
-    /// Name of the profile that fits best; [`GENERIC`] where none fits.
+    /// Name of the profile that fits best; [`GENERIC`] if none fits.
     pub name: &'static str,
-    /// Why, in words.
+    /// The reason for it, in words.
     pub reason: String,
     /// Profiles that fit less well, the best first.
     pub others: Vec<Candidate>,
-    /// What was looked at.
+    /// The description of the machine that was compared.
     pub evidence: Evidence,
 }
 
 /// How well a profile fits: the larger the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// By the processor's name; the number is that of the literal characters that match.
+    /// The processor's name matches, with this many literal characters.
     Cpu { literal: usize },
-    /// By DMI; the numbers are those of the fields that match and of their literal characters together.
+    /// DMI matches, in this many fields, which together match this many literal characters.
     Dmi { fields: usize, literal: usize },
-    /// By the string at this place: the first names the board, the last the family of its chip.
+    /// The compatible string at this index matches: index 0 names the board, the last index its chip family.
     DeviceTree { place: Reverse<usize> },
 }
 
-/// Finds the built-in profile that fits the machine best; the machine's files are below `root` (`/` on a live system). A profile that names
-/// a string of the device tree wins over one that matches DMI, and that over one that matches the processor. Among several the most
-/// specific one wins, among equals the first by name.
+/// Finds the compiled-in profile that fits the machine best. The machine's files are below `root` (`/` on a running system). A profile that
+/// names a string of the device tree wins over one that matches DMI, and that wins over one that matches the processor. Among several, the
+/// most specific one wins; among equals, the first by name.
 ///
 /// # Errors
-/// A profile compiled in can't be read, which a test rules out.
+/// If a compiled-in profile can't be read, which a test rules out.
 pub fn detect(root: &Path) -> Result<Detection, DocumentError> {
     let evidence = Evidence::read(root);
     let mut fits = Vec::new();
@@ -79,7 +79,7 @@ pub fn detect(root: &Path) -> Result<Detection, DocumentError> {
 }
 
 impl Evidence {
-    /// Reads what there is below `root`.
+    /// Reads the description from the files below `root`.
     pub fn read(root: &Path) -> Self {
         let tree = |name: &str| {
             let places = [root.join("proc/device-tree").join(name), root.join("sys/firmware/devicetree/base").join(name)];
@@ -96,13 +96,13 @@ impl Evidence {
         }
     }
 
-    /// By what a profile fits, if it does.
+    /// The reason why a profile fits, if it does.
     #[cfg(test)]
     pub(crate) fn fits(&self, detect: &Detect) -> Option<String> {
         self.fit(detect).map(|(_, reason)| reason)
     }
 
-    /// How well a profile fits and by what, if it does.
+    /// How well a profile fits and why, if it does.
     fn fit(&self, detect: &Detect) -> Option<(Fit, String)> {
         self.fit_tree(detect).or_else(|| self.fit_dmi(detect)).or_else(|| self.fit_cpu(detect))
     }
@@ -136,7 +136,7 @@ impl Evidence {
         Some((Fit::Cpu { literal }, format!("the processor is {found:?}")))
     }
 
-    /// Why no profile fits.
+    /// Describes a machine that no profile fits.
     fn unknown(&self) -> String {
         let seen = [
             (!self.device_tree.is_empty()).then(|| format!("device tree {}", self.device_tree.join(" "))),
@@ -151,7 +151,7 @@ impl Evidence {
     }
 }
 
-/// Characters of the longest pattern that matches.
+/// Literal characters of the longest pattern that matches.
 fn longest(patterns: &[Pattern], name: &str) -> Option<usize> {
     patterns.iter().filter(|pattern| pattern.matches(name)).map(Pattern::literal).max()
 }
@@ -197,7 +197,7 @@ mod tests {
             assert_eq!(found.name, board, "{machine}: {found:?}");
             assert!(found.reason.contains(reason), "{machine}: {}", found.reason);
         }
-        // Every profile but the generic one can be detected.
+        // Every profile except the generic one can be detected.
         for (name, text) in SHIPPED {
             let detect = Board::<IgnoredAny>::parse(text, name).unwrap().detect;
             assert_eq!(detect == Detect::default(), *name == GENERIC, "{name}");
@@ -210,7 +210,7 @@ mod tests {
         let unknown = fixture("raspberry-pi-4");
         assert_eq!((unknown.name, unknown.others.len()), (GENERIC, 0));
         assert!(unknown.reason.contains("no profile fits") && unknown.reason.contains("raspberrypi,4-model-b"), "{}", unknown.reason);
-        // The 4790K is another processor than the 4790.
+        // The 4790K is not the same processor as the 4790.
         assert_eq!(fixture("i7-4790k").name, GENERIC);
         let nothing = detect(Path::new("/nonexistent")).unwrap();
         assert_eq!((nothing.name, &nothing.evidence), (GENERIC, &Evidence::default()));

@@ -1,4 +1,4 @@
-//! A profile as text: its keys, their lines, and their comments.
+//! The text of a profile: its keys, their lines, and their comments.
 
 use toml::{
     Spanned,
@@ -10,13 +10,13 @@ use toml::{
 pub struct Entry {
     /// Path of the key: `cpu.clusters[0].max_mhz`.
     pub key: String,
-    /// The value as it stands in the file.
+    /// The value as written in the file.
     pub value: String,
     /// Line of the key, from 1.
     pub line: usize,
-    /// Whether it was not measured on this board.
+    /// Whether the value is an estimate: not measured on this board.
     pub estimate: bool,
-    /// The comment beside the value, or that directly above it, or that directly above the header of its table: where the value is from.
+    /// Where the value is from: the comment beside it, else the one directly above it, else the one directly above the header of its table.
     pub source: Option<String>,
 }
 
@@ -24,21 +24,21 @@ pub struct Entry {
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     text: &'a str,
-    /// Every value and every table, with the place of its key, in the order of the file.
+    /// Every value and every table, with the byte offset of its key, in the order of the file.
     nodes: Vec<Node>,
 }
 
 #[derive(Debug)]
 struct Node {
     path: String,
-    /// Place of the first character of the key, or of the table's header.
+    /// Byte offset of the first character of the key, or of the table's header.
     start: usize,
-    /// Place of the value, if it is one and no table.
+    /// Byte range of the value; `None` for a table.
     value: Option<std::ops::Range<usize>>,
 }
 
 impl<'a> Document<'a> {
-    /// Reads the structure of `text`; the error is that of the TOML parser.
+    /// Reads the structure of `text`. The error is that of the TOML parser.
     pub(crate) fn parse(text: &'a str) -> Result<Self, toml::de::Error> {
         let table = DeTable::parse(text)?;
         let mut nodes = Vec::new();
@@ -47,7 +47,7 @@ impl<'a> Document<'a> {
         Ok(Self { text, nodes })
     }
 
-    /// Line of the key or table at `path`, from 1; where it is absent that of the closest table around it that is there, else 1.
+    /// Line of the key or table at `path`, from 1. If it is absent, the line of the closest existing table around it, else 1.
     pub(crate) fn line(&self, path: &str) -> usize {
         let mut path = path;
         loop {
@@ -61,13 +61,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Line of the key that an error is about whose `message` names it, where the error points at `line`, on which the key's table begins;
-    /// else that line.
+    /// Line of the key that the error `message` names, if the error points at the `line` where the key's table begins; else `line`.
     pub(super) fn line_of_fault(&self, line: usize, message: &str) -> usize {
         let Some(table) = self.nodes.iter().find(|node| node.value.is_none() && line_at(self.text, node.start) == line) else {
             return line;
         };
-        // What stands behind a semicolon is what would be right.
+        // The part behind a semicolon says what would be correct.
         let fault = message.split(';').next().unwrap_or_default();
         let words = || fault.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'));
         let key = |node: &&Node| {
@@ -77,7 +76,7 @@ impl<'a> Document<'a> {
         self.nodes.iter().find(key).map_or(line, |node| line_at(self.text, node.start))
     }
 
-    /// The key whose value is at `place` of the text.
+    /// The key whose value contains the byte offset `place`.
     pub(super) fn key_at(&self, place: usize) -> Option<&str> {
         let holds = |node: &&Node| node.value.as_ref().is_some_and(|value| value.contains(&place));
         self.nodes.iter().find(holds).map(|node| node.path.as_str())
@@ -93,7 +92,7 @@ impl<'a> Document<'a> {
         self.nodes.iter().map(|node| node.path.as_str())
     }
 
-    /// The text of the tables of these names with what is in them and the comments above them, as it stands in the file.
+    /// The text of the tables of these names as written in the file: their headers, their keys, and the comments directly above them.
     pub(super) fn tables(&self, names: &[&str]) -> String {
         let mut places: Vec<(usize, bool)> = self
             .nodes
@@ -107,7 +106,7 @@ impl<'a> Document<'a> {
         places.windows(2).filter(|pair| pair[0].1).map(|pair| &self.text[pair[0].0..pair[1].0]).collect()
     }
 
-    /// Every key that has a value, in the order of the file, without those that describe the profile and not the board.
+    /// Every key that has a value, in the order of the file, except `schema` and `estimates`.
     pub(crate) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
         let entry = |node: &Node| {
             let value = node.value.clone()?;
@@ -125,11 +124,11 @@ impl<'a> Document<'a> {
     /// The comment behind a value that ends at `end`.
     fn beside(&self, end: usize) -> Option<String> {
         let (before, comment) = self.text[end..].lines().next()?.split_once('#')?;
-        // Inside an inline table the rest of the line is more of the table.
+        // In an inline table, the rest of the line may be more of the table.
         before.trim().is_empty().then(|| comment.trim().to_owned())
     }
 
-    /// Where the comment directly above the line of `start` begins; without one that line.
+    /// Byte offset where the comment directly above the line of `start` begins; without a comment, that of the line.
     fn with_comment(&self, start: usize) -> usize {
         let mut start = line_start(self.text, start);
         while start > 0 {
@@ -142,7 +141,7 @@ impl<'a> Document<'a> {
         start
     }
 
-    /// The lines of comment directly above the line of `start`.
+    /// The comment directly above the line of `start`, joined to one line.
     fn above(&self, start: usize) -> Option<String> {
         let above = &self.text[..self.text[..start].rfind('\n')?];
         let mut lines: Vec<&str> = above.lines().rev().map_while(|line| line.trim().strip_prefix('#')).map(str::trim).collect();
@@ -156,7 +155,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Whether the estimate `name` is `path` or a table around it.
+/// Whether the entry `name` of `estimates` is `path` or a table around it.
 pub(super) fn covers(name: &str, path: &str) -> bool {
     path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
@@ -184,17 +183,17 @@ fn node(path: &str, start: usize, value: &Spanned<DeValue<'_>>, nodes: &mut Vec<
     }
 }
 
-/// First place of the line that `place` is on.
+/// Byte offset where the line of `place` begins.
 fn line_start(text: &str, place: usize) -> usize {
     text[..place].rfind('\n').map_or(0, |end| end + 1)
 }
 
-/// Line of a place in a text, from 1.
+/// Line of a byte offset in a text, from 1.
 pub(crate) fn line_at(text: &str, place: usize) -> usize {
     1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count()
 }
 
-/// A value without line breaks and the comments inside it.
+/// A value without the line breaks and comments inside it.
 fn one_line(value: &str) -> String {
     if !value.contains('\n') || value.starts_with(['"', '\'']) {
         return value.to_owned();

@@ -1,4 +1,4 @@
-//! Changes to a profile that leave the rest of its text as it is.
+//! Changes to a profile that keep the rest of its text.
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
@@ -7,18 +7,18 @@ use super::{Board, Document, DocumentError, document::covers, error::parse_error
 /// The new value of a key.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// Path of the key, as in `opencl.devices[0].memory_way`; tables that are absent are made.
+    /// Path of the key, as in `opencl.devices[0].memory_way`. Absent tables are created.
     pub path: String,
-    /// Its value (`None`: the key goes).
+    /// Its value (`None`: the key is removed).
     pub value: Option<Value>,
-    /// The comment beside it: where the value is from.
+    /// The comment beside the value, which says where it is from.
     pub comment: String,
 }
 
-/// The profile `text` with `changes`; `file` names it in errors. The new values are measured, so their names leave `estimates`.
+/// The profile `text` with `changes`; `file` names it in errors. The new values are measured, so their names are removed from `estimates`.
 ///
 /// # Errors
-/// [`DocumentError`] where the text is not a profile, or what comes out is none.
+/// [`DocumentError`] if the text is not a profile before or after the changes.
 pub fn edit(text: &str, file: &str, changes: &[Change]) -> Result<String, DocumentError> {
     let before = Board::<toml::Table>::parse(text, file)?;
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| parse_error(text, file, &error))?;
@@ -38,7 +38,7 @@ pub fn edit(text: &str, file: &str, changes: &[Change]) -> Result<String, Docume
     Ok(text)
 }
 
-/// The names of estimates after `changes`: of a table in which some keys were set, the others.
+/// The names of estimates after `changes`. The name of a table in which some keys are set is replaced by the names of its other keys.
 fn remaining(estimates: &[String], text: &str, file: &str, changes: &[Change]) -> Result<Vec<String>, DocumentError> {
     let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error))?;
     let is_set = |path: &str| changes.iter().any(|change| change.path == path);
@@ -62,7 +62,7 @@ fn apply(table: &mut dyn TableLike, path: &str, change: &Change) {
                 let mut value = value.clone();
                 value.decor_mut().set_suffix(format!(" # {}", change.comment));
                 table.insert(path, Item::Value(value));
-                // The comment above spoke of the value before.
+                // The comment above the key was about the old value.
                 if let Some(mut key) = table.key_mut(path) {
                     key.leaf_decor_mut().set_prefix("");
                 }
@@ -85,7 +85,7 @@ fn apply(table: &mut dyn TableLike, path: &str, change: &Change) {
         Some(_) => Item::ArrayOfTables(ArrayOfTables::new()),
         None => {
             let mut made = Table::new();
-            // Without keys of its own it needs no header.
+            // A table without keys of its own needs no header.
             made.set_implicit(rest.contains('.'));
             Item::Table(made)
         }
@@ -100,7 +100,7 @@ fn apply(table: &mut dyn TableLike, path: &str, change: &Change) {
             }
         }
         (item, None) => {
-            // Comments have no place in a table of one line.
+            // An inline table has no place for comments, so it becomes a table with a header.
             if let Some(inline) = item.as_inline_table() {
                 *item = Item::Table(inline.clone().into_table());
             }
@@ -115,7 +115,7 @@ fn apply(table: &mut dyn TableLike, path: &str, change: &Change) {
     }
 }
 
-/// Removes the comment above a table once every key in it has one of its own.
+/// Removes the comment above a table if every key in it now has the comment of `change`.
 fn retire_comment(table: &mut Table, change: &Change) {
     let is_named = |item: &Item| {
         let suffix = item.as_value().and_then(|value| value.decor().suffix()?.as_str());
@@ -164,7 +164,7 @@ gpu_from = 15_000
         assert_eq!(board.estimates, ["adaptive.top_down.up_to", "cpu.threads"]);
         assert_eq!((board.adaptive.top_down.gpu_from, board.adaptive.top_down.up_to), (Some(7), Some(12_000_000)));
         assert!(text.contains("gpu_from = 7 # measured\n") && !text.contains("of another chip"), "{text}");
-        // One table still has a value of the paper, the other has none.
+        // One table still has a value from the paper, the other does not.
         assert!(text.contains("# From a paper.") && !text.contains("# From another paper."), "{text}");
         assert!(text.starts_with("# A board.\n") && text.contains("name = \"b\" # mine"), "{text}");
     }
@@ -185,7 +185,7 @@ gpu_from = 15_000
         assert_eq!(board.adaptive.handover.fixed_us, Some(2.0));
         assert_eq!(board.opencl.devices[0].name.as_str(), "GPU");
         assert_eq!(board.estimates, ["adaptive.top_down.gpu_from", "adaptive.bottom_up.gpu_from", "cpu.threads"]);
-        // A second time nothing changes.
+        // The same changes again change nothing.
         assert_eq!(edit(&text, "b.toml", &changes).unwrap(), text);
     }
 

@@ -11,38 +11,38 @@ pub enum DocumentError {
     /// The file can't be read.
     #[error("{} {file} can't be read", kind.name)]
     Read {
-        /// What it should be.
+        /// The kind of file that it should be.
         kind: Kind,
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The file is of a version that this build does not read.
+    /// The file has a version that this build does not read.
     #[error(
         "{file}:{line}: {}; this build of socbfs reads schema {}",
         found.map_or_else(|| format!("the {} has no schema", kind.short), |found| format!("the {} has schema {found}", kind.short)),
         kind.schema
     )]
     Version {
-        /// What it should be.
+        /// The kind of file that it should be.
         kind: Kind,
         /// The file.
         file: String,
         /// Line, from 1.
         line: usize,
-        /// The version; none where the key is absent.
+        /// The version of the file; `None` if the key is absent.
         found: Option<i64>,
     },
-    /// The file is not TOML, or has keys or values that it can't have.
+    /// The file is not TOML, or has unknown keys or invalid values.
     #[error("{file}:{line}: {message}")]
     Parse {
         /// The file.
         file: String,
         /// Line, from 1.
         line: usize,
-        /// What is wrong, with the key, and the nearest that would be right.
+        /// The error, with the key and the nearest correct name.
         message: String,
     },
     /// A value that fails a check.
@@ -50,11 +50,11 @@ pub enum DocumentError {
     Check {
         /// The file.
         file: String,
-        /// Line, from 1: that of the key, or where the key is absent that of its table.
+        /// Line, from 1, of the key or, if the key is absent, of its table.
         line: usize,
         /// The key.
         key: String,
-        /// What is wrong and what would be right.
+        /// The error, and what would be correct.
         reason: String,
     },
 }
@@ -65,12 +65,12 @@ impl DocumentError {
         Self::Parse { file: file.to_owned(), line, message: with_nearest(&error.message().trim().replace('\n', "; ")) }
     }
 
-    /// The same of values, whose error may be about a key of the table that it points at.
+    /// As [`parse`](Self::parse), for an error about values. Such an error may point at a table but be about a key of it.
     pub(super) fn value(document: &Document<'_>, text: &str, file: &str, error: &toml::de::Error) -> Self {
         match Self::parse(text, file, error) {
             Self::Parse { file, line, message } => {
                 let line = document.line_of_fault(line, &message);
-                // Serde says of a value what it is, not whose it is.
+                // Serde's message about an invalid value does not name the key.
                 let key = error.span().filter(|_| message.starts_with("invalid ")).and_then(|span| document.key_at(span.start));
                 let message = key.map_or(message.clone(), |key| format!("{key}: {message}"));
                 Self::Parse { file, line, message }
@@ -80,14 +80,14 @@ impl DocumentError {
     }
 }
 
-/// An error of the parser that keeps the text as it is.
+/// An error of `toml_edit`, the parser that keeps the rest of the text.
 #[cfg(feature = "cli")]
 pub(super) fn parse_error(text: &str, file: &str, error: &toml_edit::TomlError) -> DocumentError {
     let line = error.span().map_or(1, |span| line_at(text, span.start));
     DocumentError::Parse { file: file.to_owned(), line, message: error.message().trim().replace('\n', "; ") }
 }
 
-/// Serde says "unknown field `a`, expected one of `b`, `c`": a short message names only the nearest key instead of a long list.
+/// Replaces Serde's "unknown field `a`, expected one of `b`, `c`" by a message that names only the nearest key.
 fn with_nearest(message: &str) -> String {
     if !message.starts_with("unknown field") && !message.starts_with("unknown variant") {
         return message.to_owned();
@@ -102,7 +102,7 @@ fn with_nearest(message: &str) -> String {
     }
 }
 
-/// The one of `known` that `given` may be a misspelling of.
+/// The name in `known` that `given` may be a misspelling of.
 #[cfg(feature = "cli")]
 pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
@@ -112,7 +112,7 @@ pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> 
         .map(|(_, name)| name)
 }
 
-/// The one of `known` that equals `given` but for upper and lower case. (Only the command has the crate that finds similar words.)
+/// The name in `known` that equals `given` except for case. (Only the command has the crate that finds similar words.)
 #[cfg(not(feature = "cli"))]
 pub(super) fn nearest<'a>(given: &str, mut known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known.find(|name| name.eq_ignore_ascii_case(given))

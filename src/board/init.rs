@@ -1,4 +1,4 @@
-//! A profile to start from: values that Linux reports of this machine, and the others from the profile that fits it.
+//! Writes a first profile of a machine: values that Linux reports, and the others from the profile that fits the machine.
 
 use std::{
     fmt::{Display, Write as _},
@@ -10,10 +10,10 @@ use serde::de::IgnoredAny;
 use super::{Board, Cluster, Detection, DocumentError, GENERIC, SCHEMA, document::Document, shipped_text, topology};
 use crate::machine;
 
-/// Tables that Linux does not fill: they come from the profile that fits.
+/// Tables that can't be filled from Linux. They are copied from the profile that fits.
 const NOT_FROM_LINUX: [&str; 5] = ["opencl", "policy", "adaptive", "speeds", "power"];
 
-/// The text in their place where no profile fits.
+/// The text in place of these tables if no profile fits.
 const EMPTY: &str = r#"
 # What follows is switched off. Measure, take the leading # away, and write where each value is from.
 #
@@ -48,7 +48,7 @@ const EMPTY: &str = r#"
 /// Writes a commented profile for the machine whose files are below `root`. It passes validation.
 ///
 /// # Errors
-/// The profile that fits can't be read, which a test rules out.
+/// If the profile that fits can't be read, which a test rules out.
 pub fn init(root: &Path, detection: &Detection) -> Result<String, DocumentError> {
     let mut text = String::new();
     let rest = match shipped_text(detection.name) {
@@ -79,7 +79,7 @@ pub fn init(root: &Path, detection: &Detection) -> Result<String, DocumentError>
     Ok(text)
 }
 
-/// The part of a profile that Linux does not fill.
+/// The part of a profile that can't be filled from Linux.
 struct Rest {
     vendor: Option<String>,
     soc: Option<String>,
@@ -104,7 +104,7 @@ fn board(text: &mut String, root: &Path, detection: &Detection, rest: Option<&Re
     text.push_str("[board]\n");
     set(text, "name", quoted(&name), "any name of a-z, 0-9 and -");
     let profile = format!("profile {} of socbfs", detection.name);
-    // The first that says anything, and where it says it.
+    // The first source that gives a value, and the name of that source.
     let vendors = [(rest.and_then(|rest| rest.vendor.as_ref()), &*profile), (evidence.dmi_vendor.as_ref(), "/sys/class/dmi/id/sys_vendor")];
     let chips = [
         (rest.and_then(|rest| rest.soc.as_ref()), &*profile),
@@ -125,7 +125,7 @@ fn detect(text: &mut String, detection: &Detection) {
     let evidence = &detection.evidence;
     let list = |name: &str| format!("[{}]", quoted(name));
     let mut keys = String::new();
-    // A star would match more than this machine.
+    // A name with a star would be a pattern that matches other machines, too.
     let name = |name: &Option<String>| name.clone().filter(|name| !name.contains('*'));
     if let Some(board) = evidence.device_tree.first().filter(|name| !name.contains(|c: char| c.is_whitespace() || c == '*')) {
         set(&mut keys, "device_tree", list(board), "/proc/device-tree/compatible");
@@ -171,17 +171,17 @@ fn set(text: &mut String, key: &str, value: impl Display, source: &str) {
     let _ = writeln!(text, "{:<44} # {source}", format!("{key} = {value}"));
 }
 
-/// A TOML string: firmware may hold any character.
+/// A quoted TOML string of any text, since firmware may contain any character.
 fn quoted(text: &str) -> String {
     toml::Value::String(one_line(text)).to_string()
 }
 
-/// Without line breaks and other control characters: nothing that ends a comment or spoils a terminal.
+/// `text` without line breaks and other control characters, which would end a comment or disturb a terminal.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
 
-/// A name that a profile may have.
+/// A valid name of a profile, made from `model`.
 fn slug(model: &str) -> String {
     let words: Vec<String> =
         model.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
@@ -213,7 +213,7 @@ mod tests {
             let machine = path.file_stem().unwrap().to_str().unwrap();
             let (text, board) = fixture(machine);
             assert_ne!(board.detect, super::super::Detect::default(), "{text}");
-            // Every value says where it is from.
+            // Every value has a comment with its source.
             for entry in Plain::entries(&text, "new.toml").unwrap() {
                 assert!(entry.source.is_some(), "{machine}: {}", entry.key);
             }

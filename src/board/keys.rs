@@ -1,13 +1,13 @@
-//! What each key of a profile is used for.
+//! The use of each key of a profile.
 
 /// A key of a profile, or all keys of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// Its path, without the places in arrays (`opencl.devices[].name`); a table ends with a dot.
+    /// Its path, without indices of arrays (`opencl.devices[].name`). The path of a table ends with a dot.
     pub path: &'static str,
-    /// Whether it only informs: another value changes neither a plan nor a setting nor a measurement.
+    /// Whether the key only informs: its value affects no plan, setting or measurement.
     pub informs: bool,
-    /// What it is used for.
+    /// The use of the key.
     pub purpose: &'static str,
 }
 
@@ -19,7 +19,7 @@ const fn informs(path: &'static str, purpose: &'static str) -> Key {
     Key { path, informs: true, purpose }
 }
 
-/// Every key. Tests compare the list with the schema, and try two values of each key that has an effect.
+/// All keys. Tests compare the list with the schema, and try two values of each key that has an effect.
 pub const KEYS: &[Key] = &[
     acts("board.name", "names the board in records; a calibration holds for one name"),
     informs("board.vendor", "informs"),

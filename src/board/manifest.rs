@@ -1,4 +1,4 @@
-//! One file with everything that Linux shows of a machine, so that tests elsewhere see the same machine.
+//! One file with all that Linux reports of a machine, so that tests on other machines see the same.
 
 use std::path::Path;
 
@@ -23,11 +23,11 @@ const FILES: [&str; 12] = [
 /// Files of each CPU.
 const FILES_OF_A_CPU: [&str; 4] = ["cpu_capacity", "cpufreq/cpuinfo_max_freq", "topology/core_cpus_list", "topology/thread_siblings_list"];
 
-/// The files below `root` by which boards are detected and profiles are written, as TOML: each file's content by its path. None of them
-/// holds a serial number or an address.
+/// The files below `root` that detection and new profiles read, as TOML: each file's content by its path. None of them contains a serial
+/// number or an address.
 ///
 /// # Errors
-/// Where a text has no TOML.
+/// If a text can't be written as TOML.
 pub fn manifest(root: &Path) -> Result<String, toml::ser::Error> {
     const HEAD: &str = "# What Linux shows on this machine: each file by its path, and what is in it.\n\n";
     let mut files = toml::Table::new();
@@ -36,7 +36,7 @@ pub fn manifest(root: &Path) -> Result<String, toml::ser::Error> {
             files.insert(path, text.into());
         }
     };
-    // Most systems show the device tree at both places.
+    // Most systems have the device tree at both paths.
     let is_twin = |path: &str| path.starts_with("sys/firmware/") && root.join("proc/device-tree/compatible").exists();
     FILES.into_iter().filter(|path| !is_twin(path)).for_each(|path| add(path.to_owned()));
     for cpu in machine::list_numbered(&root.join("sys/devices/system/cpu"), "cpu") {
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    /// Every file that a manifest of the tests has is one that `manifest` finds.
+    /// `manifest` finds every file of the test machines, and no other.
     #[test]
     fn the_manifest_of_a_machine_is_the_machine() {
         let mut machines = 0;

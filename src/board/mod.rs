@@ -1,7 +1,8 @@
 //! Board profiles: what is known of a machine, as TOML files that are compiled in or loaded from a path.
 //!
-//! A profile sets defaults. The order of precedence is flag, environment variable, board file, calibration, built-in default.
-//! This room does not know the policies: the type that `[policy]` is read as is a parameter.
+//! A profile sets defaults. The order of precedence is flag, environment variable, board file, calibration, built-in default. This room
+//! does
+//! not depend on the policies: the type of `[policy]` is a parameter.
 
 mod check;
 mod cpus;
@@ -53,7 +54,7 @@ pub const SCHEMA: u32 = 1;
 /// The kind of TOML file that a profile is.
 const PROFILE: Kind = Kind { name: "board profile", short: "profile", schema: SCHEMA, former: FORMER };
 
-/// Tables of profiles before the bands of `adaptive`.
+/// Former keys and tables of profiles, and what to write instead.
 const FORMER: &[(&str, &str)] = &[
     ("selective.top_down_gpu_from_edges", "write it as gpu_from in [adaptive.top_down]"),
     ("selective.top_down_gpu_up_to_edges", "write it as up_to in [adaptive.top_down]"),
@@ -69,24 +70,24 @@ const FORMER: &[(&str, &str)] = &[
     ("power.watts.idle", "remove it; nothing reads the power of the idle machine"),
 ];
 
-/// Most threads a profile or a flag may ask for.
+/// Most threads that a profile or a flag may set.
 pub const MOST_THREADS: usize = 4096;
 /// Most vertices of a batch: 64 MiB of numbers.
 pub const MOST_BATCH: usize = 1 << 24;
-/// Most vertices of a piece of a bottom-up level: larger pieces are too few for the threads to share.
+/// Most vertices of a piece of a bottom-up level. Larger pieces would be too few to share between threads.
 pub const MOST_PIECE: usize = 1 << 20;
 
-/// The profile of an unknown machine.
+/// Name of the profile for an unknown machine.
 pub const GENERIC: &str = "generic";
 
-/// The names of these profiles and their texts.
+/// A list of these profiles: name and text.
 macro_rules! profiles {
     ($($name:literal),+ $(,)?) => {
         &[$(($name, include_str!(concat!("../../boards/", $name, ".toml")))),+]
     };
 }
 
-/// The profiles compiled in, by name; the generic one last.
+/// The compiled-in profiles in the order of their names, the generic one last.
 const SHIPPED: &[(&str, &str)] = profiles!(
     "amd-a10-7850k",
     "amd-ryzen-2400g",
@@ -104,18 +105,18 @@ const SHIPPED: &[(&str, &str)] = profiles!(
     "generic",
 );
 
-/// The names of the profiles compiled in.
+/// The names of the compiled-in profiles.
 pub fn shipped() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(name, _)| *name)
 }
 
-/// A profile compiled in, as its text.
+/// The text of a compiled-in profile.
 pub fn shipped_text(name: &str) -> Option<&'static str> {
     SHIPPED.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| *text)
 }
 
 impl<P> Board<P> {
-    /// The profile of a machine of which nothing is known: sets nothing.
+    /// The profile of an unknown machine, which sets nothing.
     pub fn generic() -> Self {
         Self {
             schema: SCHEMA,
@@ -142,7 +143,7 @@ impl<P> Board<P> {
         Self::parse(&read(path)?, &path.display().to_string())
     }
 
-    /// Reads and checks a profile from its text; `file` names it in errors.
+    /// Reads and checks a profile from its text. `file` names it in errors.
     ///
     /// # Errors
     /// As [`Board::load`].
@@ -153,13 +154,14 @@ impl<P> Board<P> {
         PROFILE.parse(text, file, |board: &Self, document| board.validate().and_then(|()| check_estimates(&board.estimates, document)))
     }
 
-    /// Whether the value of the key at `path` was not measured on this board.
+    /// Whether the value of the key at `path` is an estimate: not measured on this board.
     pub fn is_estimate(&self, path: &str) -> bool {
         self.estimates.iter().any(|name| document::covers(name, path))
     }
 
-    /// Every key of the profile in `text` that has a value, in the order of the file, but `schema` and `estimates`: for readers who want to
-    /// know what is set, on which line, and where each value is from. `file` names the profile in errors.
+    /// Every key of the profile in `text` that has a value, in the order of the file, except `schema` and `estimates`, with its line and
+    /// the
+    /// source of its value. `file` names the profile in errors.
     ///
     /// # Errors
     /// As [`Board::load`].
@@ -202,7 +204,7 @@ pub(crate) mod tests {
     use super::*;
     use serde::{Deserialize, Serialize};
 
-    /// A stand-in for a policy: one key.
+    /// Replaces a policy in tests: a table with one key.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Kind {
@@ -211,7 +213,7 @@ pub(crate) mod tests {
 
     type Board = super::Board<Kind>;
 
-    /// Every key there is.
+    /// A profile that sets every key.
     pub(crate) const FULL: &str = "\
 schema = 1
 estimates = ['adaptive.top_down', 'speeds.launch_us']
@@ -326,7 +328,7 @@ scale = 0.5
 
     #[test]
     fn thresholds_and_shares_that_nobody_measured_are_estimates() {
-        // The boards whose numbers a paper prints. Everything else must be marked.
+        // Values that a paper prints for the board. Every other value must be marked as an estimate.
         let printed = [("amd-a10-7850k", "adaptive.top_down.gpu_from")];
         for (name, text) in SHIPPED {
             for entry in super::Board::<toml::Table>::entries(text, name).unwrap() {

@@ -4,8 +4,8 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// A name as systems and drivers give it, in which `*` stands for any text. Upper and lower case are the same, and so are one blank and
-/// several: drivers are not consistent in either.
+/// A name of a system or driver, in which `*` stands for any text. Case is ignored, and several blanks match one, since drivers are not
+/// consistent in either.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(String);
@@ -21,16 +21,16 @@ impl Pattern {
         &self.0
     }
 
-    /// Characters that are not `*`: the more, the more a match says.
+    /// Number of characters that are not `*`. The more there are, the more specific a match is.
     pub fn literal(&self) -> usize {
         self.0.chars().filter(|&c| c != '*').count()
     }
 
-    /// Whether `name`, from its first to its last character, is as the pattern says.
+    /// Whether the whole of `name` matches the pattern.
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name) = (normal(&self.0), normal(name));
         let mut parts = pattern.split('*');
-        // split gives at least one part.
+        // `split` returns at least one part.
         let first = parts.next().unwrap_or_default();
         let Some(mut rest) = name.strip_prefix(first) else { return false };
         let mut parts = parts.peekable();
@@ -41,7 +41,7 @@ impl Pattern {
             if parts.peek().is_none() {
                 return rest.ends_with(part);
             }
-            // The first place is as good as any later one: what follows has then the most room.
+            // The first match is enough, since it leaves most text for the parts that follow.
             let Some(at) = rest.find(part) else { return false };
             rest = &rest[at + part.len()..];
         }

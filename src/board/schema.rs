@@ -1,7 +1,8 @@
-//! What a profile holds: one type for every table, one field for every key. `boards/README.md` is the same for authors of profiles.
+//! The content of a profile: one type for every table, one field for every key. `boards/README.md` describes it for authors of profiles.
 //!
-//! Everything but `schema` and `[board] name` may be absent, which means "not known": the program then asks the system, measures,
-//! or takes its built-in default.
+//! Everything except `schema` and `[board] name` may be absent, which means "not known": the program then asks the system, measures, or
+//! uses
+//! its built-in default.
 
 use serde::{Deserialize, Serialize};
 use socbfs_power::{Domain, Family, Scope};
@@ -9,36 +10,37 @@ use socbfs_power::{Domain, Family, Scope};
 use super::{CpuList, Pattern};
 use crate::memory::SharingMode;
 
-/// A board profile; `P` is the type of its policy, which checks its own values as it is deserialised.
+/// A board profile. `P` is the type of its policy, which checks its own values when it is deserialised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board<P> {
     /// Version of the format: [`SCHEMA`](super::SCHEMA).
     pub schema: u32,
-    /// Keys whose values were not measured on this board, as paths (`adaptive.top_down.gpu_from`, `cpu.clusters[0].capacity`); a
+    /// Keys whose values were not measured on this board, as paths (`adaptive.top_down.gpu_from`, `cpu.clusters[0].capacity`). The path of
+    /// a
     /// table (`speeds`) stands for all keys in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub estimates: Vec<String>,
-    /// What the board is.
+    /// Name and description of the board.
     pub board: Identity,
-    /// How a machine is known to be this board.
+    /// The properties by which a machine is recognised as this board.
     #[serde(default)]
     pub detect: Detect,
-    /// The processor, and how many threads to run on it.
+    /// The processor, and the threads that run on it.
     #[serde(default)]
     pub cpu: Cpu,
-    /// The OpenCL devices there are.
+    /// The OpenCL devices of the board.
     #[serde(default)]
     pub opencl: OpenCl,
     /// The policy, with its thresholds.
     pub policy: Option<P>,
-    /// From which size on a level runs on the GPU, or on both.
+    /// The sizes from which a level runs on the GPU, or on both devices.
     #[serde(default)]
     pub adaptive: Adaptive,
-    /// How fast each strategy is.
+    /// The speed of each strategy.
     #[serde(default)]
     pub speeds: Speeds,
-    /// What the power sensors of the board measure.
+    /// The power sensors of the board and what they measure.
     #[serde(default)]
     pub power: Power,
 }
@@ -53,22 +55,22 @@ pub struct Identity {
     pub vendor: Option<String>,
     /// The chip.
     pub soc: Option<String>,
-    /// Physical memory in bytes; absent where the board is sold with several sizes.
+    /// Physical memory in bytes; absent if the board is sold with several sizes.
     pub memory_bytes: Option<u64>,
     /// Theoretical bandwidth of the memory in 10^6 bytes per second.
     pub memory_bandwidth_mega_bytes_per_s: Option<u64>,
-    /// Where the facts are from.
+    /// The source of these facts.
     pub url: Option<String>,
-    /// What else there is to know.
+    /// Other facts.
     pub notes: Option<String>,
 }
 
-/// The table `[detect]`. A machine is this board if an entry of `device_tree` stands in its device tree, or every list of `dmi_*` that
-/// is given has an entry that matches (and one is given), or an entry of `cpu_model` matches.
+/// The table `[detect]`. A machine is this board if its device tree has an entry of `device_tree`; or if every given list of `dmi_*` has an
+/// entry that matches (and at least one list is given); or if an entry of `cpu_model` matches.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detect {
-    /// Strings of the root node's `compatible`, exactly as they stand there.
+    /// Strings of the root node's `compatible`, compared exactly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub device_tree: Vec<String>,
     /// DMI's `sys_vendor`.
@@ -91,15 +93,15 @@ pub struct Detect {
 pub struct Cpu {
     /// Threads (0: one for every CPU the process may run on).
     pub threads: Option<usize>,
-    /// CPUs the threads are bound to, one each in turn.
+    /// CPUs that the threads are bound to, one each in turn.
     pub cpus: Option<CpuList>,
-    /// Vertices of the frontier that a thread of a rank processes at a time: what fits a cache or a local memory.
+    /// Vertices of the frontier that a thread of a rank processes at a time: as many as fit a cache or a local memory.
     pub batch: Option<usize>,
-    /// Arcs from which on threads share a top-down level.
+    /// Least arcs of a top-down level that threads share.
     pub parallel_arcs: Option<u64>,
-    /// The same of a frontier with hubs.
+    /// As `parallel_arcs`, for a frontier with hubs.
     pub parallel_hub_arcs: Option<u64>,
-    /// The same of a graph with rows of neighbours, such as a road network.
+    /// As `parallel_arcs`, for a graph with few neighbours per vertex, such as a road network.
     pub parallel_row_arcs: Option<u64>,
     /// Vertices that a thread takes at a time in a bottom-up level, a multiple of 64.
     pub piece: Option<usize>,
@@ -112,7 +114,7 @@ pub struct Cpu {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
-    /// What it is called: `big`, `little`, `performance`.
+    /// Its name: `big`, `little`, `performance`.
     pub name: String,
     /// Physical cores.
     pub cores: u32,
@@ -120,9 +122,9 @@ pub struct Cluster {
     pub core_type: Option<String>,
     /// Highest clock in MHz.
     pub max_mhz: Option<u32>,
-    /// Numbers Linux gives to its CPUs; with simultaneous multithreading several for each core.
+    /// Linux's numbers of its CPUs; with simultaneous multithreading, several for each core.
     pub cpus: Option<CpuList>,
-    /// Speed of one core as Linux counts it (`cpu_capacity`): 1024 for the fastest core of the chip.
+    /// Linux's measure of the speed of one core (`cpu_capacity`): 1024 for the fastest core of the chip.
     pub capacity: Option<u32>,
 }
 
@@ -135,14 +137,13 @@ pub struct OpenCl {
     pub devices: Vec<OpenClDevice>,
 }
 
-/// A table `[[opencl.devices]]`. Limits here are the tighter ones of what the driver says and what works: the smaller of driver and
-/// profile holds.
+/// A table `[[opencl.devices]]`. A limit is the smaller of what the driver reports and what the profile sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenClDevice {
-    /// `CL_DEVICE_NAME`. The first device of the profile whose pattern matches describes a device.
+    /// Pattern of `CL_DEVICE_NAME`. The first table whose pattern matches describes the device.
     pub name: Pattern,
-    /// Where OpenCL on this device comes from, if not from the vendor's driver.
+    /// The OpenCL implementation of this device, if it is not the vendor's driver.
     pub via: Option<Via>,
     /// Compute units.
     pub compute_units: Option<u32>,
@@ -152,34 +153,34 @@ pub struct OpenClDevice {
     pub max_work_group: Option<u32>,
     /// Work-items in a work-group: 1, or a multiple of 32.
     pub work_group: Option<u32>,
-    /// What a bottom-up level costs over a top-down one, in thousandths of what `sampled` says.
+    /// The cost of a bottom-up level over a top-down one, in thousandths of the ratio that `sampled` assumes.
     pub bottom_up_permille: Option<u32>,
     /// Local memory of a work-group in bytes.
     pub local_bytes: Option<u64>,
     /// Memory the device may use in bytes.
     pub global_bytes: Option<u64>,
-    /// How both devices best see the same memory.
+    /// The best sharing mode.
     pub memory_way: Option<SharingMode>,
-    /// Whether local memory is faster than global memory, so that caching hubs in it (BGC) can pay.
+    /// Whether local memory is faster than global memory, so that it can pay to cache hubs in it (BGC).
     pub bgc: Option<bool>,
-    /// What has to be taken care of.
+    /// Properties of the device or its driver that need care.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quirks: Vec<Quirk>,
 }
 
-/// Where OpenCL comes from if not from the vendor's driver.
+/// An OpenCL implementation other than the vendor's driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Via {
-    /// PoCL: on the CPU, or on NVIDIA's GPU through CUDA. The vendor has no OpenCL for the board.
+    /// PoCL, on the CPU or on NVIDIA's GPU through CUDA; for boards without OpenCL of the vendor.
     Pocl,
     /// Mesa's rusticl.
     Rusticl,
 }
 
 impl Via {
-    /// Whether a platform of this name is it.
+    /// Whether this is the name of the implementation's platform.
     pub fn is(self, platform: &str) -> bool {
         match self {
             Self::Pocl => platform == "Portable Computing Language",
@@ -188,28 +189,28 @@ impl Via {
     }
 }
 
-/// Something of a device or its driver that has to be taken care of. socbfs keeps to every limit by itself, maps memory before it stores
-/// to it and believes no driver that has too little memory: [`Quirk::MaxAllocUnchecked`], [`Quirk::UnmappedStoresLost`],
+/// A property of a device or its driver that needs care. socbfs always keeps every limit, maps memory before it stores to it, and does not
+/// trust a driver that reports too little memory. So [`Quirk::MaxAllocUnchecked`], [`Quirk::UnmappedStoresLost`],
 /// [`Quirk::MemoryUnderstated`] and [`Quirk::OptIn`] only inform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Quirk {
-    /// A buffer above the largest is not refused: the limit has to be kept by the program.
+    /// The driver does not refuse a buffer above the largest size: the program has to keep the limit.
     MaxAllocUnchecked,
-    /// More memory can be used than the driver says.
+    /// More memory can be used than the driver reports.
     MemoryUnderstated,
-    /// Mapping copies: it costs time in proportion to the size. Neither `alloc-host-ptr` nor `use-host-ptr` is offered.
+    /// Mapping copies the buffer, which costs time in proportion to its size. Neither `alloc-host-ptr` nor `use-host-ptr` is offered.
     MapCopies,
-    /// `CL_MEM_USE_HOST_PTR` copies: `use-host-ptr` is not offered, and the graph is copied to the device's memory.
+    /// `CL_MEM_USE_HOST_PTR` copies memory. `use-host-ptr` is not offered, and the graph is copied to the device's memory.
     UseHostPtrCopies,
-    /// What the host stores while a buffer is not mapped is lost.
+    /// Stores of the host to a buffer that is not mapped are lost.
     UnmappedStoresLost,
-    /// CPU and GPU caches are not coherent: `svm-fine` is not offered.
+    /// The caches of CPU and GPU are not coherent. `svm-fine` is not offered.
     NotCoherent,
-    /// Local memory is global memory: bottom-up levels run without hubs in it (BG).
+    /// Local memory is part of global memory. Bottom-up levels run without hubs in it (BG).
     LocalIsGlobal,
-    /// Does not run by default: the user has to switch it on (the notes of the board say how).
+    /// The device does not run by default: the user has to switch it on (the notes of the board say how).
     OptIn,
 }
 
@@ -217,23 +218,24 @@ pub enum Quirk {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adaptive {
-    /// By the arcs that leave the frontier.
+    /// Top-down levels, by the arcs that leave the frontier.
     #[serde(default)]
     pub top_down: Band,
-    /// By the vertices not yet visited.
+    /// Bottom-up levels, by the unvisited vertices.
     #[serde(default)]
     pub bottom_up: Band,
-    /// What it costs to go from one device to the other.
+    /// The cost of a change from one device to the other.
     #[serde(default)]
     pub handover: Handover,
 }
 
-/// The bound that is never reached, as any above it: a graph has fewer vertices, and fewer arcs.
+/// A bound that no level reaches, since a graph has fewer vertices and arcs. A larger bound means the same.
 pub const NEVER: u64 = 1 << 32;
 
-/// A table `[adaptive.top_down]` or `[adaptive.bottom_up]`, where levels of one direction run, by their work: below `gpu_from` a level is
-/// the CPU's, from there on the GPU's, from `split_from` on that of both, from `up_to` on the CPU's again. What is `None` was not said:
-/// another origin may fill it, and a search takes it for [`NEVER`] (the share for a half).
+/// A table `[adaptive.top_down]` or `[adaptive.bottom_up]`: where levels of one direction run, by their work. A level runs on the CPU below
+/// `gpu_from`, on the GPU from there on, on both from `split_from` on, and on the CPU again from `up_to` on. A bound that is `None` may
+/// come
+/// from another origin; if none gives it, a search uses [`NEVER`] (for the share, a half).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
@@ -251,11 +253,11 @@ pub struct Band {
     pub gpu_permille: Option<u16>,
 }
 
-/// The table `[adaptive.handover]`: the mean of the ways to the GPU and back, for all that a search hands over.
+/// The table `[adaptive.handover]`: the cost of handing over the state of a search, as the mean of the ways to the GPU and back.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handover {
-    /// Microseconds, whatever the size of the graph.
+    /// Microseconds independent of the size of the graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_us: Option<f64>,
     /// Microseconds for each 10^6 vertices of the graph.
@@ -263,7 +265,7 @@ pub struct Handover {
     pub mega_vertex_us: Option<f64>,
 }
 
-/// The table `[speeds]`. Edges of bottom-up are probed edges.
+/// The table `[speeds]`. Bottom-up, the edges are probed edges.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Speeds {
@@ -297,7 +299,7 @@ pub struct Power {
     pub rails: Vec<Rail>,
 }
 
-/// The table `[power.watts]`: power while nothing but this strategy runs, idle power included, all of one scope.
+/// The table `[power.watts]`: power while only this strategy runs, idle power included, all of one scope.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StrategyWatts {
@@ -337,17 +339,17 @@ impl std::fmt::Display for Quirk {
 }
 
 impl OpenClDevice {
-    /// Whether this describes the device of this name on this platform.
+    /// Whether this table describes the device of this name on this platform.
     pub fn describes(&self, name: &str, platform: &str) -> bool {
         self.name.matches(name) && self.via.is_none_or(|via| via.is(platform))
     }
 
-    /// Whether memory may be shared with it in this way: no quirk rules it out.
+    /// Whether no quirk rules out this sharing mode.
     pub fn permits(&self, way: SharingMode) -> bool {
         self.against(way).is_none()
     }
 
-    /// The quirk that rules this way out.
+    /// The quirk that rules out this sharing mode, if there is one.
     pub fn against(&self, way: SharingMode) -> Option<Quirk> {
         self.quirks.iter().copied().find(|quirk| match quirk {
             Quirk::MapCopies => matches!(way, SharingMode::AllocHostPtr | SharingMode::UseHostPtr),
@@ -357,7 +359,7 @@ impl OpenClDevice {
         })
     }
 
-    /// Whether hubs in local memory can pay, where that is known.
+    /// Whether hubs in local memory can pay, if that is known.
     pub fn has_local_memory(&self) -> Option<bool> {
         self.bgc.or_else(|| self.quirks.contains(&Quirk::LocalIsGlobal).then_some(false))
     }
@@ -369,19 +371,20 @@ impl OpenClDevice {
 pub struct Rail {
     /// The kind of sensor.
     pub family: Family,
-    /// Which one of its kind, by what does not change from boot to boot: the I2C device `0-0040`, `1-0040:2` for its second channel, the
-    /// powercap zone `intel-rapl:0`.
+    /// Which sensor of its kind, by an id that does not change from boot to boot: the I2C device `0-0040`, `1-0040:2` for its second
+    /// channel,
+    /// the powercap zone `intel-rapl:0`.
     pub id: Option<Pattern>,
-    /// Which one, by the label the kernel gives: `VDD_IN`, `package-0`. With `id` both must match.
+    /// Which sensor, by the label that the kernel gives: `VDD_IN`, `package-0`. If `id` is given too, both must match.
     pub label: Option<Pattern>,
-    /// What it feeds.
+    /// What the rail feeds.
     pub domain: Domain,
-    /// Whether it is a part of the sum that `scope` names; a rail that another counted one contains is not.
+    /// Whether the rail is part of the sum that `scope` names. A rail that another counted rail contains is not.
     pub counted: bool,
-    /// 1, or -1 where the sensor shows consumption as a negative number.
+    /// 1, or -1 if the sensor reports consumption as a negative number.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub sign: i8,
-    /// Factor from what the sensor says, in the unit its family has, to what is meant.
+    /// Factor from the sensor's value, in the unit of its family, to the real value.
     #[serde(default = "unscaled", skip_serializing_if = "is_unscaled")]
     pub scale: f64,
 }

@@ -1,4 +1,4 @@
-//! The clusters of cores that Linux shows.
+//! The clusters of cores that Linux reports.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -10,14 +10,14 @@ use crate::machine::{self, line, number};
 struct Kind {
     /// Name of the core, or the kernel's name for the kind.
     core_type: Option<String>,
-    /// The kernel itself distinguishes this kind of core from others.
+    /// Name of the kind if the kernel itself distinguishes kinds of cores (hybrid x86 processors).
     hybrid: Option<&'static str>,
     max_mhz: Option<u32>,
     capacity: Option<u32>,
 }
 
-/// Groups the CPUs that are online by kind of core, from the files below `root`, in the order of their first CPU. Empty where Linux
-/// does not say which CPUs are online.
+/// Groups the CPUs that are online by kind of core, from the files below `root`, in the order of their first CPU. Empty if Linux does not
+/// report which CPUs are online.
 pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
     let folder = root.join("sys/devices/system/cpu");
     let Some(online) = number::<CpuList>(&folder.join("online")) else { return Vec::new() };
@@ -36,7 +36,7 @@ pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
             capacity: number(&folder.join(format!("cpu{cpu}/cpu_capacity"))),
             core_type,
         };
-        // On x86 the best cores of one kind have a higher clock than the others: they are one cluster all the same.
+        // On x86, some cores of one kind have a higher clock than the others, but all belong to one cluster.
         let same = |other: &Kind| match (&kind.core_type, kind.hybrid) {
             (Some(_), _) => *other == kind,
             (None, hybrid) => other.core_type.is_none() && other.hybrid == hybrid,
@@ -64,7 +64,7 @@ pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
             cores: u32::try_from(cores).unwrap_or(u32::MAX),
             core_type: kind.core_type,
             max_mhz: kind.max_mhz.filter(|&mhz| mhz > 0),
-            // With some siblings switched off the cores have no equal parts of the CPUs.
+            // If some siblings are offline, cores have different numbers of CPUs, which a profile can't describe.
             cpus: if cpus.len() % cores == 0 { CpuList::from_numbers(cpus) } else { None },
             capacity: kind.capacity.filter(|capacity| (1..=1024).contains(capacity)),
         }
@@ -72,7 +72,7 @@ pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
     groups.into_iter().zip(names).map(cluster).collect()
 }
 
-/// The names of the clusters.
+/// Names of the clusters, by their speed or by the kernel's names.
 fn names(kinds: &[&Kind]) -> Vec<String> {
     let ordered: &[&str] = match kinds.len() {
         1 => &["all"],
@@ -95,7 +95,7 @@ fn names(kinds: &[&Kind]) -> Vec<String> {
     kinds.iter().enumerate().map(name).collect()
 }
 
-/// The name of every processor's core in ARM's `/proc/cpuinfo`, by number; on x86 there are none.
+/// The core of every processor in `/proc/cpuinfo` on ARM: the processor's number and the core's name. Empty on x86.
 fn core_names(cpuinfo: &str) -> Vec<(usize, String)> {
     let (mut found, mut cpu, mut implementer) = (Vec::new(), None, None);
     for line in cpuinfo.lines() {
@@ -116,7 +116,7 @@ fn core_names(cpuinfo: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// ARM's and Qualcomm's cores by the fields implementer and part of MIDR (ARM's technical reference manuals; for Qualcomm
+/// Name of an ARM or Qualcomm core by the fields implementer and part of MIDR (ARM's technical reference manuals; for Qualcomm
 /// `arch/arm64/include/asm/cputype.h` of Linux).
 fn core_name(implementer: &str, part: &str) -> Option<&'static str> {
     Some(match (implementer, part) {
@@ -175,7 +175,7 @@ mod tests {
                 cluster("big", 4, Some("Cortex-A15"), 2000, "4-7", Some(1024))
             ]
         );
-        // Three kinds by clock, though two of them are the same core.
+        // Three clusters by clock, although two of them have the same core.
         assert_eq!(
             fixture("rb5"),
             [
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn hybrid_processors_keep_their_kinds() {
-        // The favoured core's higher clock makes no cluster of its own.
+        // The favoured core has a higher clock but no cluster of its own.
         assert_eq!(
             fixture("core-ultra"),
             [cluster("performance", 2, None, 4800, "0-3", None), cluster("efficient", 2, None, 3800, "4-5", None)]

@@ -10,13 +10,13 @@ use crate::files;
 /// A kind of file with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
-    /// What it is called where nothing around says it.
+    /// Its full name.
     pub name: &'static str,
-    /// What it is called after that.
+    /// Its short name, after it was named in full.
     pub short: &'static str,
     /// The version that this build reads.
     pub schema: u32,
-    /// Keys and tables that it had once, and what to write instead; those of a table before the table itself.
+    /// Former keys and tables, and what to write instead. The keys of a table come before the table itself.
     pub former: &'static [(&'static str, &'static str)],
 }
 
@@ -33,24 +33,24 @@ impl Kind {
         })
     }
 
-    /// Reads `text`, and lets `check` look at the values; `file` names it in errors.
+    /// Reads `text`, and calls `check` with the values. `file` names the text in errors.
     ///
     /// # Errors
-    /// [`DocumentError`] with the file, the line, the key and what would be right.
+    /// [`DocumentError`] with the file, the line, the key and what would be correct.
     pub(crate) fn parse<T: DeserializeOwned>(
         self,
         text: &str,
         file: &str,
         check: impl FnOnce(&T, &Document<'_>) -> Result<(), Violation>,
     ) -> Result<T, DocumentError> {
-        /// The only key that every version has.
+        /// The only key that all versions have.
         #[derive(Deserialize)]
         struct Version {
             schema: Option<i64>,
         }
         let refused = |error| DocumentError::parse(text, file, &error);
         let document = Document::parse(text).map_err(refused)?;
-        // Before the keys: those of another version may be other ones.
+        // The version is checked before the keys, since another version may have different keys.
         let Version { schema } = toml::from_str(text).map_err(refused)?;
         if schema != Some(i64::from(self.schema)) {
             return Err(DocumentError::Version { kind: self, file: file.to_owned(), line: document.line("schema"), found: schema });
@@ -70,11 +70,11 @@ impl Kind {
     }
 }
 
-/// Every key in `text` that has a value, in the order of the file, but those that describe the file itself; `estimates` names those that
-/// were not measured, and `file` the text in errors.
+/// Every key in `text` that has a value, in the order of the file, except those that describe the file itself. `estimates` names keys whose
+/// values were not measured, and `file` names the text in errors.
 ///
 /// # Errors
-/// [`DocumentError::Parse`] where it is not TOML.
+/// [`DocumentError::Parse`] if the text is not TOML.
 pub(crate) fn entries(text: &str, file: &str, estimates: &[String]) -> Result<Vec<Entry>, DocumentError> {
     let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error))?;
     Ok(document.entries(estimates))
