@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Diagnosis, Finding};
 use crate::cluster::{ClusterError, Host, Link, Ranks, all_gather, measure_links};
 
-/// What one rank is.
+/// The properties of one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankFacts {
     /// The machine it runs on.
@@ -18,14 +18,14 @@ pub struct RankFacts {
     pub library: String,
 }
 
-/// Milliseconds by which clocks may differ: records of one run then have the same second, nearly.
+/// Milliseconds by which clocks may differ, so that the times in records of one run differ by a second at most.
 const CLOCKS_MS: u64 = 1000;
-/// Bytes per second between boards below which the network is not what boards have: Gigabit Ethernet passes 117 MB/s, Fast Ethernet 12.
+/// Bytes per second between boards below which the network counts as slow: Gigabit Ethernet carries 117 MB/s, Fast Ethernet 12 MB/s.
 const SLOW: f64 = 50e6;
-/// Pairs that are listed one by one.
+/// Most pairs that are listed one by one.
 const LISTED: usize = 6;
 
-/// Runs every check over ranks. All ranks call it, and get the same.
+/// Runs every check over ranks. All ranks call it and get the same result.
 ///
 /// # Errors
 /// [`ClusterError::Message`].
@@ -35,12 +35,12 @@ pub fn examine_ranks(ranks: &impl Ranks, own: &RankFacts) -> Result<Diagnosis, C
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let clocks = all_gather(ranks, &clock)?;
     let alike = all.iter().all(|rank| rank.program == all[0].program);
-    // Ranks of other programs might not measure as this one does.
+    // Ranks with another version of the program might measure in another way.
     let links = if alike { measure_links(ranks) } else { Vec::new() };
     Ok(Diagnosis::of(judge(&all, &clocks, &links)))
 }
 
-/// What is to be said of these ranks.
+/// The findings about these ranks.
 fn judge(all: &[RankFacts], clocks: &[u64], links: &[Link]) -> Vec<Finding> {
     let mut boards: Vec<&Host> = Vec::new();
     for rank in all {
@@ -63,7 +63,7 @@ fn judge(all: &[RankFacts], clocks: &[u64], links: &[Link]) -> Vec<Finding> {
     findings
 }
 
-/// Whether all ranks have the same.
+/// Checks that all ranks have the same value of `of`.
 fn same(check: &'static str, all: &[RankFacts], of: fn(&RankFacts) -> &String, cure: &str) -> Finding {
     match all.iter().position(|rank| of(rank) != of(&all[0])) {
         None => Finding::ok(check, format!("{} on every rank", of(&all[0]))),
@@ -135,7 +135,7 @@ mod tests {
             ]
         );
         assert_eq!(bad[1].reason, "rank 0 (a) has 1, but rank 1 (b) has 2");
-        // Figures of two ranks of one board say nothing about a network.
+        // The speed between two ranks of one board is not that of a network.
         let one = judge(&[rank("a", "1"), rank("a", "1")], &[5000, 5000], &[link(11e6)]);
         assert!(one.iter().all(|finding| finding.verdict == Verdict::Ok), "{one:?}");
     }

@@ -1,4 +1,4 @@
-//! Processors: CPUs that are switched off, governors, limits of the clock.
+//! Processors: CPUs that are offline, governors, and limits of the clock.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -37,7 +37,7 @@ fn online(subject: &Subject<'_>) -> Finding {
     )
 }
 
-/// The folders that set the clock of one or several CPUs.
+/// The folders of cpufreq, each for the clock of one or several CPUs.
 fn policies(subject: &Subject<'_>) -> Vec<PathBuf> {
     let folder = subject.root.join("sys/devices/system/cpu");
     let policies = list_numbered(&folder.join("cpufreq"), "policy");
@@ -107,7 +107,7 @@ fn limit(subject: &Subject<'_>) -> Finding {
     )
 }
 
-/// GPUs that the kernel clocks by devfreq, as it does Mali and Adreno.
+/// Checks the governor of GPUs whose clock devfreq sets, such as Mali and Adreno.
 fn gpu_governor(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "gpu-governor";
     let is_gpu = |name: &str| ["gpu", "mali", "kgsl"].iter().any(|part| name.contains(part));
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(finding.verdict, Verdict::Warning);
         assert!(finding.reason.contains("4 5") && finding.reason.contains("6 are online"), "{finding:?}");
         assert!(finding.cure.as_deref().unwrap().starts_with("for c in 4 5; do echo 1"));
-        // Switched off as a whole on purpose, which is how some want to measure.
+        // Simultaneous multithreading is switched off as a whole, which is done on purpose for measurements.
         machine.file(&format!("{CPU}/smt/control"), "off\n");
         assert_eq!(of(&found(&machine), "cpus").verdict, Verdict::Ok);
         machine.file(&format!("{CPU}/online"), "0-7\n");
@@ -166,7 +166,7 @@ mod tests {
         let findings = found(&machine);
         let finding = of(&findings, "governor");
         assert!(finding.verdict == Verdict::Warning && finding.reason.contains("ondemand, performance"), "{finding:?}");
-        // Old kernels have a folder for each CPU only.
+        // Old kernels only have a folder for each CPU.
         let old = Machine::new(&[("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "interactive\n")]);
         assert!(of(&found(&old), "governor").reason.contains("interactive"));
     }

@@ -1,4 +1,4 @@
-//! Other programs that take the processor's time.
+//! Other programs that use the processor.
 
 use std::{
     collections::HashMap,
@@ -12,27 +12,27 @@ use serde::Serialize;
 use super::{Finding, Subject};
 use crate::machine::{line, list, text};
 
-/// Load above this share of the CPUs says that something else is running.
+/// A load above this share of the CPUs means that other programs are running.
 const BUSY_SHARE: f64 = 0.5;
 
-/// Share of one CPU above which a program is named.
+/// Share of one CPU from which a program is named.
 const NAMED: f64 = 0.2;
 
-/// The kernel counts a process's time in hundredths of a second, whatever its own clock (USER_HZ, part of Linux's interface).
+/// Linux reports the time of a process in hundredths of a second (USER_HZ), whatever the rate of its own clock.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A program and the share of one CPU that it took.
+/// A program and the share of one CPU that it used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Busy {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// The number of its process.
     pub pid: u32,
-    /// Share of one CPU: 2.0 is two CPUs all the time.
+    /// Share of one CPU: 2.0 means two CPUs all the time.
     pub cpus: f64,
 }
 
-/// The processes below `root`, other than this one, that took time of the processor within `interval`, the busiest first.
+/// The processes below `root`, other than this one, that used the processor within `interval`, the busiest first.
 pub fn busiest(root: &Path, interval: Duration) -> Vec<Busy> {
     let begin = Instant::now();
     let before: HashMap<u32, u64> = times(root).into_iter().map(|(pid, _, ticks)| (pid, ticks)).collect();
@@ -43,7 +43,7 @@ pub fn busiest(root: &Path, interval: Duration) -> Vec<Busy> {
         .into_iter()
         .filter(|(pid, ..)| *pid != std::process::id())
         .filter_map(|(pid, name, now)| {
-            // A process that is new within the interval has taken all its time in it.
+            // A process that started within the interval has used all its time in it.
             let taken = now.saturating_sub(before.get(&pid).copied().unwrap_or(0));
             (taken > 0).then(|| Busy { name, pid, cpus: taken as f64 / ticks })
         })
@@ -52,7 +52,7 @@ pub fn busiest(root: &Path, interval: Duration) -> Vec<Busy> {
     busy
 }
 
-/// Number, name and ticks of every process.
+/// Number, name and ticks of every process (user and system time).
 fn times(root: &Path) -> Vec<(u32, String, u64)> {
     list(&root.join("proc"), |name| name.bytes().all(|byte| byte.is_ascii_digit()))
         .iter()
@@ -60,7 +60,7 @@ fn times(root: &Path) -> Vec<(u32, String, u64)> {
         .collect()
 }
 
-/// Number, name and ticks (user and system) in a line of /proc/PID/stat. The name stands in parentheses and may itself have some.
+/// Number, name and ticks in a line of /proc/PID/stat. The name is in parentheses and may itself contain parentheses.
 fn stat(line: &str) -> Option<(u32, String, u64)> {
     let (pid, rest) = line.split_once(" (")?;
     let (name, rest) = rest.rsplit_once(") ")?;
@@ -83,7 +83,8 @@ pub(super) fn check(subject: &Subject<'_>) -> Finding {
     let load = line(&subject.root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
     match load {
         None => Finding::unknown(CHECK, "the system does not report it (no proc/loadavg)"),
-        // In a container the average is the host's: programs that can't be seen are running.
+        // The average decides only if processes were not observed. It includes programs that have ended and, in a container, those of the
+        // host.
         Some(load) if load > BUSY_SHARE * subject.usable_cpus as f64 && subject.probe.busy.is_none() => Finding::warning(
             CHECK,
             format!("load {load:.2} on {} CPUs", subject.usable_cpus),
@@ -115,7 +116,7 @@ mod tests {
             found.join().unwrap()
         });
         assert_eq!((busy.len(), busy[0].pid, &*busy[0].name), (1, 7, "old"));
-        // 30 ticks in 0.3 s or a little more.
+        // 30 ticks in 0.3 s, or in a little more.
         assert!(busy[0].cpus > 0.1 && busy[0].cpus <= 1.01, "{busy:?}");
     }
 
@@ -133,7 +134,7 @@ mod tests {
         let machine = Machine::new(&[("proc/loadavg", "3.10 0.5 0.5 1/1 1\n")]);
         assert_eq!(machine.check(check, |_| ()).verdict, Verdict::Warning);
         assert_eq!(machine.check(check, |subject| subject.usable_cpus = 8).verdict, Verdict::Ok);
-        // The processes can be seen and none is busy: it is over.
+        // The processes were observed and none is busy: the load is past.
         assert_eq!(machine.check(check, |subject| subject.probe.busy = Some(Vec::new())).verdict, Verdict::Ok);
         assert_eq!(Machine::new(&[]).check(check, |_| ()).verdict, Verdict::Unknown);
     }

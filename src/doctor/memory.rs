@@ -1,4 +1,4 @@
-//! Memory: free, swapped out, and in huge pages.
+//! Free memory, swap, and huge pages.
 
 use super::{Finding, Subject};
 use crate::{
@@ -8,16 +8,16 @@ use crate::{
     report::numbers::bytes,
 };
 
-/// Share of the memory that should be free.
+/// Least share of the memory that should be free.
 const FREE_SHARE: f64 = 0.25;
 
-/// Share of the memory that swap may hold: unused pages lie there on every machine that runs for long.
+/// Share of the memory that may be swapped out: every machine that has run for long swaps out unused pages.
 const SWAP_SHARE: f64 = 0.05;
 
-/// Below this even small graphs do not fit beside the program.
+/// Least free memory in bytes: with less, even small graphs do not fit beside the program.
 const LEAST: u64 = 24 << 20;
 
-/// Graph500's edges per vertex.
+/// Edges per vertex of Graph500.
 const EDGE_FACTOR: u64 = 16;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {

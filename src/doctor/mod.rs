@@ -1,8 +1,9 @@
 //! Faults of this machine that prevent a search, slow it, or spoil its figures, each with the command that cures it.
 //!
-//! Most checks read files below a root directory (`/` on a live system, anything in a test). What only a running machine shows is a
-//! [`Probe`], made by a caller that may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a container hides
-//! much.
+//! Most checks read files below a root directory (`/` on a running system, any folder in a test). What only a running machine can show is
+//! in
+//! a [`Probe`], which the caller makes, since it may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a container
+//! hides much.
 
 #[cfg(any(test, feature = "mpi"))]
 mod cluster;
@@ -25,17 +26,17 @@ pub use sensors::SensorProbe;
 
 use crate::board::Detection;
 
-/// How a check ended.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// As it should be.
+    /// No fault.
     Ok,
-    /// Can't be found out here.
+    /// The check can't be made here.
     Unknown,
-    /// Searching works, but not as fast or as evenly as it could.
+    /// A search works, but not as fast or as evenly as it could.
     Warning,
-    /// Keeps a search from working.
+    /// A search does not work.
     Problem,
 }
 
@@ -54,13 +55,13 @@ impl Verdict {
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was checked.
+    /// Name of the check.
     pub check: &'static str,
-    /// How it ended.
+    /// Its result.
     pub verdict: Verdict,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
-    /// The commands that change it.
+    /// The commands that cure the fault.
     pub cure: Option<String>,
 }
 
@@ -86,14 +87,14 @@ impl Finding {
     }
 }
 
-/// What only a running machine shows. `None`: was not tried.
+/// What only a running machine can show. `None`: not tried.
 #[derive(Debug, Clone, Default)]
 pub struct Probe {
-    /// What a search on the CPU ended with.
+    /// The result of a search on the CPU.
     pub search: Option<Result<(), String>>,
-    /// What the OpenCL devices said.
+    /// The result of trying the OpenCL devices.
     pub opencl: Option<OpenClProbe>,
-    /// What the power sensors said.
+    /// The result of trying the power sensors.
     pub sensors: Option<SensorProbe>,
     /// The programs that took most of the processor's time, the busiest first.
     pub busy: Option<Vec<Busy>>,
@@ -102,32 +103,32 @@ pub struct Probe {
 /// A machine to examine.
 #[derive(Debug, Clone)]
 pub struct Subject<'a> {
-    /// Where its files are.
+    /// The root directory of its files.
     pub root: &'a Path,
-    /// Who wants to open its devices (`None`: this process, found out by opening them).
+    /// The user who would open its devices (`None`: this process, which tries to open them).
     pub who: Option<Who>,
     /// CPUs that a search may run on.
     pub usable_cpus: usize,
-    /// Which board it is.
+    /// The detected board.
     pub board: &'a Detection,
     /// The value of `OPENCL_DYLIB_PATH`.
     pub opencl_library: Option<OsString>,
     /// The value of `OCL_ICD_VENDORS`.
     pub icd_vendors: Option<OsString>,
-    /// What was tried on it.
+    /// The results of what was tried on it.
     pub probe: Probe,
 }
 
-/// What was found, in the order of the checks.
+/// The results of all checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
     /// Name of the format.
     pub schema: &'static str,
-    /// Its version.
+    /// Version of the format.
     pub schema_version: u32,
-    /// Nothing keeps a search from working.
+    /// Whether no check found a problem, so that a search works.
     pub works: bool,
-    /// The checks.
+    /// The findings, in the order of the checks.
     pub findings: Vec<Finding>,
 }
 
@@ -166,7 +167,7 @@ fn search(tried: Option<&Result<(), String>>) -> Finding {
 fn board(detection: &Detection) -> Finding {
     const CHECK: &str = "board";
     let reason = format!("profile {}: {}", detection.name, detection.reason);
-    // Most machines are not a known board, and the generic profile is right for them.
+    // An unknown board is no fault: most machines are none of the known boards, and the generic profile suits them.
     Finding::ok(CHECK, reason)
 }
 
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
     use crate::board::detect;
 
-    /// A tree of files that tests make.
+    /// A folder with the files of a test's machine.
     pub(super) struct Machine(tempfile::TempDir);
 
     impl Machine {
@@ -197,7 +198,7 @@ mod tests {
             self.0.path().join(path)
         }
 
-        /// What `check` finds, with `change` made to the subject.
+        /// What `check` finds, after `change` was applied to the subject.
         pub(super) fn check<T>(&self, check: impl Fn(&Subject<'_>) -> T, change: impl Fn(&mut Subject<'_>)) -> T {
             let board = detect(self.0.path()).unwrap();
             let who = Who { uid: 1000, groups: vec![1000] };

@@ -1,4 +1,4 @@
-//! The chain that leads to a GPU: its device file and the right to open it, the loader, the drivers it names, the devices they show.
+//! The way to a GPU, step by step: its device file and the permission to open it, the loader, the registered drivers, and their devices.
 
 use std::{
     ffi::OsStr,
@@ -11,38 +11,38 @@ use std::{
 use super::{Finding, Subject};
 use crate::machine::{line, list, list_numbered, name, numbered, text};
 
-/// Who wants to open a device.
+/// A user who would open a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
-    /// User.
+    /// Number of the user.
     pub uid: u32,
-    /// Groups.
+    /// Numbers of the user's groups.
     pub groups: Vec<u32>,
 }
 
-/// What came of asking the OpenCL library.
+/// The result of querying the OpenCL library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenClProbe {
     /// There is no library.
     NoLibrary,
-    /// It said that it has nothing, in these words.
+    /// The library has no device, for this reason.
     Nothing(String),
-    /// The program that asked it died or hung.
+    /// The program that queried it crashed or hung.
     Crashed(String),
-    /// It has these devices.
+    /// The devices of the library.
     Devices(Vec<DeviceProbe>),
 }
 
 /// An OpenCL device that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceProbe {
-    /// What `--device` takes for it and for no other: its name, and its number where others have the same.
+    /// Its name for `--device`, with a number if other devices have the same name.
     pub name: String,
     /// Its platform.
     pub platform: String,
-    /// It is a GPU.
+    /// Whether it is a GPU.
     pub gpu: bool,
-    /// What is wrong with it; `None`: a search on it passed validation.
+    /// The fault of the device; `None`: a search on it passed validation.
     pub problem: Option<String>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The device files through which drivers reach a GPU.
+/// The device files that drivers use to reach a GPU.
 fn nodes(root: &Path) -> Vec<PathBuf> {
     let dev = root.join("dev");
     let own = |name: &str| {
@@ -72,18 +72,20 @@ fn place(subject: &Subject<'_>, path: &Path) -> String {
     path.strip_prefix(subject.root).map_or_else(|_| path.display().to_string(), |inside| format!("/{}", inside.display()))
 }
 
-/// Why a device can't be opened.
+/// The reason why a device can't be opened.
 enum Refused {
     /// Its owner, group and mode forbid it.
     Mode,
-    /// Something else, in the system's words.
+    /// Another error of the system.
     System(io::Error),
 }
 
-/// A live device is opened, since lists of access and control groups of devices decide as well; elsewhere the mode decides.
+/// Checks that a device can be opened. Without `who`, it tries to, since access control lists and control groups of devices decide, too.
+/// For
+/// `who`, it reads owner, group and mode.
 fn open(path: &Path, who: Option<&Who>) -> Result<(), Refused> {
     let Some(who) = who else {
-        // Not to wait for anything, nor to become its terminal.
+        // Opening must not wait, and a terminal must not become that of this process.
         let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
         return match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
             Ok(_) => Ok(()),
@@ -114,7 +116,7 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
             Err(Refused::Mode) => {
                 let group = fs::metadata(node).ok().map(|meta| (meta.mode() & 0o060 == 0o060, group_name(subject.root, meta.gid())));
                 return match group {
-                    // A group that may: join it. Root's own group is not one to join.
+                    // If a group may open it, the user can join the group, unless it is root's.
                     Some((true, Some(group))) if group != "root" => Finding::warning(
                         CHECK,
                         format!("{device} is for the group {group}, to which this user does not belong"),
@@ -150,7 +152,7 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     Finding::ok(CHECK, format!("{names} may be opened"))
 }
 
-/// The name of a group in etc/group.
+/// The name of the group `gid` in etc/group.
 fn group_name(root: &Path, gid: u32) -> Option<String> {
     let groups = text(&root.join("etc/group"))?;
     groups.lines().find_map(|line| {
@@ -160,13 +162,13 @@ fn group_name(root: &Path, gid: u32) -> Option<String> {
     })
 }
 
-/// Folders that the dynamic linker looks into.
+/// Folders that the dynamic linker searches.
 fn library_folders(root: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
         ["lib", "usr/lib", "usr/local/lib", "lib64", "usr/lib64", "vendor/lib", "vendor/lib64", "system/vendor/lib64"]
             .map(|folder| root.join(folder))
             .into();
-    // Debian's folder of an architecture: aarch64-linux-gnu.
+    // Debian's folders by architecture, such as aarch64-linux-gnu.
     for parent in ["lib", "usr/lib", "usr/local/lib"] {
         folders.extend(list(&root.join(parent), |name| name.contains("-linux-")));
     }
@@ -178,7 +180,7 @@ fn library_folders(root: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Where the library `wanted` (a path or a name) is.
+/// The path of the library `wanted` (a path or a name), if it exists.
 fn find_library(root: &Path, wanted: &str) -> Option<PathBuf> {
     if wanted.starts_with('/') {
         let path = root.join(wanted.trim_start_matches('/'));
@@ -187,10 +189,10 @@ fn find_library(root: &Path, wanted: &str) -> Option<PathBuf> {
     library_folders(root).into_iter().map(|folder| folder.join(wanted)).find(|path| path.exists())
 }
 
-/// Files that can be the loader, or a driver that is its own loader.
+/// File names of the loader, or of a driver that is its own loader.
 const LOADERS: [&str; 3] = ["libOpenCL.so.1", "libOpenCL.so", "libOpenCL_adreno.so"];
 
-/// Drivers that need no file that names them, since they are their own loader.
+/// Drivers that are their own loader, so they need no file that registers them.
 const LONE_DRIVERS: [&str; 3] = ["libmali.so", "libMali.so", "libGLES_mali.so"];
 
 fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
@@ -202,7 +204,7 @@ fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     };
     if let Some(path) = found {
         let path = place(subject, &path);
-        // A library that is there and can't be opened is for another architecture, or lacks one of its own.
+        // A library that exists but can't be opened is for another architecture, or one of its own libraries is missing.
         if subject.probe.opencl == Some(OpenClProbe::NoLibrary) {
             return Finding::warning(CHECK, format!("{path} exists, but can't be used"), format!("ldd {path}    # shows what it lacks"));
         }
@@ -219,7 +221,7 @@ fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
             format!("export OPENCL_DYLIB_PATH={path}"),
         );
     }
-    // The linker's cache may know folders that were not looked into.
+    // The linker's cache may contain folders that were not searched here.
     if matches!(subject.probe.opencl, Some(OpenClProbe::Devices(_) | OpenClProbe::Nothing(_) | OpenClProbe::Crashed(_))) {
         return Finding::ok(CHECK, "found by the linker");
     }
@@ -233,7 +235,7 @@ fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     }
 }
 
-/// Every file that names a driver for the loader.
+/// Checks every file that registers a driver for the loader.
 fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
     const CHECK: &str = "opencl-driver";
     let set = subject.icd_vendors.as_deref();
@@ -241,7 +243,7 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
     let files = if vendors.is_file() { vec![vendors.clone()] } else { list(&vendors, |name| name.ends_with(".icd")) };
     if files.is_empty() {
         let from = if set.is_some() { " (OCL_ICD_VENDORS)" } else { "" };
-        // Without a GPU that is as it should be; with one the check of the devices says what to do.
+        // Without a GPU, this is no fault. With one, the check of the devices gives the cure.
         return vec![Finding::ok(CHECK, format!("none is registered in {}{from}", place(subject, &vendors)))];
     }
     let mut findings: Vec<Finding> = files
@@ -303,7 +305,7 @@ fn devices(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     }
 }
 
-/// What searches on the devices came to. A GPU that does not work is a warning even where a CPU device does.
+/// The finding about searches on the devices. A GPU that does not work is a warning even if a CPU device works.
 fn tried(devices: &[DeviceProbe], none: impl Fn() -> Finding) -> Finding {
     const CHECK: &str = "opencl-device";
     let shown = |device: &DeviceProbe| format!("{} ({})", device.name, device.platform);
@@ -361,7 +363,7 @@ mod tests {
         mode(&machine, "dev/dri/renderD128", 0o660);
         let own = fs::metadata(machine.path("dev/dri/renderD128")).unwrap();
         machine.file("etc/group", &format!("video:x:44:\nrender:x:{}:\n", own.gid()));
-        // A user that neither owns it nor is in its group.
+        // A user who neither owns it nor is in its group.
         let stranger = Who { uid: own.uid() + 1, groups: vec![own.gid() + 1] };
         let findings = machine.check(check, |subject| subject.who = Some(stranger.clone()));
         let finding = of(&findings, "gpu-access");
@@ -378,7 +380,7 @@ mod tests {
             let findings = machine.check(check, |subject| subject.who = Some(member.clone()));
             assert_eq!(of(&findings, "gpu-access").verdict, Verdict::Ok, "{member:?}");
         }
-        // What only root may open needs a rule.
+        // A device that only root may open needs a rule.
         mode(&machine, "dev/mali0", 0o600);
         let findings = machine.check(check, |subject| subject.who = Some(stranger.clone()));
         let finding = of(&findings, "gpu-access");
@@ -465,7 +467,7 @@ mod tests {
         let findings = probed(&machine, OpenClProbe::Nothing("no driver".into()));
         assert!(of(&findings, "opencl-device").reason.contains("no driver, but there is a GPU at /dev/mali0"));
         assert_eq!(of(&findings, "opencl-device").verdict, Verdict::Warning);
-        // It would take every search with it that looks for a device.
+        // Every search that looks for a device would crash.
         let findings = probed(&machine, OpenClProbe::Crashed("killed by signal 11".into()));
         assert_eq!(of(&findings, "opencl-device").verdict, Verdict::Problem);
     }

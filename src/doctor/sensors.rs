@@ -1,22 +1,22 @@
-//! Power sensors and the right to read them.
+//! Power sensors and the permission to read them.
 
 use socbfs_power::Skipped;
 
 use super::{Finding, Subject};
 use crate::machine::number;
 
-/// What the power sensors said.
+/// The result of trying the power sensors.
 #[derive(Debug, Clone, Default)]
 pub struct SensorProbe {
-    /// What `--energy auto` measures; empty: nothing.
+    /// The sensors that `--energy auto` measures (empty: none).
     pub sensors: Vec<String>,
-    /// How much of the machine that covers.
+    /// The part of the machine that they cover.
     pub scope: Option<String>,
-    /// Why nothing is measured.
+    /// The reason why nothing is measured.
     pub reason: Option<String>,
-    /// Sensors that work, whether or not they are measured by themselves.
+    /// Sensors that work, whether or not `--energy auto` measures them.
     pub usable: Vec<String>,
-    /// Sensors that are there and can't be used.
+    /// Sensors that exist but can't be used.
     pub unusable: Vec<Skipped>,
 }
 
@@ -46,7 +46,7 @@ fn sensors(subject: &Subject<'_>) -> Finding {
     Finding::unknown(CHECK, format!("energy is n/a: {reason}; a meter can be named: socbfs bench --help"))
 }
 
-/// perf's power events are a way to the counters of the processor where the files of powercap are root's.
+/// Checks perf's power events, which can read the processor's energy counters where only root may read the files of powercap.
 fn perf(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "perf-events";
     if !subject.root.join("sys/bus/event_source/devices/power/type").exists() {
@@ -121,7 +121,7 @@ mod tests {
         let finding = of(&findings, "power-sensors");
         assert_eq!((finding.verdict, finding.cure.as_deref()), (Verdict::Warning, Some("sudo chmod")));
         assert!(finding.reason.contains("powercap:intel-rapl:0") && finding.reason.contains("may not be read"), "{finding:?}");
-        // A counter with nothing behind it, as virtual machines show it, is not a fault.
+        // A counter that never changes, as in virtual machines, is not a fault.
         let still = SensorProbe { unusable: vec![skipped(None)], ..SensorProbe::default() };
         let findings = found(&Machine::new(&[]), Some(still));
         let finding = of(&findings, "power-sensors");

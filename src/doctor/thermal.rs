@@ -1,11 +1,11 @@
-//! Heat: zones near the temperature at which the kernel slows the chip, devices that it slows already, and its counts since the start.
+//! Heat: zones near the temperature at which the kernel slows the chip, devices that it slows now, and its counts since the start.
 
 use std::{path::Path, process::Command};
 
 use super::{Finding, Subject};
 use crate::machine::{is_live, line, list, list_numbered, number};
 
-/// Degrees below a trip point that count as near it: a search of some seconds warms a small chip by more.
+/// A zone counts as near a trip point from this many degrees below it: a search of some seconds warms a small chip by more.
 const NEAR: f64 = 5.0;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
@@ -14,7 +14,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
 
 const COOL: &str = "cool it (heat sink, fan, pauses), then look again: socbfs doctor";
 
-/// A zone that is nearest to the lowest of its trip points at which something is slowed.
+/// A thermal zone, and the lowest of its trip points at which the kernel slows or stops the machine.
 struct Zone {
     name: String,
     celsius: f64,
@@ -24,7 +24,7 @@ struct Zone {
 impl Zone {
     fn read(path: &Path) -> Option<Self> {
         let celsius = number::<f64>(&path.join("temp"))? / 1000.0;
-        // Below freezing and beyond any chip: a sensor that is not there.
+        // A temperature outside of any chip's range comes from a sensor that is not connected.
         if !(-40.0..200.0).contains(&celsius) {
             return None;
         }
@@ -40,7 +40,7 @@ impl Zone {
         Some(Self { name: line(&path.join("type")).unwrap_or_else(|| "a zone".to_owned()), celsius, trip })
     }
 
-    /// Degrees left to the trip point.
+    /// Degrees below the trip point.
     fn left(&self) -> f64 {
         self.trip.as_ref().map_or(f64::INFINITY, |(at, _)| at - self.celsius)
     }
@@ -66,7 +66,7 @@ fn zones(subject: &Subject<'_>) -> Finding {
     }
 }
 
-/// What is held down now, or was since the start.
+/// Checks whether a processor is slowed by heat or low voltage, now or since the start.
 fn throttled(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "throttling";
     let (mut looked, mut before) = (0, Vec::new());
@@ -107,24 +107,25 @@ fn throttled(subject: &Subject<'_>) -> Finding {
     }
 }
 
-/// Cooling that slows a processor (and not a fan).
+/// Whether a cooling device of this kind slows a processor (a fan does not).
 fn slows(kind: &str) -> bool {
     ["cpufreq", "Processor", "devfreq", "cpu-idle", "gpu"].iter().any(|part| kind.contains(part))
 }
 
-/// The bits of a Raspberry Pi's firmware: 0 too little voltage, 1 clock capped, 2 throttled, 3 soft limit of the temperature; the same
-/// since the start from bit 16 on.
+/// The bits that the firmware of a Raspberry Pi reports: 0 too little voltage, 1 clock capped, 2 throttled, 3 soft limit of the
+/// temperature;
+/// the same from bit 16 on for the time since the start.
 ///
 /// Source: Raspberry Pi documentation, `vcgencmd get_throttled`.
 fn raspberry(root: &Path) -> Option<u64> {
     let file = line(&root.join("sys/devices/platform/soc/soc:firmware/get_throttled"));
-    // Programs are run on the live system only: below another root are the files, and the programs, of any stranger.
+    // A program is run on the running system only. Below another root, files and programs may be those of another machine.
     let programs = ["/usr/bin/vcgencmd", "/opt/vc/bin/vcgencmd"].map(Path::new);
     let text = file.or_else(|| said_by(programs.into_iter().find(|path| is_live(root) && path.exists())?))?;
     u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }
 
-/// What `vcgencmd get_throttled` says.
+/// The output of `vcgencmd get_throttled`, without its prefix.
 fn said_by(command: &Path) -> Option<String> {
     let output = Command::new(command).arg("get_throttled").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().strip_prefix("throttled=")?.to_owned())
@@ -218,7 +219,7 @@ mod tests {
         let program = "#!/bin/sh\ntouch \"$0.has-run\"\n[ \"$1\" = get_throttled ] && echo throttled=0x50005\n";
         let machine = Machine::new(&[("usr/bin/vcgencmd", program)]);
         fs::set_permissions(machine.path("usr/bin/vcgencmd"), fs::Permissions::from_mode(0o755)).unwrap();
-        // Not of a copy of a stranger's files.
+        // The program in a copy of another machine's files is not run.
         found(&machine);
         assert!(!machine.path("usr/bin/vcgencmd.has-run").exists());
         assert_eq!(said_by(&machine.path("usr/bin/vcgencmd")).as_deref(), Some("0x50005"));
@@ -227,7 +228,7 @@ mod tests {
         let finding = of(&findings, "throttling");
         assert!(finding.reason.contains("too little voltage, throttled now"), "{finding:?}");
         assert!(finding.cure.as_ref().unwrap().contains("power supply"), "{finding:?}");
-        // The kernel's file comes first.
+        // The kernel's file takes precedence.
         machine.file("sys/devices/platform/soc/soc:firmware/get_throttled", "20000\n");
         assert!(of(&found(&machine), "throttling").reason.contains("clock capped since the start; not now"));
         machine.file("sys/devices/platform/soc/soc:firmware/get_throttled", "0\n");
