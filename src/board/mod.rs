@@ -1,8 +1,7 @@
 //! Board profiles: what is known of a machine, as TOML files that are compiled in or loaded from a path.
 //!
 //! A profile sets defaults. The order of precedence is flag, environment variable, board file, calibration, built-in default. This room
-//! does
-//! not depend on the policies: the type of `[policy]` is a parameter.
+//! does not depend on the policies: the type of `[policy]` is a parameter.
 
 mod check;
 mod cpus;
@@ -135,7 +134,7 @@ impl<P> Board<P> {
     /// Reads and checks the profile at `path`.
     ///
     /// # Errors
-    /// [`DocumentError`] with the file, the line, the key and what would be right.
+    /// [`DocumentError`] with the file, the line, the key and what would be correct.
     pub fn load(path: &Path) -> Result<Self, DocumentError>
     where
         P: DeserializeOwned,
@@ -160,8 +159,7 @@ impl<P> Board<P> {
     }
 
     /// Every key of the profile in `text` that has a value, in the order of the file, except `schema` and `estimates`, with its line and
-    /// the
-    /// source of its value. `file` names the profile in errors.
+    /// the source of its value. `file` names the profile in errors.
     ///
     /// # Errors
     /// As [`Board::load`].

@@ -1,8 +1,7 @@
 //! The content of a profile: one type for every table, one field for every key. `boards/README.md` describes it for authors of profiles.
 //!
 //! Everything except `schema` and `[board] name` may be absent, which means "not known": the program then asks the system, measures, or
-//! uses
-//! its built-in default.
+//! uses its built-in default.
 
 use serde::{Deserialize, Serialize};
 use socbfs_power::{Domain, Family, Scope};
@@ -17,8 +16,7 @@ pub struct Board<P> {
     /// Version of the format: [`SCHEMA`](super::SCHEMA).
     pub schema: u32,
     /// Keys whose values were not measured on this board, as paths (`adaptive.top_down.gpu_from`, `cpu.clusters[0].capacity`). The path of
-    /// a
-    /// table (`speeds`) stands for all keys in it.
+    /// a table (`speeds`) stands for all keys in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub estimates: Vec<String>,
     /// Name and description of the board.
@@ -234,8 +232,7 @@ pub const NEVER: u64 = 1 << 32;
 
 /// A table `[adaptive.top_down]` or `[adaptive.bottom_up]`: where levels of one direction run, by their work. A level runs on the CPU below
 /// `gpu_from`, on the GPU from there on, on both from `split_from` on, and on the CPU again from `up_to` on. A bound that is `None` may
-/// come
-/// from another origin; if none gives it, a search uses [`NEVER`] (for the share, a half).
+/// come from another origin; if none gives it, a search uses [`NEVER`] (for the share, a half).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
@@ -372,8 +369,7 @@ pub struct Rail {
     /// The kind of sensor.
     pub family: Family,
     /// Which sensor of its kind, by an id that does not change from boot to boot: the I2C device `0-0040`, `1-0040:2` for its second
-    /// channel,
-    /// the powercap zone `intel-rapl:0`.
+    /// channel, the powercap zone `intel-rapl:0`.
     pub id: Option<Pattern>,
     /// Which sensor, by the label that the kernel gives: `VDD_IN`, `package-0`. If `id` is given too, both must match.
     pub label: Option<Pattern>,

@@ -5,8 +5,7 @@ use crate::graph::Vertex;
 /// Vertices dealt to ranks by words of 64, like cards: word `w` belongs to rank `w mod ranks`.
 ///
 /// If vertices are numbered by descending degree, every rank gets its share of the hubs. A rank owns whole words of every bitmap. It
-/// numbers
-/// its own vertices without gaps: its *rows*.
+/// numbers its own vertices without gaps: its *rows*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deal {
     /// Number of ranks.

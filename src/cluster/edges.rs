@@ -77,8 +77,7 @@ impl<E: EdgeStream> Edges<'_, E> {
     }
 
     /// Calls `visit` with streams that contain each edge that this rank `needs` once, and perhaps other edges. `owner` returns the rank
-    /// that
-    /// owns a vertex, if any. All ranks call it.
+    /// that owns a vertex, if any. All ranks call it.
     pub(super) fn for_each_needed<R: Ranks>(
         &self,
         ranks: &R,

@@ -2,12 +2,11 @@
 //!
 //! The visited bitmap and the frontier are the same on every rank; parents are stored only by the owner of a vertex. In both directions, a
 //! rank looks for parents of its own vertices only: top-down it visits the arcs from the frontier to its own rows, bottom-up the lists of
-//! its
-//! unvisited rows. So nothing has to be sent to an owner. After a level, each rank sends the others which of its vertices it found
+//! its unvisited rows. So nothing has to be sent to an owner. After a level, each rank sends the others which of its vertices it found
 //! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then has the same counts and plans the same level.
 //!
 //! Each rank decides where it expands a level: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits. A rank
-//! whose device fails sends all ranks that report instead of what it found. They begin the search again, and that rank runs it on its CPU.
+//! whose device fails reports that to all ranks instead of what it found. They begin the search again, and that rank runs it on its CPU.
 
 use std::{
     error::Error,
@@ -47,8 +46,7 @@ const RESET: usize = 256 << 10;
 /// Rows that a thread collects before it appends them to the rows found.
 const COLLECTED: usize = 256;
 /// Least and most bytes of each message that the first exchange carries, in steps of `BLOCK_STEP`. A second exchange carries the rest, if
-/// any
-/// rank has more. If few vertices are unvisited, the first exchange carries fewer bytes than the least.
+/// any rank has more. If few vertices are unvisited, the first exchange carries fewer bytes than the least.
 const BLOCK: [usize; 2] = [64, 1024];
 const BLOCK_STEP: usize = 16;
 
@@ -233,8 +231,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     }
 
     /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU finds: drivers have bugs.
-    /// If
-    /// the kernels with one kind of work-group are wrong, those with the other kind are tried.
+    /// If the kernels with one kind of work-group are wrong, those with the other kind are tried.
     fn set_up(&mut self, device: &RankDevice) -> Result<(), GpuEngineError> {
         let mut setup = device.setup.clone();
         for is_last in [false, true] {
@@ -596,8 +593,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let ranks = self.part.deal.ranks;
         let begin = Instant::now();
         // A message has a bit for each vertex of the rank that was unvisited before the level, or a few rows of mostly two bytes. Every
-        // rank
-        // must compute the same block, so it uses counts that all ranks have: `own` differs in length between ranks, though only a little.
+        // rank must compute the same block, so it uses counts that all ranks have: `own` differs in length between ranks, though only a
+        // little.
         let open = (self.unvisited as usize).div_ceil(ranks);
         let rows = 2 * open.min(message::few(self.part.words.div_ceil(ranks)));
         let block = self.block.min((HEADER + rows.max(open / 8 + open / 32)).next_multiple_of(BLOCK_STEP));

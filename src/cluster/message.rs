@@ -25,11 +25,10 @@ const CHUNK: usize = 32;
 /// Bits of the number that begins a chunk.
 const CODE_BITS: u32 = 6;
 /// A list is chosen only if it is shorter than the chunk's bits by this many bits an entry: sending a bit takes 1 ns at 1 Gbit/s, and
-/// reading
-/// an entry takes 2 ns.
+/// reading an entry takes 2 ns.
 const LEAST_GAIN: u64 = 2;
 
-/// A message that is not one that a rank writes.
+/// A malformed message: one that no rank writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -382,7 +381,7 @@ pub(super) fn write(before: &[u64], after: &[u64], out: &mut [u8]) -> usize {
         // SAFETY: the CPU has both.
         return unsafe { write_bmi2(before, after, out) };
     }
-    // SAFETY: plain code asks for no instructions.
+    // SAFETY: `Portable` needs no special instructions.
     unsafe { write_by::<Portable>(before, after, out) }
 }
 
@@ -461,7 +460,7 @@ pub(super) fn read(message: Message<'_>, from: Deal, visited: &[AtomicU64], new:
         // SAFETY: the CPU has both.
         return unsafe { read_bmi2(message, from, visited, new) };
     }
-    // SAFETY: plain code asks for no instructions.
+    // SAFETY: `Portable` needs no special instructions.
     unsafe { read_by::<Portable>(message, from, visited, new) }
 }
 
@@ -567,7 +566,7 @@ mod tests {
         let message = Message::read(bytes)?;
         let visited = bitmap(before);
         let mut plain = Vec::new();
-        // SAFETY: plain code asks for no instructions.
+        // SAFETY: `Portable` needs no special instructions.
         let ended = unsafe { read_by::<Portable>(message, DEAL, &visited, |word, bits| plain.push((word, bits))) };
         let mut seen = Vec::new();
         assert_eq!(read(message, DEAL, &visited, |word, bits| seen.push((word, bits))), ended);
@@ -579,7 +578,7 @@ mod tests {
         let after: Vec<u64> = before.iter().zip(found).map(|(before, found)| before | found).collect();
         let want: Vec<u64> = before.iter().zip(&after).map(|(before, after)| after & !before).collect();
         let mut out = vec![0xaa; longest(before.len())];
-        // SAFETY: plain code asks for no instructions.
+        // SAFETY: `Portable` needs no special instructions.
         let end = unsafe { write_by::<Portable>(before, &after, &mut out) };
         let mut other = vec![0xaa; longest(before.len())];
         assert_eq!(write(before, &after, &mut other), end);

@@ -85,10 +85,10 @@ pub enum ClusterError {
         /// The first rank that differs from rank 0.
         rank: usize,
     },
-    /// A rank has another file than rank 0.
+    /// A rank has a different file than rank 0.
     #[error("rank {rank}: {path}: {difference}; copy rank 0's file there, or give --from-rank-0")]
     OtherFile {
-        /// The file, as that rank was given it.
+        /// The path that was given to that rank.
         path: String,
         /// What differs.
         difference: String,
@@ -108,7 +108,7 @@ pub enum ClusterError {
     Gpu {
         /// The device.
         device: String,
-        /// Why.
+        /// The error of the device.
         #[source]
         source: GpuEngineError,
     },

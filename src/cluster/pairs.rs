@@ -2,8 +2,7 @@
 //! neighbour, with its parent, to the rank that owns the neighbour.
 //!
 //! A rank processes its frontier in batches that fit a local memory. It sorts a batch first (algorithm 5), so that offsets and lists are
-//! read
-//! in the order in which they lie in memory. All levels are top-down, since a rank knows the state of its own vertices only.
+//! read in the order in which they lie in memory. All levels are top-down, since a rank knows the state of its own vertices only.
 
 use std::{convert::Infallible, time::Instant};
 

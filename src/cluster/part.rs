@@ -24,8 +24,7 @@ const SKEWED: f64 = 3.0;
 const COLUMNS: [usize; 2] = [2, 4];
 
 /// The part of a graph that one rank keeps: the lists of its own vertices, the same arcs indexed by their source, and what all ranks keep
-/// (the
-/// order of vertices and a few bits of each).
+/// (the order of vertices and a few bits of each).
 ///
 /// Vertices are numbered and ordered as in a [`Layout`](crate::graph::Layout), and dealt by words of 64 ([`Deal`]). *Leaves*, vertices with
 /// one neighbour, are not searched: a leaf is reached exactly if its neighbour is.
@@ -83,7 +82,7 @@ pub struct PartCounts {
     pub arcs: Vec<u64>,
     /// Bytes that each rank holds, by rank.
     pub bytes: Vec<u64>,
-    /// Bytes of a rank's that every other rank holds too.
+    /// Bytes of data that every rank holds a copy of.
     pub replicated_bytes: u64,
     /// Largest number of distinct neighbours of a vertex.
     pub max_degree: u32,
@@ -106,8 +105,7 @@ impl Part {
     ///
     /// If every rank has all edges, it visits them twice and keeps its own: generating an edge takes less time than receiving it. Of slices
     /// ([`EdgeSlice`](crate::graph::EdgeSlice)), each rank counts its own. The degrees are added up, and every edge is then sent to the
-    /// owners
-    /// of its ends, in pieces of bounded size. The part is the same either way.
+    /// owners of its ends, in pieces of bounded size. The part is the same either way.
     ///
     /// # Errors
     /// [`ClusterError`] if the graph does not fit, an edge is out of range, or ranks have different graphs.

@@ -2,8 +2,7 @@
 //!
 //! The direction of a level is the same on all ranks. Each rank decides by itself where it expands the level. The resulting bits are the
 //! same, so the other ranks need not know: boards may differ, and a board may have no device. The rules are as pure as policies: they
-//! compare
-//! counts that all ranks have, divided by the number of ranks, with bounds that were set before the search.
+//! compare counts that all ranks have, divided by the number of ranks, with bounds that were set before the search.
 
 use super::{
     ClusterError, ClusterOptions,
@@ -38,8 +37,7 @@ pub enum Places {
     /// All levels.
     Every,
     /// Levels whose work is inside the bounds. The work is the rank's own share: arcs from the frontier top-down, unvisited vertices
-    /// bottom-up.
-    /// No level is split: a level that the bounds give to both devices runs on the GPU.
+    /// bottom-up. No level is split: a level that the bounds give to both devices runs on the GPU.
     By(Bands),
 }
 

@@ -22,8 +22,7 @@ pub trait Ranks {
     fn all_gather_varying(&self, own: &[u8], all: &mut [u8], lengths: &[i32], offsets: &[i32]);
 
     /// Rank `r` receives the `lengths[r]` bytes at `offsets[r]` of `own`. The `expected[r]` bytes that rank `r` sends to this rank arrive
-    /// at
-    /// `places[r]` of `all`.
+    /// at `places[r]` of `all`.
     fn all_to_all(&self, own: Messages<'_>, all: &mut [u8], expected: &[i32], places: &[i32]);
 
     /// Copies the bytes of rank `from` to `bytes` of every rank.

@@ -36,8 +36,7 @@ pub enum Exchange {
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
     /// The policy that decides the direction of each level. It must decide the same on every rank, so it gets no samples. If it names a
-    /// kernel of
-    /// a device and the rank has a device, that kernel runs the levels of its direction.
+    /// kernel of a device and the rank has a device, that kernel runs the levels of its direction.
     pub policy: Policy,
     /// The device of this rank; ranks may have different ones, or none. ([`Exchange::Pairs`] takes none.)
     pub device: Option<RankDevice>,
@@ -186,8 +185,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     ///
     /// # Errors
     /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] if the device of one was
-    /// lost, in
-    /// this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
+    /// lost, in this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         let mut outcome = self.run_uncounted(root)?;
         let (mut reached, mut edges) = (0, 0);
@@ -210,8 +208,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     }
 
     /// Whether the deepest level of any rank contains the neighbour of a leaf of this rank, other than the root. All ranks call it, each
-    /// with its
-    /// own rows of that level.
+    /// with its own rows of that level.
     fn leaf_is_below(&self, deepest: &[Vertex], root: Vertex) -> bool {
         let part = self.part;
         let mut bits = vec![0u8; 8 * part.words.div_ceil(part.deal.ranks)];
@@ -229,8 +226,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     ///
     /// # Errors
     /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] if the device of one was
-    /// lost, in
-    /// this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
+    /// lost, in this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
         if root as usize >= self.part.vertices() {
             return Err(ClusterError::RootOutOfRange { root, vertices: self.part.vertices() });
@@ -303,8 +299,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     }
 
     /// Exchanges the failure between all ranks, which keep it: a lost device still owns the rank's memory. `refused` is the error of
-    /// continuing
-    /// without the device ("": this was not tried, or succeeded).
+    /// continuing without the device ("": this was not tried, or succeeded).
     fn fail(&mut self, refused: &str) -> ClusterError {
         let own = match &self.runner {
             Runner::Found(engine) if refused.is_empty() => engine.failure(),
@@ -323,8 +318,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     }
 
     /// Parents of this rank's vertices, in original numbers, by row ([`Part::own_vertices`] lists the rows). The parent of the root is the
-    /// root;
-    /// a vertex that was not reached has [`NONE`].
+    /// root; a vertex that was not reached has [`NONE`].
     pub fn parents_by_row(&self) -> &[Vertex] {
         match &self.runner {
             Runner::Found(engine) => &engine.state.parent,

@@ -111,8 +111,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     }
 
     /// The part of a whole tree that belongs to this rank. All ranks pass the same tree, as read from a file. All get the same error if a
-    /// vertex
-    /// that no rank owns, since it has no edge, has a wrong parent.
+    /// vertex that no rank owns, since it has no edge, has a wrong parent.
     ///
     /// # Panics
     /// If `parents` does not have one entry for every vertex, or `root` is not a vertex.
@@ -189,8 +188,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     }
 
     /// Visits all edges once for all trees. The levels of a vertex in all trees are adjacent in memory, and so are its parents, so an edge
-    /// reads
-    /// memory at few places, however many trees there are.
+    /// reads memory at few places, however many trees there are.
     fn pass<L: Stored, E: EdgeStream>(&self, edges: &Edges<'_, E>, trees: &[Tree], levels: &[Levels]) -> Result<Passed, ClusterError> {
         let (size, n) = (trees.len(), self.part.vertices());
         let mut level = vec![L::ABSENT; n * size];
@@ -272,8 +270,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     }
 
     /// Computes levels from parents. Also returns a fault, such as a vertex that has a parent but no level: its parents form a cycle, or do
-    /// not
-    /// lead to the root.
+    /// not lead to the root.
     fn find_levels(&self, tree: &Tree, children: &mut Children) -> (Levels, Option<String>) {
         let (part, n) = (self.part, self.part.vertices());
         let mut fault = None;

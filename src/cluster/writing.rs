@@ -1,12 +1,9 @@
 //! Writes values of all vertices to one file: by all ranks at once if they see the same file, else through rank 0.
 //!
 //! Values are stored by row at their owners, but the file is in the order of original vertices. So every rank receives the values of a run
-//! of
-//! vertices at a time, and encodes them. Their offset follows from the lengths before them, which all ranks exchange. A rank then writes
-//! whole
-//! blocks of the file. The block in which a run ends is written by the rank of that run; the rank of the next run sends it the bytes that
-//! it
-//! has of that block. So no two machines write to the same page of a network file system.
+//! of vertices at a time, and encodes them. Their offset follows from the lengths before them, which all ranks exchange. A rank then writes
+//! whole blocks of the file. The block in which a run ends is written by the rank of that run; the rank of the next run sends it the bytes
+//! that it has of that block. So no two machines write to the same page of a network file system.
 
 use std::{
     fs::{File, OpenOptions},
@@ -47,8 +44,7 @@ fn sorted(part: &Part, by_row: &[u32]) -> Vec<[u32; 2]> {
 
 impl Sorted<'_> {
     /// Sends rank `r` the values of the vertices `runs[r]`; runs follow each other. Returns the values of this rank's run. A vertex that no
-    /// rank
-    /// owns gets [`NONE`].
+    /// rank owns gets [`NONE`].
     fn deal(&mut self, ranks: &impl Ranks, runs: &[Range<usize>]) -> Vec<u32> {
         let mut bytes = Vec::new();
         let mut lengths = Vec::with_capacity(runs.len());
@@ -128,12 +124,10 @@ pub struct SharedFile {
 
 impl SharedFile {
     /// Opens the file that rank 0 has at `path` (`None`: rank 0 has no file) on all ranks, if they see the same file there; otherwise
-    /// returns
-    /// `None` on all of them. All ranks call it; only rank 0's `path` is used. The file is empty before and after.
+    /// returns `None` on all of them. All ranks call it; only rank 0's `path` is used. The file is empty before and after.
     ///
     /// Rank 0 writes a random number into the file. Each other rank looks for that number, and writes its own number beside it, which rank
-    /// 0
-    /// looks for. So two files are distinguished even if their folders have the same name or the same content.
+    /// 0 looks for. So two files are distinguished even if their folders have the same name or the same content.
     ///
     /// # Errors
     /// [`ClusterError::Message`], and [`ClusterError::File`] if rank 0 can't empty its file.

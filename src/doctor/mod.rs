@@ -1,9 +1,8 @@
 //! Faults of this machine that prevent a search, slow it, or spoil its figures, each with the command that cures it.
 //!
 //! Most checks read files below a root directory (`/` on a running system, any folder in a test). What only a running machine can show is
-//! in
-//! a [`Probe`], which the caller makes, since it may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a container
-//! hides much.
+//! in a [`Probe`], which the caller makes, since it may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a
+//! container hides much.
 
 #[cfg(any(test, feature = "mpi"))]
 mod cluster;

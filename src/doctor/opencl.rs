@@ -81,8 +81,7 @@ enum Refused {
 }
 
 /// Checks that a device can be opened. Without `who`, it tries to, since access control lists and control groups of devices decide, too.
-/// For
-/// `who`, it reads owner, group and mode.
+/// For `who`, it reads owner, group and mode.
 fn open(path: &Path, who: Option<&Who>) -> Result<(), Refused> {
     let Some(who) = who else {
         // Opening must not wait, and a terminal must not become that of this process.

@@ -113,8 +113,7 @@ fn slows(kind: &str) -> bool {
 }
 
 /// The bits that the firmware of a Raspberry Pi reports: 0 too little voltage, 1 clock capped, 2 throttled, 3 soft limit of the
-/// temperature;
-/// the same from bit 16 on for the time since the start.
+/// temperature; the same from bit 16 on for the time since the start.
 ///
 /// Source: Raspberry Pi documentation, `vcgencmd get_throttled`.
 fn raspberry(root: &Path) -> Option<u64> {

@@ -96,8 +96,7 @@ fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
 
 impl Runtime {
     /// The policy for this machine, resolved with a calibration that is valid here, the presence of a device beside the CPU, and the known
-    /// costs
-    /// of the device.
+    /// costs of the device.
     ///
     /// # Errors
     /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].
@@ -294,8 +293,7 @@ impl Runtime {
     }
 
     /// Sets the power of each strategy of `model`: from the board, else from the calibration, else from the board's estimates. All values
-    /// come from
-    /// one source, since watts of a sensor on one board can't be compared with watts that a paper printed for another.
+    /// come from one source, since watts of a sensor on one board can't be compared with watts that a paper printed for another.
     fn power_into(&self, model: &mut CostModel, found: Option<&FoundCalibration>) -> Result<(), RuntimeError> {
         let (board, objective) = (&self.profile.board, self.objective.value);
         let of_board = |strategy: Strategy, estimates: bool| {
@@ -671,7 +669,7 @@ mod tests {
         let device = "[[opencl.devices]]\nname = 'Mali*'\n";
         let rail =
             "[power]\nscope = 'soc-rails'\n[[power.rails]]\nid = 'i'\nlabel = 'l'\ndomain = 'gpu'\ncounted = true\nfamily = 'ina2xx'\n";
-        // Tables in which other keys act.
+        // A tested key needs the other keys of these tables to have an effect.
         let speeds = "[speeds]\ntg_mega_edges_per_s = 3.0\n";
         let watts = "[speeds]\ntg_mega_edges_per_s = 3.0\ntgm_mega_edges_per_s = 3.0\nbg_mega_edges_per_s = 3.0\nbgc_mega_edges_per_s = 3.0\n\
                      [power.watts]\ntc = 1.0\ntg = 1.0\ntgm = 1.0\nbc = 1.0\nbg = 1.0\nbgc = 1.0\n";

@@ -65,7 +65,7 @@ pub enum RuntimeError {
     NoPower {
         /// The objective.
         objective: Objective,
-        /// The places without the power, as the beginning of a clause with its verb.
+        /// The places that do not give it, as a clause with its verb.
         place: String,
         /// Strategies without power.
         strategies: String,
@@ -78,7 +78,7 @@ pub enum RuntimeError {
     Threads {
         /// Number of threads.
         threads: usize,
-        /// Why.
+        /// The cause.
         #[source]
         source: rayon::ThreadPoolBuildError,
     },
@@ -87,7 +87,7 @@ pub enum RuntimeError {
     Bind {
         /// The CPUs.
         cpus: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -118,7 +118,7 @@ impl From<ComparisonError> for RuntimeError {
 }
 
 impl RuntimeError {
-    /// Advice what the user can do about the error, if there is any.
+    /// What the user can do about the error, if anything.
     pub fn cure(&self) -> Option<String> {
         Some(match self {
             Self::Profile(DocumentError::Read { .. }) => "check the path, and that it is a text file".to_owned(),

@@ -47,7 +47,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// Is called with a step when it begins, and with `None` when it ends.
+/// A callback that gets each step when it begins, and `None` when the step ends.
 pub type Progress<'a> = &'a dyn Fn(Option<Step>);
 
 pub(super) fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -> T {
@@ -102,7 +102,7 @@ impl Prepared<'_> {
 pub struct PreparedRank {
     /// The device, with the levels that it runs.
     pub device: RankDevice,
-    /// Neither the policy, the board nor the calibration gives all bounds of the levels that it runs.
+    /// Whether bounds of the levels that it runs have to be measured, since policy, board and calibration do not give all of them.
     /// [`measured_bands`](crate::cluster::measured_bands) measures them, and [`Places::or`] adds them to the known ones.
     pub wants_bounds: bool,
 }
@@ -309,8 +309,7 @@ impl Runtime {
     }
 
     /// The device of this process as one rank of several ([`cluster`](crate::cluster)). A device that was named runs all levels; one that
-    /// was
-    /// found runs those inside the bounds of the board and the calibration. `None`: the rank searches on its CPU.
+    /// was found runs those inside the bounds of the board and the calibration. `None`: the rank searches on its CPU.
     ///
     /// # Errors
     /// [`RuntimeError`] if a requested device or calibration is not available.
@@ -372,8 +371,7 @@ impl Runtime {
     }
 
     /// The cost of a bottom-up level over a top-down one on this device, in thousandths of the ratio that `sampled` assumes, if the board
-    /// or
-    /// the calibration gives it, and its origin.
+    /// or the calibration gives it, and its origin.
     pub fn bottom_up(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<(u32, Origin)> {
         let of_board =
             self.device_profile(info).and_then(|device| device.bottom_up_permille).map(|permille| (permille, self.profile.origin));

@@ -84,7 +84,7 @@ pub struct Given {
     pub batch: Option<Setting<usize>>,
     /// Policy.
     pub policy: Option<Setting<Policy>>,
-    /// Of a replay: the record.
+    /// The record to replay.
     pub recorded: Option<RecordedPlans>,
     /// Vector instructions.
     pub simd: Option<Setting<Simd>>,
@@ -117,7 +117,7 @@ pub struct Runtime {
     pub batch: Setting<Option<usize>>,
     /// Policy.
     pub policy: Setting<Policy>,
-    /// Of a replay: the record.
+    /// The record to replay.
     pub recorded: Option<RecordedPlans>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Setting<Option<Simd>>,
@@ -232,8 +232,7 @@ impl Runtime {
     }
 
     /// Binds the process to the CPUs of the settings, and starts as many threads for building and validating as for searching. A command
-    /// calls
-    /// it once. A program that has threads of its own does not need it to search.
+    /// calls it once. A program that has threads of its own does not need it to search.
     ///
     /// # Errors
     /// [`RuntimeError`] if threads can't be bound or started, or the calibration can't be used.

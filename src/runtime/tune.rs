@@ -22,8 +22,7 @@ pub struct Tuned {
 }
 
 /// Measures on `layout` the amounts of work from which the GPU, and both devices together, are faster, the share of the GPU, and the cost
-/// of a
-/// handover. Returns the profile of `runtime` with these values; its comments call the layout `graph`.
+/// of a handover. Returns the profile of `runtime` with these values; its comments call the layout `graph`.
 ///
 /// # Errors
 /// [`RuntimeError`] if there is no device, a search fails, or the profile can't be changed.
