@@ -1,4 +1,4 @@
-//! Policies against the strategies of every level (Zhang 2018, tables 5 and 6; SURF 2022, tables 3 and 4).
+//! Policies compared with the strategies of every level (Zhang 2018, tables 5 and 6; SURF 2022, tables 3 and 4).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,29 +20,29 @@ use crate::{
 /// Policies on one graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PolicyComparison {
-    /// The policies, in the order in which every evaluation has them.
+    /// The policies, in the order of every evaluation.
     pub policies: Vec<String>,
-    /// Searches of each policy and strategy.
+    /// Number of searches by each policy and strategy.
     pub turns: usize,
     /// Edges of the whole graph.
     pub edges: u64,
-    /// Power while levels run by each strategy, where it is known.
+    /// Power while levels run by each strategy (`None`: not known).
     pub watts: Option<StrategyWatts>,
     /// Exact counts of the levels from the first root (empty: not counted; the evaluation has the estimates that policies read).
     #[serde(default)]
     pub exact: Vec<ExactLevel>,
-    /// How the policies did.
+    /// Times and plans of the policies.
     pub evaluation: Evaluation,
-    /// Their energy, measured in windows in turn: a [`bench::PoliciesEnergy`](crate::bench::PoliciesEnergy).
+    /// Energy of the policies, measured in alternating windows: a [`bench::PoliciesEnergy`](crate::bench::PoliciesEnergy).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<Value>,
-    /// Why there is none although it was asked for.
+    /// Why `energy` is absent although it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_energy: Option<String>,
 }
 
 impl PolicyComparison {
-    /// Where `policy` stands among the policies: by its name, else by its name without parameters.
+    /// Index of `policy` among the policies: by its whole name, else by its name without parameters.
     pub fn place(&self, policy: &str) -> Option<usize> {
         let whole = self.policies.iter().position(|name| name == policy);
         whole.or_else(|| self.policies.iter().position(|name| name.split(':').next() == Some(policy)))
@@ -55,7 +55,7 @@ impl PolicyComparison {
         (!roots.is_empty()).then(|| roots.iter().map(|root| of(&root.policies[place])).sum::<f64>() / roots.len() as f64)
     }
 
-    /// Millions of edges each second and watt: as measured, else by the powers of the strategies (`None`: neither is known).
+    /// MTEPS per watt: measured, else computed from the powers of the strategies (`None`: neither is known).
     pub fn mteps_per_watt(&self, policy: &str) -> Option<f64> {
         let place = self.place(policy)?;
         if let Some(energy) = &self.energy {
@@ -65,49 +65,49 @@ impl PolicyComparison {
         Some(self.mteps(policy)? / self.watts_of(|root| &root.policies[place])?)
     }
 
-    /// Watts while the plans of `judged` run, by the powers of the strategies (`None`: not known).
+    /// Mean power while the plans of `judged` run, computed from the powers of the strategies (`None`: not known).
     pub fn watts_of(&self, judged: impl Fn(&RootEvaluation) -> &Judged) -> Option<f64> {
         let (watts, roots) = (self.watts?, &self.evaluation.roots);
         let joules: f64 = roots.iter().map(|root| root.table.joules(&judged(root).plans, &watts)).sum::<Option<f64>>()?;
-        // That of the levels, like the energy: deciding and mapping back take time, too, and have no power of their own.
+        // The time of the levels alone, as for the energy: the powers do not cover deciding and mapping back.
         let seconds: f64 = roots.iter().map(|root| Some(judged(root).table_ns? / 1e9)).sum::<Option<f64>>()?;
         Some(joules / seconds).filter(|watts| *watts > 0.0)
     }
 
-    /// Megateps of `policy` by Graph500's rule: harmonic mean over the roots.
+    /// MTEPS of `policy` by Graph500's rule: harmonic mean over the roots.
     pub fn mteps(&self, policy: &str) -> Option<f64> {
         let place = self.place(policy)?;
         self.mteps_of(|root| &root.policies[place])
     }
 
-    /// The same of what `judged` takes of each root.
+    /// MTEPS of the result that `judged` selects for each root: harmonic mean over the roots.
     pub fn mteps_of(&self, judged: impl Fn(&RootEvaluation) -> &Judged) -> Option<f64> {
         let roots = &self.evaluation.roots;
         let ns_per_edge: f64 = roots.iter().map(|root| judged(root).total_ns / root.edges as f64).sum();
         Some(1e3 * roots.len() as f64 / ns_per_edge).filter(|mteps| mteps.is_finite() && *mteps > 0.0)
     }
 
-    /// Directions of the policy at `place`, all roots together (`None`: only one direction was measured on its device).
+    /// Directions of the policy at index `place`, summed over the roots (`None`: only one direction was measured on its device).
     pub fn directions(&self, place: usize) -> Option<Directions> {
         let all: Option<Vec<Directions>> = self.evaluation.roots.iter().map(|root| root.policies[place].directions).collect();
         all.map(|all| all.into_iter().fold(Directions::default(), Directions::and))
     }
 }
 
-/// Dropping the vertices without edges (Zhang 2018, table 6).
+/// What dropping the vertices without edges saves (Zhang 2018, table 6).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Remapped {
     /// Vertices of the input.
     pub before: u64,
-    /// Vertices with an edge to another one.
+    /// Vertices with an edge to another vertex.
     pub after: u64,
-    /// Share of the vertices that is saved.
+    /// Share of the vertices that is dropped.
     pub saved: f64,
     /// Whether the layout renumbers vertices.
     pub renumbered: bool,
-    /// Seconds of the step that orders vertices.
+    /// Time of the step that orders vertices, in seconds.
     pub seconds: f64,
-    /// Its share of construction.
+    /// Share of that step in the time of construction.
     pub share: f64,
 }
 
@@ -131,7 +131,8 @@ pub fn remapped(layout: &Layout) -> Remapped {
 pub struct DroppedInput {
     /// The input, by the paper's name; "none" for the whole network.
     pub input: String,
-    /// Accuracy by graph of the network as shipped, the input held at its mean (`None`: no level has both directions measured).
+    /// Accuracy by graph of the shipped network with the input held at its mean (`None`: a level has one direction only, or no level
+    /// counts).
     pub accuracy: Vec<Option<f64>>,
     /// Accuracy by graph of networks trained without the input on the other graphs (empty: [`Dropped::not_retrained`] says why).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -141,9 +142,9 @@ pub struct DroppedInput {
 /// SURF's network without each of its inputs, over all graphs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Dropped {
-    /// First that with all inputs.
+    /// One entry for each network; the first has all inputs.
     pub inputs: Vec<DroppedInput>,
-    /// Why no networks were trained.
+    /// Why networks were not trained for all inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_retrained: Option<String>,
 }
@@ -151,9 +152,9 @@ pub struct Dropped {
 /// Names of SURF's inputs, in its order.
 const INPUTS: [&str; SURF_INPUTS] = ["m_d", "p_h", "s_f", "c_f", "r_f", "r_u"];
 
-/// What each input is worth to SURF's network on the levels of `graphs`, each a name with its tables. Twice: the network as shipped with
-/// the input held at its mean over all of these levels; and networks trained again without the input, each graph judged by networks that
-/// have not seen it. `progress` is called with the trainings done and how many there are.
+/// Measures what each input is worth to SURF's network on the levels of `graphs`, each a name with its tables, in two ways: the shipped
+/// network with the input held at its mean over all of these levels; and networks trained again without the input, each graph judged by a
+/// network that was not trained on it. `progress` is called with the number of trainings done and their total.
 pub fn dropped_inputs(graphs: &[(&str, &[LevelTable])], progress: &dyn Fn(usize, usize)) -> Dropped {
     let Ok(whole) = Mlp::shipped(Form::Surf) else { return Dropped::default() };
     let levels = || graphs.iter().flat_map(|(_, tables)| tables.iter()).flat_map(decided);
@@ -185,8 +186,8 @@ pub fn dropped_inputs(graphs: &[(&str, &[LevelTable])], progress: &dyn Fn(usize,
     Dropped { inputs, not_retrained }
 }
 
-/// The accuracy on each graph of networks trained without one input (`None`: with all), on the graphs of other parts. `Err` says why there
-/// are none.
+/// The accuracy on each graph of networks trained without one input (`None`: with all). The graphs are divided into parts; each part is
+/// judged by a network trained on the others. `Err` holds the reason why networks could not be trained.
 #[cfg(feature = "train")]
 fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result<Vec<Option<f64>>, String> {
     use crate::train::{FitOptions, LEAST_GRAPHS, fit, fit_without};
@@ -199,7 +200,7 @@ fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result
     }
     let options = FitOptions { steps: STEPS, ..FitOptions::default() };
     let parts = parts(usable);
-    // Graphs of which nothing can be learned are in no part; the networks that the first part is judged by judge them too.
+    // Graphs without usable samples belong to no part; the network that judges the first part judges them as well.
     let mut usable_before = 0;
     let mut part_of = Vec::with_capacity(samples.len());
     for searches in &samples {
@@ -222,7 +223,7 @@ fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result
     Ok(all)
 }
 
-/// Into how many parts `usable` graphs, more than the fewest that a network learns from, are divided: that many are left without any part.
+/// Number of parts for `usable` graphs (more than `LEAST_GRAPHS`): without any one part, at least `LEAST_GRAPHS` graphs remain.
 #[cfg(feature = "train")]
 fn parts(usable: usize) -> usize {
     PARTS.max(usable.div_ceil(usable - crate::train::LEAST_GRAPHS)).min(usable)
@@ -233,14 +234,14 @@ fn retrained(_: &[(&str, &[LevelTable])], _: Option<usize>) -> Result<Vec<Option
     Err("this build has no training (feature train)".to_owned())
 }
 
-/// Steps of each training: there are dozens of them, and few levels to learn from.
+/// Steps of each training, few because there are dozens of trainings and each has few levels to learn from.
 #[cfg(feature = "train")]
 const STEPS: usize = 500;
-/// Parts into which the graphs are divided where there are enough: each is judged by networks that learned from the others.
+/// Number of parts where there are enough graphs. A network trained on the other parts judges each part.
 #[cfg(feature = "train")]
 const PARTS: usize = 8;
 
-/// What a network learns from a search (`None`: a level has one direction only).
+/// The training sample of a search (`None`: a level has one direction only).
 #[cfg(feature = "train")]
 fn sample(graph: &str, table: &LevelTable) -> Option<SearchSample> {
     let level = |times: &LevelTimes| {
@@ -268,7 +269,8 @@ fn sample(graph: &str, table: &LevelTable) -> Option<SearchSample> {
     })
 }
 
-/// Share of levels in the faster direction on the CPU.
+/// Share of levels for which `network` chooses the direction that is faster on the CPU (`None`: a level has one direction only, or there
+/// are no levels).
 fn accuracy(network: &Mlp, tables: &[LevelTable]) -> Option<f64> {
     let mut judged = Directions::default();
     for (times, growth) in tables.iter().flat_map(decided) {
@@ -279,7 +281,7 @@ fn accuracy(network: &Mlp, tables: &[LevelTable]) -> Option<f64> {
     (judged.levels > 0).then(|| judged.accuracy())
 }
 
-/// The levels of one search but the first, whose direction is given; each with the growth of the frontier before it.
+/// The levels of one search without the first, whose direction is given; each with the growth of the frontier at the level before it.
 fn decided(table: &LevelTable) -> impl Iterator<Item = (&LevelTimes, i64)> {
     let growth = |times: &LevelTimes| times.stats.frontier_vertices as i64 - times.stats.previous_frontier_vertices as i64;
     table.levels.windows(2).map(move |pair| (&pair[1], growth(&pair[0])))

@@ -8,7 +8,7 @@ use crate::{
     search::{Search, SearchError},
 };
 
-/// With more levels than this one thread counts them all: every thread has counters of its own for each level.
+/// With more levels than this, one thread counts them all, since every thread has its own counters for each level.
 const MOST_LEVELS_SHARED: usize = 1 << 16;
 
 /// The level of every vertex of the searched structure, from one root.
@@ -16,15 +16,15 @@ const MOST_LEVELS_SHARED: usize = 1 << 16;
 pub struct Levels {
     /// The root, as an original number.
     pub root: Vertex,
-    /// The last level D: 0 where the root reaches nothing.
+    /// Number of the last level, D; 0 where the root reaches nothing.
     pub last: u32,
-    /// By internal vertex; [`NONE`] where not reached. A root that is not searched (it has no edge, or is a leaf that the layout leaves
-    /// out) is in none of them: of such a leaf, levels count from the vertex on which it hangs.
+    /// Level of each internal vertex; [`NONE`] where not reached. A root that is not searched has no entry (it has no edge, or is a leaf
+    /// that the layout leaves out). If it is such a leaf, levels count from its only neighbour.
     pub of: Vec<u32>,
 }
 
 impl Levels {
-    /// Searches from `root` (an original number) and keeps the level of every vertex.
+    /// Searches from `root` (an original number) and returns the level of every vertex.
     ///
     /// # Errors
     /// As [`Search::run`].
@@ -33,7 +33,7 @@ impl Levels {
         Ok(Self::of_last(search, root))
     }
 
-    /// The levels of the last search, which was from `root`.
+    /// The levels of the last search of `search`, which was from `root`.
     pub fn of_last(search: &Search<'_>, root: Vertex) -> Self {
         let layout = search.layout();
         let mut original = vec![NONE; layout.vertices()];
@@ -53,45 +53,46 @@ impl Levels {
         (self.of.par_iter().filter(|&&level| level != NONE).count() as u64).max(1)
     }
 
-    /// The vertices of level `level`, as internal numbers, rising.
+    /// The vertices of level `level` as internal numbers, in ascending order.
     pub fn frontier(&self, level: u32) -> Vec<Vertex> {
         (0..self.of.len() as Vertex).into_par_iter().filter(|&v| self.of[v as usize] == level).collect()
     }
 }
 
-/// One level t of a search, counted. F_t are its vertices.
+/// Exact counts of one level t of a search. F_t is the set of its vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ExactLevel {
-    /// t; the root is 0.
+    /// t; the root has level 0.
     pub level: u32,
     /// Vertices of F_t.
     pub vertices: u64,
     /// Arcs that leave F_t: what a top-down step explores.
     pub arcs: u64,
-    /// Vertices of F_(t+1): one arc each discovers them.
+    /// Vertices of F_(t+1): each is discovered by one arc.
     pub discovering: u64,
     /// Arcs from F_t to F_(t+1) beyond the discovering ones.
     pub repeat: u64,
     /// Arcs from F_t to levels up to t.
     pub backward: u64,
-    /// Neighbours that a bottom-up step looks at, in the stored order: of every vertex with an arc into it that is in none of F_0 to F_t,
-    /// up to the first neighbour in F_t, or all of them.
+    /// Neighbours that a bottom-up step looks at. Each vertex outside F_0 to F_t looks at its incoming arcs in the stored order, up to the
+    /// first neighbour in F_t or to the end.
     pub probes: u64,
-    /// Vertices with an arc into them that are in none of F_0 to F_t, those that are never reached included.
+    /// Vertices outside F_0 to F_t with an incoming arc, including those that are never reached.
     pub unvisited_vertices: u64,
     /// Arcs into these vertices.
     pub unvisited_arcs: u64,
 }
 
-/// What one thread counts of a level.
+/// Counts of one level by one thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     vertices: u64,
     arcs: u64,
-    /// Arcs to the next level, and to levels up to this one.
+    /// Arcs to the next level, and arcs to levels up to this one.
     forward: u64,
     backward: u64,
-    /// By the level of the vertex that looks: places of the first neighbour one level above it; its vertices and arcs.
+    /// Over the vertices of this level that have incoming arcs: positions of the first neighbour on the level before; the vertices; their
+    /// arcs.
     places: u64,
     lookers: u64,
     incoming: u64,
@@ -109,12 +110,12 @@ impl Counts {
     }
 }
 
-/// Counts every level of a search, on the current rayon pool. Takes one pass over the arcs: a vertex of level L finds no neighbour in
-/// F_t before t = L - 1 (else it would be of level t + 1), so all its arcs are examined without success until then.
+/// Counts every level of a search in one pass over the arcs, on the current rayon pool. A vertex of level L finds no neighbour in F_t
+/// before t = L - 1 (else it would be on level t + 1), so bottom-up steps before that look at all of its incoming arcs.
 pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
     let (csr, incoming) = (layout.csr(), layout.incoming());
     let depth = levels.last as usize + 1;
-    // Behind the levels stand the vertices that are never reached.
+    // The entry after the last level counts the vertices that are never reached.
     let threads = if depth > MOST_LEVELS_SHARED { 1 } else { rayon::current_num_threads() };
     let piece = levels.of.len().div_ceil(threads.max(1)).max(1);
     let mut all = levels
@@ -155,14 +156,14 @@ pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
                 sum
             },
         );
-    // A root without edges is not in the structure.
+    // A root without edges is not in the searched structure.
     all[0].vertices = all[0].vertices.max(1);
     let mut found = vec![ExactLevel::default(); depth];
     let mut rest = all[depth];
     for level in (0..depth).rev() {
         let next = if level + 1 < depth { all[level + 1] } else { Counts::default() };
         let own = all[level];
-        // The vertices of the next level find a neighbour; those of later levels and the unreached ones find none.
+        // At this level, the vertices of the next level find a neighbour; those of later levels and the unreached ones find none.
         found[level] = ExactLevel {
             level: level as u32,
             vertices: own.vertices,
@@ -175,7 +176,7 @@ pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
             unvisited_arcs: rest.incoming + next.incoming,
         };
         if level + 1 < depth {
-            // From here on the vertices of the next level are among those that find none.
+            // At the levels before this one, the vertices of the next level find no neighbour either.
             rest.lookers += next.lookers;
             rest.incoming += next.incoming;
         }

@@ -1,4 +1,4 @@
-//! What a graph is like to a search (Remis 2016, figures 2.1, 2.2 and 2.4; SURF 2022, table 2).
+//! Properties of a graph that matter to a search (Remis 2016, figures 2.1, 2.2 and 2.4; SURF 2022, table 2).
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ExactLevel;
 use crate::graph::{Layout, Vertex};
 
-/// The graph in numbers, and the levels of the search from its first root.
+/// Properties of the graph, and the levels of the search from its first root.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// Vertices of the input.
@@ -19,22 +19,22 @@ pub struct Profile {
     pub mean_degree: f64,
     /// p_h: share of the vertices with an edge whose degree is above the mean.
     pub hub_share: f64,
-    /// Levels, the root's included, in the mean over the roots.
+    /// Mean over the roots of the number of levels, the root's included.
     pub mean_levels: f64,
     /// The searches, in the order of the roots.
     pub searches: Vec<SearchedRoot>,
-    /// Level by level, from the first root.
+    /// The levels of the search from the first root.
     pub levels: Vec<ExactLevel>,
 }
 
-/// How far the search from a root comes.
+/// Extent of the search from one root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchedRoot {
     /// The root, as an original number.
     pub root: Vertex,
     /// Vertices reached, the root included.
     pub reached: u64,
-    /// Levels, the root's included: D + 1.
+    /// Number of levels, the root's included: D + 1.
     pub levels: u32,
 }
 

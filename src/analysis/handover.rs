@@ -1,4 +1,4 @@
-//! What handing memory over costs: round every level, and by size (Remis 2016, figures 4.2 and 4.3).
+//! The cost of handing memory over, around every level and by size (Remis 2016, figures 4.2 and 4.3).
 
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +12,14 @@ use crate::{
     stats::median,
 };
 
-/// Handover to one device.
+/// Cost of the handover to one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceHandover {
     /// The device.
     pub device: String,
-    /// The way of sharing that searches use.
+    /// The sharing mode that searches use.
     pub way: SharingMode,
-    /// What every way costs, over sizes.
+    /// Cost of every sharing mode, by size.
     pub table: HandoverTable,
 }
 
@@ -28,25 +28,25 @@ pub struct DeviceHandover {
 pub struct MappedLevels {
     /// Level by level.
     pub levels: Vec<MappedLevel>,
-    /// Bytes of the largest arrays that change hands: name and size.
+    /// The largest arrays that are handed over: name and size in bytes.
     pub arrays: Vec<(String, u64)>,
 }
 
 /// One level, top-down.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MappedLevel {
-    /// Level.
+    /// Number of the level.
     pub level: u32,
-    /// In the host's own memory.
+    /// Time in memory of the host alone.
     pub plain_ns: f64,
-    /// In memory that is shared with the device, and handed to it and back before the level.
+    /// Time in memory that is shared with the device, and handed to it and back before the level.
     pub mapped_ns: f64,
-    /// The handover alone, there and back.
+    /// Time of the handover alone, there and back.
     pub handover_ns: f64,
 }
 
-/// Measures the search from `root` top-down on the CPU: by `plain`, which has no device, and by `shared`, which hands its state to the
-/// device and back round every level; in turns. Policies of both are left changed.
+/// Measures the search from `root`, top-down on the CPU. `plain` has no device; `shared` hands its state to the device and back before
+/// every level. The two alternate, `turns` times. Leaves the policies of both changed.
 ///
 /// # Errors
 /// [`SearchError`] where a device fails.

@@ -8,14 +8,14 @@ use crate::{
     stats::median,
 };
 
-/// The same search over more and more ranks.
+/// The same search over different numbers of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankScaling {
     /// The root, as an original number.
     pub root: Vertex,
-    /// Searches of which the median counts.
+    /// Searches for each time; the median counts.
     pub turns: usize,
-    /// By exchange and number of ranks.
+    /// The times, by exchange and number of ranks.
     pub times: Vec<RankTimes>,
 }
 
@@ -24,7 +24,7 @@ pub struct RankScaling {
 pub struct RankTimes {
     /// `found`: each rank sends all others which vertices it found; `pairs`: a queue for each owner and an all-to-all, as in the paper.
     pub exchange: String,
-    /// Ranks, each one thread of this process.
+    /// Number of ranks; each is one thread of this process.
     pub ranks: usize,
     /// The slowest rank's time, in seconds: median over the turns.
     pub seconds: f64,
@@ -46,8 +46,8 @@ struct OfRank {
     reached: u64,
 }
 
-/// Searches `edges` from `root` over as many ranks as each of `sizes` says, by both exchanges, `turns` times each after one search that
-/// does not count. Ranks are threads of this process, so that this is the cost of the exchange within one machine.
+/// Searches `edges` from `root` over each number of ranks in `sizes`, by both exchanges, `turns` times each after one search that does not
+/// count. Ranks are threads of this process, so the times have the cost of the exchange within one machine.
 ///
 /// # Errors
 /// [`ClusterError`] where the graph does not fit.

@@ -1,4 +1,4 @@
-//! What `socbfs analyze` leaves behind.
+//! The record that `socbfs analyze` writes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::graph::Vertex;
 /// Name of the record format, in every record.
 pub const SCHEMA: &str = "socbfs-analysis";
 
-/// Version of the record format: raised by every change that a reader of older records has to know.
+/// Version of the record format: raised by every change that matters to a reader of older records.
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// The analyses of some graphs on one machine. Times are in nanoseconds unless a name says otherwise.
@@ -29,13 +29,13 @@ pub struct Analysis {
     pub only: Vec<String>,
     /// The graphs, in the order asked for.
     pub graphs: Vec<GraphAnalysis>,
-    /// What handing memory over costs.
+    /// Cost of the handover, by device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handover: Vec<DeviceHandover>,
-    /// SURF's network with one input dropped, over all graphs.
+    /// SURF's network without each of its inputs, over all graphs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<Dropped>,
-    /// A paper's figures beside these.
+    /// A paper's figures beside those of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperComparison>,
     /// The analyses that were left out, and why.
@@ -50,9 +50,9 @@ pub struct GraphAnalysis {
     pub name: String,
     /// What was searched: a [`bench::GraphRecord`](crate::bench::GraphRecord).
     pub graph: Value,
-    /// How it was laid out: a [`bench::LayoutRecord`](crate::bench::LayoutRecord).
+    /// The layout that was searched: a [`bench::LayoutRecord`](crate::bench::LayoutRecord).
     pub layout: Value,
-    /// The roots, as original numbers. Figures of one search are of the first.
+    /// The roots, as original numbers. Analyses of a single search use the first one.
     pub roots: Vec<Vertex>,
     /// The levels of a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ pub struct GraphAnalysis {
     /// The level with most arcs, shared by CPU and GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitSweep>,
-    /// Levels in the host's own memory and with a handover round each.
+    /// Times of levels in memory of the host alone, and with a handover before each level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapped: Option<MappedLevels>,
     /// Strategies and policies, level by level.

@@ -7,7 +7,7 @@ use super::ExactLevel;
 /// The redundant work of the search from one root.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Redundant {
-    /// Level by level.
+    /// The levels in order.
     pub levels: Vec<RedundantLevel>,
 }
 

@@ -5,41 +5,41 @@ use serde::{Deserialize, Serialize};
 use super::Levels;
 use crate::graph::{Csr, Layout, NONE, Vertex};
 
-/// Levels at which the frontier is cut, at most: those of long searches are taken at even distances.
+/// Most levels at which a search is divided; in a longer search they are evenly spaced.
 pub const MOST_SPLITS: usize = 32;
 
-/// The vertices that both halves of an asynchronous search find, for a search parted at each of its levels.
+/// The vertices that both halves of an asynchronous search find, for a search divided at each of its levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeated {
     /// Share of the frontier's arcs in the first half, in thousandths.
     pub share_permille: u16,
-    /// By level, rising.
+    /// One entry for each level, in ascending order.
     pub splits: Vec<SplitLevel>,
 }
 
-/// The search parted at one level k.
+/// The search divided at one level k.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SplitLevel {
     /// k.
     pub level: u32,
     /// y2: share of the reached vertices that are on levels up to k.
     pub traversed: f64,
-    /// y1 by the thesis' rule, that either half knows all of F_0 to F_k as visited: share of the reached vertices that both find.
+    /// y1 by the thesis' rule (each half counts all of F_0 to F_k as visited): share of the reached vertices that both halves find.
     pub repeated_thesis: f64,
-    /// y1 as our engine parts: the other half of F_k counts as not visited.
+    /// y1 by this engine's rule: the other half of F_k counts as not visited.
     pub repeated_ours: f64,
-    /// Levels that the first half (of lower vertex numbers) still searches, by the thesis' rule.
+    /// Levels that the first half (with the lower vertex numbers) still searches, by the thesis' rule.
     pub depth_a: u32,
-    /// The same of the other half.
+    /// Levels that the second half still searches, by the thesis' rule.
     pub depth_b: u32,
-    /// Levels that the undivided search still has to go: D - k.
+    /// Levels that remain for the undivided search: D - k.
     pub left: u32,
-    /// Levels beyond those: the deeper half's depth less D - k.
+    /// Depth of the deeper half minus `left`.
     pub extra_levels: i64,
 }
 
-/// Parts the search of `levels` at each level of at least two vertices that is not the last, at most [`MOST_SPLITS`] of them. F_k is
-/// cut in the order of the input's vertex numbers where `share_permille` of its arcs are reached.
+/// Divides the search of `levels` at each level of at least two vertices that is not the last, at [`MOST_SPLITS`] levels at most. F_k is
+/// sorted by original vertex number and cut where `share_permille` of its arcs are reached.
 pub fn repeated(layout: &Layout, levels: &Levels, share_permille: u16) -> Repeated {
     let mut sizes = vec![0_u64; levels.last as usize + 1];
     levels.of.iter().filter(|&&level| level != NONE).for_each(|&level| sizes[level as usize] += 1);
@@ -74,7 +74,7 @@ pub fn repeated(layout: &Layout, levels: &Levels, share_permille: u16) -> Repeat
     Repeated { share_permille, splits }
 }
 
-/// Where the frontier is cut: the first half has its vertices up to the one with which the share of arcs is reached, and neither is empty.
+/// Index at which the frontier is cut: the first half ends with the vertex that reaches the share of arcs. Neither half is empty.
 fn cut(csr: &Csr, frontier: &[Vertex], share_permille: u16) -> usize {
     let arcs = |v: &Vertex| u64::from(csr.degree(*v));
     let all: u64 = frontier.iter().map(arcs).sum();
@@ -88,7 +88,7 @@ fn cut(csr: &Csr, frontier: &[Vertex], share_permille: u16) -> usize {
 
 /// The result of both halves.
 struct Repeats {
-    /// Vertices that both found.
+    /// Vertices that both halves found.
     common: u64,
     depths: [u32; 2],
 }
@@ -106,7 +106,7 @@ impl<'g> Halves<'g> {
         Self { csr, visited: vec![false; vertices], by_first: vec![false; vertices] }
     }
 
-    /// Either half's search to its end. `knows_other`: the other half counts as visited.
+    /// Runs the search of each half to its end. `knows_other`: the other half counts as visited.
     fn both(&mut self, levels: &Levels, level: u32, a: &[Vertex], b: &[Vertex], knows_other: bool) -> Repeats {
         self.by_first.fill(false);
         let mut found = Repeats { common: 0, depths: [0; 2] };

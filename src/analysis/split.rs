@@ -1,4 +1,4 @@
-//! A level shared between CPU and GPU by every share (Remis 2016, figure 5.13).
+//! A level split between CPU and GPU, over a range of shares (Remis 2016, figure 5.13).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,16 +13,16 @@ use crate::{
 /// Shares of the GPU that are measured, in thousandths.
 const SHARES: [u16; 11] = [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000];
 
-/// The level with most arcs, split.
+/// The level with most arcs, split between CPU and GPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SplitSweep {
-    /// The level.
+    /// Number of the level.
     pub level: u32,
     /// Arcs that leave its frontier.
     pub arcs: u64,
-    /// Searches of each share and way, of which the median counts.
+    /// Searches for each time; the median counts.
     pub turns: usize,
-    /// By the GPU's kernel: TG, TGM, BG, BGC.
+    /// Results by the GPU's kernel: TG, TGM, BG, BGC.
     pub directions: Vec<SplitDirection>,
 }
 
@@ -31,37 +31,39 @@ pub struct SplitSweep {
 pub struct SplitDirection {
     /// The direction.
     pub direction: Direction,
-    /// What the GPU runs.
+    /// The kernel of the GPU's part.
     pub kernel: GpuKernel,
-    /// By rising share.
+    /// Times by share, in ascending order.
     pub shares: Vec<SplitShare>,
     /// The share with the shortest `both_ns`, in thousandths.
     pub best_permille: u16,
-    /// The share at which CPU and GPU alone take equally long, along the lines that join what was measured (`None`: one is always faster).
+    /// The share at which the GPU's part, run alone, begins to take longer than the CPU's, interpolated between the measured shares
+    /// (`None`: there is no such share).
     pub crossing_permille: Option<f64>,
-    /// The faster device with the whole level over the best share: above 1 splitting pays.
+    /// Time of the faster device with the whole level over that of the best share: above 1, splitting pays.
     pub gain: f64,
 }
 
-/// One share. Times are nanoseconds from the start of a part (of a device: its first kernel) to its end, without copies, handover, merging.
+/// One share. Times are in nanoseconds. A part's time runs from its start (for the GPU: its first kernel) to its end, without copies,
+/// handover and merging.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SplitShare {
     /// The GPU's share in thousandths.
     pub gpu_permille: u16,
-    /// The CPU's part while the GPU is idle.
+    /// Time of the CPU's part while the GPU is idle.
     pub cpu_ns: f64,
-    /// The GPU's part while the CPU is idle.
+    /// Time of the GPU's part while the CPU is idle.
     pub gpu_ns: f64,
-    /// Both parts at once.
+    /// Time until both parts are done, run at the same time.
     pub both_ns: f64,
-    /// The whole level with both at once, all that splitting takes included.
+    /// Time of the whole level with both parts at the same time, copies, handover and merging included.
     pub level_ns: f64,
-    /// `both_ns` over the longer of the parts alone: above 1 they disturb each other.
+    /// `both_ns` over the longer of the parts run alone: above 1, they slow each other down.
     pub contention: f64,
 }
 
-/// Measures level `level` of the search from `root`, which `arcs` leave: each share in turn with each other, `turns` times, in an order
-/// that changes from turn to turn. The search's policy is left changed.
+/// Measures level `level` of the search from `root`, whose frontier has `arcs` arcs: `turns` times each share, in an order that changes
+/// from turn to turn. Leaves the policy of the search changed.
 ///
 /// # Errors
 /// [`SearchError`] where the search was not set up for split levels, or a device fails.
@@ -78,7 +80,7 @@ fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, kernel: GpuKernel, t
     let mut times = vec![[const { Vec::new() }; 4]; SHARES.len()];
     for turn in 0..turns.max(1) {
         for place in 0..SHARES.len() {
-            // A step without a common factor, begun elsewhere each time.
+            // 7 and the number of shares have no common factor, so each turn visits every share once, from another beginning.
             let place = (place * 7 + turn * 3) % SHARES.len();
             for in_turn in if turn % 2 == 0 { [true, false] } else { [false, true] } {
                 search.set_split_in_turn(in_turn);
@@ -119,16 +121,16 @@ fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, kernel: GpuKernel, t
     })
 }
 
-/// The faster device with the whole level over the best share; 1 at most where the best share leaves the other device nothing.
+/// Time of the faster device with the whole level over that of the best share; at most 1 where the best share leaves one device nothing.
 fn gain(shares: &[SplitShare]) -> f64 {
     let (Some(all_cpu), Some(all_gpu)) = (shares.first(), shares.last()) else { return 1.0 };
-    // A device with the whole level was measured both ways: alone, and beside one that had nothing to do.
+    // A device with the whole level was measured twice: alone, and beside a device that had nothing to do.
     let alone = [all_cpu.cpu_ns, all_cpu.both_ns, all_gpu.gpu_ns, all_gpu.both_ns].into_iter().fold(f64::INFINITY, f64::min);
     let best = shares.iter().map(|share| share.both_ns).fold(f64::INFINITY, f64::min);
     alone / best.max(1.0)
 }
 
-/// Where the GPU's part begins to take longer than the CPU's.
+/// The share at which the GPU's part begins to take longer than the CPU's, in thousandths.
 fn crossing(shares: &[SplitShare]) -> Option<f64> {
     shares.windows(2).find_map(|pair| {
         let [low, high] = [&pair[0], &pair[1]].map(|share| share.gpu_ns - share.cpu_ns);
@@ -152,7 +154,7 @@ mod tests {
     fn a_share_that_splits_nothing_gains_nothing() {
         let split = [share(0, 100.0, 0.0), share(500, 50.0, 40.0), share(1000, 0.0, 80.0)];
         assert_eq!(gain(&split), 1.6);
-        // Alone the CPU was disturbed by something else.
+        // Other work disturbed the measurement of the CPU alone.
         let mut whole = [share(0, 100.0, 0.0), share(500, 50.0, 90.0), share(1000, 0.0, 180.0)];
         whole[0].both_ns = 25.0;
         assert_eq!(gain(&whole), 1.0);

@@ -1,4 +1,4 @@
-//! Bytes that each level of a search on the CPU touches, per array: what a cache would have to hold for the level not to wait for memory.
+//! Bytes of each array that a level of a search on the CPU touches: the cache size at which the level would not wait for memory.
 
 use crate::{
     analysis::Levels,
@@ -10,36 +10,36 @@ use crate::{
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Distinct cache lines of each array that one step touches, in bytes: lines that are touched again count once.
+/// Bytes of the distinct cache lines of each array that one step touches. A line that is touched again counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct TouchedBytes {
     /// Queues: the frontier's and the next one.
     pub queues: u64,
-    /// Notes by which place of the frontier a vertex was met, where a top-down level leads to much of the graph.
+    /// 16-bit notes of a wide top-down level: for each vertex, the place in the queue of the frontier vertex that led to it.
     pub notes: u64,
     /// Offsets of lists.
     pub offsets: u64,
-    /// Lists of neighbours, or rows of four.
+    /// Lists of neighbours, and rows of four neighbours.
     pub lists: u64,
     /// Columns of first neighbours.
     pub columns: u64,
-    /// Original numbers: of the neighbours in the columns, of single vertices, and places when parents are mapped back.
+    /// Original numbers of the neighbours in columns and of single vertices, and the internal places read when parents are mapped back.
     pub names: u64,
-    /// Visited bitmaps: as the level began, and the next one.
+    /// Visited bitmaps: the one at the start of the level, and the next one.
     pub bitmaps: u64,
     /// Parents.
     pub parents: u64,
-    /// Parents in the order of the input.
+    /// Parents in original vertex numbers.
     pub output: u64,
 }
 
 impl TouchedBytes {
-    /// Of all arrays.
+    /// Bytes of all arrays.
     pub fn total(&self) -> u64 {
         self.arrays().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Of several steps one after the other.
+    /// Adds the bytes of another step, which runs after this one.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl TouchedBytes {
         }
     }
 
-    /// Each array with its name.
+    /// Name and bytes of each array.
     pub fn arrays(&self) -> [(&'static str, u64); 9] {
         [
             ("queues", self.queues),
@@ -71,14 +71,14 @@ impl TouchedBytes {
     }
 }
 
-/// A step of a search: before the first level, a level, or after the last.
+/// A step of a search: before the first level, a level, or after the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TouchedStep {
     /// Parents are reset.
     Reset,
-    /// This level.
+    /// A level with its number and direction.
     Level(u32, Direction),
-    /// Parents are brought into the order of the input.
+    /// Parents are mapped back to original vertex numbers.
     MapBack,
 }
 
@@ -87,11 +87,11 @@ pub enum TouchedStep {
 struct Plan {
     direction: Direction,
     is_wide: bool,
-    /// Whether the frontier was converted before it.
+    /// Whether the frontier was converted before the level.
     converts: bool,
 }
 
-/// Which lines of an array a step has touched: the number of the last step that touched each.
+/// The cache lines of an array: for each, the number of the last step that touched it.
 struct Lines {
     entry: usize,
     last: Vec<u32>,
@@ -108,7 +108,7 @@ impl Lines {
             return;
         }
         for line in entries.start * self.entry / LINE..=(entries.end * self.entry - 1) / LINE {
-            // What lies behind the end is padding that no array has.
+            // Entries past the end are padding that this array does not have.
             let Some(last) = self.last.get_mut(line) else { return };
             if *last != step {
                 *last = step;
@@ -138,23 +138,23 @@ struct Arrays {
     parents: Lines,
 }
 
-/// What every step of a search by one thread touches: the search that left these `records`, whose levels are `levels`. The directions are
-/// the records'; a level that was not run by itself counts as its record. Sampling by policies is left out, and so are the leaves that the
-/// layout leaves out.
+/// Counts what each step of a search by one thread touches, for the search that left these `records` and `levels`. Directions are those of
+/// the records; a level without a record of its own takes the direction of the record that includes it. Sampling by policies is not
+/// counted, nor are the leaves that the layout leaves out.
 ///
 /// # Panics
 /// If the levels are not those of a search of `layout`.
 pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec<(TouchedStep, TouchedBytes)> {
     let n = layout.padded();
     assert_eq!(levels.of.len(), layout.csr().vertices(), "levels of another layout");
-    // With several threads the lists are the same; bottom-up reads those of incoming arcs.
+    // Bottom-up levels read the lists of incoming arcs.
     let (out, incoming) = (layout.csr(), layout.incoming());
     let mut arrays = Arrays {
         offsets: Lines::new(n + 1, 4),
         lists: Lines::new(out.arcs().max(incoming.arcs()), 4),
         rows: Lines::new(layout.rows().len(), 16),
         columns: layout.columns().iter().map(|column| Lines::new(column.len(), 4)).collect(),
-        // Where the order is the input's the columns are the original numbers.
+        // In the order of the input, the columns hold the original numbers themselves.
         originals: layout
             .column_originals()
             .iter()
@@ -165,7 +165,7 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
         bitmaps: [Lines::new(n / 64 + 1, 8), Lines::new(n / 64 + 1, 8)],
         parents: Lines::new(n + 1, 4),
     };
-    // The vertices of each level, rising.
+    // The vertices of each level, in ascending order.
     let depth = levels.last as usize + 1;
     let mut ends = vec![0; depth + 1];
     levels.of.iter().filter(|&&level| level != NONE).for_each(|&level| ends[level as usize + 1] += 1);
@@ -178,11 +178,11 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
         by_level[places[level as usize]] = v as Vertex;
         places[level as usize] += 1;
     }
-    // Vertices without an edge are in no search.
+    // A vertex without an edge takes part in no search.
     let is_searched = |v: usize| v < levels.of.len() && (out.degree(v as Vertex) > 0 || incoming.degree(v as Vertex) > 0);
     let mut left = (0..n).filter(|&v| is_searched(v)).count() as u64;
     let mut all = vec![(TouchedStep::Reset, TouchedBytes { parents: 4 * n as u64, ..TouchedBytes::default() })];
-    // What the records say of each level; the first that is of a level counts.
+    // The plan of each level by the records; the first record of a level counts.
     let mut plans = vec![Plan { direction: Direction::TopDown, is_wide: false, converts: false }; depth];
     for record in records.iter().rev() {
         let stats = &record.stats;
@@ -199,17 +199,17 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
         let step = level + 1;
         let frontier = &by_level[ends[level as usize]..ends[level as usize + 1]];
         let found = ends.get(level as usize + 2).map_or(0, |end| end - ends[level as usize + 1]);
-        // A root without an edge is in no bitmap.
+        // `left` does not count a root without an edge.
         left = left.saturating_sub(frontier.len() as u64);
         let mut bytes = TouchedBytes::default();
-        // Where nothing is left to be found the engine ends the search.
+        // The engine ends the search where nothing is left to find.
         match plan.direction {
             _ if left == 0 => {}
             Direction::TopDown if plan.is_wide => {
                 bytes.queues = (4 * frontier.len()).next_multiple_of(LINE) as u64;
                 bytes.notes = 2 * n as u64;
                 arrays.top_down(layout, step, frontier);
-                // At its end it goes through all of them.
+                // A wide level ends with a pass over all parents and bitmaps.
                 arrays.parents.touch(step, 0..n);
                 arrays.bitmaps.iter_mut().for_each(|lines| lines.touch(step, 0..n / 64));
             }
@@ -220,7 +220,8 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
             Direction::BottomUp => arrays.bottom_up(layout, levels, step),
         }
         if plan.converts && left > 0 {
-            // Between queue and bitmap: all parents, or the bitmaps.
+            // Before a top-down level, the conversion reads the bitmaps; before a bottom-up level, it reads all parents and writes a
+            // bitmap.
             match plan.direction {
                 Direction::TopDown => arrays.bitmaps.iter_mut().for_each(|lines| lines.touch(step, 0..n / 64)),
                 Direction::BottomUp => {
@@ -349,14 +350,14 @@ mod tests {
         touched(&layout, &levels, search.records())
     }
 
-    /// A star of 1,000 vertices whose numbers are kept, so that each line can be counted by hand.
+    /// A star of 1,000 vertices in the order of the input, so that the lines can be counted by hand.
     #[test]
     fn lines_of_a_star_are_those_counted_by_hand() {
         let star = || (1..1000).map(|v| [0, v]).collect::<Vec<_>>();
         let steps = of(star(), 1000, "tc", Order::Original);
         let padded = 1024;
         assert_eq!(steps[0], (TouchedStep::Reset, TouchedBytes { parents: 4 * padded, ..TouchedBytes::default() }));
-        // The hub's list of 999 entries, in 63 lines of 16; the parents of 1 to 999, in as many; its offsets in one.
+        // The hub's list of 999 entries takes 63 lines of 16 entries, the parents of 1 to 999 as many, the hub's offsets one.
         let lines = |count: u64| 64 * count;
         let level = TouchedBytes { queues: lines(63), offsets: lines(1), lists: lines(63), parents: lines(63), ..TouchedBytes::default() };
         assert_eq!(steps[1], (TouchedStep::Level(0, Direction::TopDown), level));
@@ -367,13 +368,13 @@ mod tests {
         let steps = of(star(), 1000, "bc", Order::Original);
         let (step, bottom_up) = steps[1];
         assert_eq!(step, TouchedStep::Level(0, Direction::BottomUp));
-        // Every vertex finds the hub in the first column, and its parent is written; two bitmaps of 16 words each. Before,
-        // all parents were read to make the first.
+        // Every vertex finds the hub in the first column, and its parent is written. The two bitmaps have 16 words each. The conversion
+        // before has read all parents.
         assert_eq!((bottom_up.lists, bottom_up.offsets, bottom_up.columns), (0, 0, lines(63)));
         assert_eq!((bottom_up.names, bottom_up.bitmaps, bottom_up.parents), (0, lines(4), lines(64)));
     }
 
-    /// A hub whose neighbours are half of a large graph, and another through which the rest is reached.
+    /// A hub with half of a large graph as neighbours, and a second hub through which the rest is reached.
     #[test]
     fn a_level_that_leads_to_half_of_the_graph_notes_where_it_met_what() {
         let (n, half) = (1 << 18, 1 << 17);
@@ -382,13 +383,13 @@ mod tests {
         let (step, level) = steps[1];
         assert_eq!((step, level.notes, level.queues), (TouchedStep::Level(0, Direction::TopDown), 2 * u64::from(n), 64));
         assert_eq!((level.parents, level.bitmaps), (4 * u64::from(n), u64::from(n) / 4));
-        // A frontier of half of the vertices has no places of 16 bits.
+        // The places of a frontier of half of the vertices do not fit 16 bits.
         assert_eq!((steps[2].1.notes, steps[2].1.parents > 0), (0, true));
     }
 
     #[test]
     fn what_has_been_reached_is_not_touched_again() {
-        // Skewed: levels that come later touch less, and mapping back reads a place and writes a parent for each vertex.
+        // In a skewed graph later levels touch less. Mapping back reads a place and writes a parent for each vertex.
         let edges =
             crate::input::generate::Generator::Kronecker { scale: 12, edge_factor: 16, seed1: 1, seed2: 2 }.generate(&|_| ()).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();

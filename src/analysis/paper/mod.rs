@@ -1,4 +1,4 @@
-//! A paper's figures beside those of this machine.
+//! The figures of a paper beside those of this machine.
 
 mod remis;
 mod surf;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Analysis, GraphAnalysis, PolicyComparison};
 
-/// A paper of which experiments are repeated.
+/// A paper whose experiments are repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Paper {
@@ -27,32 +27,32 @@ pub enum Paper {
 pub struct PaperComparison {
     /// The paper.
     pub paper: Paper,
-    /// Smaller graphs than the paper's were searched.
+    /// Whether smaller graphs than the paper's were searched.
     pub quick: bool,
-    /// Its claims in sentences, figures and means.
+    /// Claims of its text, figures and means.
     pub claims: Vec<Claim>,
-    /// Its tables, cell by cell.
+    /// The cells of its tables.
     #[serde(default)]
     pub cells: Vec<Claim>,
-    /// Graphs of the paper that were searched: its name, and ours.
+    /// Graphs of the paper that were searched: the paper's name, and the name here.
     #[serde(default)]
     pub searched: Vec<(String, String)>,
-    /// Graphs of the paper that were not searched: name, and why or where to get it.
+    /// Graphs of the paper that were not searched: the name, and the reason or where to get the graph.
     pub missing: Vec<(String, String)>,
 }
 
 /// One figure of a paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// What it is of, with the unit.
+    /// The quantity, with its unit.
     pub what: String,
     /// Its place in the paper.
     pub place: String,
     /// The paper's value.
     pub paper: f64,
-    /// Ours (`None`: it can't be compared).
+    /// The value of this machine (`None`: it can't be compared).
     pub ours: Option<f64>,
-    /// Why it can't be compared, or how far it can.
+    /// Why the values can't be compared, or how far they can.
     pub note: String,
 }
 
@@ -60,14 +60,14 @@ const NO_DEVICE: &str = "needs an OpenCL device";
 const OTHER_MACHINE: &str = "another machine: speeds distinguish machines, not methods";
 
 impl PaperComparison {
-    /// The figures of `paper` beside those of `analysis`. `searched` and `missing` are the paper's graphs.
+    /// Compares `analysis` with `paper`. `searched` and `missing` are the paper's graphs.
     pub fn new(paper: Paper, quick: bool, analysis: &Analysis, searched: Vec<(String, String)>, missing: Vec<(String, String)>) -> Self {
         let found = Ours { analysis, searched: &searched };
         let (claims, cells) = match paper {
             Paper::Zhang => (zhang::claims(&found), zhang::cells(&found)),
             Paper::Remis => (remis::claims(&found), remis::cells(&found)),
             Paper::Surf => (surf::claims(&found), surf::cells(&found)),
-            // It gives its speeds in a picture without numbers.
+            // The paper shows its speeds in a picture without numbers.
             Paper::Sunway => (Vec::new(), Vec::new()),
         };
         Self { paper, quick, claims, cells, searched, missing }
@@ -96,18 +96,18 @@ impl Ours<'_> {
         self.analysis.graphs.iter().filter_map(|graph| graph.policies.as_ref())
     }
 
-    /// `of` the better of `names` over that of the best of `others`, in the mean over the graphs.
+    /// The best value of `of` among `names` over the best among `others`: mean over the graphs.
     fn ratio(&self, names: &[&str], others: &[&str], of: fn(&PolicyComparison, &str) -> Option<f64>) -> Option<f64> {
         mean(self.compared().map(|graph| Some(best(graph, names, of)? / best(graph, others, of)?)))
     }
 
-    /// Why there is no energy.
+    /// The reason why there is no energy.
     fn no_energy(&self) -> String {
         let reason = self.compared().find_map(|graph| graph.no_energy.clone());
         reason.map_or_else(|| "no policies were compared here that need it".to_owned(), |reason| format!("no energy: {reason}"))
     }
 
-    /// Energy efficiency of the better of `names` over that of the best of `others`.
+    /// Energy efficiency of the best of `names` over that of the best of `others`.
     fn efficiency(&self, what: &str, place: &str, paper: f64, names: &[&str], others: &[&str]) -> Claim {
         let ours = self.ratio(names, others, PolicyComparison::mteps_per_watt);
         let measured = self.compared().any(|graph| graph.energy.is_some());
@@ -120,7 +120,7 @@ impl Ours<'_> {
     }
 }
 
-/// The largest value of `of` that one of `names` has.
+/// The largest value of `of` among `names`.
 fn best(graph: &PolicyComparison, names: &[&str], of: fn(&PolicyComparison, &str) -> Option<f64>) -> Option<f64> {
     names.iter().filter_map(|name| of(graph, name)).max_by(f64::total_cmp)
 }

@@ -5,9 +5,9 @@ use crate::analysis::{GraphAnalysis, PolicyComparison, SplitLevel, SplitShare};
 
 /// Policies that use both devices.
 const TOGETHER: [&str; 5] = ["selective", "concurrent", "adaptive", "remis-selective", "remis-concurrent"];
-/// One strategy from the first level to the last.
+/// Policies with one strategy for all levels.
 const SINGLE: [&str; 6] = ["tc", "bc", "tg", "tgm", "bg", "bgc"];
-/// Table 2.1: million vertices and edges.
+/// Table 2.1: millions of vertices and of edges.
 const TABLE_2_1: [(&str, f64, f64); 11] = [
     ("google", 0.875, 5.105),
     ("youtube", 1.13, 2.98),
@@ -85,7 +85,7 @@ pub(super) fn claims(found: &Ours<'_>) -> Vec<Claim> {
     claims
 }
 
-/// Figure 5.13: the level with most edges, shared.
+/// Figure 5.13: the level with most edges, split between both devices.
 fn contention(found: &Ours<'_>) -> Vec<Claim> {
     let sweeps = || found.analysis.graphs.iter().filter_map(|graph| graph.split.as_ref());
     let top_down = || sweeps().filter_map(|sweep| sweep.directions.first());
@@ -116,7 +116,7 @@ pub(super) fn cells(found: &Ours<'_>) -> Vec<Claim> {
     for (name, vertices, edges) in TABLE_2_1 {
         let graph = found.graph(name).map(|graph| &graph.graph);
         let million = |key: &str, times: f64| graph.and_then(|graph| Some(times * graph[key].as_f64()? / 1e6));
-        // Rodinia's files and those of roads list both arcs of an edge.
+        // Rodinia's files and the DIMACS road files (NY, SF) list both arcs of an edge.
         let arcs = name.starts_with("graph") || name == "NY" || name == "SF";
         let counted = if arcs { "both arcs of an edge counted, as the thesis does" } else { "edges as listed" };
         let listed = if arcs { million("unique_edges", 2.0) } else { million("listed", 1.0) };

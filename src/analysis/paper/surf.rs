@@ -6,9 +6,9 @@ use crate::{
     stats::Summary,
 };
 
-/// The methods as the paper names them, in the order of its tables, and ours.
+/// The methods by the paper's names and by the names of our policies, in the order of the paper's tables.
 const METHODS: [(&str, &str); 4] = [("SURF", "surf"), ("Enterprise", "enterprise"), ("HBFS", "alpha-beta"), ("Gunrock", "gunrock")];
-/// Its graphs, as `reproduce` names them.
+/// The paper's graphs, as `reproduce` names them.
 const GRAPHS: [&str; 8] = [
     "soc-livejournal (LJ)",
     "soc-orkut (OR)",
@@ -19,7 +19,7 @@ const GRAPHS: [&str; 8] = [
     "socfb-uci-uni (UU)",
     "indochina-2004 (IC)",
 ];
-/// One of the tables: by graph and method.
+/// Values of a table, by graph and method.
 type ByGraph = [[f64; 4]; 8];
 /// Table 3: accuracy in per cent.
 const ACCURACY: ByGraph = [
@@ -43,7 +43,7 @@ const REDUCED: ByGraph = [
     [96.20, 93.77, 80.48, 78.29],
     [96.51, 98.25, 89.68, 68.21],
 ];
-/// Its last rows: mean and standard deviation of the accuracy, and of the reduced time.
+/// Table 3, last rows: mean and standard deviation of the accuracy, and of the reduced time.
 const OVER_GRAPHS: [[(f64, f64); 4]; 2] =
     [[(94.96, 3.0), (79.97, 22.8), (76.56, 13.8), (59.98, 22.3)], [(97.62, 2.2), (93.09, 7.9), (90.63, 4.5), (78.75, 5.6)]];
 /// Table 4: run time in milliseconds.
@@ -57,7 +57,7 @@ const RUN_TIME: ByGraph = [
     [58.76, 106.38, 154.44, 130.89],
     [17.38, 20.70, 21.96, 31.21],
 ];
-/// Table 4: time spent deciding in milliseconds.
+/// Table 4: time spent on decisions, in milliseconds.
 const OVERHEAD: ByGraph = [
     [0.04, 3.02, 0.53, 0.0],
     [0.02, 1.88, 0.24, 0.0],

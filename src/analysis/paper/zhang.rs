@@ -6,7 +6,7 @@ use crate::{
     bfs::Strategy,
 };
 
-/// Ours: the faster of them counts.
+/// Our policies: the faster one counts.
 const OURS: [&str; 2] = ["adaptive", "auto"];
 /// Table 6, from scale 22 on: millions of vertices after remapping, and per cent saved.
 const TABLE_6: [(f64, f64); 5] = [(2.40, 42.87), (4.61, 45.03), (8.87, 47.12), (17.06, 49.15), (32.80, 51.12)];
@@ -21,9 +21,9 @@ const TABLE_5: [[f64; 5]; 8] = [
     [0.02, 0.02, 2.83, 0.05, 0.05],
     [0.02, 0.02, 0.03, 0.05, 0.05],
 ];
-/// Its columns.
+/// The strategies of the columns of table 5.
 const STRATEGIES: [Strategy; 5] = [Strategy::Tc, Strategy::Tg, Strategy::Bc, Strategy::Bg, Strategy::Bgc];
-/// The row of the level that takes longest top-down: the one with most arcs.
+/// Row in table 5 of the level that takes longest top-down: the one with most arcs.
 const HEAVIEST: usize = 3;
 const NO_GRAPH: &str = "no graph was compared";
 
@@ -73,8 +73,8 @@ fn claim_pair(cells: &mut Vec<Claim>, what: &str, paper: f64, ours: Option<f64>,
     cells.push(claim(what, "table 6", paper, ours, "another random graph of the same generator", without));
 }
 
-/// Table 5 beside the largest Kronecker graph that was searched. The levels with most arcs stand in the same row: another root is another
-/// number of levels away from the heaviest one.
+/// Table 5 beside the largest Kronecker graph that was searched. Rows are matched by their distance from the level with most arcs, since
+/// the number of levels before that one depends on the root.
 fn table_5(found: &Ours<'_>) -> Vec<Claim> {
     let graphs = found.analysis.graphs.iter().filter(|graph| graph.name.starts_with("kronecker") && graph.policies.is_some());
     let largest = graphs.max_by_key(|graph| graph.graph["scale"].as_u64());
@@ -103,7 +103,7 @@ fn table_5(found: &Ours<'_>) -> Vec<Claim> {
     cells
 }
 
-/// A level of ours.
+/// A level measured on this machine.
 struct Row<'a> {
     level: usize,
     scale: u64,
@@ -112,7 +112,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The level of `graph` that stands in row `row` of table 5.
+    /// The level of `graph` that matches row `row` of table 5.
     fn of(graph: &'a GraphAnalysis, row: usize) -> Option<Self> {
         let compared = graph.policies.as_ref()?;
         let heaviest = compared.exact.iter().enumerate().max_by_key(|(_, level)| level.arcs)?.0;
