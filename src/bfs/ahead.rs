@@ -1,11 +1,11 @@
-//! What a planner would decide at levels that have not been reached yet.
+//! The decisions of a planner for levels that have not been reached yet.
 //!
-//! Waiting for a device after every level costs more than many levels do. Where counts alone determine what the planner decides, a device
-//! can be given several levels at once, and find out by itself from which on the planner has to be asked again.
+//! Waiting for a device after every level costs more than many levels do. Where counts alone determine the plan, a device can run several
+//! levels without waiting. It finds out by itself at which level it needs the planner again.
 
 use super::LevelPlan;
 
-/// A sum over what is counted of a search when a level is planned ([`LevelStats`](super::LevelStats)).
+/// A linear form over the counts that are known when a level is planned ([`LevelStats`](super::LevelStats)).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Linear {
     /// A constant.
@@ -16,15 +16,15 @@ pub struct Linear {
     pub frontier_edges: f32,
     /// Factor of the vertices not yet visited.
     pub unvisited_vertices: f32,
-    /// Factor of their arcs.
+    /// Factor of the arcs of vertices not yet visited.
     pub unvisited_edges: f32,
 }
 
 impl Linear {
-    /// Always above 0.
+    /// The form that is always above 0.
     pub const ALWAYS: Self =
         Self { constant: 1.0, frontier_vertices: 0.0, frontier_edges: 0.0, unvisited_vertices: 0.0, unvisited_edges: 0.0 };
-    /// Never above 0.
+    /// The form that is never above 0.
     pub const NEVER: Self = Self { constant: -1.0, ..Self::ALWAYS };
 
     fn with(self, other: Self, combine: impl Fn(f32, f32) -> f32) -> Self {
@@ -62,8 +62,8 @@ impl std::ops::Mul<f32> for Linear {
     }
 }
 
-/// A plan, and where the planner would surely decide for it without a sample: where all forms are above 0. (They are evaluated with 24
-/// bits; where rounding could matter they count as not above 0.)
+/// A plan, and the condition under which the planner is sure to choose it without a sample: all forms are above 0. (Forms are evaluated
+/// with 24 bits; a form whose sign could depend on rounding counts as not above 0.)
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Surely {
     /// The plan.
@@ -73,12 +73,12 @@ pub struct Surely {
 }
 
 impl Surely {
-    /// `plan`, whatever is counted.
+    /// `plan`, whatever the counts are.
     pub const fn always(plan: LevelPlan) -> Self {
         Self { plan, above_zero: [Linear::ALWAYS; Ahead::FORMS] }
     }
 
-    /// `plan` where these are above 0 (`None`: they are too many).
+    /// `plan` where all of `forms` are above 0 (`None`: there are more than [`Ahead::FORMS`]).
     pub fn when(plan: LevelPlan, forms: impl IntoIterator<Item = Linear>) -> Option<Self> {
         let mut surely = Self::always(plan);
         for (at, form) in forms.into_iter().enumerate() {
@@ -93,19 +93,19 @@ impl Surely {
 pub struct Ahead {
     /// Vertices of the searched structure, as the planner counts them.
     pub vertices: u64,
-    /// Its arcs.
+    /// Arcs of the searched structure.
     pub arcs: u64,
-    /// Plans, at most one of which holds at a time.
+    /// Sure plans. The conditions of at most one of them hold at a time.
     pub plans: [Option<Surely>; Ahead::PLANS],
-    /// Where no plan is sure the planner may want a sample of unvisited vertices.
+    /// The planner may want a sample of unvisited vertices where no plan is sure.
     pub samples: bool,
-    /// It may want one of the hubs in the frontier.
+    /// The planner may want a sample of the hubs in the frontier where no plan is sure.
     pub hubs: bool,
 }
 
 impl Ahead {
-    /// Plans in it, at most.
+    /// Maximum number of sure plans.
     pub const PLANS: usize = 2;
-    /// Forms of each plan.
+    /// Number of forms of each plan.
     pub const FORMS: usize = 8;
 }

@@ -1,17 +1,16 @@
-//! The level loop: ask the engine where the search stands, the planner what to do, the engine to do it.
+//! The level loop: get the state of the search from the engine, plan the next level, run it.
 
 use std::{convert::Infallible, time::Instant};
 
 use super::{Ahead, LevelPlan, LevelRecord, LevelStats};
 use crate::graph::Vertex;
 
-/// Runs levels. It owns the search state: parents, frontier, what was visited.
+/// Runs levels. An engine owns the search state: parents, frontier and visited vertices.
 pub trait Engine {
     /// The errors of a search ([`Infallible`](std::convert::Infallible) on the CPU; a device can be lost).
     type Error;
 
-    /// Forgets the last search and makes `root` (an internal number) the frontier of level 0. Returns the nanoseconds spent
-    /// handing memory over.
+    /// Resets the state and makes `root` (an internal number) the frontier of level 0. Returns the nanoseconds spent handing memory over.
     ///
     /// # Errors
     /// The device failed.
@@ -20,31 +19,32 @@ pub trait Engine {
     /// The state of the search before the next level. `sampled_probes` and `sampled_hubs` are `None`.
     fn stats(&mut self) -> LevelStats;
 
-    /// Looks at a few unvisited vertices: how many neighbours each would look at, on average, until it finds one in
-    /// the frontier or has none left. `None` where no unvisited vertex was met.
+    /// Samples a few unvisited vertices. Returns the mean number of neighbours that each would look at until it finds one in the frontier
+    /// or has none left, or `None` where the sample met no unvisited vertex.
     ///
     /// # Errors
     /// The device failed.
     fn sample(&mut self) -> Result<Option<f32>, Self::Error>;
 
-    /// Looks at a few vertices of the frontier: which share of all hubs it holds (those with more arcs than the mean). `None`
-    /// where the engine does not know.
+    /// Samples a few vertices of the frontier. Returns the share of all hubs (vertices with more arcs than the mean) that the frontier
+    /// holds, or `None` where the engine does not know it.
     ///
     /// # Errors
     /// The device failed.
     fn sample_hubs(&mut self) -> Result<Option<f32>, Self::Error>;
 
-    /// Says what the planner would surely decide after the next level, which the engine may then run before it is asked to.
+    /// Receives the sure decisions of the planner for the levels after the next one. The engine may run such levels before they are
+    /// planned.
     fn look_ahead(&mut self, _ahead: &Ahead) {}
 
-    /// Runs one level (or, where the engine may, a run of levels too small to share) as planned.
+    /// Runs one level as planned, or several levels in one step if they are too small to share among threads and the engine may do so.
     ///
     /// # Errors
     /// The device failed.
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Self::Error>;
 }
 
-/// The result of an engine's level.
+/// The result of one call of [`Engine::run`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LevelWork {
     /// Levels that were run.
@@ -53,15 +53,15 @@ pub struct LevelWork {
     pub found: u64,
     /// The frontier is empty now.
     pub finished: bool,
-    /// Vertices counted twice at the level before, found out only now: two threads had claimed them at once.
+    /// Vertices that the level before counted twice, because two threads claimed them at the same time. The count is known only now.
     pub repeats_before: u64,
     /// Time spent converting the frontier, in nanoseconds.
     pub conversion_ns: u64,
     /// Time spent handing memory over between CPU and GPU, in nanoseconds.
     pub handover_ns: u64,
-    /// Where the level was split: the time of the CPU's part, in nanoseconds, else 0.
+    /// Time of the CPU's part of a split level, in nanoseconds, else 0.
     pub cpu_ns: u64,
-    /// The same of the GPU's part.
+    /// Time of the GPU's part of a split level, in nanoseconds, else 0.
     pub gpu_ns: u64,
     /// See [`LevelRecord::copy_ns`].
     pub copy_ns: u64,
@@ -73,33 +73,33 @@ pub struct LevelWork {
     pub device_ns: u64,
     /// CPU threads that took part.
     pub threads: u32,
-    /// It ran together with the level before, whose time includes it.
+    /// The level ran together with the one before, whose time includes it.
     pub with_previous: bool,
 }
 
-/// Plans levels: a policy with what it remembers of the current search.
+/// Plans levels: a policy with its memory of the current search.
 pub trait Planner {
-    /// Forgets the last search.
+    /// Clears what the planner remembers of the last search.
     fn begin(&mut self);
 
-    /// Whether [`LevelStats::sampled_probes`] would change the plan: sampling costs a few microseconds.
+    /// Whether [`LevelStats::sampled_probes`] could change the plan. A sample costs a few microseconds.
     fn wants_sample(&self, stats: &LevelStats) -> bool;
 
-    /// Whether [`LevelStats::sampled_hubs`] would change the plan.
+    /// Whether [`LevelStats::sampled_hubs`] could change the plan.
     fn wants_hubs(&self, _stats: &LevelStats) -> bool {
         false
     }
 
-    /// Its sure decisions after the level that it has just planned, which has these `stats` and this `plan`.
+    /// The sure decisions for the levels after the one just planned, which has these `stats` and this `_plan`.
     fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
         Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
     }
 
-    /// Decides.
+    /// Plans the next level.
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan;
 }
 
-/// Level records with a fixed capacity, so that a search never allocates. Past it, the last record takes up the rest.
+/// Level records with a fixed capacity, so that a search never allocates. Levels beyond the capacity are added to the last record.
 #[derive(Debug)]
 pub struct Records {
     records: Vec<LevelRecord>,
@@ -107,7 +107,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Room for `capacity` records (at least one).
+    /// Allocates room for `capacity` records (at least one).
     pub fn with_capacity(capacity: usize) -> Self {
         let capacity = capacity.max(1);
         Self { records: Vec::with_capacity(capacity), capacity }
@@ -118,7 +118,7 @@ impl Records {
         &self.records
     }
 
-    /// Forgets them.
+    /// Removes all records.
     pub fn clear(&mut self) {
         self.records.clear();
     }
@@ -143,7 +143,7 @@ impl Records {
     }
 }
 
-/// Searches from `root` (an internal number) to the end. Returns the number of levels of the tree.
+/// Searches from `root` (an internal number) until the frontier is empty. Returns the number of levels of the tree.
 ///
 /// # Errors
 /// The engine's, where a device failed; the engine's state is then invalid until the next search begins.
@@ -151,8 +151,8 @@ pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: V
     level_loop_until(engine, planner, root, records, |_, _, _| Ok(None::<Infallible>)).map(|(levels, _)| levels)
 }
 
-/// As [`level_loop`], with an early end: `stop` is called before every level, with the engine, the number of levels that were run, and the
-/// time, and what it gives ends the search there and is returned beside that number.
+/// As [`level_loop`], but can end early. Before every level, `stop` is called with the engine, the number of levels that were run, and the
+/// time. If it returns a value, the search ends there and returns that value with the number of levels.
 ///
 /// # Errors
 /// The engine's, where a device failed; the engine's state is then invalid until the next search begins.

@@ -1,4 +1,4 @@
-//! What a search is made of: directions, plans, statistics, and the level loop.
+//! The parts of a search: directions, plans, statistics, and the level loop.
 
 mod ahead;
 mod level_loop;

@@ -15,7 +15,7 @@ pub enum Direction {
     BottomUp,
 }
 
-/// A kernel that runs a level on the GPU, or its part of one, by the names of Zhang et al. 2018 (table 2) and Remis 2016 (TGM).
+/// A kernel that runs a level, or a part of one, on the GPU. Names are those of Zhang et al. 2018 (table 2) and Remis 2016 (TGM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GpuKernel {
@@ -31,7 +31,7 @@ pub enum GpuKernel {
 }
 
 impl GpuKernel {
-    /// All of them.
+    /// All kernels.
     pub const ALL: [Self; 4] = [Self::Tg, Self::Tgm, Self::Bg, Self::Bgc];
 
     /// The name, as on the command line.
@@ -52,7 +52,7 @@ impl GpuKernel {
         }
     }
 
-    /// Those that search in this direction, first the one that every device runs without preparation: TG, BG.
+    /// The kernels that search in this direction. Every device runs the first one (TG, BG) without preparation.
     pub fn of(direction: Direction) -> [Self; 2] {
         match direction {
             Direction::TopDown => [Self::Tg, Self::Tgm],
@@ -80,13 +80,13 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// All of them.
+    /// All strategies.
     pub const ALL: [Self; 6] = [Self::Tc, Self::Tg, Self::Tgm, Self::Bc, Self::Bg, Self::Bgc];
 
-    /// Those of the CPU.
+    /// The strategies of the CPU.
     pub const CPU: [Self; 2] = [Self::Tc, Self::Bc];
 
-    /// That of the CPU in this direction.
+    /// The strategy of the CPU in this direction.
     pub const fn on_cpu(direction: Direction) -> Self {
         match direction {
             Direction::TopDown => Self::Tc,
@@ -130,7 +130,7 @@ impl Strategy {
         !matches!(self, Self::Tc | Self::Bc)
     }
 
-    /// The plan that means it.
+    /// The plan of a level that runs by this strategy.
     pub fn plan(self) -> LevelPlan {
         LevelPlan { direction: self.direction(), placement: self.placement() }
     }
@@ -166,16 +166,17 @@ pub enum Placement {
     Cpu,
     /// On the GPU.
     Gpu(GpuKernel),
-    /// On both at the same time, merged when both are done (Remis' Concurrent).
+    /// On both at the same time; the results are merged when both are done (Remis' Concurrent).
     Split {
         /// The GPU's share of the work, in thousandths.
         gpu_permille: u16,
-        /// The kernel of the GPU's part. One of the other direction stands for the first [of its own](GpuKernel::of), as in records of
-        /// versions that knew no other.
+        /// The kernel of the GPU's part. If it is one of the other direction, the first [of the level's direction](GpuKernel::of) runs:
+        /// records of older versions name no kernel.
         #[serde(default)]
         kernel: GpuKernel,
     },
-    /// On both to the end of the search, each on a copy of its own, merged by the smaller level (Remis' Asynchronous).
+    /// On both until the end of the search, each on its own copy of the state; of each vertex the smaller level counts (Remis'
+    /// Asynchronous).
     Apart {
         /// The GPU's share of the frontier, in thousandths.
         gpu_permille: u16,
@@ -185,19 +186,19 @@ pub enum Placement {
 /// The plan of one level (by default top-down on the CPU).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct LevelPlan {
-    /// Direction.
+    /// Direction of the level.
     pub direction: Direction,
-    /// Placement.
+    /// Where the level runs.
     pub placement: Placement,
 }
 
 impl LevelPlan {
-    /// A level that both devices run: the GPU, by `kernel`, this share of it in thousandths.
+    /// The plan of a level that both devices run. The GPU runs this share of it, in thousandths, by `kernel`.
     pub fn split(kernel: GpuKernel, gpu_permille: u16) -> Self {
         Self { direction: kernel.direction(), placement: Placement::Split { gpu_permille, kernel } }
     }
 
-    /// The kernel that runs the level on the GPU, or the GPU's part of a split one (`None`: the CPU alone, or the search parts).
+    /// The kernel of the GPU (`None`: the CPU runs the level alone, or [`Placement::Apart`]).
     pub fn kernel(self) -> Option<GpuKernel> {
         match self.placement {
             Placement::Gpu(kernel) => Some(kernel),
@@ -208,32 +209,32 @@ impl LevelPlan {
     }
 }
 
-/// The counts that a policy has when it plans a level, all of the searched structure (internal vertices, distinct arcs).
+/// The counts with which a policy plans a level. They are counts of the searched structure (internal vertices, distinct arcs).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelStats {
-    /// Level to be planned: 0 expands the root.
+    /// The level to be planned: level 0 expands the root.
     pub level: u32,
     /// Vertices of the searched structure.
     pub vertices: u64,
     /// Arcs of the searched structure.
     pub arcs: u64,
-    /// Vertices in the frontier (after a top-down level of several threads a few may be counted twice; the level's record
-    /// has the exact number).
+    /// Vertices in the frontier. (After a top-down level of several threads, a few may be counted twice; the level's record has the exact
+    /// number.)
     pub frontier_vertices: u64,
-    /// Whether a few of the frontier may be counted twice, and `unvisited_vertices` be too small by as many.
+    /// Whether a few vertices of the frontier may be counted twice, which makes `unvisited_vertices` too small by the same number.
     #[serde(default)]
     pub vertices_are_estimated: bool,
-    /// Arcs that leave the frontier: exact for small ones and on devices, else estimated (after bottom-up levels by the mean degrees of
-    /// words of the bitmap, after top-down levels hubs so and the others from a sample).
+    /// Arcs that leave the frontier: exact for small frontiers and on devices, else estimated. After a bottom-up level the estimate uses
+    /// the mean degree of each word of the bitmap; after a top-down level it does so for hubs, and samples the other vertices.
     pub frontier_edges: u64,
-    /// Whether `frontier_edges` is such an estimate.
+    /// Whether `frontier_edges` is an estimate.
     #[serde(default)]
     pub frontier_is_estimated: bool,
     /// Vertices not yet visited.
     pub unvisited_vertices: u64,
-    /// Arcs of vertices not yet visited, by the same estimates.
+    /// Arcs of vertices not yet visited: all arcs less the `frontier_edges` of all levels up to this one.
     pub unvisited_edges: u64,
-    /// Whether `unvisited_edges` is the rest after estimates were subtracted.
+    /// Whether an estimate was subtracted for `unvisited_edges`.
     #[serde(default)]
     pub unvisited_is_estimated: bool,
     /// Vertices in the frontier before this one (0 at level 0).
@@ -243,19 +244,20 @@ pub struct LevelStats {
     /// Where the level before ran (`None` at level 0).
     #[serde(default)]
     pub previous_placement: Option<Placement>,
-    /// Where the level before was split: how long the CPU took for its part, in nanoseconds, else 0.
+    /// Time of the CPU's part of the level before, if that was split, in nanoseconds, else 0.
     #[serde(default)]
     pub previous_cpu_ns: u64,
-    /// The same of the GPU.
+    /// Time of the GPU's part of the level before, if that was split, in nanoseconds, else 0.
     #[serde(default)]
     pub previous_gpu_ns: u64,
-    /// Sampled: neighbours an unvisited vertex would look at, on average, until it finds one in the frontier or has
-    /// none left (`None` where the policy did not ask or nothing was sampled).
+    /// Sampled: mean number of neighbours that an unvisited vertex would look at until it finds one in the frontier or has none left
+    /// (`None`: the policy did not ask, or nothing was sampled).
     pub sampled_probes: Option<f32>,
-    /// Share of all vertices that are hubs: that have more arcs than the mean (SURF's p_h; of the graph, the same at all levels).
+    /// Share of hubs (vertices with more arcs than the mean) among the vertices that have arcs: SURF's p_h. The same at all levels.
     #[serde(default)]
     pub hub_share: f32,
-    /// Sampled: share of all hubs that are in the frontier (Enterprise's gamma; `None` where the policy did not ask).
+    /// Sampled: share of all hubs that are in the frontier (Enterprise's gamma; `None`: the policy did not ask, or the engine does not
+    /// know).
     #[serde(default)]
     pub sampled_hubs: Option<f32>,
 }
@@ -263,13 +265,13 @@ pub struct LevelStats {
 /// The record of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelRecord {
-    /// What the policy saw.
+    /// The counts with which the policy planned the level.
     pub stats: LevelStats,
-    /// What it decided.
+    /// The plan of the policy.
     pub plan: LevelPlan,
-    /// Levels this record stands for: 1, or more where a run of levels too small to share went by in one go.
+    /// Levels of this record: 1, or more where several levels too small to share among threads ran in one step.
     pub levels: u32,
-    /// Vertices found (at all of these levels).
+    /// Vertices found, at all levels of this record.
     pub found: u64,
     /// Time of the level, conversions and the decision included, in nanoseconds.
     pub elapsed_ns: u64,
@@ -280,30 +282,29 @@ pub struct LevelRecord {
     /// Share of it spent handing memory over between CPU and GPU, in nanoseconds.
     #[serde(default)]
     pub handover_ns: u64,
-    /// Where the level was split: the time of the CPU's part, in nanoseconds, else 0.
+    /// Time of the CPU's part of a split level, in nanoseconds, else 0.
     #[serde(default)]
     pub cpu_ns: u64,
-    /// The same of the GPU's part.
+    /// Time of the GPU's part of a split level, in nanoseconds, else 0.
     #[serde(default)]
     pub gpu_ns: u64,
-    /// Where both devices ran the level: share of it spent copying frontier and bitmap to where the GPU reads them, in nanoseconds,
-    /// else 0.
+    /// Share of it spent copying frontier and bitmap to where the GPU reads them, in nanoseconds; 0 unless both devices ran the level.
     #[serde(default)]
     pub copy_ns: u64,
-    /// The same spent starting the GPU, and waiting for it when the CPU's part was done.
+    /// Share of it spent starting the GPU, and waiting for it when the CPU's part was done; 0 unless both devices ran the level.
     #[serde(default)]
     pub wait_ns: u64,
-    /// The same spent merging what the GPU found. Together with `conversion_ns`, `decision_ns`, `handover_ns`, `cpu_ns`, `copy_ns` and
-    /// `wait_ns` it makes up the time of a level that both ran.
+    /// Share of it spent merging what the GPU found; 0 unless both devices ran the level. Then `conversion_ns`, `decision_ns`,
+    /// `handover_ns`, `cpu_ns`, `copy_ns`, `wait_ns` and `merge_ns` make up the time of the level.
     #[serde(default)]
     pub merge_ns: u64,
-    /// Time of the devices' kernels at this level by the devices' own clocks, in nanoseconds: what is left of the time is that of the
-    /// queue, the driver and the CPU. 0 where no device keeps it ([`Device::open_timed`](crate::opencl::Device::open_timed)).
+    /// Time of the devices' kernels at this level by the devices' own clocks, in nanoseconds. The rest of the time belongs to the queue,
+    /// the driver and the CPU. 0 where no device measures it ([`Device::open_timed`](crate::opencl::Device::open_timed)).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub device_ns: u64,
-    /// Threads that took part.
+    /// CPU threads that took part.
     pub threads: u32,
-    /// It was launched together with the level before, whose record has the time of both.
+    /// The level was launched together with the one before, whose record has the time of both.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_previous: bool,
 }
@@ -317,7 +318,7 @@ fn is_zero(number: &u64) -> bool {
 pub struct BfsResult {
     /// Root.
     pub root: Vertex,
-    /// Parent of every vertex: the root's is itself, [`NONE`](crate::graph::NONE) where not reached.
+    /// Parent of every vertex: the root is its own parent; [`NONE`](crate::graph::NONE) where not reached.
     pub parent: Vec<Vertex>,
     /// Level of every vertex: 0 for the root, [`NONE`](crate::graph::NONE) where not reached.
     pub level: Vec<u32>,
