@@ -1,4 +1,4 @@
-//! Edges sorted into buckets, for code that needs them by vertex but needs no [`Layout`](super::Layout).
+//! Edges sorted into buckets, for code that needs the edges of each vertex but no [`Layout`](super::Layout).
 
 use std::{
     mem,
@@ -10,34 +10,34 @@ use rayon::prelude::*;
 
 use super::{EdgeList, GraphError, Vertex};
 
-/// Edges per task of passes that only read.
+/// Edges per task, in passes that only read.
 const EDGES: usize = 1 << 13;
-/// Most partitions of the first pass: as many streams are written at once, and each partition's counters stay in the cache for
-/// graphs of many million vertices.
+/// Maximum number of partitions. The first pass writes as many streams at once; in the second, the counters of a partition stay in the
+/// cache for graphs of many million vertices.
 const PARTITIONS: usize = 512;
 /// Tasks per thread of the first pass.
 const TASKS_PER_THREAD: usize = 4;
 
-/// For each bucket the vertices that were put into it, each once, in ascending order.
+/// Buckets of distinct vertices, each in ascending order.
 #[derive(Debug)]
 pub(crate) struct Buckets {
-    /// Where the buckets start in `values`; one entry more than buckets.
+    /// Start of each bucket in `values`, and at the end the length of `values`.
     starts: Vec<usize>,
-    /// Where the distinct vertices of a bucket end. Up to the next start, there is a gap.
+    /// End of the distinct vertices of each bucket. A gap may follow up to the next start.
     ends: Vec<usize>,
     values: Vec<Vertex>,
 }
 
 impl Buckets {
-    /// Sorts `edges` into `count` buckets on the current rayon pool: each edge into the bucket, as the vertex, that `place` names
-    /// for it, if any. Takes 4 bytes for each edge and 16 for each bucket, and 8 more for each edge meanwhile.
+    /// Sorts `edges` into `count` buckets on the current rayon pool. `place` returns the bucket of an edge and the vertex to store there,
+    /// or `None` to skip the edge. Takes 4 bytes for each edge and 16 for each bucket, and 8 more for each edge while it runs.
     ///
-    /// Two passes, neither of which needs an atomic exchange: the first one distributes the edges to partitions of neighbouring
-    /// buckets, where each task writes to places of its own; the second one sorts each partition by itself.
+    /// There are two passes, neither with an atomic exchange. The first pass distributes the edges to partitions of neighbouring buckets,
+    /// where each task has its own places to write to. The second pass sorts each partition by itself.
     ///
     /// # Errors
-    /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have; `place` is only asked
-    /// after that was checked.
+    /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have. `place` is called only after this
+    /// check.
     pub(crate) fn sort(
         edges: &EdgeList,
         count: usize,
@@ -50,7 +50,7 @@ impl Buckets {
 
         let task_len = edges.len().div_ceil(rayon::current_num_threads() * TASKS_PER_THREAD).max(EDGES);
         let tasks: Vec<Range<usize>> = (0..edges.len()).step_by(task_len).map(|start| start..(start + task_len).min(edges.len())).collect();
-        // How many edges of each task go to each partition; then, where the next one goes.
+        // For each task and partition: first the number of edges, then the position of the next edge.
         let mut cursors: Vec<Vec<usize>> = tasks
             .par_iter()
             .map(|range| {
@@ -77,7 +77,7 @@ impl Buckets {
             edges.for_each(range, |u, v| {
                 if let Some((bucket, value)) = place(u, v) {
                     let next = &mut cursor[bucket >> shift];
-                    // Bucket within the partition, and vertex. Each place is written once, so that no order is needed.
+                    // The pair holds the bucket within the partition and the vertex. Each place is written once, so no ordering is needed.
                     pairs[*next].store(((bucket & (width - 1)) as u64) << 32 | u64::from(value), Relaxed);
                     *next += 1;
                 }
@@ -97,7 +97,7 @@ impl Buckets {
         }
         work.into_par_iter().for_each(|(pairs, base, starts, ends, values)| {
             let pairs = pairs.iter().map(|pair| pair.load(Relaxed)).map(|pair| ((pair >> 32) as usize, pair as Vertex));
-            // Sizes, then starts, from which the ends move on.
+            // `ends` holds first the sizes, then the starts, and moves on with each vertex.
             pairs.clone().for_each(|(bucket, _)| ends[bucket] += 1);
             let mut start = 0;
             for (bucket_start, end) in starts.iter_mut().zip(&mut *ends) {
@@ -108,7 +108,7 @@ impl Buckets {
                 values[ends[bucket]] = value;
                 ends[bucket] += 1;
             }
-            // The order in which the tasks wrote depends on their number; sorting makes the outcome one and the same.
+            // The order of the tasks' writes depends on the number of tasks; sorting makes the result independent of it.
             for (start, end) in starts.iter().zip(ends) {
                 let bucket = &mut values[start - base..*end];
                 bucket.sort_unstable();
@@ -129,14 +129,14 @@ impl Buckets {
         &self.values[self.starts[bucket]..self.ends[bucket]]
     }
 
-    /// How many edges were put into `bucket`, repeats included.
+    /// Number of edges put into `bucket`, repeats included.
     #[inline]
     pub(crate) fn listed(&self, bucket: usize) -> usize {
         self.starts[bucket + 1] - self.starts[bucket]
     }
 }
 
-/// Moves the distinct vertices of an ascending list to its front and returns how many there are.
+/// Moves the distinct vertices of an ascending list to its front and returns their number.
 fn dedup(sorted: &mut [Vertex]) -> usize {
     let mut kept = 0;
     for i in 0..sorted.len() {
@@ -148,7 +148,7 @@ fn dedup(sorted: &mut [Vertex]) -> usize {
     kept
 }
 
-/// Calls `visit` for every edge, on the current rayon pool, in no order.
+/// Calls `visit` for every edge, on the current rayon pool, in any order.
 pub(crate) fn for_each(edges: &EdgeList, visit: impl Fn(Vertex, Vertex) + Sync) {
     (0..edges.len().div_ceil(EDGES)).into_par_iter().for_each(|task| {
         let start = task * EDGES;

@@ -1,8 +1,8 @@
 //! From an edge list to sorted adjacency, in parallel.
 //!
-//! Every arc is first written to the bucket of its source (a bucket is a run of vertices whose arcs fit the second
-//! level cache), then each bucket is sorted on its own, by one thread and without atomics. That keeps every random
-//! write inside a cache, and the result does not depend on the number of threads.
+//! Every arc is first written to the bucket of its source (a bucket is a run of vertices whose arcs fit the second level cache). Then one
+//! thread sorts each bucket, without atomics. Random writes thus stay inside a cache, and the result does not depend on the number of
+//! threads.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -14,23 +14,23 @@ use rayon::prelude::*;
 use super::{Csr, EdgeStream, GraphError, NONE, Vertex};
 use crate::memory::{Shared, Slab, as_atomics};
 
-/// Arcs of one bucket that one thread sorts at a time: 64 Ki arcs are 768 KiB with their scratch space.
+/// Arcs of one bucket, which one thread sorts at a time: 64 Ki arcs take 768 KiB with their scratch space.
 const BUCKET_ARCS: u64 = 64 << 10;
-/// Most buckets: each thread holds a small buffer for every one of them.
+/// Maximum number of buckets: each thread holds a small buffer for every one of them.
 const MAX_BUCKETS: u64 = 1024;
-/// Arcs a thread collects for a bucket before it appends them in one go.
+/// Arcs that a thread collects for a bucket before it appends them all at once.
 const BUFFER: usize = 32;
-/// Entries of the table that finds a vertex's bucket: small enough for the first level cache.
+/// Entries of the table that maps a row to its bucket: small enough for the first level cache.
 const TABLE: usize = 8 << 10;
 
-/// Which of an edge's two ends become the source of an arc.
+/// Which of the two ends of an edge become the source of an arc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arcs {
     /// Source to target, as listed.
     Forward,
     /// Target to source.
     Backward,
-    /// Both.
+    /// Both ends: two arcs.
     Both,
 }
 
@@ -45,15 +45,14 @@ pub(crate) struct Degrees {
     pub(crate) entries: u64,
     /// Self-loops.
     pub(crate) self_loops: u64,
-    /// Sums of the fingerprints of entries that go up (u < v), and of those that go down; `None` where the list is known to have each
-    /// edge once.
+    /// Sums of the fingerprints of entries with u < v, and of those with u > v; `None` where the list is known to have each edge once.
     pub(crate) up_and_down: Option<[u64; 2]>,
 }
 
 impl Degrees {
-    /// Every entry has its reverse among the others, equally often.
+    /// Whether the reverse of every entry is listed equally often.
     ///
-    /// Judged by sums of 64-bit fingerprints: equal sets always compare equal, different ones do so with a chance of 2^-64.
+    /// Compares sums of 64-bit fingerprints: equal sets always compare equal, different ones do so with a probability of 2^-64.
     pub(crate) fn symmetric(&self) -> bool {
         self.entries > self.self_loops && self.up_and_down.is_some_and(|[up, down]| up == down)
     }
@@ -63,7 +62,7 @@ fn parts(edges: &impl EdgeStream) -> impl IndexedParallelIterator<Item = usize> 
     (0..edges.parts()).into_par_iter().with_max_len(1)
 }
 
-/// A 64-bit mix (the finaliser of MurmurHash3) of an unordered pair; sums of it fingerprint a set of pairs.
+/// A 64-bit hash (the finaliser of MurmurHash3) of an unordered pair. The sum over a set of pairs is the set's fingerprint.
 fn fingerprint(low: Vertex, high: Vertex) -> u64 {
     let mut x = (u64::from(low) << 32 | u64::from(high)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -88,8 +87,7 @@ pub(crate) fn count_degrees(edges: &impl EdgeStream) -> Result<Degrees, GraphErr
             let mut index = 0;
             let mut bad = None;
             edges.for_each_of(part, |u, v| {
-                // Neighbouring entries of a file often share their source, but random ones don't: a plain atomic
-                // increment costs the same for both.
+                // A plain atomic increment costs the same for files, whose neighbouring entries often share a source, and for random edges.
                 if let (Some(from), Some(to)) = (out.get(u as usize), arriving.get(v as usize)) {
                     if u == v {
                         loops += 1;
@@ -126,7 +124,7 @@ pub(crate) fn count_degrees(edges: &impl EdgeStream) -> Result<Degrees, GraphErr
     Ok(Degrees { outgoing, incoming, entries, self_loops, up_and_down })
 }
 
-/// Vertices with an edge by descending degree (ties by number), as `(to_original, to_internal)`; the others are [`NONE`].
+/// Vertices with an edge by descending degree (ties by number), as `(to_original, to_internal)`. The others map to [`NONE`].
 pub(crate) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
     let mut keys: Vec<u64> =
         degree.par_iter().enumerate().filter(|&(_, &degree)| degree > 0).map(|(v, &degree)| u64::from(!degree) << 32 | v as u64).collect();
@@ -144,11 +142,11 @@ pub(crate) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), 
 /// The renumbering of vertices for the adjacency.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Naming<'a> {
-    /// Original vertex to row of the adjacency, or [`NONE`] where its arcs are left out; empty: the same.
+    /// Original vertex to row of the adjacency, or [`NONE`] where its arcs are left out. Empty: the row is the vertex itself.
     pub(crate) row: &'a [Vertex],
-    /// Original vertex to the key by which its appearances in lists are sorted.
+    /// Original vertex to the key by which lists are sorted.
     pub(crate) key: &'a [Vertex],
-    /// Key to the number that is stored in the lists; empty: the key itself.
+    /// Key to the number that is stored in the lists. Empty: the key itself.
     pub(crate) stored: &'a [Vertex],
 }
 
@@ -158,9 +156,9 @@ impl Naming<'_> {
     }
 }
 
-/// Rows in buckets: where each begins, in rows and in arcs.
+/// The rows divided into buckets.
 struct RowBuckets {
-    /// Row to bucket, by `row >> shift`.
+    /// Bucket of a row, by `row >> shift`.
     table: Vec<u16>,
     shift: u32,
     /// First row of each bucket and, at the end, the number of rows.
@@ -201,8 +199,8 @@ impl RowBuckets {
     }
 }
 
-/// Adjacency with sorted lists and without repeats; self-loops are left out. `degree` holds the arcs of each row. The lists of rows below
-/// `core` keep only keys below it.
+/// Builds adjacency with sorted lists, without repeats and self-loops. `degree` holds the number of arcs of each row. The lists of rows
+/// below `core` keep only keys below `core`.
 ///
 /// # Errors
 /// [`GraphError::OutOfMemory`].
@@ -212,19 +210,19 @@ pub(crate) fn adjacency(edges: &impl EdgeStream, arcs: Arcs, degree: &[u32], cor
     collected.into_lists(core)
 }
 
-/// Arcs on their way into an adjacency, from edges that come in one stream or in several.
+/// Collects the arcs of an adjacency from one or several streams of edges.
 pub(crate) struct Collected<'a> {
     arcs: Arcs,
     degree: &'a [u32],
     naming: Naming<'a>,
     buckets: RowBuckets,
-    /// Where the next arc of each bucket goes.
+    /// Position of the next arc of each bucket.
     cursors: Vec<AtomicUsize>,
     pairs: Slab<[u32; 2]>,
 }
 
 impl<'a> Collected<'a> {
-    /// Makes room: `degree` holds the arcs of each row.
+    /// Allocates room for the arcs; `degree` holds the number of arcs of each row.
     pub(crate) fn begin(arcs: Arcs, degree: &'a [u32], naming: Naming<'a>) -> Result<Self, GraphError> {
         let buckets = RowBuckets::new(degree);
         let pairs = Slab::zeroed(buckets.arcs[buckets.len()], "arcs of the graph")?;
@@ -237,7 +235,7 @@ impl<'a> Collected<'a> {
         distribute(edges, self.arcs, self.naming, &self.buckets, &self.cursors, &mut self.pairs);
     }
 
-    /// The lists, when all edges have been added; see [`adjacency`].
+    /// Sorts the lists after all edges have been added; see [`adjacency`].
     pub(crate) fn into_lists(self, core: usize) -> Result<Csr, GraphError> {
         let Self { degree, naming, buckets, mut pairs, .. } = self;
         sorted_lists(&buckets, degree, core, naming, &mut pairs)
@@ -253,7 +251,7 @@ fn sorted_lists(
 ) -> Result<Csr, GraphError> {
     let mut offsets = Slab::zeroed(degree.len() + 1, "adjacency offsets")?;
     sort_buckets(buckets, degree, core, pairs, &mut offsets[1..]);
-    // From here on the front of each bucket holds its lists, one after the other.
+    // Now the front of each bucket holds its lists, one after the other.
     let mut sum = 0u32;
     for offset in offsets.iter_mut() {
         sum += *offset;
@@ -278,7 +276,7 @@ fn sorted_lists(
     Ok(Csr { offsets, targets })
 }
 
-/// Writes every arc, as (row, key), to the bucket of its row.
+/// Writes every arc as (row, key) to the bucket of its row.
 fn distribute(
     edges: &impl EdgeStream,
     arcs: Arcs,
@@ -302,7 +300,7 @@ fn distribute(
                 if row == NONE {
                     return;
                 }
-                // The searches rely on it, whatever another thread or program writes to the edges meanwhile.
+                // The searches rely on this, even if another thread or program changes the edges while they are read.
                 assert!(key != NONE, "the edges have changed while the graph was built from them");
                 let bucket = usize::from(buckets.table[(row >> buckets.shift) as usize]);
                 let (buffer, length) = (&mut buffers[bucket], &mut lengths[bucket]);
@@ -331,8 +329,8 @@ fn distribute(
     );
 }
 
-/// Sorts the lists of every bucket and removes repeats; the lists end up at the front of their bucket, one after the
-/// other, and `unique` receives their lengths. Rows below `core` keep only keys below it.
+/// Sorts the lists of every bucket and removes repeats. The lists end up at the front of their bucket, one after the other, and `unique`
+/// receives their lengths. Rows below `core` keep only keys below `core`.
 fn sort_buckets(buckets: &RowBuckets, degree: &[u32], core: usize, pairs: &mut [[u32; 2]], unique: &mut [u32]) {
     let pairs = Shared::new(pairs);
     let unique = Shared::new(unique);

@@ -13,7 +13,7 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// The same once more.
+    /// A copy of both arrays.
     pub(crate) fn copy(&self) -> Result<Self, OutOfMemory> {
         Ok(Self { offsets: Slab::copy_of(&self.offsets, "offsets")?, targets: Slab::copy_of(&self.targets, "neighbours")? })
     }

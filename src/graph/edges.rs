@@ -11,31 +11,31 @@ use crate::files::MappedFile;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Listing {
-    /// Once, in either direction (a generator made it, or a Graph500 edge list has it). As a directed graph, an entry is the one arc from
-    /// its source to its target.
+    /// Once, in either direction (edges of a generator, or a Graph500 edge list). In a directed graph, an entry is one arc, from its source
+    /// to its target.
     Once,
-    /// Once for both directions (the format says so: MatrixMarket stores one triangle of a symmetric matrix, PACE's `p tw` an undirected
-    /// graph). As a directed graph, an entry is two arcs.
+    /// Once for both directions (by the format: MatrixMarket stores one triangle of a symmetric matrix, PACE's `p tw` an undirected graph).
+    /// In a directed graph, an entry is two arcs.
     Symmetric,
-    /// Twice, once in each direction (the format says so: METIS, an undirected `.sg`).
+    /// Twice, once in each direction (by the format: METIS, an undirected `.sg`).
     BothDirections,
-    /// The format does not say; the builder finds out (see [`Layout::build`](super::Layout::build)).
+    /// Not determined by the format; the builder finds out (see [`Layout::build`](super::Layout::build)).
     Unknown,
 }
 
 impl Listing {
-    /// Every undirected edge is listed once.
+    /// Whether every undirected edge is listed once.
     pub(crate) fn is_once(self) -> bool {
         matches!(self, Self::Once | Self::Symmetric)
     }
 
-    /// Each entry leads both ways though the graph is `directed`.
+    /// Whether each entry is an arc in both directions although the graph is `directed`.
     pub(crate) fn is_mirrored(self, directed: bool) -> bool {
         directed && self == Self::Symmetric
     }
 }
 
-/// Edges exactly as a file or a generator lists them: self-loops and repeats included, original vertex numbers.
+/// Edges exactly as a file or a generator lists them, with self-loops, repeats and original vertex numbers.
 #[derive(Debug)]
 pub struct EdgeList {
     vertices: usize,
@@ -43,7 +43,7 @@ pub struct EdgeList {
     listing: Listing,
 }
 
-/// Where the entries of an [`EdgeList`] lie.
+/// Storage of the entries of an [`EdgeList`].
 #[derive(Debug)]
 enum Entries {
     Pairs(Vec<[Vertex; 2]>),
@@ -54,7 +54,7 @@ impl EdgeList {
     /// Takes `edges` over `0..vertices`.
     ///
     /// # Errors
-    /// [`GraphError::TooManyVertices`]; ends out of range are found by the builder, which reads every edge anyway.
+    /// [`GraphError::TooManyVertices`]. Ends out of range are found by the builder, which reads every edge anyway.
     pub fn new(vertices: usize, edges: Vec<[Vertex; 2]>, listing: Listing) -> Result<Self, GraphError> {
         if vertices > MAX_VERTICES {
             return Err(GraphError::TooManyVertices(vertices as u64));
@@ -125,12 +125,12 @@ impl AsRef<[u8]> for RowBytes {
     }
 }
 
-/// Adjacency rows as they lie in a file: `vertices + 1` offsets (64-bit little-endian) somewhere in the bytes, and the
-/// targets (32-bit little-endian) right behind them, neither of them aligned. Decoded while they are visited.
+/// Adjacency rows as they lie in a file: `vertices + 1` offsets (64-bit little-endian) somewhere in the bytes, directly followed by the
+/// targets (32-bit little-endian). Neither need be aligned. They are decoded while they are visited.
 ///
-/// Invariant (checked once by [`SerializedRows::new`]): offsets start at 0, never decrease and end at `entries`; targets are
-/// below `vertices`. A mapped file that another process changes afterwards can break it; every access is therefore checked
-/// by slice bounds, so that this gives a panic or a wrong edge (which the builder refuses) but never an invalid access.
+/// Invariant (checked once by [`SerializedRows::new`]): offsets start at 0, never decrease and end at `entries`; targets are below
+/// `vertices`. If another process changes a mapped file afterwards, the invariant can break. Every access is therefore checked by slice
+/// bounds, so that the result is a panic or a wrong edge (which the builder refuses), never an invalid access.
 #[derive(Debug)]
 pub struct SerializedRows {
     bytes: RowBytes,
@@ -153,7 +153,7 @@ pub enum RowsError {
         vertices: u64,
         /// Number of entries.
         entries: u64,
-        /// Bytes there are.
+        /// Size of the file in bytes.
         bytes: u64,
     },
     /// An offset is out of order or out of range.
@@ -161,7 +161,7 @@ pub enum RowsError {
     Offset {
         /// Position in the file.
         byte: u64,
-        /// Whose offset.
+        /// Vertex of the offset.
         vertex: usize,
         /// Its value.
         offset: u64,
@@ -173,21 +173,21 @@ pub enum RowsError {
     Target {
         /// Position in the file.
         byte: u64,
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
-        /// What it names.
+        /// The vertex that the entry names.
         target: Vertex,
         /// Number of vertices.
         vertices: usize,
     },
 }
 
-/// Values that a task checks.
+/// Number of values that one task checks.
 const BLOCK: usize = 1 << 16;
 
 impl SerializedRows {
-    /// Takes `bytes` that hold `vertices + 1` offsets at `offsets_at` and `entries` targets right behind them, and checks
-    /// every offset and every target, in parallel on the current rayon pool.
+    /// Takes `bytes` that hold `vertices + 1` offsets at `offsets_at`, directly followed by `entries` targets. Checks every offset and
+    /// every target, in parallel on the current rayon pool.
     ///
     /// # Errors
     /// [`RowsError`].
@@ -197,7 +197,7 @@ impl SerializedRows {
         Ok(rows)
     }
 
-    /// As [`new`](Self::new), of which only the targets in `range` are checked: the others are not asked for.
+    /// As [`new`](Self::new), but checks only the targets in `range`; the caller must not read the others.
     pub(crate) fn checked_in(
         range: Range<usize>,
         bytes: RowBytes,
@@ -219,7 +219,7 @@ impl SerializedRows {
         if need.is_none_or(|need| need > size as u64) {
             return Err(RowsError::TooShort { vertices, entries, bytes: size as u64 });
         }
-        // Both fit a usize: the arrays lie within a slice.
+        // Both fit a usize, since the arrays lie within a slice.
         Ok(Self { bytes, offsets_at, vertices: vertices as usize, entries: entries as usize })
     }
 
@@ -228,7 +228,7 @@ impl SerializedRows {
         let first = range.start;
         check_offsets(self.offsets(), self.entries, self.offsets_at)?;
         let strange = targets[range].par_chunks(BLOCK).enumerate().find_map_first(|(block, part)| {
-            // The largest first: a loop without an exit is vectorised.
+            // The first pass takes the maximum, since a loop without an exit is vectorised.
             let largest = part.iter().map(|&target| Vertex::from_le_bytes(target)).max()?;
             if (largest as usize) < self.vertices {
                 return None;
@@ -258,7 +258,7 @@ impl SerializedRows {
         let (offsets, targets) = (self.offsets(), &self.targets()[..range.end]);
         let offset = |vertex: usize| u64::from_le_bytes(offsets[vertex]) as usize;
         let mut entry = range.start;
-        // The last row that starts at or before the first entry: rows without entries before it are skipped.
+        // The last row that starts at or before the first entry. This skips empty rows before it.
         let mut row = offsets.partition_point(|&offset| u64::from_le_bytes(offset) as usize <= entry).saturating_sub(1);
         while entry < range.end {
             let end = offset(row + 1).min(range.end);
@@ -271,7 +271,7 @@ impl SerializedRows {
     }
 }
 
-/// Checks offsets that lie `at` bytes into a file.
+/// Checks offsets that lie at byte `at` of a file.
 pub(crate) fn check_offsets(offsets: &[[u8; 8]], entries: usize, at: usize) -> Result<(), RowsError> {
     let vertices = offsets.len() - 1;
     let bad_offset = |vertex: usize| {
@@ -290,7 +290,7 @@ pub(crate) fn check_offsets(offsets: &[[u8; 8]], entries: usize, at: usize) -> R
     if let Some(vertex) = fall {
         return Err(bad_offset(vertex));
     }
-    // They rise, so the last one bounds them all.
+    // The offsets never decrease, so the last one bounds them all.
     if u64::from_le_bytes(offsets[vertices]) != entries as u64 {
         return Err(bad_offset(vertices));
     }

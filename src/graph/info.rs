@@ -14,29 +14,29 @@ use crate::memory;
 /// Vertices per task.
 const VERTICES: usize = 1 << 12;
 
-/// Counts of a graph, taken as undirected unless said otherwise.
+/// Counts of a graph. Edges are undirected unless said otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GraphInfo {
     /// Vertices, isolated ones included.
     pub vertices: u64,
-    /// Entries of the edge list.
+    /// Number of entries of the edge list.
     pub listed: u64,
     /// Entries that join a vertex to itself.
     pub self_loops: u64,
-    /// Distinct edges without self-loops, the direction ignored.
+    /// Distinct edges without self-loops and without regard to direction.
     pub distinct_edges: u64,
-    /// Distinct arcs of the directed graph, without self-loops: edges, counted twice where they are listed in both directions, or the list
-    /// is [`Listing::Symmetric`](super::Listing::Symmetric).
+    /// Distinct arcs of the directed graph, without self-loops. An edge is two arcs if it is listed in both directions, or the list is
+    /// [`Listing::Symmetric`](super::Listing::Symmetric).
     pub distinct_arcs: u64,
-    /// Every edge is listed in both directions, equally often, and the source does not list its edges once by definition.
+    /// Every edge is listed equally often in both directions, and the source does not list edges once by definition.
     pub both_directions: bool,
-    /// Entries that repeat an edge: all but the self-loops and one entry for each distinct edge, or two if `both_directions`.
+    /// Entries that repeat an edge: all but the self-loops and one entry for each distinct edge (two if `both_directions`).
     pub repeats: u64,
     /// Vertices without an edge to another vertex.
     pub isolated: u64,
-    /// Distinct neighbours of a vertex.
+    /// Quantiles of the number of distinct neighbours.
     pub degree: DegreeQuantiles,
-    /// Connected components, isolated vertices counted as components.
+    /// Connected components; an isolated vertex is one.
     pub components: u64,
     /// Vertices of the largest component.
     pub largest_component: u64,
@@ -44,8 +44,8 @@ pub struct GraphInfo {
     pub remapping: Remapping,
 }
 
-/// Quantiles of the degree over all vertices, isolated ones included: of the sorted degrees, the smallest that at least this
-/// share of the vertices does not exceed. All 0 for a graph without vertices.
+/// Quantiles of the degree over all vertices, isolated ones included: the smallest degree that at least this share of the vertices does not
+/// exceed. All 0 for a graph without vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DegreeQuantiles {
     /// Smallest degree.
@@ -64,7 +64,7 @@ pub struct DegreeQuantiles {
     pub max: u32,
 }
 
-/// A column of table 6 in Zhang et al. 2018: vertices before and after those of degree zero are renumbered out of the way.
+/// A column of table 6 in Zhang et al. 2018: numbers of vertices before and after those of degree zero are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Remapping {
     /// Vertices of the graph.
@@ -75,18 +75,18 @@ pub struct Remapping {
     pub saved_percent: f64,
 }
 
-/// Counts what there is to know about `edges`, on the current rayon pool. Takes 56 bytes for each vertex and 4 for each entry, and
-/// 8 more for each entry meanwhile.
+/// Computes the counts of `edges` on the current rayon pool. Takes 56 bytes for each vertex and 4 for each entry, and 8 more for each entry
+/// while it sorts.
 ///
 /// # Errors
 /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have;
 /// [`GraphError::OutOfMemory`] where the graph needs more than there is.
 pub fn info(edges: &EdgeList) -> Result<GraphInfo, GraphError> {
     let n = edges.vertices();
-    // The buckets below count places by words. What is refused here would not be allocated but end the program.
+    // 24 bytes and, for the buckets, four words for each vertex. Without this check, a failed allocation would end the program.
     let of_vertices = n as u64 * (4 * size_of::<usize>() as u64 + 24);
     memory::check_available(of_vertices + 12 * edges.len() as u64, "counting the graph")?;
-    // Edges by their smaller end: forward, away from it, in the even bucket, backward in the odd one.
+    // Edges by their smaller end: those that lead away from it in the even bucket, those that lead to it in the odd one.
     let place = |u: Vertex, v: Vertex| (u != v).then(|| (2 * u.min(v) as usize + usize::from(u > v), u.max(v)));
     let buckets = Buckets::sort(edges, 2 * n, place)?;
 
@@ -122,21 +122,21 @@ pub fn info(edges: &EdgeList) -> Result<GraphInfo, GraphError> {
     })
 }
 
-/// Counts over pairs of different vertices that are joined.
+/// Counts over pairs of different vertices that an edge joins.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pairs {
     /// Entries of the list.
     listed: u64,
     /// Pairs joined in some direction.
     edges: u64,
-    /// Directions in which pairs are joined.
+    /// Directions in which pairs are joined: one or two for each pair.
     arcs: u64,
     /// Some pair is not listed equally often in both directions.
     asymmetric: bool,
 }
 
 impl Pairs {
-    /// Counts the pairs of which `v` is the smaller end, and adds them to the degrees of both ends.
+    /// Counts the pairs whose smaller end is `v`, and adds them to the degrees of both ends.
     fn count(buckets: &Buckets, v: usize, degree: &[AtomicU32]) -> Self {
         let [forward, backward] = [2 * v, 2 * v + 1].map(|bucket| buckets.distinct(bucket));
         let listed = [2 * v, 2 * v + 1].map(|bucket| buckets.listed(bucket) as u64);
@@ -166,7 +166,7 @@ impl Pairs {
 impl DegreeQuantiles {
     fn of_sorted(degrees: &[u32]) -> Self {
         let Some(last) = degrees.len().checked_sub(1) else { return Self::default() };
-        // In 64 bits: 43 million vertices times 100 are more than 32 can count. The quotient is at most the number of vertices.
+        // In 64 bits, since 43 million vertices times 100 exceed 32 bits. The quotient is at most the number of vertices.
         let percentile = |percent: u64| degrees[(degrees.len() as u64 * percent).div_ceil(100) as usize - 1];
         Self {
             min: degrees[0],
@@ -180,12 +180,12 @@ impl DegreeQuantiles {
     }
 }
 
-/// Number of connected components and vertices of the largest one, whose edges are in range.
+/// Number of connected components and of vertices of the largest one. All edges must be in range.
 ///
-/// A forest over the vertices that all threads join trees of at once (Jayanti and Tarjan, "Concurrent disjoint set union", 2021,
-/// with the smaller number as the root): an edge hangs the root of one end below that of the other by a compare-and-swap, which
-/// fails if that vertex is not a root any more, and tries again from there. Vertices only ever move up to ancestors, so that stale
-/// reads cost steps, not correctness.
+/// All threads join the trees of one forest over the vertices (Jayanti and Tarjan, "Concurrent disjoint set union", 2021, with the smaller
+/// number as the root). For an edge, a compare-and-swap makes the root of one end the parent of the root of the other. It fails if that
+/// vertex is no longer a root, and is tried again from there. A vertex's parent only ever changes to an ancestor, so stale reads cost
+/// steps, not correctness.
 fn components(edges: &EdgeList) -> (u64, u64) {
     let n = edges.vertices();
     // Vertices fit 32 bits: an edge list has at most `MAX_VERTICES`.
@@ -197,7 +197,7 @@ fn components(edges: &EdgeList) -> (u64, u64) {
         }
         let further = parent[above as usize].load(Relaxed);
         if further != above {
-            // Path halving. Should another thread have moved it meanwhile, that will do as well.
+            // Path halving. No retry is needed if it fails: it only shortens later walks.
             let _ = parent[v as usize].compare_exchange_weak(above, further, Relaxed, Relaxed);
         }
         v = further;
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn everything_counted() {
-        // A triangle with a repeat and a loop, an edge listed in both directions, two isolated vertices.
+        // A triangle with repeats and a loop, an edge listed in both directions, two isolated vertices.
         let edges = [[0, 1], [1, 2], [2, 0], [0, 2], [2, 0], [1, 1], [3, 4], [4, 3]];
         let info = of(7, &edges, Listing::Unknown);
         let expected = GraphInfo {
@@ -321,7 +321,7 @@ mod tests {
             let distinct: BTreeSet<[Vertex; 2]> = joined.iter().map(|&[u, v]| [u.min(v), u.max(v)]).collect();
             let mut degree = vec![0; n as usize];
             distinct.iter().flatten().for_each(|&v| degree[v as usize] += 1);
-            // Components by spreading the smallest number until nothing changes.
+            // Finds components by spreading the smallest number until nothing changes.
             let mut label: Vec<Vertex> = (0..n).collect();
             for _ in 0..n {
                 for &[u, v] in &distinct {

@@ -1,8 +1,8 @@
 //! The structure that is searched: adjacency, vertex order, and the columns of first neighbours.
 //!
-//! Construction follows section 4 of Zhang et al. 2018 (sorted destinations, zero-degree vertices dropped) and Yasui
-//! and Fujisawa 2015 (vertices by descending degree), and adds columns: the k-th neighbour of every vertex in one
-//! array, so that a bottom-up step asks 16 vertices at a time and rarely opens a list.
+//! Construction follows section 4 of Zhang et al. 2018 (sorted destinations, zero-degree vertices dropped) and Yasui and Fujisawa 2015
+//! (vertices by descending degree). It adds columns: the k-th neighbour of every vertex in one array, so that a bottom-up step handles up
+//! to 16 vertices at a time and rarely reads a list.
 
 use std::time::{Duration, Instant};
 
@@ -15,40 +15,40 @@ use super::{
 };
 use crate::memory::{self, Slab};
 
-/// In which order the searched structure numbers the vertices.
+/// The order in which the searched structure numbers the vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Chosen by what the graph is; the choice is in the record.
+    /// Chosen by the skew of the degrees; the choice is in the record.
     #[default]
     Auto,
-    /// As given: nothing to map back.
+    /// The order of the input: no parents to map back.
     Original,
-    /// By descending degree, vertices without edges dropped, and those with a single edge unless they are kept
-    /// ([`BuildOptions::keep_leaves`]).
+    /// By descending degree. Vertices without edges are dropped, as are those with a single edge unless [`BuildOptions::keep_leaves`] is
+    /// set.
     Degree,
 }
 
 /// How to build a [`Layout`].
 #[derive(Debug, Clone, Default)]
 pub struct BuildOptions {
-    /// Keep arcs as they are instead of making every edge undirected. An entry of a list that is [`Listing::Symmetric`] is two arcs.
+    /// Keep arcs as they are instead of making every edge undirected. An entry of a [`Listing::Symmetric`] list is two arcs.
     pub directed: bool,
     /// Vertex order.
     pub order: Order,
-    /// Search vertices with a single edge like any other. By default, in an undirected graph by descending degree, they are left out of
-    /// the search, and get their parents when it is over. (One whose edge is listed more than once is searched in any case.)
+    /// Search vertices with a single edge like any other. By default, in an undirected graph by descending degree, they are left out of the
+    /// search and get their parents at its end. (A vertex whose single edge is listed more than once is always searched.)
     pub keep_leaves: bool,
 }
 
 /// The place of a vertex in a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It is searched, by this internal number.
+    /// It is searched under this internal number.
     Searched(Vertex),
-    /// It is a leaf left out of the search, of the vertex of this internal number.
+    /// It is a leaf that is left out of the search; its host has this internal number.
     LeafOf(Vertex),
-    /// It and another, of this original number, have only each other; both are left out.
+    /// It and the vertex of this original number are each other's only neighbour; both are left out.
     Paired(Vertex),
     /// It has no edge and was dropped.
     Alone,
@@ -57,11 +57,11 @@ pub(crate) enum Place {
 /// One step of construction.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct StepRecord {
-    /// What was done.
+    /// Name of the step.
     pub step: &'static str,
-    /// How long it took, in seconds.
+    /// Time of the step, in seconds.
     pub seconds: f64,
-    /// Resident memory of the process at its highest point up to the end of the step, in bytes (`None`: not readable).
+    /// Peak resident memory of the process up to the end of the step, in bytes (`None`: not readable).
     pub peak_bytes: Option<u64>,
 }
 
@@ -78,16 +78,16 @@ pub struct LayoutStats {
     pub leaves: u64,
     /// Entries of the input, as listed.
     pub listed: u64,
-    /// Self-loops among them.
+    /// Self-loops among the entries.
     pub self_loops: u64,
-    /// Edges for TEPS: without self-loops, repeats counted; a file that lists both directions counts each pair once.
+    /// Edges for TEPS: repeats are counted, self-loops are not; where a file lists both directions, a pair of entries counts once.
     pub edges: u64,
     /// Distinct edges (arcs of a directed graph) without self-loops.
     pub unique_edges: u64,
     /// Largest number of distinct neighbours of a vertex.
     pub max_degree: u32,
-    /// Mean of the squared degrees over the square of the mean degree, over vertices with an edge: 1 where all are
-    /// alike, about 1 + 1/degree in a uniform random graph, tens to thousands in a social graph.
+    /// Mean of the squared degrees over the square of the mean degree, over vertices with an edge: 1 where all degrees are equal, about 1 +
+    /// 1/degree in a uniform random graph, tens to thousands in a social graph.
     pub skew: f64,
     /// The input lists every undirected edge in both directions.
     pub both_directions: bool,
@@ -95,15 +95,15 @@ pub struct LayoutStats {
 
 /// A graph ready to be searched.
 ///
-/// Internal numbers are those of the searched structure. Original numbers are the input's. Vertices are padded to a
-/// multiple of 64; the first number past the padding stands for "no neighbour" in columns and rows.
+/// Internal numbers are those of the searched structure, original numbers those of the input. Vertices are padded to a multiple of 64; the
+/// first number past the padding stands for "no neighbour" in columns and rows.
 #[derive(Debug)]
 pub struct Layout {
     csr: Csr,
     incoming: Option<Csr>,
     to_original: Slab<Vertex>,
-    /// Original vertex to internal number; to `padded + 1` where the vertex was dropped; behind that, each to one of its own, leaves that
-    /// are left out.
+    /// Original vertex to internal number, to `padded + 1` where the vertex was dropped, or to a number of its own after that where it is a
+    /// leaf that is left out.
     places: Slab<Vertex>,
     leaves: Leaves,
     input_degree: Slab<u32>,
@@ -117,18 +117,18 @@ pub struct Layout {
     construction: Duration,
 }
 
-/// Skew from which vertices are renumbered by degree: uniform random graphs, meshes and roads stay below 2, social
-/// graphs and web crawls are far above.
+/// Skew from which vertices are renumbered by degree: uniform random graphs, meshes and roads stay below 2, social graphs and web crawls
+/// are far above 3.
 const SKEWED: f64 = 3.0;
-/// Columns of first neighbours for skewed graphs: most vertices find a hub at once (measured: 4 are no faster).
+/// Columns of first neighbours for skewed graphs, where most vertices find a hub at once (measured: 4 are no faster).
 const COLUMNS_SKEWED: usize = 2;
-/// Columns for graphs without hubs, where each neighbour is as good as the next (measured: 0 to 4 doubles the speed, 8 hurts).
+/// Columns for graphs without hubs, where all neighbours are equally likely to be visited (measured: 0 to 4 doubles the speed, 8 hurts).
 const COLUMNS_EVEN: usize = 4;
-/// Up to this mean degree, a graph of small degrees is searched by rows of four neighbours: roads, grids, meshes.
+/// Mean degree up to which a graph of small degrees (roads, grids, meshes) is searched by rows of four neighbours.
 const ROWS_MEAN_DEGREE: f64 = 4.5;
 /// Largest degree of a graph searched by rows.
 const ROWS_MAX_DEGREE: u32 = 64;
-/// In [`Layout::row`], marks a vertex with more than four neighbours in its first entry.
+/// Flag in the first entry of a row of [`Layout::rows`]: the vertex has more than four neighbours.
 pub(crate) const ROW_CONTINUES: Vertex = 1 << 31;
 
 struct Steps {
@@ -152,19 +152,19 @@ impl Steps {
 /// Vertices with more arcs than the mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Hubs {
-    /// The mean.
+    /// The mean, rounded down.
     pub(crate) arcs: u32,
-    /// How many there are.
+    /// Number of hubs.
     pub(crate) count: usize,
-    /// Their share of the vertices that have arcs.
+    /// Share of hubs among the vertices that have arcs.
     pub(crate) share: f32,
 }
 
 impl Layout {
     /// Builds the searched structure on the current rayon pool.
     ///
-    /// A list whose format does not say how it lists undirected edges, and in which every entry has its reverse
-    /// equally often, is taken to list both directions; any other is made symmetric. Nothing is lost either way.
+    /// A list whose format does not say how it lists undirected edges is taken to list both directions if every entry's reverse is listed
+    /// equally often. Any other list is made symmetric. No edge is lost either way.
     ///
     /// # Errors
     /// [`GraphError`] where an edge is out of range or the graph does not fit 32-bit numbers or memory.
@@ -172,8 +172,8 @@ impl Layout {
         Self::build_from(edges, options)
     }
 
-    /// As [`Layout::build`], from any source of edges: [`RowArrays`](super::RowArrays) are the arrays of another program, which are read
-    /// where they are.
+    /// As [`Layout::build`], from any source of edges, such as [`RowArrays`](super::RowArrays), which reads arrays of another program in
+    /// place.
     ///
     /// # Errors
     /// As [`Layout::build`].
@@ -186,7 +186,7 @@ impl Layout {
         }
         let mut degrees = count_degrees(edges)?;
         let listed = degrees.entries;
-        // Before the arcs are, while they are sorted, and the lists.
+        // Checked before the arcs are allocated: they take 8 bytes each while they are sorted, and 4 in the lists.
         let mirrored = edges.listing().is_mirrored(options.directed);
         let listed_once = if options.directed { mirrored } else { edges.listing() != Listing::BothDirections };
         let most_arcs = if listed_once { 2 * listed } else { listed };
@@ -195,13 +195,13 @@ impl Layout {
         if !options.directed && edges.listing() == Listing::BothDirections && !degrees.symmetric() && listed > degrees.self_loops {
             log::warn!("the format lists every edge in both directions, but this file does not: made symmetric");
         }
-        // Arcs of a directed graph.
+        // Without self-loops; an entry of a mirrored list counts as two arcs.
         let entries = (listed - degrees.self_loops) * if mirrored { 2 } else { 1 };
         let raw_arcs = if options.directed || both_directions { entries } else { 2 * entries };
         if raw_arcs > u64::from(u32::MAX) {
             return Err(GraphError::TooManyArcs(raw_arcs));
         }
-        // A row has its neighbours from both ends of the entries.
+        // A row takes neighbours from both ends of the entries.
         let both_ends = mirrored || !options.directed && !both_directions;
         if both_ends {
             degrees.outgoing.par_iter_mut().zip(&degrees.incoming[..]).for_each(|(out, &arriving)| *out += arriving);
@@ -236,7 +236,7 @@ impl Layout {
         drop(ranking);
         steps.done("order vertices");
 
-        // Those of degree 1 come last.
+        // Vertices of degree 1 come last in this order.
         let without_leaves = order == Order::Degree && !options.directed && !options.keep_leaves;
         let core = if without_leaves { by_rank.partition_point(|&v| degrees.outgoing[v as usize] > 1) } else { usize::MAX };
         let build = |arcs: Arcs, degree: &Slab<u32>| -> Result<Csr, GraphError> {
@@ -250,7 +250,7 @@ impl Layout {
         };
         let mut csr = build(if both_ends { Arcs::Both } else { Arcs::Forward }, &degrees.outgoing)?;
         let incoming = match options.directed {
-            // Every arc has its mirror.
+            // Every arc has its reverse, so both adjacencies are equal.
             true if mirrored => Some(csr.copy()?),
             true => Some(build(Arcs::Backward, &degrees.incoming)?),
             false => None,
@@ -362,12 +362,12 @@ impl Layout {
         self.csr.vertices().next_multiple_of(64)
     }
 
-    /// True where arcs are kept as they are.
+    /// True where arcs keep their direction.
     pub fn directed(&self) -> bool {
         self.directed
     }
 
-    /// Counts taken while building.
+    /// Counts taken while the layout was built.
     pub fn stats(&self) -> &LayoutStats {
         &self.stats
     }
@@ -382,7 +382,7 @@ impl Layout {
         &self.steps
     }
 
-    /// The time construction took from edge list to searchable structure.
+    /// The time from edge list to searchable structure.
     pub fn construction_time(&self) -> Duration {
         self.construction
     }
@@ -400,7 +400,7 @@ impl Layout {
             + self.rows.bytes()
     }
 
-    /// The internal number of an original vertex, or [`NONE`] where it is not searched (it has no edge, or is a leaf left out).
+    /// The internal number of an original vertex, or [`NONE`] where it is not searched (it has no edge, or is a leaf that is left out).
     ///
     /// # Panics
     /// If `original` is not a vertex.
@@ -413,7 +413,7 @@ impl Layout {
         }
     }
 
-    /// Where an original vertex stands.
+    /// The place of an original vertex in the layout.
     ///
     /// # Panics
     /// If `original` is not a vertex.
@@ -429,8 +429,8 @@ impl Layout {
         }
     }
 
-    /// The first place of [`internal_places`](Self::internal_places) at which a leaf's parent stands: behind those of all internal
-    /// vertices, "no neighbour", and dropped vertices.
+    /// The first place in [`internal_places`](Self::internal_places) of a leaf's parent: after all internal vertices, "no neighbour", and
+    /// dropped vertices.
     pub(crate) fn first_leaf(&self) -> usize {
         first_place(self.csr.vertices())
     }
@@ -448,13 +448,13 @@ impl Layout {
         if self.order == Order::Degree { self.to_original[internal as usize] } else { internal }
     }
 
-    /// Original vertex to internal number (`padded + 1`: dropped; [`first_leaf`](Self::first_leaf)` + i`: the `i`-th leaf); empty where the
-    /// order is the original one.
+    /// Original vertex to internal number (`padded + 1`: dropped; [`first_leaf`](Self::first_leaf)` + i`: the `i`-th leaf). Empty in the
+    /// original order.
     pub(crate) fn internal_places(&self) -> &[Vertex] {
         &self.places
     }
 
-    /// Internal vertex to original number; empty where the order is the original one.
+    /// Internal vertex to original number. Empty in the original order.
     pub(crate) fn original_numbers(&self) -> &[Vertex] {
         &self.to_original
     }
@@ -463,43 +463,42 @@ impl Layout {
     pub(crate) fn hubs(&self) -> Hubs {
         let csr = self.csr();
         let degrees = || (0..csr.vertices() as Vertex).map(|v| csr.degree(v));
-        // The mean is that of the vertices that have arcs: layouts may or may not hold the others.
+        // The mean is over the vertices with arcs, since only some layouts hold the others.
         let with_arcs = degrees().filter(|&degree| degree > 0).count().max(1);
         let arcs = (csr.arcs() / with_arcs) as u32;
         let count = degrees().filter(|&degree| degree > arcs).count();
         Hubs { arcs, count, share: count as f32 / with_arcs as f32 }
     }
 
-    /// Out-adjacency in internal numbers (all adjacency of an undirected graph): no self-loops, no repeats, no leaves that are left out,
-    /// each list by descending degree of the neighbour.
+    /// Out-adjacency in internal numbers (all adjacency of an undirected graph), without self-loops, repeats, and leaves that are left out.
+    /// Each list is sorted by descending degree of the neighbour.
     pub fn csr(&self) -> &Csr {
         &self.csr
     }
 
-    /// In-adjacency in internal numbers: that of [`Layout::csr`] where the graph is undirected.
+    /// In-adjacency in internal numbers: the same as [`Layout::csr`] where the graph is undirected.
     pub fn incoming(&self) -> &Csr {
         self.incoming.as_ref().unwrap_or(&self.csr)
     }
 
-    /// Columns of first in-neighbours: `columns()[k][v]` is the k-th entry of v's list, or [`Layout::padded`] where it
-    /// has no such entry. Each column has `padded` entries.
+    /// Columns of first in-neighbours: `columns()[k][v]` is the k-th entry of v's list, or [`Layout::padded`] where the list is shorter.
+    /// Each column has `padded` entries.
     pub(crate) fn columns(&self) -> &[Slab<Vertex>] {
         &self.columns
     }
 
-    /// The same neighbours by their original numbers ([`NONE`]: no such entry).
+    /// The neighbours in [`columns`](Self::columns) as original numbers ([`NONE`]: no such entry).
     pub(crate) fn column_originals(&self) -> &[Slab<Vertex>] {
         if self.order == Order::Degree { &self.column_originals } else { &self.columns }
     }
 
-    /// Rows of the first four neighbours of every vertex (missing ones are [`Layout::padded`]; the first entry carries
-    /// [`ROW_CONTINUES`] where the list is longer); empty where the graph is not searched by rows.
+    /// Rows of the first four neighbours of every vertex. Missing ones are [`Layout::padded`]; the first entry carries [`ROW_CONTINUES`]
+    /// where the list is longer. Empty where the graph is not searched by rows.
     pub(crate) fn rows(&self) -> &[[Vertex; 4]] {
         &self.rows
     }
 
-    /// Distinct neighbours (successors of a directed graph) of an original vertex, as original numbers, by descending
-    /// degree.
+    /// Distinct neighbours (successors in a directed graph) of an original vertex, as original numbers, by descending degree.
     ///
     /// # Panics
     /// If `original` is not a vertex.
@@ -513,9 +512,8 @@ impl Layout {
         list.iter().map(|&w| self.to_original(w)).chain(leaves.iter().copied()).chain(only)
     }
 
-    /// Degree of an original vertex for TEPS: listed edges that touch it (leave it, if directed), repeats counted,
-    /// self-loops not.
-    /// The TEPS numerator of a search is half the sum over reached vertices (the whole sum if directed).
+    /// Degree of an original vertex for TEPS: listed edges that touch it (in a directed graph, leave it), with repeats, without self-loops.
+    /// The TEPS numerator of a search is half the sum over reached vertices (in a directed graph, the whole sum).
     ///
     /// # Panics
     /// If `original` is not a vertex.
@@ -634,7 +632,7 @@ mod tests {
         }
     }
 
-    /// A star whose first edge leads to another vertex, which had no edge, from the second reading on.
+    /// A star whose first edge leads to a different vertex, one without an edge before, from the second reading on.
     struct Changing(AtomicUsize);
 
     impl EdgeStream for Changing {

@@ -1,8 +1,8 @@
-//! Vertices with a single edge, which an undirected search need not look for.
+//! Vertices with a single edge, which an undirected search can leave out.
 //!
-//! A leaf has one possible parent, its *host*, and is reached exactly where that is. So the searched structure holds neither the leaves
-//! nor the arcs to them; their parents are written when the search is over. (On a Kronecker graph of scale 20, one round removes 99.7 % of
-//! the vertices that repeated rounds would remove.)
+//! A leaf has one possible parent, its *host*, and is reached if and only if its host is. So the searched structure holds neither the
+//! leaves nor the arcs to them; their parents are written when the search is over. (On a Kronecker graph of scale 20, one round removes
+//! 99.7 % of the vertices that repeated rounds would remove.)
 
 use rayon::prelude::*;
 
@@ -12,28 +12,28 @@ use crate::memory::{OutOfMemory, Slab};
 /// The leaves of a layout.
 #[derive(Debug, Default)]
 pub(crate) struct Leaves {
-    /// Internal numbers of the vertices that leaves hang on, rising.
+    /// Internal numbers of the hosts, in ascending order.
     hosts: Slab<Vertex>,
-    /// Bits of the hosts, a word for every 64 internal numbers, and how many stand before each word; empty without hosts.
+    /// Bitmap of the hosts by internal number, and for each word the number of hosts before it; both empty without hosts.
     bits: Slab<u64>,
     before: Slab<u32>,
     /// The leaves of the i-th host are `of[first[i]..first[i + 1]]`; empty without hosts.
     first: Slab<u32>,
     /// Original numbers of the leaves.
     of: Slab<Vertex>,
-    /// Of every leaf, by original number, on what it hangs, as internal and as original number.
+    /// The host of every leaf, in the order of the leaves' original numbers: its internal number, and its original number.
     host_of: Slab<Vertex>,
     name_of: Slab<Vertex>,
-    /// Leaves that are each other's only neighbour, each with the other (original numbers), by the first.
+    /// Leaves that are each other's only neighbour: for each such leaf the pair of the leaf and its neighbour (original numbers), sorted.
     pairs: Vec<[Vertex; 2]>,
 }
 
 impl Leaves {
-    /// Takes the leaves off `csr`: its rows from `core` on are those of vertices that have one arc, by number. `to_original` names its
-    /// rows, and `place` (original vertex to row) becomes, for a leaf, the place past the padding at which its parent will stand, or
-    /// [`NONE`] where its neighbour is a leaf as well.
+    /// Removes the leaves from `csr`, whose rows from `core` on are the vertices with one arc, in the order of their original numbers.
+    /// `to_original` maps rows to original numbers. `place` maps original vertices to rows; the entry of a leaf becomes the place past the
+    /// padding for its parent, or [`NONE`] where its neighbour is a leaf as well.
     ///
-    /// The lists of the other rows must not have these rows in them any more.
+    /// The lists of the other rows must no longer contain these rows.
     pub(super) fn take_off(csr: &mut Csr, core: usize, to_original: &mut Slab<Vertex>, place: &mut [Vertex]) -> Result<Self, OutOfMemory> {
         let core_arcs = csr.offsets[core] as usize;
         let mut keys: Vec<u64> = csr.targets[core_arcs..]
@@ -59,7 +59,7 @@ impl Leaves {
             name_of: Slab::zeroed(keys.len(), what)?,
             pairs,
         };
-        // In the order of the input, in which parents are read when they are mapped back.
+        // Slots follow the order of the input, in which parents are read when they are mapped back.
         let past = first_place(core);
         let rows = csr.targets[core_arcs..].iter().zip(&to_original[core..]).filter(|&(&host, _)| (host as usize) < core);
         for (slot, (&host, &leaf)) in rows.enumerate() {
@@ -91,17 +91,17 @@ impl Leaves {
         Ok(leaves)
     }
 
-    /// Hosts, as internal numbers, rising.
+    /// The hosts as internal numbers, in ascending order.
     pub(crate) fn hosts(&self) -> &[Vertex] {
         &self.hosts
     }
 
-    /// The only neighbour of every leaf, by original number of the leaf, as internal numbers.
+    /// The host of every leaf as an internal number, in the order of the leaves' original numbers.
     pub(crate) fn host_of(&self) -> &[Vertex] {
         &self.host_of
     }
 
-    /// The same, as original numbers.
+    /// The host of every leaf as an original number, in the order of the leaves' original numbers.
     pub(crate) fn name_of(&self) -> &[Vertex] {
         &self.name_of
     }
@@ -111,24 +111,24 @@ impl Leaves {
         &self.of[self.first[index] as usize..self.first[index + 1] as usize]
     }
 
-    /// Bits of the hosts, a word for every 64 internal numbers; empty without hosts.
+    /// Bitmap of the hosts, a word for every 64 internal numbers; empty without hosts.
     pub(crate) fn bits(&self) -> &[u64] {
         &self.bits
     }
 
-    /// Which host has the bit `lowest` of `word`, which is set in [`bits`](Self::bits).
+    /// Index of the host whose bit is `lowest` in `word`; it must be set in [`bits`](Self::bits).
     #[inline]
     pub(crate) fn index_at(&self, word: usize, lowest: u64) -> usize {
         (self.before[word] + (self.bits[word] & (lowest - 1)).count_ones()) as usize
     }
 
-    /// Whether leaves hang on `v`, an internal number.
+    /// Whether `v`, an internal number, is a host.
     #[inline]
     pub(crate) fn is_host(&self, v: Vertex) -> bool {
         self.bits.get(v as usize / 64).is_some_and(|bits| bits >> (v % 64) & 1 == 1)
     }
 
-    /// Which host `v` is, an internal number, if it is one.
+    /// Index of the host `v`, an internal number (`None`: it is not a host).
     #[inline]
     pub(crate) fn index_of(&self, v: Vertex) -> Option<usize> {
         let (word, bit) = (v as usize / 64, 1 << (v % 64));
@@ -140,17 +140,17 @@ impl Leaves {
         self.index_of(host).map_or(&[], |index| self.of(index))
     }
 
-    /// The other of two leaves that have only each other; original numbers.
+    /// The only neighbour of `leaf` if that is a leaf as well; original numbers.
     pub(super) fn paired_with(&self, leaf: Vertex) -> Option<Vertex> {
         self.pairs.binary_search_by_key(&leaf, |&[leaf, _]| leaf).ok().map(|at| self.pairs[at][1])
     }
 
-    /// How many there are.
+    /// Number of leaves.
     pub(super) fn count(&self) -> usize {
         self.of.len() + self.pairs.len()
     }
 
-    /// Edges that have one of them at an end.
+    /// Number of edges that have a leaf at an end.
     pub(super) fn edges(&self) -> u64 {
         (self.of.len() + self.pairs.len() / 2) as u64
     }
@@ -168,7 +168,7 @@ impl Leaves {
     }
 }
 
-/// The place of the first leaf's parent, in a layout of `vertices` rows: behind the padding, "no neighbour", and dropped vertices.
+/// The place of the first leaf's parent in a layout of `vertices` rows: after the padding, "no neighbour", and dropped vertices.
 pub(super) fn first_place(vertices: usize) -> usize {
     vertices.next_multiple_of(64) + 2
 }

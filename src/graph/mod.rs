@@ -20,14 +20,14 @@ pub(crate) use leaves::Leaves;
 pub use rows::{Numbers, RowArrays};
 pub use stream::{EdgeSlice, EdgeStream};
 
-/// A vertex number. Vertices are 32-bit everywhere (design rule 5).
+/// A vertex number: 32 bits everywhere (ARCHITECTURE.md, rule 4).
 pub type Vertex = u32;
 
 /// "No vertex": the parent and the level of a vertex that was not reached.
 pub const NONE: Vertex = Vertex::MAX;
 
-/// Most vertices a graph may have, a multiple of 64: the layout pads them to one, and the two numbers past the padding, a place for the
-/// parent of every leaf, and [`NONE`] must be left over.
+/// Largest number of vertices of a graph, a multiple of 64. The layout pads vertices to a multiple of 64; numbers must be left for the two
+/// past the padding, for the place of every leaf's parent, and for [`NONE`].
 pub const MAX_VERTICES: usize = (u32::MAX - 127) as usize;
 
 /// Why a graph can't be built.

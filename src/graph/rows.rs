@@ -1,8 +1,8 @@
-//! Adjacency rows in the memory of another program: SciPy's and C's compressed sparse rows.
+//! Adjacency rows in the memory of another program: compressed sparse rows of SciPy or C.
 
 use super::{EdgeStream, GraphError, Listing, MAX_VERTICES, RowsError, Vertex, stream::PART};
 
-/// Whole numbers of either width. A negative number, taken as unsigned, is out of every range here and refused.
+/// Integers of 32 or 64 bits. A negative number, read as unsigned, is out of every range checked here and is refused.
 #[derive(Debug, Clone, Copy)]
 pub enum Numbers<'a> {
     /// Of 32 bits.
@@ -12,7 +12,7 @@ pub enum Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// How many.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         match self {
             Self::Bits32(numbers) => numbers.len(),
@@ -20,15 +20,15 @@ impl Numbers<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// True where there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number `at`.
+    /// The entry at index `at`.
     ///
     /// # Panics
-    /// Where there is no such number.
+    /// If `at` is out of range.
     #[inline]
     pub fn get(&self, at: usize) -> u64 {
         match self {
@@ -38,8 +38,8 @@ impl Numbers<'_> {
     }
 }
 
-/// Compressed sparse rows that are read where they are: the targets of vertex `v` are `targets[offsets[v]..offsets[v + 1]]`. An entry is
-/// an edge as a list would have it; [`Layout::build_from`](super::Layout::build_from) sorts them into arrays of its own.
+/// Compressed sparse rows that are read in place: the targets of vertex `v` are `targets[offsets[v]..offsets[v + 1]]`. An entry is one
+/// listed edge; [`Layout::build_from`](super::Layout::build_from) sorts the entries into arrays of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct RowArrays<'a> {
     offsets: Numbers<'a>,
@@ -48,10 +48,11 @@ pub struct RowArrays<'a> {
 }
 
 impl<'a> RowArrays<'a> {
-    /// Takes `vertices + 1` offsets and as many targets as the last of them says, and checks the offsets. The builder checks the targets.
+    /// Takes `vertices + 1` offsets and the targets, whose number the last offset must equal. Checks the offsets; the builder checks the
+    /// targets.
     ///
     /// # Errors
-    /// [`RowsError`]; its `byte` counts from the beginning of the array.
+    /// [`RowsError`]; its `byte` counts from the beginning of the offsets.
     pub fn new(offsets: Numbers<'a>, targets: Numbers<'a>, listing: Listing) -> Result<Self, RowsError> {
         let (count, entries) = (offsets.len(), targets.len());
         let Some(vertices) = count.checked_sub(1) else {
@@ -91,7 +92,7 @@ impl EdgeStream for RowArrays<'_> {
     fn for_each_of(&self, part: usize, mut visit: impl FnMut(Vertex, Vertex)) {
         let end = self.targets.len().min((part + 1) * PART);
         let mut entry = part * PART;
-        // The last row that starts at or before the first entry: rows without entries before it are skipped.
+        // The last row that starts at or before the first entry. This skips empty rows before it.
         let (mut row, mut last) = (0, self.offsets.len());
         while row < last {
             let middle = row + (last - row) / 2;
@@ -102,7 +103,7 @@ impl EdgeStream for RowArrays<'_> {
             let until = (self.offsets.get(row + 1) as usize).min(end);
             match self.targets {
                 Numbers::Bits32(targets) => targets[entry..until].iter().for_each(|&target| visit(row as Vertex, target)),
-                // What does not fit is not a vertex either: the builder refuses it.
+                // A target that does not fit 32 bits is not a vertex; the builder refuses its substitute.
                 Numbers::Bits64(targets) => {
                     targets[entry..until].iter().for_each(|&target| visit(row as Vertex, Vertex::try_from(target).unwrap_or(Vertex::MAX)))
                 }
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn arrays_of_either_width_make_the_layout_of_their_list() {
-        // Rows that parts cut through, and rows without entries.
+        // Rows that cross the bounds of parts, and rows without entries.
         let vertices = 3000;
         let mut x = 1u64;
         let mut rows: Vec<Vec<u32>> = vec![Vec::new(); vertices];
@@ -139,7 +140,7 @@ mod tests {
         for directed in [false, true] {
             let options = BuildOptions { directed, ..BuildOptions::default() };
             let wanted = Layout::build(&EdgeList::new(vertices, pairs.clone(), Listing::Unknown).unwrap(), &options).unwrap();
-            // Directed or not makes no difference to how arrays are read: each width is read once in either.
+            // The direction has no effect on how arrays are read, so each loop takes two of the four combinations of widths.
             let same = [(Numbers::Bits32(&narrow), Numbers::Bits32(&targets)), (Numbers::Bits64(&offsets), Numbers::Bits64(&wide))];
             let mixed = [(Numbers::Bits32(&narrow), Numbers::Bits64(&wide)), (Numbers::Bits64(&offsets), Numbers::Bits32(&targets))];
             for (offsets, targets) in if directed { mixed } else { same } {

@@ -1,16 +1,16 @@
-//! Edges that are read part by part, several times, without all of them being in memory at once.
+//! Edges that are read in parts, several times, and need not all be in memory at once.
 
 use std::ops::Range;
 
 use super::{EdgeList, Listing, Vertex};
 
-/// Entries of one part: what a thread takes at a time.
+/// Entries of one part, the unit that one thread reads at a time.
 pub const PART: usize = 256 << 10;
 
 /// A source of edges that gives the same entries every time it is read.
 ///
-/// An [`EdgeList`] is one; so is a generator ([`GeneratedEdges`](crate::input::generate::GeneratedEdges)), which makes its edges again each
-/// time: a cluster's ranks keep their own part of a graph that none of them could hold.
+/// An [`EdgeList`] is such a source. So is a generator ([`GeneratedEdges`](crate::input::generate::GeneratedEdges)), which makes its edges
+/// again each time; with it, each rank of a cluster keeps its part of a graph that no rank could hold.
 pub trait EdgeStream: Sync {
     /// Number of vertices, isolated ones included.
     fn vertices(&self) -> usize;
@@ -27,7 +27,7 @@ pub trait EdgeStream: Sync {
     /// May panic where `part` is not below [`parts`](Self::parts).
     fn for_each_of(&self, part: usize, visit: impl FnMut(Vertex, Vertex));
 
-    /// A name for entry `index` of `part` in an error: its position in the list.
+    /// The position in the list of entry `index` of `part`, for error messages.
     fn position(&self, part: usize, index: usize) -> usize {
         part * PART + index
     }
@@ -53,7 +53,7 @@ impl EdgeStream for EdgeList {
     }
 }
 
-/// Some of the entries of a graph, over all of its vertices: what one rank of a cluster has read of a file.
+/// A range of the entries of a graph, over all of its vertices: the entries that one rank of a cluster has read from a file.
 #[derive(Debug)]
 pub struct EdgeSlice {
     list: EdgeList,
@@ -80,12 +80,12 @@ impl EdgeSlice {
         self.list.listing()
     }
 
-    /// Number of its entries.
+    /// Number of entries of the slice.
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// True where it has none.
+    /// True where the slice has no entries.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
