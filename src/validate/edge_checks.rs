@@ -1,4 +1,4 @@
-//! Checks 3 and 4, the marks for check 5, and the edges that count for TEPS.
+//! Checks 3 and 4, the marks for check 5, and the count of edges for TEPS.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -11,18 +11,18 @@ use crate::graph::{EdgeList, NONE, Vertex, buckets::Buckets};
 const VERTICES: usize = 1 << 10;
 /// Edges per task.
 const EDGES: usize = 1 << 13;
-/// Neighbours per turn of the inner loop.
+/// Neighbours per block of the inner loop.
 const BLOCK: usize = 1 << 9;
 
 /// The levels of all vertices.
 pub(super) trait Levels: Copy + Sync {
-    /// In place of a level: not reached. At least two more than the deepest level.
+    /// Value of a vertex that was not reached: at least two more than the deepest level.
     const UNREACHED: u32;
 
     fn at(self, vertex: Vertex) -> u32;
 }
 
-/// In one byte each, for trees of levels up to [`Short::DEEPEST`].
+/// Levels of one byte, for trees of levels up to [`Short::DEEPEST`].
 #[derive(Clone, Copy)]
 pub(super) struct Short<'a>(pub(super) &'a [u8]);
 
@@ -39,7 +39,7 @@ impl Levels for Short<'_> {
     }
 }
 
-/// In four bytes each.
+/// Levels of four bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Long<'a>(pub(super) &'a [AtomicU32]);
 
@@ -52,15 +52,15 @@ impl Levels for Long<'_> {
     }
 }
 
-/// What a scan works on.
+/// The data of one scan over all edges.
 pub(super) struct Scan<'a, L> {
     pub(super) edges: &'a EdgeList,
-    /// The same edges without repeats and self-loops: an arc with its source, an undirected edge with its smaller end.
+    /// The same edges without repeats and self-loops: an arc at its source, an undirected edge at its smaller end.
     pub(super) adjacency: &'a Buckets,
     pub(super) directed: bool,
     pub(super) levels: L,
     pub(super) parent: &'a [Vertex],
-    /// Set for every vertex that is found joined to its parent.
+    /// Set for every vertex that an edge joins to its parent.
     pub(super) confirmed: &'a [AtomicBool],
 }
 
@@ -76,7 +76,8 @@ impl<L: Levels> Scan<'_, L> {
         if wrong { Err(self.first_fault()) } else { Ok(edges) }
     }
 
-    /// The listed edges that start at these vertices with both ends in the tree, and whether any of them fails check 3 or 4.
+    /// The number of listed edges that `adjacency` holds at these vertices and whose both ends are in the tree, and whether any of them
+    /// fails check 3 or 4.
     fn part<const DIRECTED: bool>(&self, vertices: std::ops::Range<usize>) -> (u64, bool) {
         let mut candidates = [0; BLOCK];
         let (mut edges, mut wrong) = (0, false);
@@ -91,12 +92,12 @@ impl<L: Levels> Scan<'_, L> {
             let parent = self.parent[u];
             let mut joined = false;
             for block in self.adjacency.distinct(u).chunks(BLOCK) {
-                // Half of the branches on levels would be mispredicted, so there are none: neighbours that may be children are
-                // written down whatever they are, and kept by moving on.
+                // Half of the branches on levels would be mispredicted, so there are none: every neighbour is written to `candidates`, and
+                // the index moves only past those that may be children.
                 let mut count = 0;
                 for &v in block {
                     let other = self.levels.at(v);
-                    // Unreached lies two above the deepest level, so that one comparison makes both checks.
+                    // The value for "not reached" is two above the deepest level, so that one comparison makes both checks.
                     wrong |= if DIRECTED { other > level.saturating_add(1) } else { other.abs_diff(level) > 1 };
                     joined |= v == parent;
                     candidates[count % BLOCK] = v;
@@ -115,8 +116,8 @@ impl<L: Levels> Scan<'_, L> {
         (edges, wrong)
     }
 
-    /// The violation to report, known to exist: goes through the list as it was given, all of it, as the first one found is not
-    /// the first one there is.
+    /// The violation to report, which is known to exist. Goes through the whole list as given, since the first fault that a thread finds
+    /// need not be the first in the list.
     fn first_fault(&self) -> Violation {
         let listed = self.edges.len();
         let tasks = (0..listed.div_ceil(EDGES)).into_par_iter().map(|task| self.faults(task * EDGES..(task * EDGES + EDGES).min(listed)));
@@ -155,7 +156,7 @@ impl<L: Levels> Scan<'_, L> {
     }
 }
 
-/// A violation and the edge it is about.
+/// A violation, with the position of its edge in the list.
 type Fault = Option<(usize, Violation)>;
 
 fn first(a: Fault, b: Fault) -> Fault {

@@ -1,17 +1,17 @@
-//! Checks of a search tree: the five of Graph500, on the parents of any program, and a serial search to compare with.
+//! Validates search trees: the five checks of Graph500 on the parents found by any program, and a serial search to compare with.
 //!
-//! The checks go by the edge list as the source gave it, sorted once for all trees of a graph, and not by the structure that was
-//! searched, so that a fault of that structure shows. Levels are computed from the parents. Then, in the numbering of the Graph500
-//! specification,
+//! The checks use the edge list as the source gave it, sorted once for all trees of a graph. They do not use the searched structure, so
+//! they also find faults of that structure. Levels are computed from the parents. The checks, in the numbering of the Graph500
+//! specification, are:
 //!
-//! 1. the tree is a tree with the given root: no cycle, and all parents lead to the root;
-//! 2. each tree edge spans exactly one level: true of computed levels, so this checks levels that come with the parents;
+//! 1. the tree has no cycle, and all parents lead to the given root;
+//! 2. each tree edge spans exactly one level: always true of computed levels, so this checks levels that come with the parents;
 //! 3. the ends of each input edge are at most one level apart (in a directed graph: an arc leads at most one level down);
 //! 4. the tree spans the component: no input edge leads from a reached vertex to one that was not reached;
 //! 5. each vertex and its parent are joined by an input edge (in a directed graph: an arc from the parent to the vertex).
 //!
-//! Which fault is reported does not depend on the number of threads: the first check that fails, and in it the vertex of the
-//! smallest number or the edge that is listed first.
+//! The fault that is reported does not depend on the number of threads: it is of the first check that fails, and is the one with the
+//! smallest vertex or the edge that is listed first.
 
 mod edge_checks;
 mod serial;
@@ -37,48 +37,47 @@ pub struct Validated {
     pub root: Vertex,
     /// Vertices of the tree, the root included.
     pub reached: u64,
-    /// Levels of the tree: a root alone is 1.
+    /// Levels of the tree: 1 for a root alone.
     pub levels: u32,
-    /// Entries of the edge list with both ends in the tree, repeats counted, self-loops not: the numerator of TEPS as Graph500
-    /// 3.x counts it. A list that holds every undirected edge in both directions makes this twice the number of edges, and
-    /// the caller, which knows the list, halves it. Searched as a directed graph, an entry of a list that is
-    /// [`Listing::Symmetric`](crate::graph::Listing::Symmetric) counts twice: it is two arcs.
+    /// Entries of the edge list with both ends in the tree, repeats counted, self-loops not: the numerator of TEPS as Graph500 3.x counts
+    /// it. Where the list holds every undirected edge in both directions, this is twice the number of edges, and the caller must halve it.
+    /// In a directed graph, an entry of a [`Listing::Symmetric`](crate::graph::Listing::Symmetric) list is two arcs and counts twice.
     pub edges: u64,
-    /// Self-loops at vertices of the tree: what Graph500 1.2 and 2.1 add to `edges`.
+    /// Self-loops at vertices of the tree, which Graph500 1.2 and 2.1 add to `edges`.
     pub self_loops: u64,
 }
 
-/// Checks trees of one graph, again and again in the same memory: 22 bytes for each vertex and 4 for each listed edge.
+/// Checks any number of trees of one graph in the same memory: 22 bytes for each vertex and 4 for each listed edge.
 #[derive(Debug)]
 pub struct Validator<'e> {
     edges: &'e EdgeList,
     directed: bool,
-    /// Arcs that an entry of the list is.
+    /// Arcs for each entry of the list: 1 or 2.
     arcs: u64,
-    /// The edges without self-loops: an arc with its source, an undirected edge with its smaller end.
+    /// The edges without self-loops: an arc at its source, an undirected edge at its smaller end.
     adjacency: Buckets,
-    /// Vertices that have self-loops, as often as they have them.
+    /// The vertex of every listed self-loop.
     self_loops: Vec<Vertex>,
     /// Level of every vertex, [`NONE`] where not reached.
     level: Vec<AtomicU32>,
-    /// The same in a byte where the tree is shallow enough, as it stays in the cache for four times as many vertices.
+    /// Levels of one byte, which serve for shallow trees: the cache holds those of four times as many vertices.
     short: Vec<u8>,
     /// Vertices whose parent was found at the other end of an input edge.
     confirmed: Vec<AtomicBool>,
 }
 
 impl<'e> Validator<'e> {
-    /// Sorts `edges` and allocates for their trees, on the current rayon pool; `directed` as it was searched.
+    /// Sorts `edges` and allocates memory for checking trees, on the current rayon pool. `directed` must be as in the search.
     ///
     /// # Errors
     /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have;
     /// [`GraphError::OutOfMemory`] where the graph needs more than there is.
     pub fn new(edges: &'e EdgeList, directed: bool) -> Result<Self, GraphError> {
         let n = edges.vertices();
-        // Where every arc has its mirror, the checks are those of an undirected graph; only the count of arcs differs.
+        // Where every arc has its reverse, the checks are those of an undirected graph; only the count of arcs differs.
         let mirrored = edges.listing().is_mirrored(directed);
         let directed = directed && !mirrored;
-        // What is refused here would not be allocated but end the program.
+        // Without this check, a failed allocation would end the program.
         let of_vertices = n as u64 * (2 * size_of::<usize>() as u64 + 6);
         memory::check_available(of_vertices + 12 * edges.len() as u64, "the validation of the tree")?;
         let adjacency = Buckets::sort(edges, n, |u, v| match u.cmp(&v) {
@@ -104,8 +103,8 @@ impl<'e> Validator<'e> {
         })
     }
 
-    /// Checks the tree given by `parent`, in parallel on the current rayon pool: for each vertex its parent, the root's itself,
-    /// [`NONE`] where not reached. Where `claimed` gives levels, with [`NONE`] where not reached, they are checked too.
+    /// Checks the tree given by `parent`, in parallel on the current rayon pool. `parent` holds the parent of each vertex: the root's is
+    /// itself, [`NONE`] where not reached. If `claimed` gives levels ([`NONE`] where not reached), they are checked too.
     ///
     /// # Errors
     /// [`ValidateError::Violation`] where a check fails; other variants where the arrays or the root don't fit the graph.
@@ -131,7 +130,7 @@ impl<'e> Validator<'e> {
         } else {
             self.scan(edge_checks::Long(&self.level), parent).run()?
         };
-        // The root has no parent to be joined to.
+        // The root is its own parent; no edge has to join them.
         self.confirmed[root as usize].store(true, Ordering::Relaxed);
         let stranger =
             self.confirmed.par_iter().zip(parent).position_first(|(confirmed, &p)| p != NONE && !confirmed.load(Ordering::Relaxed));
@@ -147,17 +146,17 @@ impl<'e> Validator<'e> {
         edge_checks::Scan { edges, adjacency, directed, levels, parent, confirmed }
     }
 
-    /// Levels of the tree that [`validate`](Self::validate) checked last, by vertex, [`NONE`] where not reached. Without meaning
-    /// where the tree failed check 1.
+    /// Levels of the tree that [`validate`](Self::validate) checked last, by vertex; [`NONE`] where not reached. They have no meaning if
+    /// the tree failed check 1.
     pub fn levels(&self) -> Vec<u32> {
         self.level.par_iter().map(|level| level.load(Ordering::Relaxed)).collect()
     }
 }
 
-/// Checks one tree: [`Validator::new`] and [`Validator::validate`] in one.
+/// Checks one tree: calls [`Validator::new`] and [`Validator::validate`].
 ///
 /// # Errors
-/// Those of both.
+/// As [`Validator::new`] and [`Validator::validate`].
 pub fn validate(edges: &EdgeList, directed: bool, root: Vertex, parent: &[Vertex]) -> Result<Validated, ValidateError> {
     Validator::new(edges, directed)?.validate(root, parent, None)
 }

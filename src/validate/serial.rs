@@ -1,12 +1,12 @@
-//! The serial reference: the simplest search, with which all others are compared.
+//! The serial reference: the simplest search, with which the others are compared.
 
 use crate::{
     bfs::BfsResult,
     graph::{EdgeList, GraphError, NONE, Vertex, buckets},
 };
 
-/// Breadth-first search with a queue on one thread. It shares no code with the layout and the engines: the adjacency is sorted
-/// from the edge list, self-loops and repeats left in, in the order of the list.
+/// Breadth-first search with a queue on one thread. It shares no code with the layout and the engines: its adjacency has the order of the
+/// edge list, with self-loops and repeats.
 #[derive(Debug)]
 pub struct SerialBfs {
     offsets: Vec<usize>,
@@ -22,7 +22,8 @@ impl SerialBfs {
         buckets::check_range(edges)?;
         let directed = directed && !edges.listing().is_mirrored(directed);
         let all = 0..edges.len();
-        // Entry v + 1 counts the arcs of v; summed up, entry v is where they start; moved on arc by arc, it is where they end.
+        // `ends[v + 1]` first counts the arcs of v. After the sums, `ends[v]` is where they start; it then moves with each arc to where
+        // they end.
         let mut ends = vec![0_usize; edges.vertices() + 1];
         edges.for_each(all.clone(), |u, v| {
             ends[u as usize + 1] += 1;
@@ -46,7 +47,7 @@ impl SerialBfs {
         Ok(Self { offsets, targets })
     }
 
-    /// The tree from `root`; `None` where that is not a vertex of the graph.
+    /// The tree from `root`; `None` where `root` is not a vertex of the graph.
     pub fn search(&self, root: Vertex) -> Option<BfsResult> {
         let vertices = self.offsets.len() - 1;
         if root as usize >= vertices {

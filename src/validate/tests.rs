@@ -26,11 +26,11 @@ fn an_entry_of_a_symmetric_list_is_two_arcs() {
     let found = validate(&edges, true, 0, &tree.parent).unwrap();
     assert_eq!((found.reached, found.edges, found.self_loops), (3, 6, 1));
     assert_eq!(validate(&edges, false, 0, &tree.parent).unwrap().edges, 3);
-    // As if the arcs had one direction.
+    // These parents would be right if the arcs had one direction only.
     assert_eq!(violation(&edges, true, 0, &[0, NONE, NONE, NONE]).check(), Check::Component);
 }
 
-/// Checks that the serial tree passes and is counted rightly.
+/// Checks that the serial tree passes and that its counts are right.
 fn passes(vertices: usize, pairs: &[[Vertex; 2]], directed: bool, root: Vertex) -> Validated {
     let edges = list(vertices, pairs);
     let tree = search(&edges, directed, root);
@@ -59,7 +59,7 @@ fn odd_graphs() {
         assert_eq!(passes(5, &[[0, 1], [1, 2], [0, 2]], directed, 4).reached, 1);
         let star: Vec<[Vertex; 2]> = (1..1000).map(|v| [0, v]).collect();
         assert_eq!(passes(1000, &star, directed, 0).levels, 2);
-        // Deeper than a byte can say, across the limit of the short levels, and long enough for several chunks.
+        // Deeper than a byte can hold, around the limit of the short levels, and long enough for several chunks.
         for n in [254, 255, 256, 257, 40_000] {
             let path: Vec<[Vertex; 2]> = (1..n).map(|v| [v - 1, v]).collect();
             let passed = passes(n as usize, &path, directed, 0);
@@ -89,7 +89,7 @@ fn both_directions_count_twice() {
     assert_eq!((validated.edges, validated.self_loops), (4, 1));
 }
 
-/// Counts of the Graph500 reference code 3.0.1 from the first root.
+/// Compares with counts of the Graph500 reference code 3.0.1 from the first root.
 fn golden(scale: u32, root: Vertex, sizes: &[u64], edges: Option<[u64; 2]>) {
     let graph = Generator::graph500(scale).generate(&|_| ()).unwrap();
     let tree = search(&graph, false, root);
@@ -148,7 +148,7 @@ fn faults_of_the_tree() {
     let edges = list(6, &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 2]]);
     assert_eq!(violation(&edges, false, 0, &[1, 0, 1, 2, 2, NONE]), Violation::RootParent { root: 0, parent: 1 });
     assert_eq!(violation(&edges, false, 0, &[NONE, 0, 1, 2, 2, NONE]), Violation::RootParent { root: 0, parent: NONE });
-    // 2 -> 4 -> 3 -> 2, and 1 leads into it.
+    // The cycle 2 -> 4 -> 3 -> 2; vertex 1 leads into it.
     assert_eq!(violation(&edges, false, 0, &[0, 3, 4, 2, 3, NONE]), Violation::Cycle { vertex: 1, cycle: 2, length: 3 });
     assert_eq!(violation(&edges, false, 0, &[0, 0, 1, 2, 4, NONE]), Violation::Cycle { vertex: 4, cycle: 4, length: 1 });
     let dead = violation(&edges, false, 0, &[0, 0, 1, 5, 3, NONE]);
@@ -165,7 +165,7 @@ fn faults_of_the_tree() {
 fn long_cycle_is_found_on_any_number_of_threads() {
     let n = 100_000;
     let edges = list(n, &(1..n as Vertex).map(|v| [v - 1, v]).collect::<Vec<_>>());
-    // Everything from vertex 50 on goes up in steps, the last one closes the circle at 60,000.
+    // From vertex 50 on, the parent is the next vertex; the parent of the last one, 60,000, closes the cycle.
     let mut parent: Vec<Vertex> = (0..n as Vertex).map(|v| if v < 50 { v.saturating_sub(1) } else { v + 1 }).collect();
     parent[n - 1] = 60_000;
     for threads in [1, 2, 4] {
@@ -177,14 +177,14 @@ fn long_cycle_is_found_on_any_number_of_threads() {
 
 #[test]
 fn first_check_and_first_edge() {
-    // A triangle 0 1 2 with a tail 2 3 4; parents make a path of it, so that edges 2 and 5 span two levels, and vertex 4, reached
-    // or not, comes later in every respect.
+    // A triangle 0 1 2 with a tail 2 3 4. The parents make it a path, so that edges 2 and 5 span two levels. Faults at vertex 4, reached or
+    // not, come later.
     let pairs = [[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [0, 2]];
     let edges = list(5, &pairs);
     let gap = Violation::LevelGap { edge: 2, source_vertex: 2, source_level: 2, target_vertex: 0, target_level: 0 };
     assert_eq!(violation(&edges, false, 0, &[0, 0, 1, 2, NONE]), gap);
     assert_eq!(gap.to_string(), "check 3 (the ends of each edge are at most one level apart): edge 2 joins 2 on level 2 and 0 on level 0");
-    // Along the arcs, 2 -> 0 leads up, and only 0 -> 2 is a shortcut.
+    // In the directed graph, 2 -> 0 leads up, and only 0 -> 2 spans two levels.
     let gap = Violation::LevelGap { edge: 5, source_vertex: 0, source_level: 0, target_vertex: 2, target_level: 2 };
     assert_eq!(violation(&edges, true, 0, &[0, 0, 1, 2, 3]), gap);
 
@@ -195,7 +195,7 @@ fn first_check_and_first_edge() {
     assert!(validate(&edges, true, 3, &[NONE, NONE, NONE, 3, 3]).is_ok());
     assert!(validate(&edges, false, 3, &[NONE, NONE, NONE, 3, 3]).is_err());
 
-    // Level 1 holds 1 and 3, and 2 has an edge to the one only.
+    // Level 1 holds 1 and 3, and 2 has an edge to 1 only.
     let square = list(4, &[[0, 1], [3, 0], [2, 1]]);
     let stranger = violation(&square, false, 0, &[0, 0, 3, 0]);
     assert_eq!(stranger, Violation::NotAnEdge { vertex: 2, parent: 3 });
@@ -250,7 +250,7 @@ fn memory_is_reused_cleanly() {
     let mut validator = Validator::new(&edges, false).unwrap();
     for _ in 0..2 {
         assert_eq!(validator.validate(0, &[0, 0, 1, 0, NONE, NONE, NONE], None).unwrap().reached, 4);
-        // What an earlier tree confirmed does not count.
+        // Vertices confirmed by an earlier tree do not count.
         assert!(validator.validate(0, &[0, 0, 3, 0, NONE, NONE, NONE], None).is_err());
         assert!(validator.validate(0, &[0, 2, 1, 0, NONE, NONE, NONE], None).is_err());
         assert_eq!(validator.validate(5, &[NONE, NONE, NONE, NONE, 5, 5, NONE], None).unwrap().reached, 2);
@@ -263,7 +263,7 @@ fn graphs() -> impl Strategy<Value = (usize, Vec<[Vertex; 2]>, bool, Vertex)> {
     (1..40_u32).prop_flat_map(|n| (Just(n as usize), prop::collection::vec([0..n, 0..n], 0..100), any::<bool>(), 0..n))
 }
 
-/// The vertices below `top` in the tree, itself included.
+/// Marks the vertices below `top` in the tree, `top` included.
 fn subtree(parent: &[Vertex], top: Vertex, root: Vertex) -> Vec<bool> {
     let below = |mut v: Vertex| loop {
         if v == top {
@@ -299,12 +299,12 @@ proptest! {
         };
         let joined = |w: Vertex| pairs.iter().any(|&[a, b]| [a, b] == [w, v] || !directed && [b, a] == [w, v]);
         let expected = match kind {
-            // Hung below itself: a cycle.
+            // The parent is a vertex below the vertex itself: a cycle.
             0 => {
                 parent[v as usize] = choose(&|w| below[w as usize]).unwrap();
                 Check::Tree
             }
-            // Hung to a vertex that was not reached or does not exist.
+            // The parent is a vertex that was not reached or does not exist.
             1 => {
                 parent[v as usize] = choose(&|w| level[w as usize] == NONE).unwrap_or(n as Vertex);
                 Check::Tree
@@ -315,19 +315,19 @@ proptest! {
                 claimed = Some(levels);
                 Check::TreeLevels
             }
-            // Hung deeper than its parent's edge allows.
+            // The parent is so deep that the edge to the old parent spans several levels.
             3 => {
                 let deeper = choose(&|w| level[w as usize] != NONE && level[w as usize] >= depth && !below[w as usize]);
                 prop_assume!(deeper.is_some());
                 parent[v as usize] = deeper.unwrap();
                 Check::EdgeLevels
             }
-            // Cut off with all that hangs below.
+            // The vertex and all vertices below it are cut off.
             4 => {
                 (0..n).filter(|&w| below[w]).for_each(|w| parent[w] = NONE);
                 Check::Component
             }
-            // Hung to a vertex of the right level that is not a neighbour.
+            // The parent is on the right level, but is not a neighbour.
             _ => {
                 let stranger = choose(&|w| level[w as usize] == depth - 1 && !joined(w));
                 prop_assume!(stranger.is_some());

@@ -7,26 +7,26 @@ use rayon::prelude::*;
 use super::Violation;
 use crate::graph::{NONE, Vertex};
 
-/// In place of a level: the parents of this vertex don't lead to the root. No level is that large, as a graph has at most
-/// `MAX_VERTICES` < `NONE` - 1 vertices.
+/// Level of a vertex whose parents don't lead to the root. No real level is that large, since a graph has at most `MAX_VERTICES`
+/// vertices, fewer than `NONE - 1`.
 const ASTRAY: u32 = NONE - 1;
 
 /// Vertices per task.
 const CHUNK: usize = 1 << 14;
 
-/// What the levels have in common.
+/// Summary of the levels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tree {
     pub(super) reached: u64,
     pub(super) deepest: u32,
 }
 
-/// Finds the level of every vertex of the tree `parent`, leaves it in `level`, and, cut off at 255 with 255 for vertices that
-/// were not reached, in `short`.
+/// Finds the level of every vertex of the tree `parent` and writes it to `level`. Also writes it to `short`, where it is limited to 255,
+/// the value of vertices that were not reached.
 ///
-/// Each vertex walks up to the first one whose level is known and then once more, numbering its path, so that every vertex is
-/// numbered once and the work is linear. The threads share `level` without order: whichever of them numbers a vertex, the number
-/// is the same, and one that is not seen yet only costs a longer walk.
+/// The walk from a vertex goes up to the first vertex whose level is known, and then once more along the same path to number it. Every
+/// vertex is thus numbered once, and the work is linear. The threads share `level` without order: whichever thread numbers a vertex, the
+/// number is the same, and a number not yet seen only makes a walk longer.
 pub(super) fn find_levels(root: Vertex, parent: &[Vertex], level: &[AtomicU32], short: &mut [u8]) -> Result<Tree, Violation> {
     if parent[root as usize] != root {
         return Err(Violation::RootParent { root, parent: parent[root as usize] });
@@ -67,21 +67,21 @@ pub(super) fn compare_levels(given: &[u32], level: &[AtomicU32]) -> Result<(), V
     }
 }
 
-/// Where a walk along the parents ends.
+/// The end of a walk along the parents.
 enum End {
-    /// At a vertex for which the condition of the walk holds.
+    /// The walk ends at this vertex, for which its condition holds.
     Stop(Vertex),
-    /// At this vertex, whose parent does not exist or has none of its own.
+    /// The walk ends at this vertex, whose parent does not exist or has none of its own.
     Dead(Vertex),
-    /// In a cycle through this vertex, of this length.
+    /// The walk ends in a cycle through this vertex, of this length.
     Cycle(Vertex, u64),
 }
 
-/// Walks from `start`, which has a parent, until `stop` holds; also returns the vertices passed, the one it ends at not counted
-/// if that is a stop.
+/// Walks from `start`, which has a parent, until `stop` holds. Also returns the number of vertices passed, without the one at which `stop`
+/// holds.
 ///
-/// Cycles are found by Brent's method, without marks that threads would have to share: one vertex of the path is remembered, and
-/// replaced whenever the walk since has doubled in length.
+/// Finds cycles by Brent's method, without marks that threads would have to share: it remembers one vertex of the path, and replaces it
+/// whenever the walk since then has become twice as long.
 fn walk(start: Vertex, parent: &[Vertex], stop: impl Fn(Vertex) -> bool) -> (End, u64) {
     let (mut remembered, mut since, mut limit) = (start, 0, 1);
     let (mut v, mut passed) = (start, 0);
@@ -113,7 +113,7 @@ fn number_path(start: Vertex, parent: &[Vertex], level: &[AtomicU32]) {
     };
     let mut v = start;
     for i in 0..passed {
-        // A path to the root repeats no vertex, so that its length is a number of 32 bits.
+        // A path to the root repeats no vertex, so its length fits 32 bits.
         let found = if base == ASTRAY { ASTRAY } else { base + (passed - i) as u32 };
         level[v as usize].store(found, Relaxed);
         v = parent[v as usize];
@@ -122,7 +122,7 @@ fn number_path(start: Vertex, parent: &[Vertex], level: &[AtomicU32]) {
 
 /// The fault of the smallest vertex whose parents do not lead to the root.
 fn explain(parent: &[Vertex], level: &[AtomicU32]) -> Violation {
-    // The caller found one; vertex 0 would be as good an answer as any if it hadn't.
+    // The caller has found such a vertex, so the 0 is not used.
     let vertex = level.par_iter().position_first(|level| level.load(Relaxed) == ASTRAY).unwrap_or(0) as Vertex;
     match walk(vertex, parent, |_| false).0 {
         End::Cycle(on_cycle, length) => {

@@ -1,4 +1,4 @@
-//! Errors of a tree.
+//! The five checks, and the faults that they find.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::graph::{GraphError, Vertex};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
-    /// 1: the tree has no cycle.
+    /// 1: the tree has no cycle, and all parents lead to the root.
     Tree,
     /// 2: each tree edge spans exactly one level.
     TreeLevels,
@@ -28,7 +28,7 @@ impl Check {
         self as u32 + 1
     }
 
-    /// What the check demands.
+    /// The condition that the check tests.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tree => "the tree has no cycle",
@@ -46,7 +46,7 @@ impl fmt::Display for Check {
     }
 }
 
-/// The first check that a tree fails, and where.
+/// The first fault of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "fault", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -56,10 +56,10 @@ pub enum Violation {
     RootParent {
         /// Root.
         root: Vertex,
-        /// Its parent.
+        /// Parent of the root.
         parent: Vertex,
     },
-    /// The parents of a vertex run into a cycle (a vertex other than the root that is its own parent is one of length 1).
+    /// The parents of a vertex run into a cycle. (A vertex other than the root that is its own parent is a cycle of length 1.)
     #[error("{}: the parents of vertex {vertex} never reach the root, but run into a cycle of {length} vertices at vertex {cycle}", self.check())]
     Cycle {
         /// Smallest vertex whose parents don't lead to the root.
@@ -69,14 +69,14 @@ pub enum Violation {
         /// Vertices on the cycle.
         length: u64,
     },
-    /// The parents of a vertex end at one that was not reached or does not exist.
+    /// The parents of a vertex end at a vertex that was not reached or does not exist.
     #[error("{}: the parents of vertex {vertex} end at vertex {last}, whose parent {parent} {}", self.check(), absence(*exists))]
     DeadEnd {
         /// Smallest vertex whose parents don't lead to the root.
         vertex: Vertex,
         /// The last vertex with a parent.
         last: Vertex,
-        /// Its parent.
+        /// Parent of the last vertex.
         parent: Vertex,
         /// The parent is a vertex of the graph (without a parent of its own).
         exists: bool,
@@ -98,11 +98,11 @@ pub enum Violation {
         edge: usize,
         /// First end.
         source_vertex: Vertex,
-        /// Its level.
+        /// Level of the first end.
         source_level: u32,
         /// Second end.
         target_vertex: Vertex,
-        /// Its level.
+        /// Level of the second end.
         target_level: u32,
     },
     /// An edge leads out of the tree.
@@ -120,7 +120,7 @@ pub enum Violation {
     NotAnEdge {
         /// Vertex.
         vertex: Vertex,
-        /// Its parent.
+        /// Parent of the vertex.
         parent: Vertex,
     },
 }
@@ -142,7 +142,7 @@ fn absence(exists: bool) -> &'static str {
     if exists { "was not reached" } else { "is not a vertex of the graph" }
 }
 
-/// A level in words.
+/// Displays a level in words.
 struct Level(u32);
 
 impl fmt::Display for Level {
