@@ -1,4 +1,4 @@
-//! The benchmark of a board: Kronecker graphs of several scales, one record each, and what the machine is.
+//! The record of a board's benchmark: Kronecker graphs of several scales, one run each, and the identity of the machine.
 
 use serde::Serialize;
 
@@ -7,14 +7,14 @@ use super::{Environment, Record};
 /// Name of the format of a board's record.
 pub const BOARD_SCHEMA: &str = "socbfs-board";
 
-/// A benchmark of a board. Serialised to JSON as it stands.
+/// A benchmark of a board, in the form of its JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct BoardRecord {
     /// [`BOARD_SCHEMA`].
     pub schema: &'static str,
-    /// Version of this format; that of the runs is in each of them.
+    /// Version of this format. Each run has the version of its own format.
     pub schema_version: u32,
-    /// Machine, system, build, command, time, as they were before the first run.
+    /// Machine, system, build, command and time before the first run.
     pub environment: Environment,
     /// The board.
     pub board: BoardIdentity,
@@ -22,9 +22,9 @@ pub struct BoardRecord {
     pub opencl: Drivers,
     /// Every root of every run passed the five checks.
     pub valid: bool,
-    /// Every scale was searched, or left out for the memory that it takes.
+    /// Every scale was searched, or left out because memory is short.
     pub complete: bool,
-    /// The runs, by rising scale.
+    /// The runs, in ascending order of scale.
     pub runs: Vec<Record>,
     /// Scales that were not searched.
     pub left_out: Vec<LeftOut>,
@@ -33,37 +33,37 @@ pub struct BoardRecord {
 /// The identity of a board.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BoardIdentity {
-    /// Name of the profile in force.
+    /// Name of the board profile that was used.
     pub profile: String,
-    /// Why that one.
+    /// Why this profile was chosen.
     pub reason: String,
-    /// The machine's own name, in the device tree or DMI.
+    /// Name of the machine in the device tree or DMI.
     pub machine: Option<String>,
-    /// The chip, as the profile has it.
+    /// The chip, as the profile names it.
     pub soc: Option<String>,
 }
 
 /// The OpenCL devices, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Drivers {
-    /// Why there is none to be named.
+    /// Why no device can be listed.
     pub problem: Option<String>,
-    /// Name, platform, version and driver of each.
+    /// The devices, each with its driver.
     pub devices: Vec<DriverRecord>,
 }
 
 /// An OpenCL device and its driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DriverRecord {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// Its platform.
+    /// Name of its platform.
     pub platform: String,
-    /// OpenCL's version.
+    /// OpenCL version of the device.
     pub version: String,
     /// Version of the driver.
     pub driver: String,
-    /// Why it can't be used.
+    /// Why the device can't be used (`None`: it can).
     pub unusable: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct DriverRecord {
 pub struct LeftOut {
     /// The scale.
     pub scale: u32,
-    /// Why.
+    /// Why it was not searched.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! A benchmark over several ranks: the same roots, checks and records as on one machine, and what the ranks sent each other.
+//! A benchmark over several ranks: roots, checks and records as on one machine, and the traffic between ranks.
 
 use std::time::Instant;
 
@@ -19,21 +19,21 @@ use crate::{
 /// The distribution of a search over ranks, and their traffic.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClusterRecord {
-    /// Processes.
+    /// Number of processes.
     pub processes: usize,
-    /// The message-passing library.
+    /// Name of the message-passing library.
     pub library: String,
-    /// What ranks send each other.
+    /// What the ranks exchange after each level.
     pub exchange: Exchange,
-    /// Vertices in a batch.
+    /// Number of vertices in a batch.
     pub batch: usize,
-    /// Batches are sorted.
+    /// Whether batches are sorted.
     pub sorted: bool,
     /// The ranks that have a device, by rank.
     pub devices: Vec<RankDeviceRecord>,
     /// The graph and its parts.
     pub graph: PartCounts,
-    /// Arcs of the rank that has most over the mean.
+    /// Arcs of the rank with most arcs, over the mean.
     pub arcs_max_over_mean: f64,
     /// One entry for every root searched.
     pub roots: Vec<ClusterRoot>,
@@ -44,51 +44,51 @@ pub struct ClusterRecord {
 pub struct RankDeviceRecord {
     /// The rank.
     pub rank: usize,
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// Version of its driver.
+    /// Version of the device's driver.
     pub driver: String,
-    /// How memory is shared with it.
+    /// The sharing mode of its memory.
     pub memory_way: SharingMode,
-    /// From how many of the rank's own arcs it runs levels top-down, from how many of its unvisited vertices bottom-up (`None`: all of
-    /// them).
+    /// Arcs of the rank from which the device runs a top-down level, and unvisited vertices of the rank from which it runs a bottom-up
+    /// level (`None`: it runs all levels).
     pub bands: Option<Bands>,
-    /// Levels that it ran, in all searches that were timed.
+    /// Number of levels that the device ran, in all timed searches.
     pub levels: u64,
-    /// Why the rank went on without it, if it did.
+    /// Why the rank continued without the device, if it did.
     pub fallen_back: Option<String>,
 }
 
 /// The traffic of one search between ranks.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClusterRoot {
-    /// Bytes received, by the rank that received most.
+    /// Bytes received by the rank that received most.
     pub received_most: u64,
-    /// Bytes sent, by all ranks together.
+    /// Bytes sent by all ranks together.
     pub sent: u64,
-    /// Time that the ranks waited for each other and for the network, in the mean over ranks, in nanoseconds.
+    /// Time that a rank waited for the others and for the network, in nanoseconds: mean over ranks.
     pub wait_ns: u64,
-    /// Level by level.
+    /// The traffic after each level.
     pub levels: Vec<ClusterLevel>,
 }
 
 /// The traffic between ranks after one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClusterLevel {
-    /// Bytes received, by the rank that received most.
+    /// Bytes received by the rank that received most.
     pub received_most: u64,
-    /// Bytes sent, by all ranks together.
+    /// Bytes sent by all ranks together.
     pub sent: u64,
-    /// Collective operations.
+    /// Number of collective operations.
     pub messages: u32,
     /// Longest and mean time that a rank waited, in nanoseconds.
     pub wait_ns: [u64; 2],
-    /// Own work of the slowest rank over the mean of all.
+    /// Computing time of the slowest rank over the mean.
     pub compute_max_over_mean: f64,
 }
 
 impl ClusterRoot {
-    /// From the traffic of every rank.
+    /// Sums up the traffic of every rank: a list of levels for each.
     fn new(traffic: &[Vec<LevelTraffic>]) -> Self {
         let ranks = traffic.len().max(1) as u64;
         let levels = traffic.first().map_or(0, Vec::len);
@@ -121,18 +121,18 @@ impl ClusterRoot {
 /// Searches over ranks, one for each root.
 #[derive(Debug, Default)]
 pub struct MeasuredRoots {
-    /// As on one machine.
+    /// The same records as on one machine.
     pub records: Vec<RootRecord>,
-    /// What the ranks exchanged.
+    /// Traffic between the ranks, by root.
     pub exchanged: Vec<ClusterRoot>,
     /// The ranks that have a device.
     pub devices: Vec<RankDeviceRecord>,
 }
 
-/// The record of this rank's device.
+/// The record of this rank's device, if it has one.
 fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &ClusterOptions, levels: u64) -> Option<RankDeviceRecord> {
     let asked = options.device.as_ref()?;
-    // One that could not be set up is reported, with the reason.
+    // A device that could not be set up is reported, with the reason.
     if search.device().is_none() && search.fallen_back().is_none() {
         return None;
     }
@@ -152,7 +152,7 @@ fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &C
 }
 
 /// As [`measure`](super::measure), over ranks: one untimed search, then every root timed and validated against the edges as listed. Every
-/// rank gets the same records; the time of a search is that of the slowest rank.
+/// rank gets the same counts and times; the time of a search is that of the slowest rank.
 ///
 /// # Errors
 /// [`ClusterError`] for a root that is not a vertex, or where memory is short.

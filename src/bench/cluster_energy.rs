@@ -1,4 +1,4 @@
-//! Energy of searches over several boards: every rank reads the sensors of its own board while all search, and each sensor is counted once.
+//! Energy of searches over several boards. Every rank reads the sensors of its own board during the searches; each sensor is counted once.
 
 use std::time::{Duration, Instant};
 
@@ -14,19 +14,19 @@ use super::{
 };
 use crate::cluster::{ClusterSearch, Host, Ranks, all_gather, sum};
 
-/// The sensors of a rank, as the others get to know them.
+/// The sensors of a rank, as sent to all ranks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct RankSensors {
     host: Host,
-    /// Why it has none.
+    /// Why the rank has no sensor, and how to cure that.
     unavailable: Option<(String, Option<String>)>,
     scope: String,
     sensors: Vec<String>,
-    /// How long it measures the idle machine.
+    /// Time for which the rank measures the idle machine.
     idle_seconds: f64,
 }
 
-/// What a rank measured.
+/// The measurements of a rank.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Measured {
     idle: Energy,
@@ -37,21 +37,21 @@ struct Measured {
 struct MeasuredWindow {
     energy: Energy,
     refreshes: u64,
-    /// Times of the searches, as the rank saw them.
+    /// Sum of the times of the searches on this rank.
     search_seconds: f64,
     seconds_per_edge: f64,
 }
 
-/// What each rank counts.
+/// The sensors that each rank counts.
 #[derive(Debug, Default, PartialEq)]
 struct Counting {
-    /// Of each rank, the name of its board and the sensors that it counts for it.
+    /// For each rank, the name of its board and the sensors that it counts.
     ranks: Vec<(String, Vec<String>)>,
-    /// What the sum covers.
+    /// What the sum of all sensors covers.
     scope: String,
 }
 
-/// Deals sensors to ranks: what two ranks of one machine read is counted by the first of them.
+/// Assigns sensors to ranks: a sensor that several ranks of one machine read is counted by the first of them.
 fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
     let mut hosts: Vec<&Host> = Vec::new();
     for rank in all {
@@ -101,7 +101,7 @@ fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
 }
 
 impl Counting {
-    /// The energy of all boards over a window: `None` where one is not complete.
+    /// The energy of all boards over a window; incomplete where that of a counted sensor is.
     fn total(&self, of_ranks: &[&Energy]) -> Energy {
         let mut rails: Vec<RailEnergy> = Vec::new();
         let (mut begin, mut seconds, mut problem) = (0.0, 0.0, None);
@@ -115,7 +115,7 @@ impl Counting {
             seconds = f64::max(seconds, energy.seconds);
             for sensor in counts {
                 let Some(rail) = energy.rails.iter().find(|rail| rail.sensor == *sensor) else {
-                    // It was alive when the meter started.
+                    // The sensor worked when the meter started.
                     problem = problem.or_else(|| Some(format!("board {board}: {sensor}: the sensor has disappeared")));
                     continue;
                 };
@@ -128,7 +128,7 @@ impl Counting {
         let added = |of: fn(&RailEnergy) -> Option<f64>| {
             rails.iter().map(of).sum::<Option<f64>>().filter(|_| problem.is_none() && !rails.is_empty())
         };
-        // Windows of boards end within a search of each other: mean powers are added, each over its own window.
+        // Windows of boards end within one search of each other, so the mean powers over the boards' own windows are added.
         let (joules, watts) =
             (added(|rail| Some(rail.joules?.0)).map(socbfs_power::Joules), added(|rail| Some(rail.watts?.0)).map(socbfs_power::Watts));
         let mut domains: Vec<DomainPower> = Vec::new();
@@ -153,8 +153,8 @@ impl Counting {
     }
 }
 
-/// As [`measure_energy`](super::measure_energy), over ranks, without the model of levels: all ranks call it with the sensors of their own
-/// board, and get the same sums.
+/// As [`measure_energy`](super::measure_energy), over ranks, without the model of levels. All ranks call it, each with the sensors of its
+/// own board, and get the same sums.
 ///
 /// # Errors
 /// [`EnergyError`]. A board without a sensor is not an error: the record then names the board.
@@ -201,7 +201,7 @@ pub fn measure_cluster_energy<R: Ranks>(
         rails: Vec::new(),
         domains: Vec::new(),
     };
-    // A rank without a sensor is on a board where another has one. It sleeps while that one measures: MPI waits with a busy CPU.
+    // A rank without a sensor shares its board with a rank that has one. It sleeps during the measurement, since MPI waits with a busy CPU.
     let idle = match meter {
         Ok(meter) => idle(meter, &third),
         Err(_) => {
@@ -215,20 +215,20 @@ pub fn measure_cluster_energy<R: Ranks>(
     let mut own = Measured { idle, windows: Vec::new() };
     let mut searched = Vec::with_capacity(options.repeats);
     for done in 0..options.repeats {
-        // A board whose sensors are read later would end its last window while the others wait for it in their next.
+        // Without this barrier, a board that reads its sensors slowly would end its last window while the others already wait in the next.
         ranks.barrier();
         let window = meter.ok().map(|meter| (meter, meter.begin()));
         let begin = Instant::now();
         let (mut searches, mut search_seconds, mut seconds_per_edge) = (0_u64, 0.0, 0.0);
         for record in records.iter().cycle() {
             let outcome = search.run_uncounted(record.root)?;
-            // All ranks have the same numbers, so all end. (What is not counted may lack a last level of leaves.)
+            // All ranks have the same numbers, so all of them end. (An uncounted search may lack a last level of leaves.)
             check_levels(record, outcome.levels, 1)?;
             let seconds = outcome.elapsed.as_secs_f64();
             searches += 1;
             search_seconds += seconds;
             seconds_per_edge += seconds / record.edges as f64;
-            // All continue until all have enough, so that no rank searches alone.
+            // All ranks continue until every window is long enough, so that no rank searches alone.
             let enough = window.as_ref().is_none_or(|(meter, window)| is_long_enough(begin.elapsed(), meter.refreshes(window), options));
             if sum(ranks, u64::from(!enough)) == 0 {
                 break;
@@ -292,13 +292,13 @@ mod tests {
         graph::{EdgeList, Listing, Order},
     };
 
-    /// Three ranks search over two boards; each board has an INA219. `during` is called with the folder of the second board's files, and
-    /// the windows that are done.
+    /// Three ranks search over two boards; each board has an INA219. `during` is called with the folder of the second board's files and the
+    /// number of windows done.
     fn measured(during: impl Fn(&Path, usize) + Sync) -> Vec<EnergyRecord> {
         try_measured(during, |_| ()).into_iter().map(Result::unwrap).collect()
     }
 
-    /// The same; `change` is called with the records of the validated searches.
+    /// As [`measured`], but calls `change` with the records of the validated searches, and returns errors.
     fn try_measured(
         during: impl Fn(&Path, usize) + Sync,
         change: impl Fn(&mut [RootRecord]) + Sync,
@@ -413,10 +413,10 @@ mod tests {
             [sensors_of("x", "1", "soc-rails", &[&a]), sensors_of("x", "1", "soc-rails", &[&a, &b]), sensors_of("x", "1", "", &[])];
         assert_eq!(counted(&shared), [("x".into(), vec![a.clone()]), ("x".into(), vec![b]), ("x".into(), vec![])]);
         assert_eq!(counting(&shared).unwrap().scope, "soc-rails of 1 board");
-        // Two boards of one name are distinguished by their first ranks.
+        // Two boards of the same name are distinguished by their first ranks.
         let alike = [sensors_of("pi", "1", "board", &[&a]), sensors_of("pi", "2", "board", &[&a])];
         assert_eq!(counted(&alike), [("pi (rank 0)".into(), vec![a.clone()]), ("pi (rank 1)".into(), vec![a.clone()])]);
-        // Containers of a board, which have names of their own.
+        // Containers of one board have names of their own.
         let containers = [sensors_of("c1", "1", "board", &[&a]), sensors_of("c2", "1", "board", &[&a])];
         assert_eq!(counted(&containers), [("c1".into(), vec![a.clone()]), ("c2".into(), vec![])]);
         assert_eq!(counting(&containers).unwrap().scope, "board of 1 board");

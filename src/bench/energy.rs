@@ -1,4 +1,4 @@
-//! Energy of the searches: windows that hold only searches, the power of the idle machine, and a model of the energy of each level.
+//! Energy of searches: windows that hold only searches, the power of the idle machine, and a model of the energy of each level.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::{
     stats,
 };
 
-/// How energy is measured.
+/// Options of the energy measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnergyOptions {
-    /// Least length of a window.
+    /// Shortest length of a window, in seconds.
     pub seconds: f64,
-    /// Fewest refreshes of the slowest counted sensor in a window.
+    /// Fewest refreshes in a window of the slowest counted sensor.
     pub refreshes: u64,
-    /// Windows: their spread is that of the result.
+    /// Number of windows; their spread is that of the result.
     pub repeats: usize,
 }
 
@@ -35,27 +35,27 @@ impl Default for EnergyOptions {
 }
 
 impl EnergyOptions {
-    /// Idling and every calibrated strategy have windows of a third of the length.
+    /// Options for a window of the idle machine or of one calibrated strategy: a third of the length, one window.
     pub(super) fn third(&self) -> Self {
         Self { seconds: self.seconds / 3.0, refreshes: self.refreshes.div_ceil(3), repeats: 1 }
     }
 }
 
-/// The energy part of a record: measured, or why not.
+/// The energy part of a record: measured energy, or why there is none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct EnergyRecord {
     /// Why there is no energy (`None` where there is).
     pub unavailable: Option<String>,
-    /// The cure.
+    /// How to make energy available, where that is known.
     pub cure: Option<String>,
-    /// What was measured.
+    /// The measured energy.
     pub measured: Option<MeasuredEnergy>,
-    /// Sensors that are there and were not used, and why.
+    /// Sensors that exist but were not used, and why.
     pub skipped: Vec<Skipped>,
 }
 
 impl EnergyRecord {
-    /// No energy, and why.
+    /// A record without energy, for this reason.
     pub fn unavailable(reason: impl Into<String>, cure: Option<String>) -> Self {
         Self { unavailable: Some(reason.into()), cure, ..Self::default() }
     }
@@ -78,45 +78,45 @@ pub struct MeasuredEnergy {
     pub scope: String,
     /// The counted sensors.
     pub sensors: Vec<String>,
-    /// Least length of a window.
+    /// Shortest length of a window.
     pub window_seconds: f64,
     /// Fewest refreshes in a window.
     pub window_refreshes: u64,
-    /// The machine idle, before the searches.
+    /// Energy of the idle machine, before the searches.
     pub idle: Energy,
     /// The windows.
     pub windows: Vec<EnergyWindow>,
-    /// Statistics over the windows (`None` where one is not complete).
+    /// Statistics over the windows (`None` where a window is incomplete or has no power above 0).
     pub summary: Option<EnergySummary>,
     /// Why there are no statistics.
     pub problem: Option<String>,
-    /// What each strategy and level took, by a model.
+    /// Modelled energy of strategies and levels.
     pub model: Model,
 }
 
-/// One window: searches from all roots in turn, again and again, and nothing else.
+/// One window: searches from all roots in turn, repeated, and nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnergyWindow {
-    /// Its energy.
+    /// Energy of the window.
     pub energy: Energy,
-    /// Searches in it.
+    /// Number of searches in the window.
     pub searches: u64,
-    /// Sum of their times: what the window is longer is the reading of the clock and of the records.
+    /// Sum of the times of the searches. The rest of the window is spent on reading the clock and the records.
     pub search_seconds: f64,
-    /// Harmonic mean of their traversed edges per second.
+    /// Harmonic mean of the searches' traversed edges per second.
     pub teps: f64,
     /// Refreshes of the slowest counted sensor.
     pub refreshes: u64,
-    /// Time of each strategy's levels.
+    /// Time of the levels by strategy.
     pub strategies: Vec<StrategyTime>,
 }
 
-/// The time that one strategy took.
+/// The time of one strategy's levels.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StrategyTime {
     /// Direction.
     pub direction: Direction,
-    /// Device or devices.
+    /// The device, the kernel of a GPU, or both devices.
     pub device: &'static str,
     /// Seconds.
     pub seconds: f64,
@@ -128,15 +128,15 @@ pub struct EnergySummary {
     /// Millions of traversed edges per second and watt: harmonic mean TEPS over the mean power, idle power included (the metric of
     /// Green Graph500).
     pub mteps_per_watt: stats::Summary,
-    /// The same over the power above the idle machine's (`None` where idling took as much).
+    /// The same metric over the power above idle (`None` where the idle machine took as much).
     pub mteps_per_watt_net_of_idle: Option<stats::Summary>,
     /// Mean power.
     pub watts: stats::Summary,
     /// Energy of a search.
     pub joules_per_search: stats::Summary,
-    /// The same without what the idle machine would have taken.
+    /// Energy of a search without the energy that the idle machine would have taken.
     pub joules_per_search_net_of_idle: stats::Summary,
-    /// Energy of a search times its time.
+    /// Energy of a search times the time of a search.
     pub energy_delay_joule_seconds: stats::Summary,
     /// Power of the idle machine.
     pub idle_watts: Watts,
@@ -144,7 +144,7 @@ pub struct EnergySummary {
     pub domains: Vec<DomainWatts>,
     /// Valid readings of all counted sensors in all windows.
     pub samples: u64,
-    /// Times their counters started again at zero.
+    /// Number of times that their counters wrapped to zero.
     pub wraps: u64,
 }
 
@@ -155,51 +155,51 @@ pub struct DomainWatts {
     pub domain: Domain,
     /// Mean power.
     pub watts: Watts,
-    /// Whether it is a part of the sum.
+    /// Whether the domain is a part of the sum.
     pub counted: bool,
 }
 
-/// What each strategy and level took: the power of the strategy, measured in a window in which nothing else ran, times its time. A model:
-/// a level is far too short to be measured. The residual says how good it is.
+/// Modelled energy of strategies and levels: the power of the strategy, measured in a window in which no other strategy ran, times its
+/// time. A level is far too short to be measured by itself. The residual shows how well the model fits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Model {
-    /// Why there is none.
+    /// Why the model is absent or incomplete.
     pub unavailable: Option<String>,
     /// The strategies that ran.
     pub strategies: Vec<StrategyPower>,
     /// (measured - modelled) / measured, over all windows.
     pub residual: Option<f64>,
-    /// For every root, in the order of the record's roots, its levels.
+    /// The levels of every root, in the order of the record's roots.
     pub roots: Vec<Vec<LevelModel>>,
 }
 
-/// A strategy: its calibrated power, and what it took in all windows by the model.
+/// A strategy: its calibrated power, and its modelled energy in all windows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StrategyPower {
     /// Direction.
     pub direction: Direction,
-    /// Device or devices.
+    /// The device, the kernel of a GPU, or both devices.
     pub device: &'static str,
-    /// Calibrated power (`None`: could not be calibrated, and why is in [`Model::unavailable`]).
+    /// Calibrated power (`None`: not calibrated; [`Model::unavailable`] has the reason).
     pub watts: Option<Watts>,
-    /// Time in all windows.
+    /// Time in all windows, in seconds.
     pub seconds: f64,
     /// Share of the time of all searches.
     pub time_share: f64,
-    /// Modelled energy of one search's levels of this strategy.
+    /// Modelled energy of this strategy's levels in one search.
     pub modelled_joules_per_search: Option<Joules>,
 }
 
 /// The modelled energy of one level record.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LevelModel {
-    /// Its first level.
+    /// First level of the record.
     pub level: u32,
     /// Modelled energy.
     pub modelled_joules: Joules,
 }
 
-/// A reason why energy could not be measured although there is a sensor.
+/// Why energy could not be measured although there is a sensor.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnergyError {
@@ -209,7 +209,7 @@ pub enum EnergyError {
     /// A search over ranks could not run.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// A search in a window did not do what the validated search from that root did.
+    /// A search in a window had a different number of levels than the validated search from that root.
     #[error("the search from root {root} had {found} levels while energy was measured, and {validated} when it was validated")]
     Different {
         /// The root.
@@ -221,10 +221,10 @@ pub enum EnergyError {
     },
 }
 
-/// Share of the whole power below which a search's own power can't be distinguished from the idle machine's.
+/// Smallest power above idle, as a share of the whole power, that can be distinguished from none.
 const LEAST_NET_SHARE: f64 = 1e-3;
 
-/// Direction and device (of the GPU, the kernel): what decides the power of a level.
+/// Direction and device (for the GPU, the name of the kernel), which determine the power of a level.
 type Strategy = (Direction, &'static str);
 
 fn strategy(plan: LevelPlan) -> Strategy {
@@ -245,11 +245,12 @@ fn policy_of(strategy: Strategy) -> Option<Policy> {
     }
 }
 
-/// Measures the energy of searches from the roots of `records`, all validated, by `meter`: the idle machine first, then windows of
-/// searches, then a window of each strategy that ran, for the model. `finished` is called between windows with the number done.
+/// Measures the energy of searches from the roots of `records`, all validated, by `meter`: first the idle machine, then windows of
+/// searches, then, for the model, a window of each strategy that ran. `finished` is called with the number of windows done, those of the
+/// model excepted.
 ///
 /// # Errors
-/// [`EnergyError`]. A sensor that fails is not an error: the record then says that its window is not complete.
+/// [`EnergyError`]. A sensor that fails is not an error: the record then says that a window is incomplete, and why.
 pub fn measure_energy(
     layout: &Layout,
     mut search: Search<'_>,
@@ -267,7 +268,7 @@ pub fn measure_energy(
         windows.push(window(&mut search, records, meter, options)?);
         finished(2 + done);
     }
-    // Its memory is needed for the searches that calibrate.
+    // The searches that calibrate need its memory.
     drop(search);
     let summary = EnergySummary::new(&idle, &windows);
     let problem = summary.is_none().then(|| why_incomplete(&idle, &windows));
@@ -294,32 +295,32 @@ pub fn measure_energy(
 pub struct PolicyEnergy {
     /// The policy.
     pub policy: String,
-    /// Its windows, in the order measured.
+    /// The windows of the policy, in the order of measurement.
     pub windows: Vec<EnergyWindow>,
-    /// Statistics of them (`None`: one was not complete).
+    /// Statistics of the windows (`None`: one is incomplete or has no power above 0).
     pub summary: Option<EnergySummary>,
-    /// Its MTEPS/W over the baseline's of the same turn.
+    /// MTEPS/W of the policy over that of the baseline in the same turn.
     pub over_baseline: Option<stats::Summary>,
 }
 
-/// The energy of policies on one graph: every turn has a window of each, so that a machine that drifts drifts for all.
+/// The energy of policies on one graph. Every turn has a window of each policy, so that a drift of the machine affects all of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PoliciesEnergy {
-    /// What the domains measured cover together.
+    /// What the counted sensors cover together.
     pub scope: String,
-    /// The sensors that were added up.
+    /// The counted sensors.
     pub sensors: Vec<String>,
     /// The policy that the others are compared with.
     pub baseline: String,
-    /// The idle machine, before.
+    /// Energy of the idle machine, before the windows.
     pub idle: Energy,
     /// The policies.
     pub policies: Vec<PolicyEnergy>,
 }
 
 /// Measures `contestants` in turn, A B A B, by searches from the validated roots of `records`: a window of each, `options.repeats` times.
-/// `baseline` is the place of the one that the others are compared with. `finished` is called with the windows done, the idle one included.
-/// The search's policy is left changed.
+/// `baseline` is the index of the contestant with which the others are compared. `finished` is called with the number of windows done, the
+/// idle one included. Leaves the policy of the search changed.
 ///
 /// # Errors
 /// [`EnergyError`]. A sensor that fails is not an error: a summary is then absent.
@@ -365,7 +366,7 @@ pub fn measure_policies_energy(
     Ok(PoliciesEnergy { scope: meter.scope().to_owned(), sensors: meter.sensors(), baseline, idle, policies })
 }
 
-/// Sleeps until there are enough seconds and refreshes.
+/// Measures the idle machine: sleeps until the window has enough seconds and refreshes.
 pub(super) fn idle(meter: &Meter, options: &EnergyOptions) -> Energy {
     let window = meter.begin();
     let begin = std::time::Instant::now();
@@ -376,7 +377,7 @@ pub(super) fn idle(meter: &Meter, options: &EnergyOptions) -> Energy {
     meter.end(window)
 }
 
-/// A sensor that has gone has no more refreshes: a window does not wait for it for ever.
+/// Whether a window may end. It does not wait forever for a sensor that refreshes slowly or not at all.
 pub(super) fn is_long_enough(passed: Duration, refreshes: u64, options: &EnergyOptions) -> bool {
     let seconds = passed.as_secs_f64();
     let has_gone = refreshes == 0 && seconds >= 3.0 * options.seconds.max(1.0);
@@ -392,13 +393,13 @@ fn warm_up(search: &mut Search<'_>, records: &[RootRecord]) -> Result<(), Energy
 
 fn run(search: &mut Search<'_>, record: &RootRecord) -> Result<f64, EnergyError> {
     let outcome = search.run_uncounted(record.root).map_err(MeasureError::from)?;
-    // What is not counted is not asked for a last level of leaves alone, which the layout may leave out.
+    // An uncounted search may not report a last level of leaves alone, which the layout leaves out.
     let leaves = u32::from(search.layout().stats().leaves > 0);
     check_levels(record, outcome.levels, leaves)?;
     Ok(outcome.elapsed.as_secs_f64())
 }
 
-/// Compares the levels of a search with those of the validated one, which may have up to `leaves` more.
+/// Compares the number of levels of a search with that of the validated one, which may have up to `leaves` more.
 pub(super) fn check_levels(record: &RootRecord, found: u32, leaves: u32) -> Result<(), EnergyError> {
     if (found..=found + leaves).contains(&record.levels) {
         return Ok(());
@@ -406,7 +407,7 @@ pub(super) fn check_levels(record: &RootRecord, found: u32, leaves: u32) -> Resu
     Err(EnergyError::Different { root: record.root, found, validated: record.levels })
 }
 
-/// One window: searches from all roots in turn until there are enough seconds and refreshes.
+/// Measures one window: searches from all roots in turn until there are enough seconds and refreshes.
 fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, options: &EnergyOptions) -> Result<EnergyWindow, EnergyError> {
     let mut strategies: Vec<(Strategy, u64)> = Vec::with_capacity(8);
     let (mut searches, mut search_seconds, mut seconds_per_edge, mut looked) = (0_u64, 0.0, 0.0, 0.0);
@@ -425,7 +426,7 @@ fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, option
                     None => strategies.push((key, level.elapsed_ns)),
                 }
             }
-            // The clock is read after every search; the sensors are asked only now and then once the time is up.
+            // The clock is read after every search. The sensors are read only after the shortest length, at most every 20 ms.
             let passed = begin.elapsed();
             if passed.as_secs_f64() >= options.seconds && passed.as_secs_f64() >= looked {
                 looked = passed.as_secs_f64() + 0.02;
@@ -449,11 +450,11 @@ fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, option
 }
 
 impl EnergySummary {
-    /// The statistics of `windows` (`None` where one of them, or `idle`, is not complete).
+    /// The statistics of `windows` (`None` where one of them, or `idle`, is incomplete, or a power is not above 0).
     pub fn new(idle: &Energy, windows: &[EnergyWindow]) -> Option<Self> {
         let idle_watts = idle.watts?;
         let powers: Vec<Watts> = windows.iter().map(|window| window.energy.watts).collect::<Option<_>>()?;
-        // A rail that is gated reads 0 W, and one of the wrong sign less: nothing can be divided by them.
+        // A gated rail reads 0 W, and a rail of the wrong sign less: such a power can't be a divisor.
         if powers.iter().any(|power| power.0 <= 0.0) {
             return None;
         }
@@ -463,7 +464,7 @@ impl EnergySummary {
             stats::Summary::of(&values)
         };
         let per_search = |index: usize, window: &EnergyWindow| joules[index].0 / window.searches as f64;
-        // A difference in the last digits of two sums is none.
+        // A difference in the last digits of two sums is not a measured power.
         let net = powers.iter().all(|power| power.0 - idle_watts.0 > LEAST_NET_SHARE * power.0);
         let counted = || windows.iter().flat_map(|window| &window.energy.rails).filter(|rail| rail.counted);
         Some(Self {
@@ -483,7 +484,7 @@ impl EnergySummary {
     }
 }
 
-/// Mean power by domain over all windows that have it.
+/// Mean power by domain, each over the windows that have it.
 fn domains(windows: &[EnergyWindow]) -> Vec<DomainWatts> {
     let Some(first) = windows.first() else { return Vec::new() };
     let mean = |domain: Domain| {
@@ -501,7 +502,7 @@ pub(super) fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String 
     found.or_else(impossible).unwrap_or_else(|| "no window was measured".to_owned())
 }
 
-/// Measures the power of every strategy that ran, one at a time, and applies it to windows and levels.
+/// Measures the power of every strategy that ran, one at a time, and models the energy of windows and levels by it.
 fn model(
     layout: &Layout,
     search_options: &SearchOptions,
@@ -536,7 +537,7 @@ fn model(
     Ok(apply(&powers, unavailable, records, windows))
 }
 
-/// The model of `powers` (strategy, watts, seconds in all windows).
+/// The model by `powers`: strategy, power, and seconds in all windows.
 fn apply(
     powers: &[(Strategy, Option<Watts>, f64)],
     unavailable: Option<String>,
@@ -556,7 +557,7 @@ fn apply(
         modelled_joules_per_search: watts.map(|watts| Joules(watts.during(time).0 / searches as f64)),
     });
     let measured: Option<Joules> = windows.iter().map(|window| window.energy.joules).try_fold(Joules::default(), |sum, j| Some(sum + j?));
-    // What is not a level (mapping back above all) is taken to use what the levels used on average.
+    // The time outside of levels, mostly mapping back, is assumed to take the mean power of the levels.
     let levels: f64 = powers.iter().map(|(.., time)| time).sum();
     let modelled: Option<f64> =
         powers.iter().map(|(_, watts, time)| watts.map(|watts| watts.during(*time).0)).try_fold(0.0, |sum, joules| Some(sum + joules?));
@@ -586,7 +587,7 @@ mod tests {
         graph::{BuildOptions, EdgeList, Listing},
     };
 
-    /// A machine with one INA219 that says 18 W.
+    /// A machine with one INA219 that reads 18 W.
     fn machine(root: &Path) -> Tree {
         let chip = root.join("sys/class/hwmon/hwmon0");
         fs::create_dir_all(&chip).unwrap();
@@ -625,7 +626,7 @@ mod tests {
         assert!(power("3000000").0.is_some());
     }
 
-    /// The idle machine and a window of searches with a sensor that shows this power.
+    /// Energy of the idle machine and a window of searches, with a sensor that reads this power.
     fn window_of(micro_watts: &str, options: &EnergyOptions) -> (Energy, Vec<EnergyWindow>) {
         let folder = tempfile::tempdir().unwrap();
         let tree = machine(folder.path());
@@ -646,7 +647,7 @@ mod tests {
         assert_eq!((&energy.scope[..], energy.windows.len()), ("soc-rails", 2));
         let summary = record.summary().unwrap();
         assert!((summary.watts.mean - 18.0).abs() < 1e-9 && (summary.idle_watts.0 - 18.0).abs() < 1e-9, "{summary:?}");
-        // A constant power leaves nothing above idling.
+        // With a constant power, nothing is left above idle.
         assert_eq!(summary.mteps_per_watt_net_of_idle, None);
         for window in &energy.windows {
             assert!(window.energy.seconds >= 0.3 && window.refreshes >= 10 && window.searches > 100, "{window:?}");

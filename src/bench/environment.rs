@@ -1,7 +1,7 @@
-//! The environment of a run: everything that decides whether two figures may be compared.
+//! The environment of a run: everything that determines whether two figures may be compared.
 //!
-//! Read from files below a root directory (`/` on a live system, anything in a test). What can't be read is absent from the
-//! record, never a made-up value.
+//! Values are read from files below a root directory (`/` on a live system, any directory in a test). A value that can't be read is absent
+//! from the record, never made up.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -32,7 +32,7 @@ pub struct Environment {
     pub load: Option<f64>,
     /// Temperatures before the run.
     pub temperatures: Vec<Temperature>,
-    /// Temperatures after the run (filled by the maker of the record).
+    /// Temperatures after the run (filled in by the caller).
     pub temperatures_after: Vec<Temperature>,
 }
 
@@ -41,7 +41,7 @@ pub struct Environment {
 pub struct Build {
     /// Version of socbfs.
     pub version: &'static str,
-    /// Commit, with "+" where the source differs from it; "unknown" outside a checkout.
+    /// Commit, with "+" where the source differs from the commit; "unknown" outside a checkout.
     pub commit: &'static str,
     /// Compiler and its version.
     pub compiler: &'static str,
@@ -49,12 +49,12 @@ pub struct Build {
     pub target: &'static str,
     /// Optimisation level.
     pub opt_level: &'static str,
-    /// Instruction sets the compiler was allowed to use everywhere.
+    /// Instruction sets that the compiler may use everywhere.
     pub target_features: &'static str,
 }
 
 impl Build {
-    /// This program's build.
+    /// The build of this program.
     pub const THIS: Self = Self {
         version: env!("CARGO_PKG_VERSION"),
         commit: env!("SOCBFS_COMMIT"),
@@ -72,13 +72,13 @@ pub struct Cpu {
     pub model: Option<String>,
     /// CPUs that are online, as a list: "0-7".
     pub online: Option<String>,
-    /// CPUs that the process may run on.
+    /// Number of CPUs that the process may use.
     pub usable: usize,
     /// Caches of the first CPU.
     pub caches: Vec<Cache>,
-    /// Highest frequency of each CPU in kHz, by CPU (big.LITTLE systems have several).
+    /// Highest frequency of each CPU in kHz, in order of CPU number (big.LITTLE systems have several).
     pub max_khz: Vec<u64>,
-    /// Frequency governors in use, each once.
+    /// Frequency governors in use, without repeats.
     pub governors: Vec<String>,
     /// Instruction sets found at run time that a kernel may choose.
     pub simd: Vec<&'static str>,
@@ -87,11 +87,11 @@ pub struct Cpu {
 /// One cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cache {
-    /// 1 is nearest to the core.
+    /// Level of the cache: 1 is nearest to the core.
     pub level: u32,
     /// "Data", "Instruction" or "Unified".
     pub kind: String,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
     /// CPUs that share it.
     pub shared_by: Option<String>,
@@ -113,7 +113,7 @@ pub struct System {
 pub struct Temperature {
     /// Name of the zone.
     pub zone: String,
-    /// Degrees Celsius.
+    /// Temperature in degrees Celsius.
     pub celsius: f64,
 }
 
@@ -134,7 +134,7 @@ impl Environment {
     }
 }
 
-/// Temperatures below `root` (`/` for the live system), now.
+/// Reads the current temperatures below `root` (`/` for the live system).
 pub fn temperatures(root: &Path) -> Vec<Temperature> {
     let zone = |path: PathBuf| {
         let millidegrees: f64 = number(&path.join("temp"))?;
@@ -143,7 +143,7 @@ pub fn temperatures(root: &Path) -> Vec<Temperature> {
     list_numbered(&root.join("sys/class/thermal"), "thermal_zone").into_iter().filter_map(zone).collect()
 }
 
-/// Bytes of memory that could be had without swapping, and within the limit of a control group, below `root` (`/` for the live system).
+/// Bytes of memory available without swapping and within the limit of a control group, read below `root` (`/` for the live system).
 pub fn available_memory(root: &Path) -> Option<u64> {
     available_bytes_below(root)
 }
@@ -165,7 +165,7 @@ fn cpu(root: &Path) -> Cpu {
     }
 }
 
-/// x86 and newer ARM kernels name the model; boards name themselves in the device tree.
+/// The model of the processor. x86 and newer ARM kernels name it; boards have a name in the device tree.
 fn model(root: &Path) -> Option<String> {
     let processor = processor(root);
     let field = |name: &str| processor.get(name).map(str::to_owned);
@@ -177,7 +177,7 @@ fn model(root: &Path) -> Option<String> {
     }
 }
 
-/// Caches of the CPU whose folder `cache` below `/sys` this is.
+/// Reads the caches of a CPU from its folder `cache` below `/sys`.
 pub(crate) fn caches(folder: &Path) -> Vec<Cache> {
     let cache = |index: PathBuf| {
         Some(Cache {
@@ -200,7 +200,7 @@ fn system(root: &Path) -> System {
     }
 }
 
-/// "2048K" as bytes.
+/// Parses a size such as "2048K" into bytes.
 fn kernel_size(text: &str) -> Option<u64> {
     let (digits, unit) = match text.char_indices().last()? {
         (at, 'K') => (&text[..at], 1 << 10),

@@ -1,4 +1,4 @@
-//! Roots, warm-up, timed searches, records.
+//! The benchmark: roots, warm-up, timed searches, energy windows, records.
 
 mod board;
 mod cluster;

@@ -16,10 +16,10 @@ use crate::{
 /// Name of the record format, in every record.
 pub const SCHEMA: &str = "socbfs-bench";
 
-/// Version of the record format: raised by every change that a reader of older records has to know.
+/// Version of the record format: raised by every change that matters to a reader of older records.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A whole benchmark run. Serialised to JSON as it stands; times are in seconds except where a name says otherwise.
+/// A whole benchmark run, in the form of its JSON. Times are in seconds except where a name says otherwise.
 #[derive(Debug, Clone, Serialize)]
 pub struct Record {
     /// [`SCHEMA`].
@@ -30,22 +30,22 @@ pub struct Record {
     pub environment: Environment,
     /// The graph that was searched.
     pub graph: GraphRecord,
-    /// Its layout.
+    /// The layout of the graph.
     pub layout: LayoutRecord,
     /// The settings of the search.
     pub search: SearchRecord,
     /// The distribution over ranks, and their traffic (`None`: one process).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterRecord>,
-    /// Roots asked for.
+    /// Number of roots that were requested.
     pub roots_asked: usize,
     /// Every root passed the five checks.
     pub valid: bool,
     /// One entry for every root searched, in the order searched.
     pub roots: Vec<RootRecord>,
-    /// Statistics (`None` where a root failed validation: then there is no speed).
+    /// Statistics (`None` where a root failed validation or a search traversed no edge: then there is no speed).
     pub summary: Option<Summary>,
-    /// Energy, or why there is none.
+    /// Energy, or why it was not measured.
     pub energy: EnergyRecord,
     /// Possible disturbances of the figures.
     pub warnings: Vec<String>,
@@ -62,9 +62,9 @@ pub struct GraphRecord {
     pub scale: u32,
     /// Edges per vertex, rounded (Graph500's edgefactor; exact for a Kronecker graph).
     pub edge_factor: u64,
-    /// Arcs kept as they are.
+    /// Whether arcs keep their direction.
     pub directed: bool,
-    /// Time to read or generate it.
+    /// Time to read or generate the graph.
     pub acquisition_seconds: f64,
     /// Counts of vertices and edges.
     #[serde(flatten)]
@@ -74,9 +74,9 @@ pub struct GraphRecord {
 /// The searched structure and how it was built.
 #[derive(Debug, Clone, Serialize)]
 pub struct LayoutRecord {
-    /// Order asked for.
+    /// Order that was requested.
     pub order_asked: Order,
-    /// Order chosen.
+    /// Order that was chosen.
     pub order: Order,
     /// Time of the whole construction, from edge list in memory to searchable structure.
     pub construction_seconds: f64,
@@ -87,7 +87,7 @@ pub struct LayoutRecord {
 }
 
 impl LayoutRecord {
-    /// The record of `layout`, which was built on request of `order_asked`.
+    /// The record of `layout`, for which `order_asked` was requested.
     pub fn new(layout: &Layout, order_asked: Order) -> Self {
         Self {
             order_asked,
@@ -102,15 +102,15 @@ impl LayoutRecord {
 /// The settings of the search.
 #[derive(Debug, Clone, Serialize)]
 pub struct SearchRecord {
-    /// Policy that was asked for, as on the command line.
+    /// The requested policy, as on the command line.
     pub policy: String,
-    /// The policy that decided, and why this one.
+    /// The policy that planned the levels, and why it was chosen.
     pub chosen: ChosenPolicy,
     /// Threads that searched.
     pub threads: usize,
     /// Vector instructions of the search.
     pub simd: Simd,
-    /// CPUs the threads were bound to, in order (empty: not bound).
+    /// CPUs to which the threads were bound, in order (empty: not bound).
     pub cpus: Vec<usize>,
     /// Name of the board profile.
     pub board: String,
@@ -118,63 +118,63 @@ pub struct SearchRecord {
     pub devices: Vec<DeviceRecord>,
     /// Thresholds between CPU and GPU, where they were measured before the search.
     pub thresholds: Option<Measured>,
-    /// From how much work on threads share a level (none: over ranks, which decide it otherwise).
+    /// Thresholds from which threads share a level (empty over ranks, which use a different rule).
     pub parallel: Vec<ParallelRecord>,
-    /// Why the search went on without its devices, if it did.
+    /// Why the search continued without its devices, if it did.
     pub fallen_back: Option<String>,
-    /// The calibration that policy and thresholds of threads may come from (`None`: none was used).
+    /// The calibration from which the policy and the thresholds of threads may come (`None`: none was used).
     pub calibration: Option<CalibrationRecord>,
-    /// What the cost model minimised.
+    /// The objective of the cost model.
     pub objective: Objective,
 }
 
 /// A threshold from which on threads share a level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ParallelRecord {
-    /// Its key in the table `cpu` of a board profile.
+    /// Key of the threshold in the table `cpu` of a board profile.
     pub key: &'static str,
-    /// Its value.
+    /// Value of the threshold.
     pub value: u64,
     /// Where the value came from.
     pub origin: &'static str,
 }
 
-/// The policy that decided.
+/// The policy that planned the levels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChosenPolicy {
-    /// As on the command line.
+    /// The policy, as on the command line.
     pub policy: String,
-    /// Where it came from: a flag, the environment, a board, a calibration, or built in.
+    /// Where the policy came from: a flag, the environment, a board, a calibration, or built in.
     pub origin: &'static str,
-    /// Why this one.
+    /// Why this policy was chosen.
     pub reason: String,
-    /// The bounds by which it places levels (empty: it has none).
+    /// The bounds by which the policy places levels (empty: it has none).
     pub bands: Vec<BandRecord>,
 }
 
-/// A bound by which levels are placed.
+/// A bound by which a policy places levels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BandRecord {
-    /// Its key in a board profile, without the table `adaptive`.
+    /// Key of the bound in a board profile, without the table `adaptive`.
     pub key: &'static str,
-    /// Its value (`None`: never reached).
+    /// Value of the bound (`None`: never reached).
     pub value: Option<u64>,
     /// Where the value came from.
     pub origin: &'static str,
 }
 
-/// The calibration by which a policy decided.
+/// The calibration that was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CalibrationRecord {
-    /// Its file.
+    /// File of the calibration.
     pub file: String,
-    /// When it was made, RFC 3339 in UTC.
+    /// Date of the calibration, RFC 3339 in UTC.
     pub date: String,
-    /// By which commit of socbfs.
+    /// Commit of socbfs that made it.
     pub commit: String,
-    /// Which terms its model has.
+    /// Terms of its model.
     pub form: Form,
-    /// What decides by it where `auto` is asked for and time is the aim.
+    /// What plans the levels where the policy is `auto` and the objective is time.
     pub auto: Decider,
 }
 
@@ -184,13 +184,13 @@ pub struct DeviceRecord {
     /// Name, driver, and how its kernels were built.
     #[serde(flatten)]
     pub used: DeviceUse,
-    /// How memory was shared with it.
+    /// The sharing mode of its memory.
     pub memory_way: SharingMode,
-    /// What handovers cost, measured at the start.
+    /// Cost of handovers, measured at the start.
     pub handover: HandoverTable,
 }
 
-/// One root.
+/// The search from one root.
 #[derive(Debug, Clone, Serialize)]
 pub struct RootRecord {
     /// The root, as an original number.
@@ -203,16 +203,16 @@ pub struct RootRecord {
     pub edges: u64,
     /// Time from the call to the parents in original numbers (`None` where validation failed).
     pub seconds: Option<f64>,
-    /// The part of it that mapped parents back to original numbers (`None` where validation failed).
+    /// Part of `seconds` that mapped parents back to original numbers (`None` where validation failed).
     pub mapping_seconds: Option<f64>,
-    /// The five checks.
+    /// Result of the five checks.
     pub validation: ValidationRecord,
     /// The records of the levels (empty where validation failed).
     pub level_records: Vec<LevelRecord>,
 }
 
 impl RootRecord {
-    /// The record of a search whose tree was checked: `violation` is the check that failed, after which neither times nor levels count.
+    /// The record of a search whose tree was checked. `violation` is the check that failed; if there is one, times and levels are left out.
     pub(super) fn new(outcome: &Outcome, violation: Option<String>, validation_seconds: f64, level_records: Vec<LevelRecord>) -> Self {
         let passed = violation.is_none();
         Self {
@@ -231,16 +231,16 @@ impl RootRecord {
 /// The result of the five checks for one root.
 #[derive(Debug, Clone, Serialize)]
 pub struct ValidationRecord {
-    /// All five passed.
+    /// Whether all five checks passed.
     pub passed: bool,
-    /// The first that failed, with its vertices.
+    /// The first check that failed, with its vertices.
     pub violation: Option<String>,
     /// Time of the checks.
     pub seconds: f64,
 }
 
-/// Graph500's SCALE and edgefactor for a graph that was not generated from them: the smallest SCALE whose 2^SCALE holds
-/// all vertices, and edges per vertex rounded to the nearest whole number (at least 1 where there are edges).
+/// Graph500's SCALE and edgefactor of a graph that was not generated from them: the smallest SCALE whose 2^SCALE holds all vertices, and
+/// edges per vertex rounded to the nearest whole number (at least 1 where there are edges).
 pub fn scale_and_edge_factor(vertices: u64, edges: u64) -> (u32, u64) {
     let scale = if vertices <= 1 { 0 } else { u64::BITS - (vertices - 1).leading_zeros() };
     let factor = match (edges + vertices / 2).checked_div(vertices) {

@@ -1,4 +1,4 @@
-//! The plans of a recorded run, to be replayed.
+//! Reads the plans of a recorded run, to be replayed.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,17 +14,17 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// Not a record of `socbfs bench`.
+    /// The file is not a record of `socbfs bench`.
     #[error("{name} is not a record of `socbfs bench --json` (line {line}: {reason})")]
     NotARecord {
         /// File name.
         name: String,
         /// Line, from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong with the file.
         reason: String,
     },
-    /// A record of another version.
+    /// The record has another version.
     #[error("{name} has schema {schema} version {version}; this build of socbfs replays {SCHEMA} version {SCHEMA_VERSION}")]
     Version {
         /// File name.
@@ -34,7 +34,7 @@ pub enum ReplayError {
         /// Version found.
         version: u32,
     },
-    /// No search of it passed validation: plans of the others were not recorded.
+    /// No search of the record passed validation. The plans of failed searches are not recorded.
     #[error("{0} has no search that passed validation: there is nothing to replay")]
     Empty(String),
     /// The record is of another graph.
@@ -44,26 +44,26 @@ pub enum ReplayError {
         name: String,
         /// The graph that was searched, as the record names it.
         source_name: String,
-        /// What differs.
+        /// The count that differs.
         field: &'static str,
-        /// In the record.
+        /// Value in the record.
         recorded: u64,
-        /// In the graph.
+        /// Value in the graph.
         here: u64,
     },
-    /// A root that was not searched then.
+    /// The record has no search from this root.
     #[error("{name} has no search from root {root}; it has {}", roots(.known))]
     UnknownRoot {
         /// File name.
         name: String,
         /// The root.
         root: Vertex,
-        /// The roots that it has.
+        /// The roots of the record.
         known: Vec<Vertex>,
     },
 }
 
-/// The first few roots.
+/// Lists the first few roots.
 fn roots(known: &[Vertex]) -> String {
     const SHOWN: usize = 8;
     let mut text = known.iter().take(SHOWN).map(Vertex::to_string).collect::<Vec<_>>().join(", ");
@@ -73,11 +73,11 @@ fn roots(known: &[Vertex]) -> String {
     text
 }
 
-/// The levels of all searches of a record that is replayed, at most: 64 searches of a path of a million vertices. Each is a plan in memory,
-/// and a record may claim any number.
+/// Maximum number of levels of all searches in a record that is replayed: 64 searches of a path of a million vertices. Each level is a plan
+/// in memory, and a record may claim any number.
 const MOST_LEVELS: u64 = 1 << 26;
 
-/// The plans of a run, root by root, and what is known of its graph.
+/// The plans of a run by root, and the recorded counts of its graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedPlans {
     name: String,
@@ -86,7 +86,7 @@ pub struct RecordedPlans {
     replay: Replay,
 }
 
-/// As far as a graph is recognised by it. Counts of the searched structure are not: the layout may differ.
+/// The fields by which the graph is recognised. Counts of the searched structure are not among them, since the layout may differ.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct RecordedGraph {
     source: String,
@@ -115,14 +115,14 @@ struct RecordedValidation {
 }
 
 impl RecordedPlans {
-    /// Reads the JSON text of `socbfs bench --json`; `name` names it in errors.
+    /// Reads the JSON text of `socbfs bench --json`; errors name it by `name`.
     ///
     /// # Errors
-    /// [`ReplayError`] where it is not a record of a version that is understood, or has nothing to replay.
+    /// [`ReplayError`] where the text is not a record of the supported version, or has nothing to replay.
     pub fn parse(text: &str, name: &str) -> Result<Self, ReplayError> {
         let no_record = |line: usize, reason: String| ReplayError::NotARecord { name: name.to_owned(), line: line.max(1), reason };
         let value: Value = serde_json::from_str(text).map_err(|error| no_record(error.line(), error.to_string()))?;
-        // The version first: a record of another version may lack anything else.
+        // The version is checked first, since a record of another version may lack anything else.
         let schema = value.get("schema").and_then(Value::as_str);
         let version = value.get("schema_version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
         match (schema, version) {
@@ -132,7 +132,7 @@ impl RecordedPlans {
             }
             _ => return Err(no_record(1, "no schema and schema_version".to_owned())),
         }
-        // From the text once more: its errors have lines.
+        // Parsed from the text again, since only these errors have line numbers.
         let recorded: Recorded = serde_json::from_str(text).map_err(|error| no_record(error.line(), error.to_string()))?;
         let searches: Vec<_> = recorded.roots.iter().filter(|root| root.validation.passed).collect();
         if searches.is_empty() {
@@ -152,17 +152,17 @@ impl RecordedPlans {
         Ok(Self { name: name.to_owned(), graph: recorded.graph, roots, replay })
     }
 
-    /// The name it was read by.
+    /// The name that errors use for the record.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The plans, to search by.
+    /// The plans to replay.
     pub fn replay(&self) -> &Replay {
         &self.replay
     }
 
-    /// Whether `layout` is of the graph that was searched.
+    /// Checks that `layout` is of the graph that was searched.
     ///
     /// # Errors
     /// [`ReplayError::OtherGraph`] with the first count that differs.
@@ -181,7 +181,7 @@ impl RecordedPlans {
         Ok(())
     }
 
-    /// Whether a search from `root` was recorded.
+    /// Checks that a search from `root` was recorded.
     ///
     /// # Errors
     /// [`ReplayError::UnknownRoot`].
@@ -201,7 +201,7 @@ mod tests {
         graph::{BuildOptions, EdgeList, Listing},
     };
 
-    /// A record of the path 0 - 1 - 2, searched from 0 (three levels, the last bottom-up) and from 2 (which failed).
+    /// A record of the path 0 - 1 - 2. The search from 0 has three levels, the last one bottom-up; the search from 2 failed.
     fn text() -> String {
         let level = |strategy: Strategy, levels| LevelRecord { plan: strategy.plan(), levels, ..LevelRecord::default() };
         let records = [level(Strategy::Tc, 2), level(Strategy::Bc, 1)];

@@ -24,16 +24,16 @@ impl Default for RootSource {
     }
 }
 
-/// Draws `count` different roots among `0..vertices` by the rule of Graph500 3.x; fewer only where the graph has fewer vertices
-/// of a degree above 0.
+/// Draws `count` different roots from `0..vertices` by the rule of Graph500 3.x. Returns fewer only where fewer vertices have a degree
+/// above 0.
 ///
 /// `degree` gives the degree of a vertex, self-loops not counted (the number of successors in a directed graph).
 ///
-/// The rule: from the generator's stream, 2^129 numbers after its start, pairs of fractions d0 and d1 are taken one after
-/// another; each gives the candidate floor((d0 + d1) N) mod N, and candidates that were drawn before or have no edge are passed
-/// over. A graph whose N is not a power of two is treated alike. After N pairs the reference code gives up and takes whatever was
-/// drawn last; here the roots that are then missing, which only happens to graphs with hardly any edges or of about `count`
-/// vertices, are the lowest numbers among the vertices that qualify.
+/// The rule takes pairs of fractions d0 and d1 one after another from the generator's stream, beginning 2^129 numbers after its start. Each
+/// pair gives the candidate floor((d0 + d1) N) mod N; candidates that were drawn before or have no edge are skipped. The rule is the same
+/// where N is not a power of two. After N pairs, the reference code gives up and takes whatever was drawn last. Here the missing roots are
+/// then the lowest numbers among the vertices that qualify; this only happens to graphs with hardly any edges or with about `count`
+/// vertices.
 pub fn roots(vertices: usize, degree: impl Fn(Vertex) -> u32, count: usize, source: RootSource) -> Vec<Vertex> {
     let mut roots = Vec::new();
     let mut seen = HashSet::new();
@@ -44,7 +44,7 @@ pub fn roots(vertices: usize, degree: impl Fn(Vertex) -> u32, count: usize, sour
             return roots;
         }
         let sum = stream.fraction() + stream.fraction();
-        // Both fractions are below 1, so that the product fits 64 bits, and the remainder is a vertex.
+        // Both fractions are below 1, so the product fits 64 bits, and the remainder is a vertex.
         let candidate = ((sum * vertices as f64) as u64 % vertices as u64) as Vertex;
         if !seen.contains(&candidate) && degree(candidate) > 0 {
             seen.insert(candidate);
@@ -52,7 +52,7 @@ pub fn roots(vertices: usize, degree: impl Fn(Vertex) -> u32, count: usize, sour
         }
     }
     let missing = count - roots.len();
-    // A graph has at most `MAX_VERTICES` vertices, whose numbers fit.
+    // The numbers fit 32 bits, since a graph has at most `MAX_VERTICES` vertices.
     roots.extend((0..vertices).map(|v| v as Vertex).filter(|v| !seen.contains(v) && degree(*v) > 0).take(missing));
     roots
 }
@@ -118,7 +118,7 @@ mod tests {
     fn vertices_that_are_no_power_of_two() {
         let some = roots(1000, |v| v % 3, 64, RootSource::GRAPH500);
         assert!(some.len() == 64 && some.iter().all(|v| v % 3 > 0 && *v < 1000));
-        // Drawn, not counted off.
+        // The roots are drawn at random, not counted up from 0.
         assert!(some.iter().any(|&v| v > 500) && some.windows(2).any(|pair| pair[0] > pair[1]));
         assert_ne!(some, roots(1000, |v| v % 3, 64, RootSource { seed1: 2, seed2: 4 }));
     }

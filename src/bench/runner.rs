@@ -1,4 +1,4 @@
-//! One untimed warm-up, then every root timed and validated.
+//! Measures a search: one untimed warm-up, then every root timed and validated.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::{
     validate::{ValidateError, Validator},
 };
 
-/// A reason why a run could not continue. A tree that fails validation is a result and no error.
+/// Why a run could not continue. A tree that fails validation is a result, not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
@@ -23,7 +23,7 @@ pub enum MeasureError {
     Validate(#[source] ValidateError),
 }
 
-/// The part of a search that the runner needs; a trait, so that a test can give it a search with errors.
+/// The interface of a search that the runner needs: a trait, so that tests can use a search with faults.
 trait Searcher {
     fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError>;
     fn parents(&self) -> &[Vertex];
@@ -44,18 +44,18 @@ impl Searcher for Search<'_> {
     }
 }
 
-/// Searches from every root in turn after one untimed search from the first, and validates every tree against the edges as
-/// listed, outside the timed region. Ends with the first root that fails validation, as the reference code does.
+/// Searches from every root in turn, after one untimed search from the first one. Validates every tree against the edges as listed, outside
+/// the timed region. Ends with the first root that fails validation, as the reference code does.
 ///
-/// Searches follow one another directly, as in GAP's harness, and their trees are kept until all of them (or as many as
-/// a quarter of the free memory holds) are validated: a validation between two searches would leave its own edges in the
-/// caches and its threads on the processors.
+/// Searches follow one another directly, as in GAP's harness. Their trees are kept, and validated together after the last search, or after
+/// as many searches as a quarter of the free memory has room for. A validation between two searches would leave its own edges in the caches
+/// and its threads on the processors.
 ///
-/// The time of a search is the search's own: from its call to the parents in original numbers. `finished` is called between
-/// searches with the number of roots done.
+/// The time of a search is measured by the search: from its call to the parents in original numbers. `finished` is called with the number
+/// of roots that are validated.
 ///
 /// # Errors
-/// [`MeasureError`] for a root that is not a vertex.
+/// [`MeasureError`] for a root that is not a vertex, a failed device, or where memory is short.
 pub fn measure(
     edges: &EdgeList,
     layout: &Layout,
@@ -76,9 +76,9 @@ fn measure_with(
     let mut records = Vec::with_capacity(roots.len());
     let Some(&first) = roots.first() else { return Ok(records) };
     let mut validator = Validator::new(edges, layout.directed()).map_err(|error| MeasureError::Validate(error.into()))?;
-    // A list that has every undirected edge in both directions shows the validator each of them twice.
+    // If the list has every undirected edge in both directions, the validator counts each edge twice.
     let listings = if layout.stats().both_directions && !layout.directed() { 2 } else { 1 };
-    // Written to once before anything is timed, so that no search pays for another's page faults.
+    // Filled before any search is timed, so that no search pays for page faults.
     let mut trees = vec![vec![NONE; layout.vertices()]; batch(layout.vertices(), roots.len())];
     search.run(first)?;
     for batch in roots.chunks(trees.len()) {
@@ -95,8 +95,7 @@ fn measure_with(
             let violation = match verdict {
                 Err(ValidateError::Violation(violation)) => Some(violation.to_string()),
                 Err(other) => return Err(MeasureError::Validate(other)),
-                // The counts that the speed is made of are checked as well: a right tree with a wrong count is a wrong
-                // speed.
+                // The counts from which the speed is computed are checked as well.
                 Ok(found) if (found.reached, found.edges / listings) != (outcome.reached, outcome.edges) => Some(format!(
                     "the search reports {} vertices and {} edges, the tree has {} and {}",
                     outcome.reached,
@@ -117,7 +116,7 @@ fn measure_with(
     Ok(records)
 }
 
-/// Trees of `vertices` parents that are kept at a time, at least one.
+/// Number of trees of `vertices` parents that are kept at the same time, at least one.
 fn batch(vertices: usize, roots: usize) -> usize {
     let budget = available_bytes().unwrap_or(256 << 20) / 4;
     let tree = vertices.max(1) as u64 * size_of::<Vertex>() as u64;
@@ -134,7 +133,7 @@ mod tests {
         search::SearchOptions,
     };
 
-    /// The path 0 - 1 - 2 - 3 with a self-loop, and a vertex apart.
+    /// The path 0 - 1 - 2 - 3 with a self-loop, and an isolated vertex.
     fn built() -> (EdgeList, Layout) {
         let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 3]], Listing::Once).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
@@ -160,7 +159,7 @@ mod tests {
         assert!(measure(&edges, &layout, &mut search, &[5], &mut |_| ()).is_err());
     }
 
-    /// Right for its first `good` searches, the warm-up included; then vertex 3 hangs on vertex 0.
+    /// Gives right trees for its first `good` searches, the warm-up included. Then vertex 3 has the wrong parent 0.
     struct Errs {
         good: usize,
         edges: u64,

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::RootRecord;
 use crate::stats::{self, RateSummary};
 
-/// Statistics of a run whose every root passed validation.
+/// Statistics of a run in which every root passed validation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// Roots.
+    /// Number of roots.
     pub roots: usize,
     /// Seconds of a search, mapping back to original numbers included.
     pub seconds: stats::Summary,
@@ -20,16 +20,16 @@ pub struct Summary {
     pub teps_without_mapping: RateSummary,
     /// Share of the search time that the mapping took.
     pub mapping_share: f64,
-    /// Harmonic mean over the roots of (edges of the whole graph / time): the metric of Remis 2016, which counts edges that were
-    /// not traversed too. Never comparable with TEPS.
+    /// Harmonic mean over the roots of (edges of the whole graph / time): the metric of Remis 2016. It also counts edges that were not
+    /// traversed, so it can't be compared with TEPS.
     pub whole_graph_edges_per_second: f64,
-    /// Seconds of the five checks.
+    /// Seconds of the five checks of a tree.
     pub validation_seconds: stats::Summary,
 }
 
 impl Summary {
-    /// The statistics of `roots` over a graph of `graph_edges` edges. `None` where there is no root, a root failed validation, or
-    /// a search traversed no edge (then a speed has no meaning).
+    /// The statistics of `roots` over a graph of `graph_edges` edges. `None` where there is no root, a root failed validation, or a search
+    /// traversed no edge (its speed would have no meaning).
     pub fn new(roots: &[RootRecord], graph_edges: u64) -> Option<Self> {
         let mut seconds = Vec::with_capacity(roots.len());
         let mut mapping = Vec::with_capacity(roots.len());
@@ -37,7 +37,7 @@ impl Summary {
             if !root.validation.passed || root.edges == 0 {
                 return None;
             }
-            // A clock that did not move would make a speed infinite; a nanosecond is below every clock's resolution.
+            // A clock that did not advance would make a speed infinite; a nanosecond is below every clock's resolution.
             seconds.push(root.seconds?.max(1e-9));
             mapping.push(root.mapping_seconds?);
         }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn speeds_are_the_inverse_of_seconds_per_edge() {
-        // 10, 20 and 40 edges per second: harmonic mean 3 / (1/10 + 1/20 + 1/40).
+        // 10, 20 and 40 edges per second have the harmonic mean 3 / (1/10 + 1/20 + 1/40).
         let s = Summary::new(&[root(10, Some(1.0)), root(10, Some(0.5)), root(20, Some(0.5))], 100).unwrap();
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} {b}");
         near(s.teps.min, 10.0);

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use super::{Build, ClusterRoot, Record, Summary};
 
-/// A search this many times slower than the median of comparable searches was disturbed, not difficult.
+/// A search is an outlier if it takes this many times the median of comparable searches.
 const OUTLIER_FACTOR: f64 = 2.0;
 
-/// Load above this share of the CPUs before the run says that something else is running.
+/// Share of the CPUs above which the load before the run means that the machine was busy.
 const BUSY_SHARE: f64 = 0.5;
 
-/// Waiting for more than this share of the time says that the ranks are too many for the graph.
+/// Share of the time above which waiting means that there are too many ranks for the graph.
 const WAITING_SHARE: f64 = 0.5;
 
-/// The warnings that `record` deserves, in order of importance.
+/// The warnings about `record`, in order of importance.
 pub fn warnings(record: &Record) -> Vec<String> {
     let found = [
         unoptimised(record),
@@ -47,7 +47,7 @@ fn too_many_threads(record: &Record) -> Option<String> {
     take_turns(record.search.threads, &record.search.cpus, record.environment.cpu.usable)
 }
 
-/// `bound`: the CPU of each thread, or nothing.
+/// `bound`: the CPU of each thread (empty: not bound).
 fn take_turns(threads: usize, bound: &[usize], usable: usize) -> Option<String> {
     let bound: BTreeSet<usize> = bound.iter().copied().collect();
     let usable = if bound.is_empty() { usable } else { bound.len() };
@@ -85,7 +85,7 @@ fn waiting(record: &Record) -> Option<String> {
     waits_too_long(&record.cluster.as_ref()?.roots, seconds)
 }
 
-/// `seconds`: what all searches took together.
+/// `seconds`: the time of all searches together.
 fn waits_too_long(roots: &[ClusterRoot], seconds: f64) -> Option<String> {
     let waited = roots.iter().map(|root| root.wait_ns).sum::<u64>() as f64 * 1e-9;
     let levels = roots.iter().map(|root| root.levels.len()).sum::<usize>() as f64 / roots.len() as f64;
@@ -97,7 +97,7 @@ fn waits_too_long(roots: &[ClusterRoot], seconds: f64) -> Option<String> {
     })
 }
 
-/// Only searches that traversed about as much as the median one can be compared: a root in a small component is quick.
+/// Compares only searches that traversed about as many edges as the median one: a search in a small component is quick.
 fn outliers(record: &Record, summary: &Summary) -> Option<String> {
     let comparable = |edges: u64| (edges as f64 - summary.edges.median).abs() <= 0.1 * summary.edges.median;
     let limit = OUTLIER_FACTOR * summary.seconds.median;
