@@ -111,7 +111,7 @@ pub struct Remapped {
     pub share: f64,
 }
 
-/// What the construction of `layout` saved and spent by renumbering.
+/// Vertices that the construction of `layout` dropped, and the time that renumbering took.
 pub fn remapped(layout: &Layout) -> Remapped {
     let stats = layout.stats();
     let after = stats.vertices - stats.isolated;

@@ -13,7 +13,7 @@ use crate::{
 pub struct RankScaling {
     /// The root, as an original number.
     pub root: Vertex,
-    /// Searches for each time; the median counts.
+    /// Number of searches by which each time is measured; the median counts.
     pub turns: usize,
     /// The times, by exchange and number of ranks.
     pub times: Vec<RankTimes>,

@@ -24,10 +24,10 @@ pub struct Analysis {
     pub schema_version: u32,
     /// Machine, system, build, command, time: a [`bench::Environment`](crate::bench::Environment).
     pub environment: Value,
-    /// Analyses that were asked for (empty: all).
+    /// Analyses that were requested (empty: all).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,
-    /// The graphs, in the order asked for.
+    /// The graphs, in the order of the request.
     pub graphs: Vec<GraphAnalysis>,
     /// Cost of the handover, by device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -43,12 +43,12 @@ pub struct Analysis {
     pub warnings: Vec<String>,
 }
 
-/// One graph. An analysis that was not asked for is absent.
+/// The analyses of one graph. Those that were not requested are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphAnalysis {
     /// File or generator.
     pub name: String,
-    /// What was searched: a [`bench::GraphRecord`](crate::bench::GraphRecord).
+    /// The graph that was searched: a [`bench::GraphRecord`](crate::bench::GraphRecord).
     pub graph: Value,
     /// The layout that was searched: a [`bench::LayoutRecord`](crate::bench::LayoutRecord).
     pub layout: Value,

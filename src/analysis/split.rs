@@ -20,7 +20,7 @@ pub struct SplitSweep {
     pub level: u32,
     /// Arcs that leave its frontier.
     pub arcs: u64,
-    /// Searches for each time; the median counts.
+    /// Number of searches by which each time is measured; the median counts.
     pub turns: usize,
     /// Results by the GPU's kernel: TG, TGM, BG, BGC.
     pub directions: Vec<SplitDirection>,

@@ -1,4 +1,4 @@
-//! From an edge list to sorted adjacency, in parallel.
+//! Builds sorted adjacency from an edge list, in parallel.
 //!
 //! Every arc is first written to the bucket of its source (a bucket is a run of vertices whose arcs fit the second level cache). Then one
 //! thread sorts each bucket, without atomics. Random writes thus stay inside a cache, and the result does not depend on the number of

@@ -93,7 +93,7 @@ impl EdgeList {
     /// Calls `visit(source, target)` for the entries `range` in the order of the source.
     ///
     /// # Panics
-    /// Where `range` reaches beyond [`len`](Self::len).
+    /// If `range` reaches beyond [`len`](Self::len).
     #[inline]
     pub fn for_each(&self, range: Range<usize>, mut visit: impl FnMut(Vertex, Vertex)) {
         match &self.entries {
@@ -163,7 +163,7 @@ pub enum RowsError {
         byte: u64,
         /// Vertex of the offset.
         vertex: usize,
-        /// Its value.
+        /// Value of the offset.
         offset: u64,
         /// Number of entries.
         entries: usize,

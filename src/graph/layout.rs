@@ -24,8 +24,8 @@ pub enum Order {
     Auto,
     /// The order of the input: no parents to map back.
     Original,
-    /// By descending degree. Vertices without edges are dropped, as are those with a single edge unless [`BuildOptions::keep_leaves`] is
-    /// set.
+    /// By descending degree. Vertices without edges are dropped; in an undirected graph, so are those with a single edge unless
+    /// [`BuildOptions::keep_leaves`] is set.
     Degree,
 }
 
@@ -44,13 +44,13 @@ pub struct BuildOptions {
 /// The place of a vertex in a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It is searched under this internal number.
+    /// The vertex is searched under this internal number.
     Searched(Vertex),
-    /// It is a leaf that is left out of the search; its host has this internal number.
+    /// The vertex is a leaf that is left out of the search; its host has this internal number.
     LeafOf(Vertex),
-    /// It and the vertex of this original number are each other's only neighbour; both are left out.
+    /// The vertex and the one of this original number are each other's only neighbour; both are left out.
     Paired(Vertex),
-    /// It has no edge and was dropped.
+    /// The vertex has no edge and was dropped.
     Alone,
 }
 
@@ -86,8 +86,8 @@ pub struct LayoutStats {
     pub unique_edges: u64,
     /// Largest number of distinct neighbours of a vertex.
     pub max_degree: u32,
-    /// Mean of the squared degrees over the square of the mean degree, over vertices with an edge: 1 where all degrees are equal, about 1 +
-    /// 1/degree in a uniform random graph, tens to thousands in a social graph.
+    /// Mean of the squared degrees over the square of the mean degree, over vertices with an edge: 1 where all degrees are equal, about
+    /// 1 + 1/degree in a uniform random graph, tens to thousands in a social graph.
     pub skew: f64,
     /// The input lists every undirected edge in both directions.
     pub both_directions: bool,

@@ -5,9 +5,9 @@ use super::{EdgeStream, GraphError, Listing, MAX_VERTICES, RowsError, Vertex, st
 /// Integers of 32 or 64 bits. A negative number, read as unsigned, is out of every range checked here and is refused.
 #[derive(Debug, Clone, Copy)]
 pub enum Numbers<'a> {
-    /// Of 32 bits.
+    /// 32-bit integers.
     Bits32(&'a [u32]),
-    /// Of 64 bits.
+    /// 64-bit integers.
     Bits64(&'a [u64]),
 }
 

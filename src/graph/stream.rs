@@ -64,7 +64,7 @@ impl EdgeSlice {
     /// The entries `range` of `list`.
     ///
     /// # Panics
-    /// Where `range` reaches beyond the list.
+    /// If `range` reaches beyond the list.
     pub fn new(list: EdgeList, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= list.len(), "entries {range:?} of {}", list.len());
         Self { list, range }
@@ -93,7 +93,7 @@ impl EdgeSlice {
     /// Calls `visit(source, target)` for the entries `range` of the slice.
     ///
     /// # Panics
-    /// Where `range` reaches beyond [`len`](Self::len).
+    /// If `range` reaches beyond [`len`](Self::len).
     #[inline]
     pub fn for_each(&self, range: Range<usize>, visit: impl FnMut(Vertex, Vertex)) {
         assert!(range.end <= self.len(), "entries {range:?} of {}", self.len());

@@ -46,7 +46,7 @@ pub struct PaperComparison {
 pub struct Claim {
     /// The quantity, with its unit.
     pub what: String,
-    /// Its place in the paper.
+    /// The table, figure or section of the paper.
     pub place: String,
     /// The paper's value.
     pub paper: f64,
