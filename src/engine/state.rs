@@ -10,17 +10,17 @@ use crate::{
 /// The representation of the frontier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frontier {
-    /// A queue; `claims` says whether entries come with claims because some may be repeats (after a top-down level of
-    /// several CPU threads): these lie in a queue of the CPU engine's own, others in the state's.
+    /// A queue. `claims`: its entries come with claims, since some may be repeats (after a top-down level of several CPU threads). Such
+    /// entries lie in a queue of the CPU engine, entries without claims in the queue of the state.
     Queue { len: usize, claims: bool },
-    /// The vertices visited since the last bottom-up level began: those of one visited bitmap but not the other.
+    /// The vertices visited since the last bottom-up level began: those in one visited bitmap but not in the other.
     Bitmap { len: u64 },
     /// A byte for every vertex, in the GPU's own memory.
     Mask { len: u64 },
 }
 
 impl Frontier {
-    /// Vertices (repeats counted).
+    /// Number of vertices, repeats counted.
     pub(crate) fn len(self) -> u64 {
         match self {
             Self::Queue { len, .. } => len as u64,
@@ -31,79 +31,79 @@ impl Frontier {
 
 /// Parents, visited bitmaps and frontier of one search, and its counters.
 ///
-/// The arrays have one owner at a time. The rules of the representation hold on either side:
+/// The arrays have one owner at a time. These invariants hold whichever side owns them:
 /// - a vertex with a parent has been visited;
 /// - `visited[current]` holds every visited vertex if `bitmap_is_current` (top-down levels of the CPU do not write it), and
 ///   the bits of padding and of vertices without an edge (*excluded*);
 /// - after a bottom-up level `visited[1 - current]` is the bitmap as it stood when that level began.
 #[derive(Debug)]
 pub(crate) struct SearchState {
-    /// Parents (original numbers) by internal vertex; after the padding one entry for "no neighbour" and one for
-    /// dropped vertices. Where a search ends there follow the parents of leaves that are left out, when the CPU maps back.
+    /// Parents (original numbers) by internal vertex; after the padding one entry for "no neighbour" and one for dropped vertices. If
+    /// searches end in this state, entries for the parents of left-out leaves follow, which the CPU fills when it maps back.
     pub(crate) parent: SharedSlice<Vertex>,
-    /// Parents by original vertex; empty where the order is the original one, and in states of which nothing is mapped back.
+    /// Parents by original vertex; empty where the order is the original one, and in states that are not mapped back.
     pub(crate) mapped: SharedSlice<Vertex>,
     /// Two visited bitmaps, each with a zero word at its end.
     pub(crate) visited: [SharedSlice<u64>; 2],
-    /// The bitmap in use.
+    /// Index of the bitmap in use.
     pub(crate) current: usize,
-    /// See above.
+    /// Whether `visited[current]` holds every visited vertex (see above).
     pub(crate) bitmap_is_current: bool,
-    /// Whether `visited[current]` holds, beside the excluded ones, only vertices visited in this search.
+    /// Whether `visited[current]` holds only excluded vertices and vertices visited in this search.
     pub(crate) bitmap_is_of_search: bool,
     /// Frontier queue.
     pub(crate) queue: SharedSlice<Vertex>,
-    /// The next one.
+    /// The next frontier queue.
     pub(crate) next: SharedSlice<Vertex>,
-    /// What holds the frontier.
+    /// The representation of the frontier.
     pub(crate) frontier: Frontier,
-    /// Level to be planned.
+    /// The level to be planned.
     pub(crate) level: u32,
-    /// Arcs that leave the frontier, as the policy last saw them.
+    /// Arcs that leave the frontier, as reported to the policy last.
     pub(crate) frontier_edges: u64,
-    /// The same, where the maker of the frontier has counted them: a device, exactly; a bottom-up level of the CPU, by degrees of
-    /// neighbours in the order.
+    /// Arcs that leave the frontier, if they were counted when the frontier was made: by a device, exactly; by a bottom-up level of the
+    /// CPU, from the mean degrees of bitmap words.
     pub(crate) counted_edges: Option<u64>,
-    /// Whether that count goes by mean degrees that not all of its vertices have.
+    /// Whether `counted_edges` uses a mean degree that not all of its vertices have.
     pub(crate) counted_are_estimated: bool,
-    /// The same two of the frontier that a level has just made.
+    /// As `counted_edges` and `counted_are_estimated`, for the frontier that a level has just made.
     pub(crate) next_edges: Option<u64>,
     pub(crate) next_are_estimated: bool,
-    /// Arcs of all frontiers before.
+    /// Arcs of all earlier frontiers.
     pub(crate) expanded_edges: u64,
-    /// Whether `frontier_edges` is estimated, and whether anything in `expanded_edges` was.
+    /// Whether `frontier_edges` is estimated, and whether any part of `expanded_edges` was.
     pub(crate) edges_are_estimated: bool,
     expanded_are_estimated: bool,
-    /// Vertices visited.
+    /// Number of vertices visited.
     pub(crate) visited_count: u64,
-    /// Size of the frontier before.
+    /// Size of the previous frontier.
     pub(crate) previous_frontier: u64,
-    /// Arcs that left it.
+    /// Arcs that left the previous frontier.
     pub(crate) previous_edges: u64,
-    /// Direction of the level before.
+    /// Direction of the previous level.
     pub(crate) previous_direction: Option<Direction>,
-    /// Where the level before ran.
+    /// Where the previous level ran.
     pub(crate) previous_placement: Option<Placement>,
-    /// Where that level was split: how long the CPU took for its part.
+    /// If the previous level was split: nanoseconds that the CPU took for its part.
     pub(crate) previous_cpu_ns: u64,
-    /// The same of the GPU.
+    /// If the previous level was split: nanoseconds that the GPU took for its part.
     pub(crate) previous_gpu_ns: u64,
-    /// Internal vertices with the padding.
+    /// Number of internal vertices, padding included.
     pub(crate) padded: usize,
-    /// The leaf from which the search begins, an original number: the internal root is the vertex it hangs on, whose parent it is. Else
-    /// [`NONE`].
+    /// The leaf from which the search begins (an original number): it is the parent of the internal root, its only neighbour. [`NONE`] if
+    /// the search does not begin from a left-out leaf.
     pub(crate) leaf_root: Vertex,
-    /// Vertices with more arcs than the mean.
+    /// Number of hubs: vertices with more arcs than the mean.
     pub(crate) hubs: u64,
-    /// They have more arcs than this: the mean, rounded down.
+    /// The mean number of arcs, rounded down; hubs have more.
     pub(crate) hub_arcs: u32,
-    /// Their share of all vertices that have arcs.
+    /// Share of the hubs among all vertices that have arcs.
     hub_share: f32,
 }
 
 impl SearchState {
-    /// State for `layout`; `allocate` makes the arrays. Queues hold every vertex once, with some room for what is written and not kept.
-    /// `maps_back`: a search ends here, and its parents become those of original vertices.
+    /// Makes the state for `layout`, with arrays from `allocate`. Queues have room for every vertex once, and for a few entries that are
+    /// written but not kept. `maps_back`: searches end in this state, and their parents are mapped back to original vertices.
     ///
     /// # Errors
     /// Those of `allocate`.
@@ -149,7 +149,7 @@ impl SearchState {
         Ok(state)
     }
 
-    /// What the policy sees: `edges` leave the frontier, and `searched` vertices take part in the search.
+    /// The statistics for the policy: `edges` arcs leave the frontier, and `searched` vertices take part in the search.
     pub(crate) fn stats(&mut self, edges: u64, searched: u64, layout: &Layout) -> LevelStats {
         let arcs = layout.csr().arcs() as u64;
         self.frontier_edges = edges;
@@ -195,10 +195,10 @@ impl SearchState {
         self.visited_count += work.found;
     }
 
-    /// The host's state again after a search failed, ready for another. The device must have ended what it was given.
+    /// Returns all arrays to the host after a failed search, ready for another search. The device must have finished its work.
     ///
     /// # Errors
-    /// What the driver says; the state is of no use then.
+    /// The driver's error; the state is then unusable.
     pub(crate) fn reclaim(&mut self) -> Result<(), DeviceError> {
         for numbers in [&mut self.parent, &mut self.mapped, &mut self.queue, &mut self.next] {
             numbers.reclaim()?;
@@ -212,7 +212,7 @@ impl SearchState {
         Ok(())
     }
 
-    /// The entries that no search changes: "no neighbour" has a parent and is not in the frontier; a dropped vertex is never reached.
+    /// Sets the entries that no search changes: "no neighbour" has a parent and is not visited; a dropped vertex is never reached.
     pub(crate) fn set_dummies(&mut self) {
         if let Some([no_neighbour, dropped, ..]) = self.parent.get_mut(self.padded..) {
             (*no_neighbour, *dropped) = (0, NONE);
@@ -224,7 +224,7 @@ impl SearchState {
         }
     }
 
-    /// The counters at the beginning of a search: one root, level 0.
+    /// Resets the counters to the beginning of a search: one root, level 0.
     pub(crate) fn restart(&mut self) {
         self.frontier = Frontier::Queue { len: 1, claims: false };
         (self.bitmap_is_current, self.bitmap_is_of_search) = (false, false);
@@ -243,17 +243,17 @@ impl SearchState {
     }
 }
 
-/// Where the arrays of a [`SearchState`] come from: the host's memory, or memory that a device shares.
+/// The source of the arrays of a [`SearchState`]: the host's memory, or memory that a device shares.
 pub(crate) trait Allocate<E> {
     /// `len` zeroed numbers.
     fn numbers(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, E>;
-    /// `len` zeroed numbers, of which a handover carries the first few.
+    /// `len` zeroed numbers, of which a handover transfers only the first few.
     fn queue(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, E>;
     /// `len` zeroed words.
     fn words(&self, len: usize, what: &'static str) -> Result<SharedSlice<u64>, E>;
 }
 
-/// Memory of the host.
+/// Allocates in the host's memory.
 pub(crate) struct OnHost;
 
 impl Allocate<OutOfMemory> for OnHost {

@@ -1,9 +1,9 @@
-//! A permanent team of threads, which wait for the next piece of work by spinning briefly, and then sleep.
+//! A permanent team of threads. A thread without work spins briefly for the next piece of work, and then sleeps.
 //!
-//! A level of a search can take a few microseconds, less than waking a thread of a general pool, and a level loop
-//! that waits for all its threads loses a scheduling quantum whenever the system takes a core away. So the caller of
-//! [`Team::run`] starts at once, the others join late or not at all, and the work itself is handed out in chunks: the
-//! call ends when the caller has found no more chunks and those that joined have finished theirs.
+//! A level of a search can take a few microseconds, less than waking a thread of a general pool. A level loop that waits for all its
+//! threads loses a scheduling quantum whenever the system takes a core away. So the caller of [`Team::run`] starts at once, the others join
+//! late or not at all, and the work is handed out in chunks: the call ends when the caller finds no more chunks and the threads that joined
+//! have finished theirs.
 
 use std::{
     cell::{Cell, UnsafeCell},
@@ -25,11 +25,11 @@ use crate::board::MOST_THREADS;
 
 /// How long a thread without work spins before it sleeps: longer than the serial part between two levels.
 const SPIN: Duration = Duration::from_micros(100);
-/// After this many turns the loop that waits for the last helper offers the core to other threads.
+/// The caller spins for the last helper; after every this many turns it offers its core to other threads.
 const SPINS_PER_YIELD: u32 = 4096;
-/// After this many, which takes some milliseconds, the caller sleeps between two looks.
+/// After this many turns, which take some milliseconds, the caller sleeps between two checks.
 const YIELDS_UNTIL: u32 = 64 * SPINS_PER_YIELD;
-/// How long.
+/// Length of one of these sleeps.
 const NAP: Duration = Duration::from_micros(50);
 /// Set in [`Gate::state`] while helpers may join; the lower bits count those inside.
 const OPEN: u32 = 1 << 31;
@@ -44,17 +44,17 @@ struct Gate {
     state: AtomicU32,
     /// Helpers asleep or about to fall asleep.
     sleepers: AtomicUsize,
-    /// The helpers' threads by their index less one, once all of them have started.
+    /// Thread handles of the helpers (helper `i` at `i - 1`), once all of them have started.
     helpers: OnceLock<Box<[Thread]>>,
     job: UnsafeCell<Option<Job>>,
     leave: AtomicBool,
-    /// There are more threads than processors: one that waits gives way to one that works.
+    /// There are more threads than processors: a waiting thread yields its processor.
     crowded: bool,
     /// A helper's share of the work panicked.
     panicked: AtomicBool,
-    /// Whether threads note when they work.
+    /// Whether threads record when they work.
     traced: AtomicBool,
-    /// When each thread has worked.
+    /// The recorded spans of each thread, the caller's first.
     tracks: Box<[Track]>,
 }
 
@@ -72,12 +72,12 @@ pub struct Span {
 struct Track(UnsafeCell<Vec<Span>>);
 
 impl Track {
-    /// Notes that the work that began at `begin` has ended.
+    /// Records that the work that began at `begin` has ended, if there is room.
     ///
     /// # Safety
     /// No other thread may use the track at the same time.
     unsafe fn note(&self, begin: Instant) {
-        // SAFETY: the caller's promise.
+        // SAFETY: no other thread uses the track (caller).
         let spans = unsafe { &mut *self.0.get() };
         if spans.len() < spans.capacity() {
             spans.push(Span { begin, end: Instant::now() });
@@ -85,19 +85,19 @@ impl Track {
     }
 }
 
-// SAFETY: `job` is written only by the one caller while the gate is closed and empty, and read only by helpers that have
-// entered an open gate; entering (acquire) follows opening (release). A track is written by its thread only while that is inside
-// the gate, or is the caller, and otherwise used only by `Team::trace` and `Team::spans`, while the gate is closed and empty.
+// SAFETY: `job` is written only by the one caller while the gate is closed and empty, and read only by helpers that have entered an open
+// gate; entering (acquire) follows opening (release). A track is written only by its own thread: by a helper while it is inside the gate,
+// by the caller during `Team::run`. Otherwise only `Team::trace` and `Team::spans` use it, while the gate is closed and empty.
 unsafe impl Sync for Gate {}
 // SAFETY: the job pointer is only dereferenced between the opening and the end of `Team::run`, which borrows it.
 unsafe impl Send for Gate {}
 
 impl Gate {
-    /// Wakes the two helpers below thread `index` in a tree whose root is the caller, if any helper sleeps. They wake those below
-    /// themselves, so that no thread pays for more than two (a system call each) before it begins to work.
+    /// Wakes the two helpers below thread `index` in a binary tree whose root is the caller, if any helper sleeps. Each helper wakes those
+    /// below it, so no thread pays for more than two wake-ups (a system call each) before it begins to work.
     fn wake_below(&self, index: usize) {
-        // Sequentially consistent with the helper's announcement that it goes to sleep: either it sees the call that this thread has made
-        // or seen, or this thread sees it asleep.
+        // Sequentially consistent with the announcement of a helper that it falls asleep: either the helper sees the call that this thread
+        // has made or seen, or this thread sees that the helper sleeps.
         if self.sleepers.load(SeqCst) == 0 {
             return;
         }
@@ -112,22 +112,21 @@ impl std::fmt::Debug for Gate {
     }
 }
 
-/// A caller and its helpers.
+/// A caller and its helper threads.
 #[derive(Debug)]
 pub struct Team {
     gate: Arc<Gate>,
     helpers: Vec<JoinHandle<()>>,
-    /// What the team may run on; empty: anything.
+    /// CPUs that the team may run on; empty: any.
     cpus: Vec<usize>,
-    /// The process that started it: one that is forked off has none of the helpers.
+    /// The process that started the team: a forked child has none of the helpers.
     process: u32,
-    /// There is one job at a time: a team may move to another thread, but two must not share it.
+    /// Makes the type `!Sync`: a team runs one job at a time, so it may move to another thread, but two threads must not share it.
     one_caller: PhantomData<Cell<()>>,
 }
 
 impl Team {
-    /// A team of `size` threads, the caller being one of them; `cpus` (if not empty) binds them in turn, the caller
-    /// first.
+    /// A team of `size` threads, the caller being one of them. `cpus` (if not empty) binds the threads in turn, the caller first.
     ///
     /// # Errors
     /// A sentence that names what the system refused.
@@ -136,8 +135,8 @@ impl Team {
         Self::start(size, cpus, |index| if cpus.is_empty() { Vec::new() } else { vec![cpus[index % cpus.len()]] })
     }
 
-    /// The caller of `team` and one more thread, which may run on any of the CPUs of `team`: it mostly waits for something else, and
-    /// where the caller is bound it must not wait for the caller's CPU.
+    /// The caller of `team` and one more thread, which may run on any of the CPUs of `team`. That thread mostly waits for something else;
+    /// where the caller is bound, it must not wait for the caller's CPU.
     ///
     /// # Errors
     /// As for [`Team::new`].
@@ -185,13 +184,13 @@ impl Team {
         Ok(team)
     }
 
-    /// Threads, the caller included.
+    /// Number of threads, the caller included.
     pub fn size(&self) -> usize {
         self.helpers.len() + 1
     }
 
-    /// Runs `work(0)` on the caller and `work(i)` on every helper that arrives before the caller is done; returns when
-    /// all of them are. `work` must hand itself out in chunks, since no thread waits for a helper that is late.
+    /// Runs `work(0)` on the caller and `work(i)` on every helper that arrives before the caller is done; returns when all of them are
+    /// done. `work` must hand itself out in chunks, since no thread waits for a late helper.
     ///
     /// # Panics
     /// If `work` panics on any thread, or calls `run` of the same team.
@@ -204,9 +203,9 @@ impl Team {
             return;
         }
         assert_eq!(gate.state.load(Acquire), 0, "a team runs one piece of work at a time");
-        // SAFETY: the gate is closed and empty, and stays so: only `run` opens it, and only this thread can be in `run`
-        // (a team is not `Sync`). So no thread reads `job`. The lifetime is erased; this call does not return before
-        // every thread that could read the pointer has left.
+        // SAFETY: the gate is closed and empty, and stays so: only `run` opens it, and only this thread can be in `run` (a team is not
+        // `Sync`). So no thread reads `job`. The lifetime is erased, but this call returns only after every thread that could read the
+        // pointer has left.
         unsafe { *gate.job.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(work)) };
         gate.state.store(OPEN, Release);
         gate.calls.fetch_add(1, SeqCst);
@@ -220,33 +219,33 @@ impl Team {
 }
 
 impl Team {
-    /// Has every thread note when it works, up to `spans` times each, from now on; what was noted is forgotten. With room for 0 nothing is
-    /// noted any more. Runs allocate nothing for it.
+    /// Makes every thread record when it works, up to `spans` spans each, from now on, and discards what was recorded. 0 ends the
+    /// recording. Runs do not allocate for it.
     pub fn trace(&mut self, spans: usize) {
         self.gate.traced.store(spans > 0, Relaxed);
         for track in &*self.gate.tracks {
-            // SAFETY: this borrow is exclusive, so nothing runs: the gate is closed and empty, and no thread uses its track.
+            // SAFETY: this borrow is exclusive, so no work runs: the gate is closed and empty, and no thread uses its track.
             unsafe { *track.0.get() = Vec::with_capacity(spans) };
         }
     }
 
-    /// What each thread has noted since [`trace`](Self::trace) or this was called, the caller's first; it is forgotten.
+    /// Takes the spans that each thread has recorded since the last call of this or of [`trace`](Self::trace), the caller's first.
     pub fn spans(&mut self) -> Vec<Vec<Span>> {
-        // SAFETY: as in `trace`. What helpers wrote is seen here: they left the gate (release) before the caller's run ended (acquire).
+        // SAFETY: as in `trace`. What helpers wrote is visible here: they left the gate (release) before the caller's run ended (acquire).
         let of = |track: &Track| unsafe { (*track.0.get()).drain(..).collect() };
         self.gate.tracks.iter().map(of).collect()
     }
 
-    /// Notes the caller's share of a run that began at `begin`.
+    /// Records the caller's part of a run that began at `begin`.
     fn note(&self, begin: Option<Instant>) {
         if let (Some(begin), Some(track)) = (begin, self.gate.tracks.first()) {
-            // SAFETY: the first track is the caller's, of which there is one: a team is not `Sync`.
+            // SAFETY: the first track is the caller's, and there is one caller: a team is not `Sync`.
             unsafe { track.note(begin) };
         }
     }
 }
 
-/// Closes the gate and waits until it is empty, also when the caller's own share of the work panics.
+/// Closes the gate and waits until it is empty, even if the caller's own share of the work panics.
 struct CloseOnDrop<'a>(&'a Gate);
 
 impl Drop for CloseOnDrop<'_> {
@@ -255,7 +254,8 @@ impl Drop for CloseOnDrop<'_> {
         let mut spins = 0u32;
         while self.0.state.load(Acquire) != 0 {
             spins = spins.saturating_add(1);
-            // A helper that lost its core needs ours to finish; one of a lower scheduling class gets it only while we sleep.
+            // A helper that lost its core needs the caller's to finish; a helper of a lower scheduling class gets it only while the caller
+            // sleeps.
             match spins {
                 YIELDS_UNTIL.. => thread::sleep(NAP),
                 _ if self.0.crowded || spins % SPINS_PER_YIELD == 0 => thread::yield_now(),
@@ -268,7 +268,7 @@ impl Drop for CloseOnDrop<'_> {
 impl Drop for Team {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // Threads are not forked: there is none to wait for.
+            // A fork does not copy the helper threads, so there is none to wait for.
             self.helpers.drain(..).for_each(std::mem::forget);
             return;
         }
@@ -293,7 +293,7 @@ fn help(gate: &Gate, index: usize) {
         // Enter if the gate is still open.
         let entered = gate.state.fetch_update(AcqRel, Acquire, |state| (state & OPEN != 0).then_some(state + 1)).is_ok();
         if entered {
-            // SAFETY: the gate was open when we entered and the caller waits for us, so the job is set and alive.
+            // SAFETY: the gate was open when this thread entered, and the caller waits for it, so the job is set and alive.
             let job = unsafe { (*gate.job.get()).map(|job| &*job) };
             let begin = gate.traced.load(Relaxed).then(Instant::now);
             if let Some(job) = job {
@@ -302,7 +302,7 @@ fn help(gate: &Gate, index: usize) {
                 }
             }
             if let (Some(begin), Some(track)) = (begin, gate.tracks.get(index)) {
-                // SAFETY: the track of this thread, which is inside the gate.
+                // SAFETY: the track is this thread's own, and the thread is inside the gate.
                 unsafe { track.note(begin) };
             }
             gate.state.fetch_sub(1, Release);
@@ -340,7 +340,7 @@ fn wait(gate: &Gate, seen: u32) -> u32 {
     calls
 }
 
-/// How many processors threads have that are bound to `cpus`, or to none.
+/// Number of processors available to threads that are bound to `cpus` (empty: not bound).
 fn processors(cpus: &[usize]) -> usize {
     if cpus.is_empty() {
         return thread::available_parallelism().map_or(1, usize::from);
@@ -411,7 +411,7 @@ mod tests {
         for size in [2, 3, 4, 7, 12] {
             let team = Team::new(size, &[]).unwrap();
             for round in 0..5 {
-                // Until all sleep, each time but the first.
+                // Before every round but the first, wait until all helpers sleep.
                 let begin = Instant::now();
                 while round > 0 && team.gate.sleepers.load(SeqCst) + 1 < size {
                     assert!(begin.elapsed() < Duration::from_secs(60), "{size} threads: a helper does not fall asleep");
@@ -507,7 +507,7 @@ mod tests {
     #[test]
     fn whoever_is_beside_a_bound_caller_is_not_bound_to_its_cpu() {
         let all = allowed();
-        // In a thread of its own: binding outlasts the team.
+        // In a thread of its own, because the binding outlasts the team.
         let bound = thread::spawn(move || {
             let team = Team::new(1, &all).unwrap();
             assert_eq!(allowed(), all[..1]);

@@ -13,13 +13,13 @@ use crate::{
 };
 
 impl CpuEngine<'_> {
-    /// Whether the frontier is a queue of so few vertices that their arcs are counted.
+    /// Whether the frontier is a queue so short that its arcs are counted exactly.
     pub(super) fn counts_frontier(&self) -> bool {
         matches!(self.state.frontier, Frontier::Queue { len, .. } if len <= COUNTED)
     }
 
-    /// The arcs that leave the frontier: exact up to [`COUNTED`] vertices of a queue; above, hubs are all counted and the others
-    /// are estimated from a sample. (A sample alone is worth little where a few vertices have most arcs.)
+    /// The number of arcs that leave the frontier: exact for a queue of up to [`COUNTED`] vertices; above, all hubs are counted and the
+    /// others are estimated from a sample. (A sample alone is worth little if a few vertices have most arcs.)
     pub(super) fn count_frontier_edges(&mut self) -> u64 {
         if self.counts_frontier() {
             return self.count_queue_edges();
@@ -27,7 +27,7 @@ impl CpuEngine<'_> {
         let (mut hub_edges, mut hubs) = (0, 0);
         let visited = self.visited_hubs();
         for (word, &visited) in visited.iter().enumerate().take(self.hubs.len()) {
-            // Hubs visited now that had not been when the frontier before was counted are in this one.
+            // Hubs visited since the previous frontier was counted are in this frontier.
             let new = visited & !self.hubs[word];
             hub_edges += self.edges_of(word, new);
             hubs += u64::from(new.count_ones());
@@ -37,7 +37,7 @@ impl CpuEngine<'_> {
         let first = (self.hubs.len() * 64) as Vertex;
         let (mut sum, mut count) = (0, 0);
         self.look_at_frontier(self.hubs.len(), |v, weight| {
-            // No branch: the processor can't predict which are hubs.
+            // No branch: the processor can't predict which vertices are hubs.
             let weight = weight * u64::from(v >= first);
             sum += weight * self.degree_like(v);
             count += weight;
@@ -45,8 +45,9 @@ impl CpuEngine<'_> {
         hub_edges + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
     }
 
-    /// Shows `look` about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, each with the number of vertices that it speaks
-    /// for. A bitmap is looked at from word `first` on; one vertex represents its word there: neighbours in the order are alike in degree.
+    /// Calls `look` with about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, and the number of vertices that each
+    /// represents. In a bitmap, the sample begins at word `first`, and a vertex represents its word: adjacent vertices of the order have
+    /// similar degrees.
     #[inline(always)]
     fn look_at_frontier(&self, first: usize, mut look: impl FnMut(Vertex, u64)) {
         let state = &self.state;
@@ -71,13 +72,13 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// The degree of `v`, or the mean of its word where that is as good and less far away.
+    /// The mean degree of the vertices in the word of `v`, if known (as good, and nearer in memory); else the degree of `v`.
     fn degree_like(&self, v: Vertex) -> u64 {
         u64::from(self.degrees.get(v as usize / 64).copied().unwrap_or_else(|| self.layout.csr().degree(v)))
     }
 
-    /// The arcs of the vertices `bits` of `word`, in a layout ordered by degree: exact in the first word, whose degrees differ most,
-    /// and by the mean elsewhere.
+    /// The arcs of the vertices `bits` of `word`, in a layout ordered by degree: exact in the first word, whose degrees differ most, and
+    /// from the mean degree elsewhere.
     pub(super) fn edges_of(&self, word: usize, mut bits: u64) -> u64 {
         if word > 0 {
             return u64::from(bits.count_ones()) * u64::from(self.degrees[word]);
@@ -90,7 +91,7 @@ impl CpuEngine<'_> {
         edges
     }
 
-    /// The arcs that leave the first `len` vertices of the queue, which is the frontier.
+    /// Counts the arcs that leave the frontier if it is a queue (else 0), and marks its vertices in [`hubs`](Self::hubs).
     pub(super) fn count_queue_edges(&mut self) -> u64 {
         let mut sum = 0;
         let queue = match self.state.frontier {
@@ -107,31 +108,32 @@ impl CpuEngine<'_> {
         sum
     }
 
-    /// The first words of the visited bitmap, as far as there are [`hubs`](Self::hubs), from the parents.
+    /// The first words of the visited bitmap, as many as there are [`hubs`](Self::hubs), computed from the parents.
     fn visited_hubs(&self) -> [u64; HUB_WORDS] {
         let mut words = [0; HUB_WORDS];
         let work = Visited { parent: &self.state.parent, excluded: &self.excluded, words: Shared::new(&mut words) };
-        // SAFETY: parents and `excluded` cover all words, of which there are no fewer than of hubs; `words` has room for these and
-        // no other thread has it; the kernel was chosen for this CPU.
+        // SAFETY: parents and `excluded` cover all words, of which there are at least as many as of hubs; `words` has room for these and no
+        // other thread uses it; the kernel was chosen for this CPU.
         unsafe { (self.kernels.visited)(&work, 0..self.hubs.len()) };
         words
     }
 
-    /// Takes note of the hubs that were visited while another engine had the state.
+    /// Records the hubs that were visited while another engine owned the state.
     pub(in crate::engine) fn recount_hubs(&mut self) {
         let (visited, hubs) = (self.visited_hubs(), self.hubs.len());
         self.hubs.copy_from_slice(&visited[..hubs]);
     }
 
-    /// Mean number of neighbours that an unvisited vertex asks before it meets the frontier, from a sample; `None` without any.
+    /// Mean number of neighbours that an unvisited vertex tests before it finds one in the frontier, from a sample; `None` if the sample
+    /// has no unvisited vertex.
     pub(super) fn sampled_probes(&self) -> Option<f32> {
         let vertices = self.layout.csr().vertices() as u64;
         let (lists, parent) = (self.layout.incoming(), &self.state.parent);
         let (mut sampled, mut probes) = (0, 0);
-        // Multiples of the golden ratio are spread evenly, whatever the order of the vertices means.
+        // Multiples of the golden ratio are spread evenly, whatever the order of the vertices.
         let mut place = 0u64;
         let mut batch = [0; VERTICES_SAMPLED];
-        // Nearly every access misses the caches, so that each step is done for a whole batch, the next one's data on their way.
+        // Nearly every access misses the caches, so each step runs for a whole batch, and prefetches what the next step needs.
         for _ in 0..PLACES_TRIED / VERTICES_SAMPLED {
             for v in &mut batch {
                 place = place.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -168,7 +170,7 @@ impl CpuEngine<'_> {
         (sampled > 0).then(|| probes as f32 / sampled as f32)
     }
 
-    /// Share of the graph's hubs in the frontier, estimated; `None` in a graph without hubs.
+    /// Estimated share of the graph's hubs that the frontier holds; `None` in a graph without hubs.
     pub(super) fn sampled_hubs(&self) -> Option<f32> {
         let (csr, state) = (self.layout.csr(), &self.state);
         let (mut sum, mut count) = (0, 0);

@@ -1,4 +1,4 @@
-//! The CPU engine: TC and BC on a team of threads. One level is in `run`, its kernels in `top_down` and `bottom_up`.
+//! The CPU engine: TC and BC on a team of threads. `run` runs one level, with the kernels in `top_down` and `bottom_up`.
 
 mod bottom_up;
 mod convert;
@@ -23,7 +23,7 @@ pub(crate) use self::{
     share::{SharedBuffers, share, share_and_sum},
     simd::SimdKernels,
 };
-// For the analysis of touched bytes.
+// Used by the analysis of touched bytes.
 #[cfg(feature = "cli")]
 pub(crate) use self::wide::is_wide;
 pub use simd::{Simd, SimdError};
@@ -41,7 +41,7 @@ use crate::{
     memory::{OutOfMemory, Shared, Slab},
 };
 
-/// Memory and counters of one search at a time.
+/// Runs levels on a team of CPU threads. Holds the memory and counters of one search at a time.
 #[derive(Debug)]
 pub struct CpuEngine<'g> {
     layout: &'g Layout,
@@ -52,41 +52,41 @@ pub struct CpuEngine<'g> {
     /// Bits of padding and of vertices without an edge.
     excluded: Slab<u64>,
     excluded_count: u64,
-    /// A queue whose entries come with claims, and the next one: several threads may enter a vertex, so that they have room for more
-    /// entries than there are vertices. The state's own queues, which a device may see, hold every vertex once.
+    /// A queue whose entries come with claims, and the next such queue. Several threads may enter the same vertex, so these queues have
+    /// room for more entries than there are vertices. The state's own queues, which a device may use, hold every vertex once.
     claimed: Slab<Vertex>,
     next_claimed: Slab<Vertex>,
     /// The claim of each entry (see `top_down`).
     claims: Slab<Vertex>,
     next_claims: Slab<Vertex>,
-    /// Arcs before each vertex of a small frontier that threads share.
+    /// Prefix sums over a small frontier that threads share (see `top_down::starts`).
     starts: Vec<u64>,
-    /// By which place of the frontier a vertex was met, in levels of which `wide` tells.
+    /// For each vertex, the position in the frontier from which a `wide` level met it.
     notes: Slab<u16>,
-    /// Per thread, vertices that found no frontier neighbour in the columns.
+    /// A buffer for each thread: vertices that found no frontier neighbour in the columns.
     remaining: Vec<Slab<Vertex>>,
-    /// Mean degree of the vertices of each word of the bitmap, where they are ordered by degree (else empty): neighbours in that order
-    /// are alike.
+    /// Mean degree of the vertices of each bitmap word, if vertices are ordered by degree (else empty): in that order, adjacent vertices
+    /// have similar degrees.
     degrees: Slab<u32>,
-    /// The words but the first whose vertices differ in degree (`None`: too many to look at after a level).
+    /// Bitmap words, except the first, whose vertices differ in degree (`None`: too many to check after a level).
     mixed: Option<Vec<u32>>,
-    /// The first words of the visited bitmap (at most [`HUB_WORDS`], none without `degrees`) when the frontier was last counted.
+    /// The first words of the visited bitmap (at most [`HUB_WORDS`], none without `degrees`) as of the last count of the frontier's arcs.
     hubs: Vec<u64>,
-    /// From where on threads share a level.
+    /// The amounts of work from which threads share a level.
     parallel: ParallelThresholds,
-    /// Small levels run one at a time, so that each is recorded by itself.
+    /// Whether each small level runs by itself, so that it gets a record of its own.
     pub(super) single_levels: bool,
-    /// Bits of the vertices whose leaves, which are left out, have no parent now; empty where there are none.
+    /// Bits of vertices whose left-out leaves currently have no parent in `state.parent`; empty without left-out leaves.
     absent: Slab<u64>,
-    /// Whether the parents of all others' leaves stand behind those of searched vertices.
+    /// Whether `state.parent` holds the parents of all other left-out leaves, behind those of searched vertices.
     leaves_are_entered: bool,
-    /// Whether a vertex of the last frontier has a leaf that is left out, where that is known.
+    /// Whether a vertex of the last frontier has a left-out leaf; `None`: unknown.
     leaf_is_deepest: Option<bool>,
-    /// All levels are run here, so that it is exact how many vertices were visited (as long as none is in a queue twice).
+    /// Whether all levels run on this engine, so that the number of visited vertices is exact (unless a queue holds repeats).
     pub(super) counts_alone: bool,
-    /// How many vertices the visited bitmap holds, where it lacks the frontier and no other visited vertex.
+    /// If the visited bitmap lacks the frontier and no other visited vertex: the number of visited vertices that it holds.
     without_frontier: Option<u64>,
-    /// Levels, where the caller wants them.
+    /// Levels of the vertices, recorded if the caller wants them.
     distances: Distances,
 }
 
@@ -94,13 +94,13 @@ impl<'g> CpuEngine<'g> {
     /// Allocates the search state for `layout`.
     ///
     /// # Errors
-    /// [`OutOfMemory`], or [`SimdError`] where `simd` is not available here.
+    /// [`OutOfMemory`], or [`SimdError`] if `simd` is not available here.
     pub fn new(layout: &'g Layout, team: Team, simd: Simd) -> Result<Self, CpuEngineError> {
         let state = SearchState::new(layout, &OnHost, true)?;
         Self::with_state(layout, team, ParallelThresholds::default(), simd, state)
     }
 
-    /// The same over `state`, with other thresholds.
+    /// As [`CpuEngine::new`], over `state` and with the given thresholds.
     pub(super) fn with_state(
         layout: &'g Layout,
         team: Team,
@@ -161,12 +161,12 @@ impl<'g> CpuEngine<'g> {
         })
     }
 
-    /// Threads.
+    /// Number of threads.
     pub fn threads(&self) -> usize {
         self.team.size()
     }
 
-    /// The threads.
+    /// The team of threads.
     pub(in crate::engine) fn team(&mut self) -> &mut Team {
         &mut self.team
     }
@@ -181,32 +181,32 @@ impl<'g> CpuEngine<'g> {
         if self.layout.internal_places().is_empty() { &self.state.parent[..self.layout.vertices()] } else { &self.state.mapped }
     }
 
-    /// Begins and ends the search from a root that is not searched: no vertex that is will be reached.
+    /// Begins and ends a search from a root that is not searched: it reaches no searched vertex.
     pub fn begin_dropped(&mut self) {
         self.state.parent[..self.layout.padded()].fill(NONE);
         self.state.restart();
         self.begin_distances(None);
     }
 
-    /// Gives a vertex that is not searched its parent, after [`CpuEngine::map_back`]; both are original numbers.
+    /// Sets the parent of a vertex that is not searched, after [`CpuEngine::map_back`]; both are original numbers.
     pub fn enter_parent(&mut self, vertex: Vertex, parent: Vertex) {
         if let Some(entry) = self.state.mapped.get_mut(vertex as usize) {
             *entry = parent;
         }
     }
 
-    /// The next search begins from this leaf, an original number, where the layout leaves it out ([`NONE`]: from none): its root is the
-    /// vertex on which it hangs.
+    /// Makes the next search begin from this leaf (an original number; [`NONE`]: from none), which the layout leaves out: the root of the
+    /// search is the leaf's only neighbour.
     pub fn set_leaf_root(&mut self, leaf: Vertex) {
         self.state.leaf_root = leaf;
     }
 
-    /// A vertex without successors or predecessors has nothing to search; all others take part.
+    /// Number of vertices that take part in a search: all that have a successor or a predecessor.
     pub(super) fn searched(&self) -> u64 {
         self.layout.padded() as u64 - self.excluded_count
     }
 
-    /// The frontier where it is a queue, repeats included; else nothing.
+    /// The frontier if it is a queue, repeats included; else an empty slice.
     pub(super) fn frontier_queue(&self) -> &[Vertex] {
         match self.state.frontier {
             Frontier::Queue { len, claims: true } => &self.claimed[..len],
@@ -215,12 +215,12 @@ impl<'g> CpuEngine<'g> {
         }
     }
 
-    /// The state, for engines beside this one.
+    /// The state, for the engines that share it.
     pub(super) fn state(&mut self) -> &mut SearchState {
         &mut self.state
     }
 
-    /// The state, to be read.
+    /// The state, read-only.
     pub(super) fn state_ref(&self) -> &SearchState {
         &self.state
     }
@@ -236,7 +236,7 @@ impl Engine for CpuEngine<'_> {
 
     fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
         assert!((root as usize) < self.layout.csr().vertices(), "the root is a vertex that is searched");
-        // Looked at right after the parents are reset.
+        // These offsets are read right after the parents are reset.
         prefetch(&raw const self.layout.csr().offsets[root as usize]);
         let padded = self.layout.padded();
         let parent = Shared::new(&mut self.state.parent);
@@ -292,7 +292,7 @@ impl Engine for CpuEngine<'_> {
     }
 }
 
-/// The words, without the first, in which a vertex has another degree than the mean of `degrees`, if they are at most [`MIXED_WORDS`].
+/// The words, except the first, that hold a vertex whose degree is not the mean in `degrees`; `None`: more than [`MIXED_WORDS`].
 fn mixed_words(layout: &Layout, degrees: &[u32]) -> Option<Vec<u32>> {
     let csr = layout.csr();
     let differs = |word: &usize| (64 * word..csr.vertices().min(64 * (word + 1))).any(|v| csr.degree(v as Vertex) != degrees[*word]);
@@ -300,8 +300,8 @@ fn mixed_words(layout: &Layout, degrees: &[u32]) -> Option<Vec<u32>> {
     (words.len() <= MIXED_WORDS).then_some(words)
 }
 
-/// Entries that `threads` threads need in a queue with claims: each may enter a vertex once, and no more can be found than there are
-/// arcs.
+/// Entries that `threads` threads need in a queue with claims: each thread may enter a vertex once, and no level finds more entries than
+/// there are arcs.
 fn claimed_capacity(layout: &Layout, threads: usize) -> usize {
     let (vertices, arcs) = (layout.csr().vertices(), layout.csr().arcs());
     vertices.saturating_mul(threads).min(arcs.max(vertices)) + 4
@@ -311,10 +311,10 @@ fn claimed_capacity(layout: &Layout, threads: usize) -> usize {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuEngineError {
-    /// The memory is not there.
+    /// Memory could not be allocated.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
-    /// The vector instructions are not there.
+    /// The vector instructions are not available.
     #[error(transparent)]
     Simd(#[from] SimdError),
     /// Threads could not be started.

@@ -1,4 +1,4 @@
-//! One level: top-down or bottom-up, by one thread or by the team.
+//! One level, top-down or bottom-up, run by one thread or by the team.
 
 use std::{
     ops::Range,
@@ -23,13 +23,14 @@ use crate::{
 };
 
 impl CpuEngine<'_> {
-    /// Runs small levels until the frontier is empty or large; returns (levels, found).
+    /// Runs one level, and from level `DEEP` on also the small levels after it, until the frontier is empty or large or `MOST_AT_ONCE`
+    /// vertices were found. Returns (levels, found).
     fn run_small(&mut self, mut len: usize, alone: bool) -> (u32, u64) {
         let layout = self.layout;
         let (mut levels, mut total) = (0, 0);
         let mean_degree = layout.csr().arcs() as u64 / self.searched().max(1) + 1;
-        // A team member is fast enough to keep a run to itself while others could not be told in time; a lone thread
-        // stops where another direction may be worth a thought.
+        // The caller of a team goes on alone while levels are too small for helpers to be woken in time. A lone thread stops where another
+        // direction may pay; in a graph with rows it does not stop for that.
         let enough = if self.single_levels || self.distances.are_noted() {
             0
         } else if alone && layout.rows().is_empty() {
@@ -41,8 +42,8 @@ impl CpuEngine<'_> {
         };
         loop {
             let (parent, queue, next) = (&mut self.state.parent[..], &self.state.queue[..len], &mut self.state.next[..]);
-            // SAFETY: `parent` covers all vertices and "no neighbour", the queue holds vertices, `next` has room for
-            // one more than all of them, and no helper is working.
+            // SAFETY: `parent` covers all vertices and "no neighbour", the queue holds vertices, `next` has room for more than all of them
+            // (four entries more), and no helper is working.
             let found = unsafe {
                 if layout.rows().is_empty() {
                     top_down::expand(layout.csr(), layout.original_numbers(), parent, queue, next)
@@ -62,7 +63,8 @@ impl CpuEngine<'_> {
             if len == 0 || self.state.level + levels < DEEP || len as u64 > enough || total >= MOST_AT_ONCE {
                 break;
             }
-            // `stats` counts the arcs of the first level only. Rows hold no degrees, and their graphs hardly differ in them.
+            // `stats` counts the arcs of the first level only. Rows hold no degrees, but the degrees of their graphs hardly differ, so the
+            // mean serves.
             self.state.expanded_edges += if layout.rows().is_empty() {
                 self.count_queue_edges()
             } else {
@@ -72,7 +74,7 @@ impl CpuEngine<'_> {
         (levels, total)
     }
 
-    /// Nothing is left to be found: the level is over before it begins.
+    /// Ends the level before it begins if all vertices that take part have been visited.
     fn all_is_found(&mut self) -> Option<LevelWork> {
         let claims = matches!(self.state.frontier, Frontier::Queue { claims: true, .. });
         if !self.counts_alone || claims || self.state.visited_count < self.searched() {
@@ -87,7 +89,7 @@ impl CpuEngine<'_> {
         self.top_down(true)
     }
 
-    /// The same; unless the level `may_be_wide`, its end is a queue.
+    /// Runs a top-down level. Unless the level `may_be_wide`, the next frontier is a queue.
     pub(super) fn top_down(&mut self, may_be_wide: bool) -> LevelWork {
         self.note_deepest();
         if let Some(over) = self.all_is_found() {
@@ -123,7 +125,7 @@ impl CpuEngine<'_> {
             let finished = self.state.frontier.len() == 0;
             return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
-        // Apart from each other: every thread writes the end of the queue.
+        // On a cache line of its own: every thread writes the end of the queue.
         let tail = CachePadded::new(AtomicUsize::new(0));
         let (repeats, arrived) = (AtomicU64::new(0), AtomicU32::new(0));
         let store_all = edges < FEW_MEETINGS * self.searched() && OFTEN_FOUND * len as u64 >= self.state.previous_edges;
@@ -165,7 +167,7 @@ impl CpuEngine<'_> {
             std::mem::swap(&mut self.state.queue, &mut self.state.next);
         }
         let found = tail.into_inner().into_inner();
-        // A helper that comes late may enter twice.
+        // A late helper may enter twice, and is then counted twice.
         let threads = arrived.into_inner().min(self.team.size() as u32);
         self.state.previous_frontier = len as u64;
         self.state.frontier = Frontier::Queue { len: found, claims: together };
@@ -196,7 +198,7 @@ impl CpuEngine<'_> {
         if !self.degrees.is_empty() {
             let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
             let new = now[0] & !before[0];
-            // The kernel takes the mean of every word.
+            // The kernel used the mean degree in every word, also in the first, whose degrees are counted here.
             let edges = edges + self.edges_of(0, new) - u64::from(new.count_ones()) * u64::from(self.degrees[0]);
             let hubs = self.hubs.len();
             self.hubs.copy_from_slice(&now[..hubs]);
@@ -213,8 +215,8 @@ impl CpuEngine<'_> {
         LevelWork { levels: 1, found, finished: found == 0, repeats_before, conversion_ns, threads, ..LevelWork::default() }
     }
 
-    /// A bottom-up level for the vertices of `words` of the bitmap; what is visited then is in `visited[1 - current]`. Returns
-    /// what was found, and by how many threads.
+    /// Runs a bottom-up level for the vertices of `words` of the bitmap; their words of the next visited bitmap are then in
+    /// `visited[1 - current]`. Returns what was found, and the number of threads that took part.
     pub(super) fn bottom_up_over(&mut self, words: Range<usize>) -> (FoundCounts, u32) {
         let unvisited = self.searched().saturating_sub(self.state.visited_count);
         let [first, second] = &mut self.state.visited;
@@ -238,8 +240,8 @@ impl CpuEngine<'_> {
         let alone = words.len() < SHARED_WORDS || unvisited < SHARED_UNVISITED;
         let ([vertices, edges], threads) = share_and_sum(&self.team, words.len(), self.parallel.words(), alone, &|thread, range| {
             let range = words.start + range.start..words.start + range.end;
-            // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` asks for (see `new`); the
-            // kernel was chosen for this CPU; buffer `thread` is this thread's own.
+            // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` requires (see `new`); the kernel was chosen for
+            // this CPU; buffer `thread` is this thread's own.
             let found = unsafe { kernel(&level, range, remaining.of(thread)) };
             [found.vertices, found.edges]
         });

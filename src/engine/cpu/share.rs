@@ -14,17 +14,17 @@ pub(crate) struct SharedBuffers<'a>(pub(crate) &'a [Slab<Vertex>]);
 
 impl SharedBuffers<'_> {
     /// # Safety
-    /// Only thread `thread` asks for buffer `thread`, and not while it holds it already.
+    /// Only thread `thread` requests buffer `thread`, and not while it still holds it.
     #[allow(clippy::mut_from_ref, reason = "each buffer has one user (see Safety)")]
     pub(crate) unsafe fn of(&self, thread: usize) -> &mut [Vertex] {
         let slab = &self.0[thread];
-        // SAFETY: the memory is the slab's own, and its one user is the caller.
+        // SAFETY: the memory belongs to the slab, and the caller is its only user.
         unsafe { std::slice::from_raw_parts_mut(slab.shared().get(), slab.len()) }
     }
 }
 
-/// Hands `0..len` out to the team in pieces of `most` at most, or to the caller alone. Towards the end pieces are smaller, down to an
-/// eighth of that, so that no thread waits long for one that is slower or began late.
+/// Hands `0..len` out to the team in pieces of at most `most`, or to the caller if it works `alone`. Towards the end the pieces of a team
+/// become smaller, down to an eighth of `most`, so that no thread waits long for a slower or later one.
 pub(crate) fn share(team: &Team, len: usize, most: usize, alone: bool, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
     share_and_sum(team, len, most, alone, &|thread, range| {
         work(thread, range);
@@ -32,8 +32,8 @@ pub(crate) fn share(team: &Team, len: usize, most: usize, alone: bool, work: &(d
     });
 }
 
-/// The same for work that returns counts. Returns their sums, and how many threads took part. (Each thread adds up its own counts: adding
-/// every piece to a shared sum would move a cache line between cores for each piece.)
+/// As [`share`], for work that returns counts. Returns their sums, and the number of threads that took part. (Each thread adds up its own
+/// counts: adding every piece to a shared sum would move a cache line between cores for each piece.)
 pub(crate) fn share_and_sum(
     team: &Team,
     len: usize,
@@ -67,17 +67,17 @@ pub(crate) fn share_and_sum(
     };
     team.run(&run);
     let ([first, second], worked) = joint.into_inner();
-    // A helper that comes late may enter twice.
+    // A late helper may enter twice, and is then counted twice.
     ([first.into_inner(), second.into_inner()], worked.into_inner().min(threads as u32))
 }
 
 /// `0..len`, handed out piece by piece to several threads.
 #[derive(Debug)]
 pub(super) struct Pieces {
-    /// Where the next one begins, on a cache line that holds nothing else: every thread writes it.
+    /// Where the next piece begins, on a cache line that holds nothing else: every thread writes it.
     next: CachePadded<AtomicUsize>,
     len: usize,
-    /// The size of a piece at least and at most.
+    /// Least and largest size of a piece.
     sizes: (usize, usize),
     threads: usize,
 }
@@ -88,13 +88,13 @@ impl Pieces {
         Self { next: CachePadded::new(AtomicUsize::new(0)), len, sizes: (least, most), threads }
     }
 
-    /// The next piece, of which each is handed out once.
+    /// Returns the next piece; each piece is handed out once.
     #[inline]
     pub(super) fn next(&self) -> Option<Range<usize>> {
-        // Its size may go by an old value of `next`; it is reserved as a whole all the same.
+        // The size may be based on an old value of `next`; the piece is reserved as a whole all the same.
         let left = self.len.saturating_sub(self.next.load(Relaxed));
         let (least, most) = self.sizes;
-        // Multiples, so that a piece begins where a cache line does as long as the largest does.
+        // A multiple of `least`, so that pieces begin at cache lines if `least` entries fill whole lines.
         let size = (left / (4 * self.threads) / least * least).clamp(least, most);
         let begin = self.next.fetch_add(size, Relaxed);
         (begin < self.len).then(|| begin..self.len.min(begin + size))
@@ -126,8 +126,9 @@ mod tests {
         }
     }
 
-    /// Cores of different speed take pieces at their own pace. A clock by hand: whichever core is free first takes the next piece, a word
-    /// takes it 1 / speed. (Speeds by the `capacity` of the Odroid-XU4's and of a Snapdragon's kernel.)
+    /// Cores of different speeds take pieces at their own pace. The clock is simulated: the core that is free first takes the next piece,
+    /// and each word takes it 1 / speed. (The speeds are the `capacity` values that the kernels of the Odroid-XU4 and of a Snapdragon
+    /// report.)
     #[test]
     fn big_and_little_cores_end_together() {
         for speeds in [&[1.0; 8][..], &[1.0, 1.0, 1.0, 1.0, 0.35, 0.35, 0.35, 0.35], &[1.0, 0.8, 0.8, 0.8, 0.3, 0.3, 0.3, 0.3], &[1.0, 1.0]]

@@ -1,4 +1,4 @@
-//! The CPU's part of levels that it shares with a GPU, and the merging of both.
+//! The CPU's part of levels that it shares with a GPU, and the merging of both parts.
 
 use std::{
     ops::Range,
@@ -15,7 +15,7 @@ use crate::{
 
 /// Vertices or words that a thread takes at a time.
 const GRAIN: usize = 4096;
-/// Blocks whose arcs are summed up to find where a queue is to be cut.
+/// Blocks whose arcs are summed to find the place where a queue is cut.
 const BLOCKS: usize = 256;
 
 /// The result of [`CpuEngine::merge_apart`].
@@ -23,15 +23,15 @@ const BLOCKS: usize = 256;
 pub(in crate::engine) struct Merged {
     /// Vertices reached.
     pub(in crate::engine) reached: u64,
-    /// The deepest level of a vertex found after the searches parted (0: none was).
+    /// The deepest level of a vertex found after the searches parted (0: no vertex was found).
     pub(in crate::engine) deepest: u32,
-    /// Vertices that both had found: repeated work (Remis 2016, section 5.3).
+    /// Vertices that both searches found: repeated work (Remis 2016, section 5.3).
     pub(in crate::engine) repeated: u64,
 }
 
 impl CpuEngine<'_> {
-    /// Makes sure that the frontier is a queue without repeats and the visited bitmap is up to date; returns the queue's
-    /// length, and how many vertices had been counted twice.
+    /// Makes the frontier a queue without repeats, and the visited bitmap up to date. Returns the queue's length, and the number of
+    /// vertices that had been counted twice.
     pub(in crate::engine) fn frontier_to_queue(&mut self) -> (usize, u64) {
         let repeats = self.resolve_claims();
         if let Frontier::Bitmap { .. } = self.state.frontier {
@@ -41,8 +41,8 @@ impl CpuEngine<'_> {
         (self.state.frontier.len() as usize, repeats)
     }
 
-    /// Where to cut the first `len` entries of the queue so that about `permille` of their arcs lie behind the cut; with the
-    /// arcs before and behind it.
+    /// Finds the place to cut the first `len` entries of the queue so that about `permille` of their arcs lie behind it. Returns it with
+    /// the numbers of arcs before and behind it.
     pub(in crate::engine) fn cut_queue(&self, len: usize, permille: u16) -> (usize, u64, u64) {
         let (queue, csr) = (&self.state.queue[..len], self.layout.csr());
         let sums: [AtomicU64; BLOCKS] = std::array::from_fn(|_| AtomicU64::new(0));
@@ -71,12 +71,12 @@ impl CpuEngine<'_> {
         (cut, before, total - before)
     }
 
-    /// From which word of the bitmap on about `permille` of the arcs of unvisited vertices lie.
+    /// Finds the word at which to cut the bitmap so that about `permille` of the unvisited vertices' arcs lie behind the cut.
     pub(in crate::engine) fn cut_words(&self, permille: u16) -> usize {
         let (words, offsets) = (self.excluded.len(), &self.layout.incoming().offsets);
         let visited = &self.state.visited[self.state.current];
         let vertices = self.layout.csr().vertices();
-        // Neighbours in the order are alike in degree: a word's unvisited vertices have their share of its arcs.
+        // Adjacent vertices of the order have similar degrees, so the unvisited vertices of a word have their share of its arcs.
         let weight = |word: usize| {
             let arcs = offsets[(word * 64 + 64).min(vertices)] - offsets[word * 64];
             u64::from((!visited[word]).count_ones()) * (u64::from(arcs) + 64)
@@ -93,27 +93,27 @@ impl CpuEngine<'_> {
         words
     }
 
-    /// Runs the CPU's part of a top-down level: the first `len` entries of the queue, which `edges` leave.
+    /// Runs the CPU's part of a top-down level: the first `len` entries of the queue, which `edges` arcs leave.
     pub(in crate::engine) fn top_down_part(&mut self, len: usize, edges: u64) -> LevelWork {
         let (all, single) = (self.state.frontier_edges, self.single_levels);
         self.state.frontier_edges = edges;
         self.state.frontier = Frontier::Queue { len, claims: false };
         self.single_levels = true;
-        // What others find is merged into a queue.
+        // A queue, since what the devices find is merged into it.
         let work = self.top_down(false);
         self.single_levels = single;
         self.state.frontier_edges = all;
         work
     }
 
-    /// Runs the CPU's part of a bottom-up level: the vertices of `words`. [`CpuEngine::merge_words`] ends the level.
+    /// Runs the CPU's part of a bottom-up level: the vertices of `words`. [`CpuEngine::end_bottom_up`] ends the level.
     pub(in crate::engine) fn bottom_up_part(&mut self, words: Range<usize>) -> (u64, u32) {
         let (found, threads) = self.bottom_up_over(words);
         (found.vertices, threads)
     }
 
-    /// Adds what a device found to the next frontier: vertices `found`, none twice, with as many `parents`. Those that
-    /// have a parent already were found by others too. Returns how many were new.
+    /// Adds what a device found to the next frontier: the vertices `found`, each once, with their `parents`. A vertex that already has a
+    /// parent was found by another device or the CPU too. Returns the number of new vertices.
     pub(in crate::engine) fn merge_queue(&mut self, found: &[Vertex], parents: &[Vertex]) -> u64 {
         let Frontier::Queue { len, claims } = self.state.frontier else { return 0 };
         let queue = if claims { &mut self.claimed[..] } else { &mut self.state.queue[..] };
@@ -123,8 +123,8 @@ impl CpuEngine<'_> {
         let claimed = claims.then(|| Shared::new(&mut self.claims));
         share(&self.team, found.len(), GRAIN, found.len() < GRAIN, &|_, range| {
             let (found, parents) = (&found[range.clone()], &parents[range]);
-            // SAFETY: `found` holds vertices, each once, so that no other thread touches these parents;
-            // `fetch_add` hands every place out once, and the room is checked.
+            // SAFETY: `found` holds vertices, each once, so no other thread touches these parents; `fetch_add` hands out every place once,
+            // and the room is checked.
             let is_new = |v: Vertex| unsafe { *parent.get().add(v as usize) == NONE };
             let new = found.iter().filter(|&&v| is_new(v)).count();
             let first = tail.fetch_add(new, Relaxed);
@@ -145,8 +145,8 @@ impl CpuEngine<'_> {
         (merged - len) as u64
     }
 
-    /// Takes over what a device found in a bottom-up level for the vertices of `words`: their words of the next visited
-    /// bitmap from `next`, and parents of new ones from `parents`.
+    /// Merges what a device found in a bottom-up level for the vertices of `words`: copies their words of the next visited bitmap from
+    /// `next`, and the parents of new vertices from `parents`.
     pub(in crate::engine) fn merge_words(&mut self, words: Range<usize>, next: &[u64], parents: &[Vertex]) {
         let [first, second] = &mut self.state.visited;
         let (now, into) = if self.state.current == 0 { (&*first, second) } else { (&*second, first) };
@@ -168,7 +168,7 @@ impl CpuEngine<'_> {
         });
     }
 
-    /// Ends a bottom-up level whose words are all written.
+    /// Ends a bottom-up level after all of its words are written.
     pub(in crate::engine) fn end_bottom_up(&mut self, found: u64) {
         self.state.current = 1 - self.state.current;
         self.state.bitmap_is_current = true;
@@ -176,7 +176,7 @@ impl CpuEngine<'_> {
         self.state.frontier = Frontier::Bitmap { len: found };
     }
 
-    /// Has every vertex of the frontier remember in `level_of` that it is at `level`.
+    /// Stores `level` in `level_of` for every vertex of the frontier.
     pub(in crate::engine) fn stamp(&self, level_of: &mut [u32], level: u32) {
         match self.state.frontier {
             Frontier::Queue { .. } => {
@@ -201,7 +201,7 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// Copies `from` (as long as it is) to `into`, on all threads.
+    /// Copies all of `from` to the beginning of `into`, on all threads.
     pub(in crate::engine) fn copy(&self, from: &[u32], into: &mut [u32]) {
         let into = Shared::new(&mut into[..from.len()]);
         share(&self.team, from.len(), 16 * GRAIN, from.len() < 16 * GRAIN, &|_, range| {
@@ -210,8 +210,8 @@ impl CpuEngine<'_> {
         });
     }
 
-    /// Takes of two searches the smaller level of every vertex, and its parent. A vertex found before they parted has level 0
-    /// in both.
+    /// Merges two searches: takes for every vertex the smaller of its levels, and the parent that belongs to it. A vertex found before the
+    /// searches parted has level 0 in both.
     pub(in crate::engine) fn merge_apart(&mut self, parents: &[Vertex], levels: &[u32], others: &[u32]) -> Merged {
         let padded = self.layout.padded();
         let parent = Shared::new(&mut self.state.parent);
@@ -254,7 +254,8 @@ mod tests {
         graph::{BuildOptions, EdgeList, Layout, Listing},
     };
 
-    /// A top-down level that begins with an up-to-date bitmap is followed by one that enters what it found, and reads nothing else.
+    /// After a top-down level that began with an up-to-date bitmap, the bitmap is updated from the frontier alone, without reading all
+    /// parents.
     #[test]
     fn a_bitmap_that_lacks_the_frontier_gets_no_more_than_it() {
         const N: u32 = 4000;
@@ -289,7 +290,7 @@ mod tests {
                 let work = cpu.top_down_part(len, edges);
                 reached += work.found;
                 cpu.state().done(plan, &work);
-                // No search does this: it shows who reads all parents. Where the frontier is large, they are read.
+                // No search does this: it shows whether all parents are read. With a large frontier they are.
                 cpu.state().parent[apart] = if (work.found as usize) < layout.padded() / 32 { 0 } else { NONE };
             }
             assert_eq!(reached, u64::from(N));

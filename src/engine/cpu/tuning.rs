@@ -1,19 +1,19 @@
-//! The numbers by which the CPU engine divides and samples its work, each with its measurement.
+//! The constants by which the CPU engine divides and samples its work, with their measurements.
 
 use std::ops::Range;
 
-/// The amounts of work from which the threads of the CPU share a level, and the size of a piece: the numbers in which machines differ most.
-/// A board file sets them (table `[cpu]`), `socbfs calibrate` measures them. The defaults were measured on two cores with 1 MiB of cache
+/// The amounts of work from which CPU threads share a level, and the size of a piece: the constants that differ most between machines. A
+/// board file sets them (table `[cpu]`), and `socbfs calibrate` measures them. The defaults were measured on two cores with 1 MiB of cache
 /// each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParallelThresholds {
-    /// Top-down levels with at least this many arcs are shared: waking and meeting others takes longer than fewer.
+    /// Threads share top-down levels with at least this many arcs: for fewer, waking and meeting the others takes longer.
     pub arcs: u64,
-    /// The same where the frontier has hubs with long lists: the caller has just reset the parents, so that they lie in its own cache, and
-    /// another thread has to fetch every line from there. (Measured on two cores: with two threads twice to four times the time for 15 Ki
-    /// to 500 Ki arcs, as much time at some millions.)
+    /// As `arcs`, for frontiers with hubs, which have long lists: the caller has just reset the parents, so they lie in its own cache, and
+    /// another thread has to fetch every line from there. (Measured on two cores: two threads take two to four times as long as one for
+    /// 15 Ki to 500 Ki arcs, and as long as one for some millions.)
     pub hub_arcs: u64,
-    /// The same where the graph has rows of neighbours: one thread needs a few nanoseconds a vertex, and two would move the cache lines of
+    /// As `arcs`, for graphs with rows of neighbours: one thread needs a few nanoseconds per vertex, and two would move the cache lines of
     /// a small frontier between them.
     pub row_arcs: u64,
     /// Vertices that a thread takes at a time in a bottom-up level, a multiple of 64.
@@ -27,9 +27,9 @@ impl Default for ParallelThresholds {
 }
 
 impl ParallelThresholds {
-    /// The defaults for a second-level cache of `bytes` bytes (`None`: unknown), which is `shared` by the cores of the team or not. Up to
-    /// two arcs a byte of a core's own cache, the parents that arcs lead to should stay there; where the cores share the cache, they need
-    /// not fetch them from each other.
+    /// The defaults for a second-level cache of `bytes` bytes (`None`: unknown); `shared`: the cores of the team share it. Up to two arcs
+    /// per byte of a core's own cache, the parents that arcs lead to should stay in that cache. Cores that share the cache need not fetch
+    /// the parents from each other.
     pub fn for_cache(bytes: Option<u64>, shared: bool) -> Self {
         let usual = Self::default();
         let hub_arcs = match bytes {
@@ -40,8 +40,8 @@ impl ParallelThresholds {
         Self { hub_arcs, ..usual }
     }
 
-    /// As `arcs`, where the lists of the frontier are not short on average ([`MEDIUM_LISTS`]): the caller goes through them at 1 to 2 ns
-    /// an arc, and the vertices that lists share are vertices whose cache lines threads take from each other.
+    /// As `arcs`, for frontiers whose lists are not short on average ([`MEDIUM_LISTS`]): the caller needs 1 to 2 ns per arc, and threads
+    /// take from each other the cache lines of vertices that are on several lists.
     pub(super) fn medium_arcs(&self) -> u64 {
         MEDIUM_ARCS.min(self.hub_arcs).max(self.arcs)
     }
@@ -54,69 +54,71 @@ impl ParallelThresholds {
 
 /// See [`ParallelThresholds::medium_arcs`].
 const MEDIUM_ARCS: u64 = 64 << 10;
-/// Words of the bitmap that a thread takes at a time of other work on it.
+/// Words of the bitmap that a thread takes at a time in other work.
 pub(super) const WORDS: usize = 64;
-/// Original vertices that a thread maps back at a time, at least and at most; between these, a quarter of its share. Fewer pieces leave
-/// threads idle, more pieces move the output's cache lines between cores (two threads on Kronecker 20: 64 Ki take a fifth less time than
-/// 16 Ki).
+/// Original vertices that a thread maps back at a time, at least and at most; between these limits, a quarter of its share. Fewer pieces
+/// leave threads idle, more pieces move the output's cache lines between cores (two threads on Kronecker 20: 64 Ki take a fifth less time
+/// than 16 Ki).
 pub(super) const MAPPED: Range<usize> = 16 << 10..64 << 10;
-/// Fewer original vertices than this are mapped back into the cache, where their reader finds them; more are written past the caches,
-/// where the processor can (x86-64; measured on Zen 4 with AVX-512 against a gather and plain stores, one thread on Kronecker 20: 0.36 ms
-/// instead of 0.82 at best, 0.79 instead of 1.29 in the median; Kronecker 22: 2.9 instead of 4.9, 4.0 instead of 6.1).
+/// Fewer original vertices than this are mapped back into the cache, where they are read next; more are written past the caches, if the
+/// processor can (x86-64; measured on Zen 4 with AVX-512 against a gather and plain stores, one thread on Kronecker 20: 0.36 ms instead of
+/// 0.82 at best, 0.79 instead of 1.29 in the median; Kronecker 22: 2.9 instead of 4.9, 4.0 instead of 6.1).
 #[cfg(any(target_arch = "x86_64", test))]
 pub(super) const PAST_CACHES: usize = 256 << 10;
-/// Words of the bitmap whose vertices' leaves a thread gives their parents at a time.
+/// Words of the bitmap that a thread takes at a time when it writes the parents of left-out leaves.
 pub(super) const HOST_WORDS: usize = 4 << 10;
-/// Fewer words of them are done by the caller alone.
+/// With fewer words than this, the caller alone writes the parents of left-out leaves.
 pub(super) const SHARED_HOST_WORDS: usize = 32 << 10;
 /// Parents that a thread resets at a time.
 pub(super) const RESET: usize = 256 << 10;
 /// Fewer parents than this are reset by the caller alone.
 pub(super) const SHARED_RESET: usize = 64 << 10;
-/// The same where the graph has rows of neighbours: the caller searches such a graph almost alone, and then has the parents in its cache.
+/// As `SHARED_RESET`, for graphs with rows of neighbours: the caller searches them almost alone, and then has the parents in its cache.
 pub(super) const SHARED_ROW_RESET: usize = 256 << 10;
-/// Frontiers of up to this many vertices have their edges counted exactly.
+/// The arcs of frontiers with up to this many vertices are counted exactly.
 pub(super) const COUNTED: usize = 96;
 /// Words of the bitmap with the vertices of highest degree, whose arcs are always counted and never sampled.
 pub(super) const HUB_WORDS: usize = 16;
-/// Words of the bitmap sampled after a bottom-up level, to find out whether mean degrees hold for the vertices that it found.
+/// After a bottom-up level, the words whose vertices differ in degree are checked for new vertices, to find out whether mean degrees hold
+/// for the vertices found; with more such words than this, none is checked.
 pub(super) const MIXED_WORDS: usize = 32;
 /// Vertices sampled for an estimate of a frontier's edges.
 pub(super) const DEGREES_SAMPLED: usize = 64;
 /// Unvisited vertices sampled for an estimate of a bottom-up level.
 pub(super) const VERTICES_SAMPLED: usize = 64;
-/// Places tried to find them.
+/// Places tried to find these vertices, at most.
 pub(super) const PLACES_TRIED: usize = 256;
-/// Neighbours tested of each, at most.
+/// Neighbours tested of each of these vertices, at most.
 pub(super) const PROBES: usize = 64;
-/// Where several threads share a frontier of up to this many vertices, its pieces are cut by arcs, so that several threads share the list
+/// If several threads share a frontier of up to this many vertices, its pieces are cut by arcs, so that several threads can share the list
 /// of a hub. In a larger frontier one list is a small part of the work.
 pub(super) const CUT_VERTICES: usize = 1 << 10;
-/// Arcs handed out at a time there, at least.
+/// Arcs of a piece of such a frontier, at least.
 pub(super) const CUT_ARCS: usize = 4 << 10;
-/// In a graph of fewer vertices, the parents that arcs lead to anywhere stay in a cache near by (512 KiB), and 16 bits save nothing.
+/// In a graph with fewer vertices, the parents, which arcs reach in no order, stay in a near cache (512 KiB), and 16-bit notes save
+/// nothing.
 pub(super) const WIDE_VERTICES: usize = 128 << 10;
-/// A level notes places in the frontier (see `wide`) where at least one arc in so many vertices of the graph leads on: it goes through
-/// all vertices at its end.
+/// A level notes places in the frontier (see `wide`) only if at least one arc per this many vertices leaves the frontier, since the level
+/// goes through all vertices at its end.
 pub(super) const WIDE_ARCS: u64 = 2;
-/// Words of the bitmap whose vertices a thread gives their parents there at a time.
+/// Words of the bitmap that a thread takes at a time when it turns these notes into parents.
 pub(super) const WIDE_WORDS: usize = 64;
-/// Mean degree of a frontier whose lists are not short.
+/// Mean degree from which the lists of a frontier are not short.
 pub(super) const MEDIUM_LISTS: u64 = 16;
-/// Mean degree of a frontier with hubs.
+/// Mean degree from which a frontier has hubs.
 pub(super) const HUB_LISTS: u64 = 48;
-/// Arcs per vertex of the graph up to which threads hardly meet at a parent's cache line.
+/// With fewer frontier arcs per vertex of the graph than this, threads rarely need the same cache line of parents.
 pub(super) const FEW_MEETINGS: u64 = 4;
 /// If at least one arc in this many led to an unvisited vertex at the level before, the processor can't predict which arcs do now.
 pub(super) const OFTEN_FOUND: u64 = 4;
-/// Bottom-up levels and mapping of fewer words than this are run by the caller alone, and conversions of a few times as many.
+/// The caller alone runs bottom-up levels and mappings of fewer words than this, and conversions of a few times as many.
 pub(super) const SHARED_WORDS: usize = 256;
-/// The same of bottom-up levels with fewer unvisited vertices than this.
+/// The caller alone runs bottom-up levels with fewer unvisited vertices than this.
 pub(super) const SHARED_UNVISITED: u64 = 8 << 10;
-/// From this level on, runs of small levels are one call: a graph this deep has thousands of them.
+/// From this level on, one call runs several small levels: a graph this deep has thousands of them.
 pub(super) const DEEP: u32 = 16;
 
-/// Vertices that one call for a run of small levels finds, at most: some 10 ms, after which a search may be stopped.
+/// Vertices that one such call finds, at most: some 10 ms, after which a search may be stopped.
 pub(super) const MOST_AT_ONCE: u64 = 1 << 20;
 
 #[cfg(test)]
