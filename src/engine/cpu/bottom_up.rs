@@ -1,13 +1,12 @@
 //! BC: unvisited vertices look for a neighbour in the frontier.
 //!
-//! The frontier needs no bitmap of its own. All neighbours of the levels before the frontier's have been visited, so
-//! an unvisited vertex that has a visited neighbour has it in the frontier: the level reads the *visited* bitmap as it
-//! was when the level began, and writes the next one beside it.
+//! The frontier needs no bitmap of its own. All neighbours of the levels before the frontier have been visited, so a visited neighbour of
+//! an unvisited vertex is in the frontier: the level reads the *visited* bitmap as it was when the level began, and writes the next one
+//! beside it.
 //!
-//! A word of 64 visited vertices is skipped. The others test their first neighbours column by column, many vertices at
-//! a time. A vertex without a hit there is collected and opens its list, which has been prefetched by then. Lists begin
-//! with the neighbours of highest degree, the likeliest to be in the frontier (Yasui and Fujisawa 2015), and a vertex
-//! stops at the first hit (Beamer et al. 2012).
+//! A word of 64 visited vertices is skipped. The vertices of other words test their first neighbours column by column, many vertices at a
+//! time. A vertex without a hit there is collected, and its list is prefetched before it is searched. Lists begin with the neighbours of
+//! highest degree, the likeliest to be in the frontier (Yasui and Fujisawa 2015), and a vertex stops at the first hit (Beamer et al. 2012).
 
 use std::ops::Range;
 
@@ -25,23 +24,23 @@ use crate::{
 /// `next` cover all of them.
 #[derive(Debug)]
 pub(crate) struct BottomUp<'a> {
-    /// Visited bitmap when the level began, by neighbour.
+    /// Visited bitmap as it was when the level began, by neighbour.
     pub(crate) visited: &'a [u64],
-    /// The same by row: of the vertices that look for a parent. It is `visited` itself where every vertex has a row.
+    /// Visited bitmap of the vertices that look for a parent, by row. It is `visited` itself if every vertex has a row.
     pub(crate) own: &'a [u64],
-    /// `own` when the level is done; each word is written by the thread that has it in its range.
+    /// `own` as it is after the level; each word is written by the thread that has it in its range.
     pub(crate) next: Shared<u64>,
     /// Parents (original numbers) by internal vertex; each is written by the thread that has its word in its range.
     pub(crate) parent: Shared<Vertex>,
     /// Columns of first neighbours.
     pub(crate) columns: &'a [Slab<Vertex>],
-    /// The same neighbours by original number.
+    /// The neighbours in `columns`, by original number.
     pub(crate) originals: &'a [Slab<Vertex>],
-    /// Adjacency.
+    /// Offsets of the adjacency.
     pub(crate) offsets: &'a [u32],
-    /// Adjacency.
+    /// Targets of the adjacency.
     pub(crate) targets: &'a [Vertex],
-    /// Mean (out-)degree of the vertices of each word; may be empty, then nothing is counted.
+    /// Mean (out-)degree of the vertices of each word; if empty, arcs are not counted.
     pub(crate) degrees: &'a [u32],
     /// Internal to original numbers; empty where they are the same.
     pub(crate) to_original: &'a [Vertex],
@@ -52,14 +51,14 @@ pub(crate) struct BottomUp<'a> {
 /// The counts of a bottom-up level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FoundCounts {
-    /// Vertices.
+    /// Number of vertices found.
     pub(crate) vertices: u64,
-    /// Estimate of the arcs that leave them, by the mean degrees of their words (0 where those are not known).
+    /// Estimate of the arcs that leave these vertices, from the mean degrees of their words (0 if those are unknown).
     pub(crate) edges: u64,
 }
 
 impl BottomUp<'_> {
-    /// Counts what was found in `words`, when they are done. (Counting while the kernel finds costs it registers: 8 % of the level.)
+    /// Counts what was found in `words`, after they are done. (Counting inside the kernel costs it registers: 8 % of the level.)
     ///
     /// # Safety
     /// `words` are in range and the calling thread's own, all written.
@@ -109,27 +108,27 @@ impl BottomUp<'_> {
 
 /// The steps that differ between kinds of vector instructions.
 pub(super) trait Probe {
-    /// Asks the `k`-th neighbour of the vertices `asking` of word `word`; gives those that have it in the frontier
-    /// their parent and returns them. The second result holds those that have no `k`-th neighbour (at least among the
-    /// ones that are left).
+    /// Tests the `k`-th neighbours of the vertices `asking` of word `word`. A vertex whose neighbour is in the frontier gets it as parent,
+    /// and its bit is set in the first result. The second result has the bits of vertices without a `k`-th neighbour (at least of those in
+    /// `asking`).
     ///
     /// # Safety
     /// The CPU has the instructions, `k` is a column and `word` a word of the calling thread.
     unsafe fn column(level: &BottomUp<'_>, k: usize, word: usize, asking: u64) -> (u64, u64);
 
-    /// The first of `list` that is in the frontier.
+    /// The first vertex of `list` that is in the frontier.
     ///
     /// # Safety
     /// The CPU has the instructions; `list` holds vertices.
     unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex>;
 }
 
-/// How far ahead of the vertex that opens its list its offsets and its list are prefetched, in vertices.
+/// How far ahead offsets are prefetched while lists are searched, in vertices.
 const AHEAD_OFFSETS: usize = 32;
-/// See [`AHEAD_OFFSETS`].
+/// How far ahead lists are prefetched.
 const AHEAD_LIST: usize = 12;
 
-/// Runs the level over `words`; `remaining` has room for all their vertices. Counts what it finds.
+/// Runs the level over `words`, and counts what it finds. `remaining` has room for all vertices of `words`.
 ///
 /// # Safety
 /// The CPU has `P`'s instructions, the invariants of [`BottomUp`] hold, and no other thread has any of `words`.
@@ -167,7 +166,7 @@ pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usiz
     }
     let remaining = &remaining[..count];
     for (i, &v) in remaining.iter().enumerate() {
-        // SAFETY: all of `remaining` are vertices of this thread's words; prefetching any address is harmless.
+        // SAFETY: `remaining` holds vertices of this thread's words; prefetching any address is harmless.
         unsafe {
             if let Some(&ahead) = remaining.get(i + AHEAD_OFFSETS) {
                 prefetch(level.offsets.as_ptr().add(ahead as usize));

@@ -1,4 +1,4 @@
-//! Conversions of the state: parents to bitmap, bitmap to queue, and parents into the order of the original vertices.
+//! Conversions of the state: parents to a bitmap, a bitmap to a queue, and parents to the order of the original vertices.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -15,12 +15,13 @@ use crate::{
 };
 
 impl CpuEngine<'_> {
-    /// Brings the parents into the order of the original vertices, where that differs.
+    /// Writes the parents in the order of the original vertices, if that order differs.
     pub fn map_back(&mut self) {
         self.map_back_to(true);
     }
 
-    /// The same; unless `all` was searched, the frontier is as deep as the search was meant to go.
+    /// As [`CpuEngine::map_back`]. Unless `all` was searched, the frontier is as deep as the search was meant to go, and its leaves get no
+    /// parent.
     pub(in crate::engine) fn map_back_to(&mut self, all: bool) {
         if self.layout.internal_places().is_empty() {
             return;
@@ -34,7 +35,8 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// Writes the parents in the order of the original vertices into one of the caller's arrays, one entry for each. `all` as above.
+    /// Writes the parents in the order of the original vertices into the caller's array, one entry for each. `all`: see
+    /// [`CpuEngine::map_back_to`].
     pub(in crate::engine) fn parents_into(&mut self, out: &mut [Vertex], all: bool) {
         assert_eq!(out.len(), self.layout.vertices(), "one parent for each vertex");
         if !self.layout.internal_places().is_empty() {
@@ -59,14 +61,14 @@ impl CpuEngine<'_> {
         let kernel = self.kernels.map_back;
         let grain = (place.len() / (4 * self.team.size())).clamp(MAPPED.start, MAPPED.end);
         share(&self.team, place.len(), grain, place.len() < SHARED_WORDS * 64, &|_, vertices| {
-            // SAFETY: places are made by the layout (every one has a parent), ranges are handed out once, and the
-            // kernel was chosen for this CPU.
+            // SAFETY: the layout made the places (each has an entry in the parents), ranges are handed out once, and the kernel was chosen
+            // for this CPU.
             unsafe { kernel(&work, vertices) };
         });
     }
 
-    /// How many vertices have a parent, and the sum of their `degrees`, one for each original vertex. (Of levels instead of `parents` the
-    /// same: what is not reached is [`NONE`] in both.)
+    /// The number of vertices with a parent, and the sum of their `degrees`; both slices have one entry for each original vertex.
+    /// (`parents` may also hold levels: a vertex that was not reached is [`NONE`] in both.)
     pub(in crate::engine) fn count_reached(&self, parents: &[Vertex], degrees: &[u32]) -> (u64, u64) {
         let parents = &parents[..degrees.len()];
         let alone = parents.len() < SHARED_WORDS * 64;
@@ -75,7 +77,7 @@ impl CpuEngine<'_> {
             for (&parent, &degree) in parents[vertices.clone()].iter().zip(&degrees[vertices]) {
                 let is_reached = u32::from(parent != NONE);
                 some += u64::from(is_reached);
-                // No branch, which would be mispredicted (one thread on an R-MAT graph: 5 ns a vertex with one).
+                // No branch, which would be mispredicted (one thread on an R-MAT graph: 5 ns per vertex with a branch).
                 sum += u64::from(degree & is_reached.wrapping_neg());
             }
             [some, sum]
@@ -83,8 +85,8 @@ impl CpuEngine<'_> {
         (reached, arcs)
     }
 
-    /// Writes the level of every original vertex ([`NONE`]: not reached), each found from its nearest ancestor whose level is known.
-    /// `false` where the parents are not a tree, of which nothing useful is written.
+    /// Writes the level of every original vertex ([`NONE`]: not reached), found from its nearest ancestor with a known level. Returns
+    /// `false` if the parents are not a tree; the levels are then useless.
     pub(in crate::engine) fn levels_into(&self, levels: &mut [u32]) -> bool {
         let vertices = levels.len();
         let parents = &self.parents()[..vertices];
@@ -94,7 +96,7 @@ impl CpuEngine<'_> {
         share(&self.team, vertices, MAPPED.end, alone, &|_, range| {
             levels[range].iter().for_each(|level| level.store(NONE, Relaxed));
         });
-        // Two threads may find the level of the same vertex: they store the same number.
+        // Two threads may find the level of the same vertex, but they store the same number.
         share(&self.team, vertices, MAPPED.end, alone, &|_, range| {
             for v in range {
                 let (mut at, mut steps) = (v, 0);
@@ -108,7 +110,7 @@ impl CpuEngine<'_> {
                         break 0;
                     }
                     steps += 1;
-                    // A circle, or a parent that was not reached.
+                    // A cycle, or a parent that was not reached.
                     if parent == NONE || steps as usize > vertices || !is_tree.load(Relaxed) {
                         is_tree.store(false, Relaxed);
                         return;
@@ -128,7 +130,7 @@ impl CpuEngine<'_> {
         is_tree.into_inner()
     }
 
-    /// Visited bitmap from the parents; returns the number of vertices visited.
+    /// Makes the visited bitmap from the parents; returns the number of vertices visited.
     fn make_bitmap(&mut self) -> u64 {
         let words = self.excluded.len();
         let work = Visited {
@@ -144,7 +146,7 @@ impl CpuEngine<'_> {
         total - self.excluded_count
     }
 
-    /// Makes the visited bitmap and counts exactly the vertices visited; returns how many were counted twice before.
+    /// Makes the visited bitmap and counts the visited vertices exactly; returns the number of vertices that had been counted twice.
     pub(super) fn bring_bitmap_up_to_date(&mut self) -> u64 {
         let visited = self.make_bitmap();
         // A device may have counted too few.
@@ -154,8 +156,8 @@ impl CpuEngine<'_> {
         repeats
     }
 
-    /// Sets the bits of the frontier in a visited bitmap that lacks nothing else, where they are few; all parents in a row take less time
-    /// than many bits, which lie anywhere. Returns how many vertices were counted twice before.
+    /// Adds a small frontier to a visited bitmap that lacks nothing else. (For a large one, reading all parents in order takes less time
+    /// than setting scattered bits.) Returns the number of vertices that had been counted twice.
     pub(super) fn enter_frontier(&mut self) -> u64 {
         let Frontier::Queue { len, claims } = self.state.frontier else { return 0 };
         let few = len < self.layout.padded() / 16 && !self.state.bitmap_is_current;
@@ -174,7 +176,7 @@ impl CpuEngine<'_> {
         repeats
     }
 
-    /// Makes a queue without the repeats whose claims do not stand (see `top_down`).
+    /// Makes the queue with claims one without repeats: drops the entries whose claim is not in the parent array (see `top_down`).
     fn remove_repeats(&mut self) {
         let state = &mut self.state;
         let Frontier::Queue { len, claims: true } = state.frontier else { return };
@@ -187,8 +189,8 @@ impl CpuEngine<'_> {
         state.frontier = Frontier::Queue { len: kept, claims: false };
     }
 
-    /// Brings the state into a form that needs no memory of the CPU's own: no repeats in the queue, and the visited bitmap
-    /// up to date. Returns how many vertices of the frontier were counted twice before.
+    /// Brings the state into a form that needs no memory of the CPU engine: no repeats in the queue, and an up-to-date visited bitmap.
+    /// Returns the number of frontier vertices that had been counted twice.
     pub(in crate::engine) fn resolve_claims(&mut self) -> u64 {
         self.remove_repeats();
         let repeats = self.enter_frontier();
@@ -196,7 +198,7 @@ impl CpuEngine<'_> {
         if self.state.bitmap_is_current { repeats } else { self.bring_bitmap_up_to_date() }
     }
 
-    /// The frontier queue from the two visited bitmaps.
+    /// Makes the frontier queue from the two visited bitmaps; returns its length.
     pub(super) fn make_queue(&mut self) -> usize {
         let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
         let tail = AtomicUsize::new(0);

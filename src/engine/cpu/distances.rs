@@ -1,8 +1,8 @@
-//! Levels recorded while a search runs, for callers that need distances.
+//! Levels, recorded while a search runs, for callers that need distances.
 //!
-//! Computed from the parents, a level costs a walk to the nearest ancestor with a known level, with random accesses. The search knows the
-//! level of a whole frontier: it writes a byte for each vertex that it finds (in a bottom-up level eight vertices at a time, by the bits
-//! that are new), and brings the bytes into the original order at the end. They take a quarter of the memory of parents.
+//! To compute a level from the parents takes a walk to the nearest ancestor with a known level, with random accesses. The search knows the
+//! level of a whole frontier: it writes a byte for each vertex that it finds (in a bottom-up level eight vertices at a time, by the new
+//! bits), and brings the bytes into the original order at the end. They take a quarter of the memory of parents.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -22,7 +22,7 @@ const FAR: u8 = u8::MAX;
 /// Vertices of a frontier queue that a thread takes at a time.
 const QUEUED: usize = 4 << 10;
 
-/// For every byte, eight bytes: all ones where the bit is set.
+/// For every value of a byte, eight bytes: all ones where its bit is set, else zero.
 pub(crate) const SPREAD: [[u8; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
@@ -40,35 +40,35 @@ pub(crate) const SPREAD: [[u8; 8]; 256] = {
 /// The recorded levels.
 #[derive(Debug)]
 pub(super) struct Distances {
-    /// The level of every internal vertex, with an entry for "no neighbour", one for dropped vertices, and those of leaves that are left
-    /// out, as in the parents.
+    /// The level of every internal vertex. As in the parents, entries follow for "no neighbour", for dropped vertices, and for left-out
+    /// leaves.
     levels: Slab<u8>,
-    /// The caller wants them.
+    /// Whether the caller wants levels.
     are_wanted: bool,
-    /// They are noted, and all levels so far fitted a byte.
+    /// Whether levels are recorded, and all levels so far fitted into a byte.
     are_known: bool,
 }
 
 impl Distances {
-    /// Room for the vertices of a layout, whose pages are touched by the first search that notes levels.
+    /// Allocates room for the vertices of a layout; the first search that records levels touches its pages.
     pub(super) fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
         let len = layout.first_leaf() + layout.leaves().host_of().len();
         Ok(Self { levels: Slab::zeroed(len, "levels")?, are_wanted: false, are_known: false })
     }
 
-    /// Whether levels are noted of the current search.
+    /// Whether the current search records levels.
     pub(super) fn are_noted(&self) -> bool {
         self.are_known
     }
 }
 
 impl CpuEngine<'_> {
-    /// Whether levels are noted from the next search on.
+    /// Sets whether searches record levels, from the next one on.
     pub(in crate::engine) fn note_distances(&mut self, are_wanted: bool) {
         (self.distances.are_wanted, self.distances.are_known) = (are_wanted, false);
     }
 
-    /// Forgets what was noted of the last search, and notes the root.
+    /// Forgets the levels of the last search, and records that of the root.
     pub(super) fn begin_distances(&mut self, root: Option<Vertex>) {
         let distances = &mut self.distances;
         distances.are_known = distances.are_wanted;
@@ -85,12 +85,12 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// Notes the frontier that a level has just made.
+    /// Records the level of the frontier that a level has just found.
     pub(super) fn note_frontier(&mut self) {
         if !self.distances.are_known {
             return;
         }
-        // From a leaf, the search began one level late.
+        // A search from a left-out leaf begins at its neighbour, one level late.
         let level = match u8::try_from(self.state.level + u32::from(self.state.leaf_root != NONE)) {
             Ok(level) if level < FAR => level,
             _ => {
@@ -103,7 +103,7 @@ impl CpuEngine<'_> {
                 let queue = if claims { &self.claimed[..len] } else { &self.state.queue[..len] };
                 let levels = as_byte_atomics(&mut self.distances.levels);
                 share(&self.team, len, QUEUED, len < 2 * QUEUED, &|_, range| {
-                    // A vertex may be entered twice: two threads store the same.
+                    // If a vertex was entered twice, two threads store the same level.
                     queue[range].iter().for_each(|&v| levels[v as usize].store(level, Relaxed));
                 });
             }
@@ -121,13 +121,13 @@ impl CpuEngine<'_> {
                     }
                 });
             }
-            // Of a device, whose searches are not noted.
+            // Only devices make masks, and searches with devices record no levels here.
             Frontier::Mask { .. } => self.distances.are_known = false,
         }
     }
 
-    /// Notes the level of all leaves that were left out; unless `all` was searched, not of those beyond the frontier. `false`: a level did
-    /// not fit.
+    /// Records the levels of all left-out leaves; unless `all` was searched, without those beyond the frontier. Returns `false` if a level
+    /// does not fit.
     fn note_leaves(&mut self, all: bool) -> bool {
         let last = self.state.level + u32::from(self.state.leaf_root != NONE);
         let (levels, of_leaves) = self.distances.levels.split_at_mut(self.layout.first_leaf());
@@ -141,8 +141,8 @@ impl CpuEngine<'_> {
         deepest < FAR
     }
 
-    /// Writes the level of every original vertex ([`NONE`]: not reached) as it was noted, `all` as for the parents. `false` where it was
-    /// not: the levels did not fit.
+    /// Writes the recorded level of every original vertex ([`NONE`]: not reached); `all` as for the parents. Returns `false` if levels were
+    /// not recorded or one did not fit.
     pub(in crate::engine) fn noted_distances_into(&mut self, out: &mut [u32], all: bool) -> bool {
         if !self.distances.are_known || !self.note_leaves(all) {
             return false;
@@ -160,7 +160,7 @@ impl CpuEngine<'_> {
                 out.iter_mut().zip(&levels[range]).for_each(|(out, &level)| *out = widened(level));
             } else {
                 for (out, &place) in out.iter_mut().zip(&place[range]) {
-                    // SAFETY: places are checked by the layout (all have a level).
+                    // SAFETY: the layout checks places (all have a level).
                     *out = widened(unsafe { *levels.get_unchecked(place as usize) });
                 }
             }
@@ -172,7 +172,7 @@ impl CpuEngine<'_> {
     }
 }
 
-/// Sets the entries whose bit is set to `level`.
+/// Sets the entries whose bit is set in `bits` to `level`.
 #[inline]
 fn write_bits(levels: &mut [[u8; 8]; 8], bits: u64, level: u8) {
     let level = u64::from_ne_bytes([level; 8]);

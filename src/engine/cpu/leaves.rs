@@ -1,4 +1,4 @@
-//! Leaves that the layout left out of the search ([`Leaves`](crate::graph::Leaves)): their parents, and whether one of them is on the
+//! The leaves that the layout left out of the search ([`Leaves`](crate::graph::Leaves)): their parents, and whether one of them is on the
 //! deepest level.
 
 use super::{
@@ -13,10 +13,11 @@ use crate::{
 };
 
 impl CpuEngine<'_> {
-    /// Writes the parents of leaves behind the parents of vertices that were searched, from where it is mapped back.
-    /// `all`: else only of hosts before the frontier, whose leaves are as deep as it.
+    /// Writes the parents of left-out leaves behind the parents of searched vertices, where mapping back finds them. Unless `all` was
+    /// searched, the leaves of frontier vertices get no parent, since they are deeper than the frontier.
     ///
-    /// The host is that parent in nearly all searches, so that it stands there from the last one, and only what differs is written.
+    /// In nearly all searches the parent of a leaf is its host. The entries therefore stay as the last search left them, and only
+    /// differences are written.
     pub(super) fn enter_leaves(&mut self, all: bool) {
         let (layout, leaves) = (self.layout, self.layout.leaves());
         if leaves.hosts().is_empty() {
@@ -27,7 +28,7 @@ impl CpuEngine<'_> {
         let (parents, of_leaves) = self.state.parent.split_at_mut(first);
         let parents = &*parents;
         if is_shared || !self.leaves_are_entered {
-            // A handover does not carry them.
+            // A handover does not transfer the parents of leaves, so all are written again.
             of_leaves.copy_from_slice(leaves.name_of());
             self.absent.fill(0);
             self.leaves_are_entered = true;
@@ -38,9 +39,9 @@ impl CpuEngine<'_> {
             let (absent, out) = (Shared::new(&mut self.absent), Shared::new(of_leaves));
             share(&self.team, bits.len(), HOST_WORDS, bits.len() < SHARED_HOST_WORDS, &|_, words| {
                 for word in words {
-                    // Bits of excluded vertices are always set.
+                    // The bits of excluded vertices are always set, so their parents are checked.
                     let seen = visited.map_or(0, |visited| visited[word] & !excluded[word]);
-                    // SAFETY: words are handed out once, and there is one for each.
+                    // SAFETY: words are handed out once, and `absent` has one for each.
                     let was = unsafe { &mut *absent.get().add(word) };
                     let mut asked = bits[word] & !seen;
                     let mut now = asked;
@@ -56,7 +57,7 @@ impl CpuEngine<'_> {
                         let index = leaves.index_at(word, lowest);
                         let parent = if now & lowest == 0 { layout.to_original(leaves.hosts()[index]) } else { NONE };
                         for &leaf in leaves.of(index) {
-                            // SAFETY: every leaf has a place of its own, and one host, which has its bit in one word.
+                            // SAFETY: every leaf has a place of its own, and one host, whose bit is in one word.
                             unsafe { *out.get().add(places[leaf as usize] as usize - first) = parent };
                         }
                         differ &= differ - 1;
@@ -83,13 +84,13 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// Whether a leaf that was left out is deeper than all that was searched; `None` where that was not noted.
+    /// Whether a left-out leaf is deeper than all searched vertices; `None`: not recorded.
     pub(in crate::engine) fn leaf_is_deepest(&self) -> Option<bool> {
         if self.layout.leaves().hosts().is_empty() { Some(false) } else { self.leaf_is_deepest }
     }
 
-    /// As [`leaf_is_deepest`](Self::leaf_is_deepest), told from the parents in original numbers: what was searched lies on `levels`
-    /// levels. Takes a walk to the root from every vertex that has leaves.
+    /// As [`leaf_is_deepest`](Self::leaf_is_deepest), but computed from the parents in original numbers, if the searched vertices lie on
+    /// `levels` levels. Takes a walk to the root from every vertex that has leaves.
     pub(in crate::engine) fn leaf_is_below(&self, levels: u32) -> bool {
         let (parents, leaves) = (self.parents(), self.layout.leaves());
         let is_last = |name: Vertex| {
@@ -104,12 +105,12 @@ impl CpuEngine<'_> {
         hosts.any(|&host| has_leaf(self.layout, self.state.leaf_root, host) && is_last(self.layout.to_original(host)))
     }
 
-    /// Forgets it: another engine continues the search.
+    /// Forgets whether a leaf is deepest, because another engine continues the search.
     pub(in crate::engine) fn forget_deepest(&mut self) {
         self.leaf_is_deepest = None;
     }
 
-    /// Notes whether a leaf hangs on the frontier, in case that no level finds anything after it. (In most frontiers one of the first
+    /// Records whether a frontier vertex has a left-out leaf, in case no later level finds anything. (In most frontiers one of the first
     /// vertices has leaves.)
     pub(super) fn note_deepest(&mut self) {
         let (leaves, leaf_root) = (self.layout.leaves(), self.state.leaf_root);
@@ -117,7 +118,7 @@ impl CpuEngine<'_> {
             return;
         }
         let any = match self.state.frontier {
-            // Only a root may have no leaf but the one from which the search began.
+            // At level 0, the only leaf of the root may be the one from which the search began.
             _ if self.state.level == 0 => self.frontier_queue().iter().any(|&v| has_leaf(self.layout, leaf_root, v)),
             Frontier::Bitmap { .. } => {
                 let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
@@ -129,12 +130,12 @@ impl CpuEngine<'_> {
     }
 }
 
-/// Whether `v` is the neighbour of a leaf other than `root`.
+/// Whether `v` is the neighbour of a left-out leaf other than `root`.
 fn has_leaf(layout: &Layout, root: Vertex, v: Vertex) -> bool {
     layout.leaves().of_host(v).iter().any(|&leaf| leaf != root)
 }
 
-/// The vertices whose bits are in `now` and not in `before`.
+/// Calls `visit` with the vertices whose bits are in `now` and not in `before`.
 fn each_new(now: &[u64], before: &[u64], mut visit: impl FnMut(Vertex)) {
     for (word, (&now, &before)) in now.iter().zip(before).enumerate() {
         let mut new = now & !before;

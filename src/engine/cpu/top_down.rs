@@ -1,11 +1,10 @@
 //! TC: frontier vertices look for unvisited neighbours.
 //!
-//! The parent array is the visited test: a neighbour without a parent gets one and joins the next queue. Threads
-//! write parents without atomic read-modify-writes, since two that find a vertex at once write equally good parents,
-//! and an atomic exchange for every vertex found would cost more than the level (measured: 20 cycles, and it keeps the
-//! processor from overlapping the misses around it). Such a vertex enters the queue twice. Each entry therefore comes
-//! with the parent its thread wrote, its *claim*: when the entry is expanded, only the one whose claim stands in the
-//! parent array is expanded.
+//! The parent array is the visited test: a neighbour without a parent gets one and joins the next queue. Threads write parents without
+//! atomic read-modify-writes, since two threads that find a vertex at once write equally good parents, and an atomic exchange for every
+//! vertex found would cost more than the level (measured: 20 cycles, and it keeps the processor from overlapping the misses around it).
+//! Such a vertex enters the queue twice. Each entry therefore comes with the parent that its thread wrote, its *claim*: an entry is
+//! expanded only if the parent array holds its claim.
 
 use std::{
     ops::Range,
@@ -21,19 +20,19 @@ use crate::{
     memory::Shared,
 };
 
-/// Vertices a thread collects before it appends them to the next queue in one go (GAP's QueueBuffer).
+/// Vertices that a thread collects before it appends them to the next queue at once (GAP's QueueBuffer).
 const BUFFER: usize = 512;
-/// How far ahead of the vertex being expanded its offsets are prefetched, in vertices.
+/// How far ahead of the vertex being expanded offsets are prefetched, in vertices.
 const AHEAD_OFFSETS: usize = 24;
-/// How far ahead its list is prefetched.
+/// How far ahead lists are prefetched.
 const AHEAD_LIST: usize = 12;
-/// How far ahead the parents of its neighbours are prefetched.
+/// How far ahead the parents of neighbours are prefetched.
 const AHEAD_PARENTS: usize = 4;
-/// How far ahead a row of neighbours is prefetched: a wave over a grid meets each row in a cache line of its own.
+/// How far ahead rows of neighbours are prefetched: a wave over a grid meets each row in a cache line of its own.
 const AHEAD_ROW: usize = 40;
-/// How far ahead the parents of a row are prefetched.
+/// How far ahead the parents of the neighbours in a row are prefetched.
 const AHEAD_ROW_PARENTS: usize = 16;
-/// Neighbours whose parents are prefetched, at most.
+/// Neighbours of a vertex whose parents are prefetched, at most.
 const PARENTS: usize = 32;
 
 /// A top-down level run by one thread. Returns the length of the next queue.
@@ -97,8 +96,8 @@ pub(super) unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [
             let (a, b, c, d) = (row[0] & !ROW_CONTINUES, row[1], row[2], row[3]);
             let slots = parent.as_mut_ptr();
             let [at_a, at_b, at_c, at_d] = [a, b, c, d].map(|v| slots.add(v as usize));
-            // All four are read before anything is written: a load behind a store whose address depends on the load
-            // before it would wait for both. (The four are different, or "no neighbour", which is never new.)
+            // All four parents are read before any is written: a load behind a store whose address depends on the previous load would wait
+            // for both. (The four neighbours are different, or "no neighbour", which is never new.)
             let [old_a, old_b, old_c, old_d] = [*at_a, *at_b, *at_c, *at_d];
             let (new_a, new_b, new_c, new_d) = (old_a == NONE, old_b == NONE, old_c == NONE, old_d == NONE);
             let to = next.as_mut_ptr().add(found);
@@ -141,27 +140,27 @@ pub(super) struct TopDown<'a> {
     pub(super) queue: &'a [Vertex],
     /// The claim of each entry; empty where no vertex is in the queue twice.
     pub(super) claims: &'a [Vertex],
-    /// Where the next queue and its claims go.
+    /// The next queue.
     pub(super) next: Shared<Vertex>,
-    /// See `next`.
+    /// The claim of each entry of `next`.
     pub(super) next_claims: Shared<Vertex>,
-    /// Entries there is room for.
+    /// Number of entries that `next` has room for.
     pub(super) capacity: usize,
-    /// Entries so far.
+    /// Number of entries in `next` so far.
     pub(super) tail: &'a AtomicUsize,
-    /// What is handed out: entries of the queue, or units of `starts`.
+    /// The work handed out: entries of the queue, or units of `starts`.
     pub(super) pieces: Pieces,
-    /// Units of the entries before each, and of all at the end, where a list may be cut; empty where pieces are of whole lists. An entry is
-    /// a unit by itself, so that its claim is looked at once even if nothing leaves it, and each arc is one.
+    /// Number of units before each entry, and in all entries at the end, if lists may be cut; empty if pieces are whole lists. Each arc is
+    /// a unit, and so is each entry, so that its claim is checked even if no arc leaves it.
     pub(super) starts: &'a [u64],
-    /// Entries whose claim does not stand: repeats of the level before.
+    /// Number of entries whose claim is not in the parent array: repeats from the previous level.
     pub(super) repeats: &'a AtomicU64,
-    /// Whether parents are written where there is nothing to write: see [`TopDown::list`].
+    /// Whether a parent is stored even if it does not change: see [`TopDown::list`].
     pub(super) store_all: bool,
 }
 
-/// For [`TopDown::starts`], where the frontier has so few vertices that one of them may keep a thread for long: the units before each
-/// entry of `queue`, in `room`. Else nothing.
+/// Fills `room` with the prefix sums for [`TopDown::starts`] if the frontier is so small that one of its vertices may occupy a thread for
+/// long; returns an empty slice for a larger one. `queue` is the frontier.
 pub(super) fn starts<'a>(csr: &Csr, queue: &[Vertex], room: &'a mut [u64]) -> &'a [u64] {
     let Some(starts) = room.get_mut(..queue.len() + 1) else { return &[] };
     let mut units = 0;
@@ -190,8 +189,8 @@ impl TopDown<'_> {
         self.flush(&mut found);
     }
 
-    /// A piece of the units: a part of the lists in which it begins and ends, and all of those between. Returns the repeats among the
-    /// entries that begin in it.
+    /// Expands a piece of the units: parts of the lists in which it begins and ends, and all lists between. Returns the number of repeats
+    /// among the entries that begin in the piece.
     fn expand_units(&self, units: Range<u64>, found: &mut FoundBuffer) -> u64 {
         let mut repeats = 0;
         let first = self.starts.partition_point(|&start| start <= units.start) - 1;
@@ -252,15 +251,15 @@ impl TopDown<'_> {
         self.repeats.fetch_add(repeats, Relaxed);
     }
 
-    /// Expands one list. With `STORE_ALL` the inner loop has no branch: among far neighbours it would be taken or not at
-    /// random, and depend on a load that misses. But a store takes the parent's cache line away from the other threads, which pays
-    /// only where they will hardly want it: among more parents than a cache holds, each met a few times. (Measured on two cores, by
-    /// the time of one thread alone: with all stores 2 to 4.5 where hubs are met again and again, without 0.6 to 1; on 4 M
-    /// vertices of degree 6 it is 0.6 with all stores and 0.85 without.)
+    /// Expands one list. With `STORE_ALL` the inner loop has no branch: among far neighbours the branch would be unpredictable, and would
+    /// depend on a load that misses. But a store takes the parent's cache line away from the other threads. That pays only if they rarely
+    /// need the line: if there are more parents than a cache holds, and each is met a few times. (Measured on two cores, relative to the
+    /// time of one thread alone: if hubs are met again and again, 2 to 4.5 with all stores and 0.6 to 1 without; on 4 M vertices of degree
+    /// 6, 0.6 with all stores and 0.85 without.)
     #[inline(always)]
     fn list<const STORE_ALL: bool>(&self, u: Vertex, list: &[Vertex], found: &mut FoundBuffer) {
         let original = if self.to_original.is_empty() { u } else { self.to_original[u as usize] };
-        // In runs that fit the buffer, so that the inner loop checks nothing.
+        // In runs that fit the buffer, so that the inner loop has no checks.
         let mut rest = list;
         while !rest.is_empty() {
             if found.len + rest.len().min(64) > BUFFER {
@@ -273,14 +272,14 @@ impl TopDown<'_> {
                 let slot = unsafe { self.parent.get_unchecked(v as usize) };
                 let old = slot.load(Relaxed);
                 let new = old == NONE;
-                // SAFETY: before the run there was room for all of it.
+                // SAFETY: before the run, the buffer had room for all of it.
                 unsafe {
                     *found.vertices.get_unchecked_mut(len) = v;
                     *found.claims.get_unchecked_mut(len) = original;
                 }
                 if STORE_ALL {
-                    // A parent once written is only ever replaced by another thread's claim to the same vertex, so
-                    // that writing back what was read loses nothing.
+                    // A parent that was written is replaced only by another thread's claim to the same vertex, so writing back what was
+                    // read loses nothing.
                     slot.store(if new { original } else { old }, Relaxed);
                 } else if new {
                     slot.store(original, Relaxed);
@@ -295,7 +294,7 @@ impl TopDown<'_> {
     fn flush(&self, found: &mut FoundBuffer) {
         let at = self.tail.fetch_add(found.len, AcqRel);
         assert!(at + found.len <= self.capacity, "the next queue overflows");
-        // SAFETY: `fetch_add` hands every place out once, and the room was checked.
+        // SAFETY: `fetch_add` hands out every place once, and the room was checked.
         unsafe {
             std::ptr::copy_nonoverlapping(found.vertices.as_ptr(), self.next.get().add(at), found.len);
             std::ptr::copy_nonoverlapping(found.claims.as_ptr(), self.next_claims.get().add(at), found.len);
@@ -315,17 +314,17 @@ mod tests {
         memory::as_atomics,
     };
 
-    /// Lists that are cut anywhere lead to what whole ones do, and each repeat is counted once.
+    /// Lists cut at any place lead to the same vertices as whole lists, and each repeat is counted once.
     #[test]
     fn lists_may_be_shared() {
         const N: u32 = 300;
-        // Hubs of 290 neighbours, and lists of none, one and two.
+        // Hubs of 290 neighbours, and lists of no, one and two neighbours.
         let edges: Vec<[Vertex; 2]> = (0..3).flat_map(|hub| (10..N).map(move |v| [hub, v])).chain([[3, 4], [4, 5], [10, 11]]).collect();
         let edges = EdgeList::new(N as usize, edges, Listing::Once).unwrap();
         let layout = Layout::build(&edges, &BuildOptions { order: Order::Original, ..BuildOptions::default() }).unwrap();
         let csr = layout.csr();
         let queue = [0, 6, 1, 4, 7, 2, 10, 11];
-        // A hub and two of the others, one of which nothing leaves, are repeats: their parents are not what was claimed.
+        // A hub and two other entries, one of which no arc leaves, are repeats: their parents are not their claims.
         let claims = [50, 50, 51, 50, 49, 50, 50, 49];
         for size in [1, 3] {
             let team = Team::new(size, &[]).unwrap();

@@ -98,7 +98,7 @@ pub(super) const CUT_ARCS: usize = 4 << 10;
 /// In a graph with fewer vertices, the parents, which arcs reach in no order, stay in a near cache (512 KiB), and 16-bit notes save
 /// nothing.
 pub(super) const WIDE_VERTICES: usize = 128 << 10;
-/// A level notes places in the frontier (see `wide`) only if at least one arc per this many vertices leaves the frontier, since the level
+/// A level stores places in the frontier (see `wide`) only if at least one arc per this many vertices leaves the frontier, since the level
 /// goes through all vertices at its end.
 pub(super) const WIDE_ARCS: u64 = 2;
 /// Words of the bitmap that a thread takes at a time when it turns these notes into parents.

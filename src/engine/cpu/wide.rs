@@ -1,10 +1,12 @@
-//! TC where a frontier that can be numbered in 16 bits leads to much of the graph: the largest level of a uniform graph.
+//! TC for *wide* levels: the positions in the frontier fit into 16 bits, and its arcs lead to much of the graph. The largest level of a
+//! uniform graph is wide.
 //!
-//! For each neighbour, visited or not, the level notes the *place* in the queue of the vertex that led to it, and reads nothing: any vertex
-//! of the frontier is a valid parent of a new vertex. Then it goes through all vertices in order: a vertex without a parent, but with a
-//! note, gets the vertex at the noted place. Notes of 16 bits take half of the parents' memory, so that more of the random accesses hit the
-//! second cache. A store that nothing waits for costs less than a load, a comparison and a store. No queue is written, since the vertices
-//! found are a bitmap. Two threads that meet a vertex at once both store a valid place, so that there are no claims.
+//! For each neighbour, visited or not, the level stores a note: the *place* in the queue of the vertex that led to it. It reads nothing,
+//! since any vertex of the frontier is a valid parent of a new vertex. Then it goes through all vertices in order: a vertex with a note but
+//! without a parent gets the vertex at the noted place as its parent. Notes of 16 bits take half of the parents' memory, so that more of
+//! the random accesses hit the second-level cache. A store that nothing waits for costs less than a load, a comparison and a store. No
+//! queue is written, since the vertices found are a bitmap. Two threads that meet a vertex at once both store a valid place, so no claims
+//! are needed.
 
 use std::{
     ops::Range,
@@ -25,31 +27,32 @@ use crate::{
     memory::{OutOfMemory, Shared, Slab, as_short_atomics},
 };
 
-/// The note of a vertex that was not met, and one more than the largest place.
+/// The note of a vertex that was not met; larger than every place.
 pub(super) const NOT_MET: u16 = u16::MAX;
-/// How far ahead of the vertex being expanded its offsets are prefetched, in vertices.
+/// How far ahead of the vertex being expanded offsets are prefetched, in vertices.
 const AHEAD_OFFSETS: usize = 24;
-/// How far ahead its list is prefetched.
+/// How far ahead lists are prefetched.
 const AHEAD_LIST: usize = 12;
 
-/// Whether levels of this graph may be run so. In the order of degrees, a frontier that leads to so much is expanded bottom-up.
+/// Whether levels of this graph may be wide. In a layout ordered by degree, a frontier that leads to so much is expanded bottom-up.
 fn may_be_wide(layout: &Layout) -> bool {
     layout.order() == Order::Original && layout.rows().is_empty() && layout.csr().vertices() >= WIDE_VERTICES
 }
 
-/// Whether a top-down level of this graph is run so, by its frontier, the arcs that leave it, the vertices visited, and those searched.
+/// Whether a top-down level of this graph is wide, judged by the numbers of frontier vertices, of arcs that leave them, of visited vertices
+/// and of searched vertices.
 pub(crate) fn is_wide(layout: &Layout, frontier: u64, arcs: u64, visited: u64, searched: u64) -> bool {
     may_be_wide(layout) && frontier <= NOT_MET.into() && arcs >= searched / WIDE_ARCS && visited <= searched / 2
 }
 
-/// Notes, all [`NOT_MET`] between levels; none where no level is run so.
+/// The notes, all [`NOT_MET`] between levels; empty if no level of this graph is wide.
 pub(super) fn notes(layout: &Layout) -> Result<Slab<u16>, OutOfMemory> {
     let mut notes = Slab::zeroed(if may_be_wide(layout) { layout.padded() } else { 0 }, "places in the frontier")?;
     notes.fill(NOT_MET);
     Ok(notes)
 }
 
-/// Notes at every neighbour of `queue[piece]` the place of the vertex that leads there.
+/// Stores the places of the vertices `queue[piece]` as notes of their neighbours.
 fn note(csr: &Csr, queue: &[Vertex], notes: &[AtomicU16], piece: Range<usize>) {
     for place in piece {
         if let Some(&ahead) = queue.get(place + AHEAD_OFFSETS) {
@@ -60,7 +63,7 @@ fn note(csr: &Csr, queue: &[Vertex], notes: &[AtomicU16], piece: Range<usize>) {
             prefetch(start);
             prefetch(start.wrapping_add(16));
         }
-        // What is noted is not prefetched: stores wait beside each other (measured: 3.3 ns an arc, with prefetches 3.8).
+        // The notes are not prefetched: stores that miss can wait at the same time (measured: 3.3 ns per arc, with prefetches 3.8).
         for &v in csr.neighbours(queue[place]) {
             // SAFETY: lists hold vertices, and every vertex has a note.
             unsafe { notes.get_unchecked(v as usize) }.store(place as u16, Relaxed);
@@ -69,17 +72,17 @@ fn note(csr: &Csr, queue: &[Vertex], notes: &[AtomicU16], piece: Range<usize>) {
 }
 
 impl CpuEngine<'_> {
-    /// Whether a level with a queue of `len` vertices, which `edges` arcs leave, is run so.
+    /// Whether a level with a queue of `len` vertices, which `edges` arcs leave, is wide.
     pub(super) fn level_is_wide(&self, len: usize, edges: u64) -> bool {
         is_wide(self.layout, len as u64, edges, self.state.visited_count, self.searched())
     }
 
-    /// Runs such a level, whose frontier is a queue.
+    /// Runs a wide level, whose frontier is a queue.
     pub(super) fn run_wide(&mut self, conversion_ns: u64) -> LevelWork {
         let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("the frontier of a wide level is a queue") };
         let csr = self.layout.csr();
         let queue = if claims { &mut self.claimed[..] } else { &mut self.state.queue[..] };
-        // A repeat leads where its twin does.
+        // Repeats need no check: a repeat leads to the same vertices as the other entry of its vertex.
         let pieces = Pieces::new(len, (len / (8 * self.team.size())).clamp(16, 1024), self.team.size());
         let notes = as_short_atomics(&mut self.notes);
         let threads = AtomicU32::new(0);
@@ -89,7 +92,7 @@ impl CpuEngine<'_> {
                 note(csr, &queue[..len], notes, piece);
             }
         });
-        // What was not met keeps no parent.
+        // A vertex that was not met gets no parent.
         queue[usize::from(NOT_MET)] = NONE;
         let [first, second] = &mut self.state.visited;
         let (before, now) = if self.state.current == 0 { (first, second) } else { (second, first) };
@@ -103,8 +106,8 @@ impl CpuEngine<'_> {
         };
         let kernel = self.kernels.settle;
         let ([before, now], _) = share_and_sum(&self.team, self.excluded.len(), WIDE_WORDS, false, &|_, words| {
-            // SAFETY: words are handed out once; notes, parents and bitmaps cover all of them, each note is a place of the queue or
-            // `NOT_MET`, which has a name too; and the kernel was chosen for this CPU.
+            // SAFETY: words are handed out once; notes, parents and bitmaps cover all of them; each note is a place of the queue or
+            // `NOT_MET`, which has a name too; the kernel was chosen for this CPU.
             unsafe { kernel(&work, words) }
         });
         let visited = before - self.excluded_count;
@@ -116,7 +119,7 @@ impl CpuEngine<'_> {
         self.state.previous_frontier = len as u64 - repeats_before.min(len as u64);
         let found = now - before;
         self.state.frontier = Frontier::Bitmap { len: found };
-        // A helper that comes late may enter twice.
+        // A late helper may enter twice, and is then counted twice.
         let threads = threads.into_inner().min(self.team.size() as u32);
         LevelWork { levels: 1, found, finished: found == 0, repeats_before, conversion_ns, threads, ..LevelWork::default() }
     }
@@ -149,7 +152,7 @@ mod tests {
         levels
     }
 
-    /// The vertices up to `level` have a parent one level above, the others none.
+    /// Checks that the vertices up to `level` have a parent one level above, and the others none.
     fn check_parents(cpu: &CpuEngine<'_>, levels: &[u32], root: Vertex, level: u32) {
         for v in 0..levels.len() {
             let parent = cpu.state.parent[v];
@@ -161,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Each level finds what is that far from the root, whether it is run so or not, and every parent is a neighbour one level above.
+    /// Each level, wide or not, finds the vertices at that distance from the root, and every parent is a neighbour one level above.
     #[test]
     fn a_wide_level_finds_what_the_next_level_is() {
         let graph =
@@ -170,7 +173,7 @@ mod tests {
         let csr = layout.csr();
         for (threads, simd) in [(1, Simd::Scalar), (1, Simd::detect()), (2, Simd::detect())] {
             let mut cpu = CpuEngine::new(&layout, Team::new(threads, &[]).unwrap(), simd).unwrap();
-            // The second search finds the notes of the first.
+            // The second search uses the notes that the first left behind.
             for root in [7, 70_000] {
                 let levels = levels_from(csr, root);
                 let Ok(_) = cpu.begin(root);
@@ -186,7 +189,7 @@ mod tests {
                         assert_eq!((visited, cpu.state.visited_count), (reached, reached), "level {level}, {threads} threads");
                         assert!(cpu.notes.iter().all(|&note| note == NOT_MET));
                     }
-                    // What a wide level leaves behind, and what the levels after it make of that.
+                    // Checks what a wide level leaves behind, and at the end what the levels after it made of that.
                     if is_wide || work.finished {
                         check_parents(&cpu, &levels, root, level);
                     }
@@ -199,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Other devices have a part of such a level, and what they find is merged into a queue.
+    /// If other devices run a part of such a level, what they find is merged into a queue.
     #[test]
     fn a_part_of_a_wide_level_ends_in_a_queue() {
         let hub: Vec<[Vertex; 2]> = (1..WIDE_VERTICES as Vertex).map(|v| [0, v]).collect();
