@@ -1,4 +1,4 @@
-//! Prefetching.
+//! Prefetching of data into the caches.
 
 /// Prefetches the cache line of `address`; never faults.
 #[inline(always)]

@@ -21,11 +21,11 @@ mod sse2;
 #[cfg(test)]
 mod tests;
 
-/// Vector instructions a search uses. Each kind gives the same levels as the scalar one.
+/// Kinds of vector instructions that a search can use. Each kind finds the same levels as the scalar one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Simd {
-    /// None beyond what the compiler makes of plain code.
+    /// None, except where the compiler uses them in plain code.
     Scalar,
     /// AVX2 (x86-64): 8 vertices at a time.
     Avx2,
@@ -44,12 +44,12 @@ impl Simd {
     /// All kinds, the plainest first.
     pub const ALL: [Self; 4] = [Self::Scalar, Self::Neon, Self::Avx2, Self::Avx512];
 
-    /// The best that this CPU and this build offer.
+    /// The best kind that this CPU and this build offer.
     pub fn detect() -> Self {
         Self::ALL.into_iter().rev().find(|simd| simd.available()).unwrap_or(Self::Scalar)
     }
 
-    /// Whether this CPU and this build offer it.
+    /// Whether this CPU and this build offer these instructions.
     pub fn available(self) -> bool {
         match self {
             Self::Scalar => true,
@@ -70,10 +70,10 @@ impl Simd {
         }
     }
 
-    /// The kernels for it.
+    /// The kernels for these instructions.
     ///
     /// # Errors
-    /// [`SimdError`] where the CPU or the build does not offer it.
+    /// [`SimdError`] if the CPU or the build does not offer them.
     pub(crate) fn kernels(self) -> Result<SimdKernels, SimdError> {
         if !self.available() {
             return Err(SimdError(format!("this CPU or this build has no {self}; the best it has is {}", Self::detect())));
@@ -116,50 +116,49 @@ impl FromStr for Simd {
 /// [`BottomUp`], [`Visited`], [`Settle`] and [`MapBack`] say.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SimdKernels {
-    /// Runs a bottom-up level over a range of words; counts what it finds. The last argument has room for every
-    /// vertex of the range.
+    /// Runs a bottom-up level over a range of words, and counts what it finds. The last argument has room for every vertex of the range.
     pub(crate) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> FoundCounts,
     /// Builds words of the visited bitmap; returns the number of bits set.
     pub(super) visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64,
-    /// Gives vertices that were met their parents, for a range of words; counts the bits of both bitmaps, what was visited before first.
+    /// Gives the vertices that were met their parents, for a range of words; returns the numbers of bits set in `before` and in `now`.
     pub(super) settle: unsafe fn(&Settle<'_>, Range<usize>) -> [u64; 2],
-    /// Maps parents back, for a range of original vertices.
+    /// Writes parents in the order of the original vertices, for a range of these.
     pub(super) map_back: unsafe fn(&MapBack<'_>, Range<usize>),
 }
 
-/// Visited bitmap from parents.
+/// Arguments of a kernel that builds the visited bitmap from the parents.
 #[derive(Debug)]
 pub(super) struct Visited<'a> {
     /// Parents by internal vertex, at least 64 for every word.
     pub(super) parent: &'a [Vertex],
-    /// Bits to be set in any case: padding and vertices without an edge. One word for every 64 vertices.
+    /// Bits that are always set: padding and vertices without an edge. One word for every 64 vertices.
     pub(super) excluded: &'a [u64],
     /// The bitmap; each word is written by the thread that has it in its range.
     pub(super) words: Shared<u64>,
 }
 
-/// Parents from the places of a frontier by which vertices were met (see `wide`).
+/// Arguments of a kernel that derives parents from the places in the frontier by which vertices were met (see `wide`).
 #[derive(Debug)]
 pub(super) struct Settle<'a> {
     /// The vertex at each place, and [`NONE`](crate::graph::NONE) at [`NOT_MET`](super::wide::NOT_MET).
     pub(super) names: &'a [Vertex],
-    /// Bits to be set in any case, one word for every 64 vertices.
+    /// Bits that are always set; one word for every 64 vertices.
     pub(super) excluded: &'a [u64],
-    /// By vertex, a place that has a name; `NOT_MET` when done. Notes, parents and bitmaps belong to the calling thread where their word is
+    /// By vertex, a place that has a name; afterwards `NOT_MET`. Notes, parents and bitmaps belong to the calling thread if their word is
     /// in its range.
     pub(super) notes: Shared<u16>,
     /// Parents by internal vertex.
     pub(super) parent: Shared<Vertex>,
-    /// The visited bitmap as it was.
+    /// The visited bitmap as it was before the level.
     pub(super) before: Shared<u64>,
-    /// The visited bitmap when done.
+    /// The visited bitmap after the level.
     pub(super) now: Shared<u64>,
 }
 
-/// Parents from internal to original places.
+/// Arguments of a kernel that maps parents from internal to original places.
 #[derive(Debug)]
 pub(super) struct MapBack<'a> {
-    /// Place in `parent` of every original vertex: all in range.
+    /// Place in `parent` of every original vertex; all are in range.
     pub(super) place: &'a [Vertex],
     /// Parents (original numbers) by internal vertex.
     pub(super) parent: &'a [Vertex],

@@ -101,7 +101,7 @@ pub(super) const WIDE_VERTICES: usize = 128 << 10;
 /// A level stores places in the frontier (see `wide`) only if at least one arc per this many vertices leaves the frontier, since the level
 /// goes through all vertices at its end.
 pub(super) const WIDE_ARCS: u64 = 2;
-/// Words of the bitmap that a thread takes at a time when it turns these notes into parents.
+/// Words of the bitmap that a thread takes at a time when it turns these places into parents.
 pub(super) const WIDE_WORDS: usize = 64;
 /// Mean degree from which the lists of a frontier are not short.
 pub(super) const MEDIUM_LISTS: u64 = 16;

@@ -27,12 +27,12 @@ unsafe fn spread(lanes: u32) -> __m256i {
 /// All-ones in the lanes of `mask` whose vertex in `of` was visited when the level began.
 #[inline(always)]
 unsafe fn visited_lanes(level: &BottomUp<'_>, of: __m256i, mask: __m256i) -> __m256i {
-    // SAFETY: the bitmap covers all vertices and `none`, and lanes that are not asked are not read. Halves of a
-    // 64-bit word lie in order on this little-endian machine.
+    // SAFETY: the bitmap covers all vertices and `none`, and lanes outside `mask` are not read. Halves of a 64-bit word lie in order on
+    // this little-endian machine.
     unsafe {
         let halves = level.visited.as_ptr().cast::<i32>();
         let words = _mm256_mask_i32gather_epi32::<4>(_mm256_setzero_si256(), halves, _mm256_srli_epi32::<5>(of), mask);
-        // The bit asked for, moved to the sign; the shift takes the vertex number modulo 32 by masking it.
+        // Moves the tested bit to the sign: the shift is 31 - (vertex number modulo 32).
         let up = _mm256_sub_epi32(_mm256_set1_epi32(31), _mm256_and_si256(of, _mm256_set1_epi32(31)));
         _mm256_and_si256(mask, _mm256_srai_epi32::<31>(_mm256_sllv_epi32(words, up)))
     }

@@ -16,11 +16,11 @@ pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited,
 
 struct Avx512;
 
-/// Which of the vertices `of` (16 of them, those in `lanes`) were visited when the level began.
+/// The lanes among `lanes` whose vertex in `of` was visited when the level began.
 #[inline(always)]
 unsafe fn visited_lanes(level: &BottomUp<'_>, of: __m512i, lanes: __mmask16) -> __mmask16 {
-    // SAFETY: the bitmap covers all vertices and `none`, and lanes that are not asked are not read. Halves of a
-    // 64-bit word lie in order on this little-endian machine.
+    // SAFETY: the bitmap covers all vertices and `none`, and lanes outside `lanes` are not read. Halves of a 64-bit word lie in order on
+    // this little-endian machine.
     unsafe {
         let halves = level.visited.as_ptr().cast::<i32>();
         let words = _mm512_mask_i32gather_epi32::<4>(_mm512_setzero_si512(), lanes, _mm512_srli_epi32::<5>(of), halves);
@@ -104,7 +104,7 @@ unsafe fn settle(work: &Settle<'_>, words: Range<usize>) -> [u64; 2] {
     let mut counts = [0; 2];
     for word in words {
         let (mut before, mut met) = (work.excluded[word], 0);
-        // SAFETY: this thread owns what belongs to the word (caller), and every note has a name.
+        // SAFETY: this thread owns the notes, parents and bitmaps of the word (caller), and every note has a name.
         unsafe {
             let parents = work.parent.get().add(64 * word).cast::<i32>();
             let notes = work.notes.get().add(64 * word);

@@ -1,5 +1,5 @@
-//! The kernels for NEON: 16 vertices at a time, four vectors of four. NEON has no gather, so the bitmap words are loaded one by one; tests,
-//! choice of parents and stores work on vectors, and the masks of 16 vertices are turned into bits together.
+//! The kernels for NEON: 16 vertices at a time, as four vectors of four. NEON has no gather, so the bitmap words are loaded one by one;
+//! tests, choice of parents and stores use vectors, and the masks of 16 vertices are turned into bits together.
 
 use std::{arch::aarch64::*, ops::Range};
 
@@ -14,19 +14,19 @@ pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited,
 
 struct Neon;
 
-/// The bit of every lane among 16, by vectors of four.
+/// The bit of each of 16 lanes, in four vectors of four.
 const LANES: [u32; 16] = [1, 2, 4, 8, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15];
 
-/// Weights that turn the bytes of a mask of 16 lanes into bits, eight at a time.
+/// Weights that turn the bytes of a mask of 16 lanes into bits, eight bytes at a time.
 const WEIGHTS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 
 /// Up to this many of 16 vertices are tested one by one, in about 20 instructions each: a vector tests all 16 in some 120 instructions.
 const FEW: u32 = 4;
 
-/// One mask of 16 bytes out of four of four words, weighted.
+/// Joins four masks of four lanes into one mask of 16 bytes, and applies [`WEIGHTS`].
 #[inline(always)]
 unsafe fn weighted(masks: [uint32x4_t; 4]) -> uint8x16_t {
-    // SAFETY: the CPU has NEON (caller). All bits of a lane are the same: any part of it stands for it.
+    // SAFETY: the CPU has NEON (caller). All bits of a lane are equal, so any part of it can represent it.
     unsafe {
         let low = vuzp1q_u16(vreinterpretq_u16_u32(masks[0]), vreinterpretq_u16_u32(masks[1]));
         let high = vuzp1q_u16(vreinterpretq_u16_u32(masks[2]), vreinterpretq_u16_u32(masks[3]));
@@ -35,7 +35,7 @@ unsafe fn weighted(masks: [uint32x4_t; 4]) -> uint8x16_t {
     }
 }
 
-/// Two masks of 16 lanes as bits: those of the first, and from bit 16 on those of the second.
+/// Two masks of 16 lanes as bits: the first in bits 0 to 15, the second in bits 16 to 31.
 #[inline(always)]
 unsafe fn bits_of(first: [uint32x4_t; 4], second: [uint32x4_t; 4]) -> u32 {
     // SAFETY: the CPU has NEON (caller).
@@ -55,7 +55,7 @@ unsafe fn visited_lanes(level: &BottomUp<'_>, of: *const Vertex) -> uint32x4_t {
     unsafe {
         let halves = level.visited.as_ptr().cast::<u32>();
         let zero = vdupq_n_u32(0);
-        // The places come from memory and not out of a vector's lanes, which takes several cycles each.
+        // The places are loaded from memory: extracting one from a vector takes several cycles.
         let word = |lane: usize| vld1q_lane_u32::<0>(halves.add((*of.add(lane) >> 5) as usize), zero);
         let words = vzip1q_u64(
             vreinterpretq_u64_u32(vzip1q_u32(word(0), word(1))), //

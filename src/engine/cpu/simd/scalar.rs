@@ -1,4 +1,4 @@
-//! The kernels without vector instructions: the reference in the tests of the others.
+//! The kernels without vector instructions; tests compare the other kernels with them.
 
 use std::ops::Range;
 
@@ -72,20 +72,21 @@ unsafe fn settle(work: &Settle<'_>, words: Range<usize>) -> [u64; 2] {
     unsafe { settle_by(work, words, visited) }
 }
 
-/// See [`SimdKernels::settle`]; bitmaps are made by the kernel `visited`, of parents that are in the first cache.
+/// See [`SimdKernels::settle`]. The kernel `visited` makes the bitmaps while the parents are in the first-level cache.
 ///
 /// # Safety
 /// As the kernels of [`SimdKernels`].
 #[inline(always)]
 pub(super) unsafe fn settle_by(work: &Settle<'_>, words: Range<usize>, visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64) -> [u64; 2] {
-    /// Words at a time: 2 KiB of parents.
+    /// Words at a time: they have 2 KiB of parents.
     const AT_ONCE: usize = 8;
     let mut counts = [0; 2];
     for begin in words.clone().step_by(AT_ONCE) {
         let words = begin..words.end.min(begin + AT_ONCE);
         let (first, len) = (64 * words.start, 64 * words.len());
         let excluded = &work.excluded[words.clone()];
-        // SAFETY: this thread owns what belongs to the words (caller), nothing else is borrowed of it, and every note has a name.
+        // SAFETY: this thread owns the notes, parents and bitmaps of the words (caller), no other borrow of them is alive, and every note
+        // has a name.
         unsafe {
             let bitmap = |bits: Shared<u64>| {
                 let parent = std::slice::from_raw_parts(work.parent.get().add(first), len);
@@ -96,7 +97,7 @@ pub(super) unsafe fn settle_by(work: &Settle<'_>, words: Range<usize>, visited: 
             let notes = std::slice::from_raw_parts_mut(work.notes.get().add(first), len);
             let parents = std::slice::from_raw_parts_mut(work.parent.get().add(first), len);
             for (&note, parent) in notes.iter().zip(parents) {
-                // No branch: which were met can't be foretold.
+                // No branch: the processor can't predict which vertices were met.
                 let name = *work.names.get_unchecked(usize::from(note));
                 *parent = if *parent == NONE { name } else { *parent };
             }

@@ -1,5 +1,5 @@
-//! Every kernel of every kind against a plain model of what it must do, and so against its scalar twin, which is one of the
-//! kinds. What a kernel reads ends at a page that can't be read, so that reading past the end is a crash.
+//! Compares every kernel of every kind with a plain model of its result, and so with the scalar kernel, which is one of the kinds. The
+//! memory that a kernel reads ends at an unreadable page, so that a read past the end crashes.
 
 use std::{
     ffi::c_void,
@@ -25,14 +25,14 @@ use crate::{
     memory::{Plain, Shared, Slab},
 };
 
-/// A multiple of every page size there is.
+/// A multiple of every page size.
 const PAGE: usize = 64 << 10;
-/// What is in memory that no kernel may write.
+/// The content of memory that no kernel may write.
 const UNTOUCHED: u32 = 0xdead_beef;
-/// Longest list.
+/// Length of the longest list.
 const LONGEST: usize = 70;
 
-/// Values that end where memory ends.
+/// A copy of values that ends right before an unreadable page.
 struct Guarded<T: Plain> {
     base: NonNull<c_void>,
     mapped: usize,
@@ -45,8 +45,8 @@ impl<T: Plain> Guarded<T> {
         let bytes = size_of_val(values);
         let readable = bytes.next_multiple_of(PAGE).max(PAGE);
         let mapped = readable + PAGE;
-        // SAFETY: an anonymous mapping at an address of the kernel's choice aliases nothing; the guard is its last page, and
-        // the values, a multiple of their alignment long, lie right before that.
+        // SAFETY: an anonymous mapping at an address of the kernel's choice aliases nothing; its last page is the guard, and the values,
+        // whose length is a multiple of their alignment, lie right before that page.
         unsafe {
             let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
             let base = mmap_anonymous(None, NonZeroUsize::new(mapped).unwrap(), access, MapFlags::MAP_PRIVATE).unwrap();
@@ -74,7 +74,7 @@ impl<T: Plain> Drop for Guarded<T> {
     }
 }
 
-/// Numbers without a pattern (Steele, Lea and Flood's SplitMix64).
+/// Pseudo-random numbers (SplitMix64 by Steele, Lea and Flood).
 struct Random(u64);
 
 impl Random {
@@ -89,7 +89,7 @@ impl Random {
         (self.next() % bound as u64) as usize
     }
 
-    /// A bit that is set with a chance of `of_8` in 8.
+    /// A bit that is set with probability `of_8` / 8.
     fn chance(&mut self, of_8: usize) -> bool {
         self.below(8) < of_8
     }
@@ -101,7 +101,7 @@ fn each_kind(mut run: impl FnMut(Simd, SimdKernels)) {
     }
 }
 
-/// A graph and a search in the middle of it, as the engine would hold them.
+/// A graph and a search in progress, as the engine holds them.
 struct State {
     visited: Guarded<u64>,
     parent: Guarded<Vertex>,
@@ -113,7 +113,7 @@ struct State {
     degrees: Guarded<u32>,
 }
 
-/// What a bottom-up level leaves behind.
+/// The result of a bottom-up level.
 #[derive(Debug, PartialEq)]
 struct Level {
     found: FoundCounts,
@@ -122,8 +122,8 @@ struct Level {
 }
 
 impl State {
-    /// `lists` has the neighbours of every vertex, `visited` one bit for each; both are padded here. `to_original` is empty
-    /// where numbers are the same.
+    /// `lists` has the neighbours of every vertex, and `visited` whether it was visited; both are padded here. `to_original` is empty if
+    /// internal and original numbers are the same.
     fn new(lists: &[Vec<Vertex>], visited: &[bool], columns: usize, to_original: &[Vertex]) -> Self {
         let padded = lists.len().next_multiple_of(64);
         let none = padded as Vertex;
@@ -157,7 +157,7 @@ impl State {
             offsets: Guarded::new(&offsets),
             targets: Guarded::new(&lists.concat()),
             to_original: Guarded::new(to_original),
-            // Of no list's length, so that they can't be mistaken for it; sometimes it is not asked for.
+            // Unlike the length of any list, so that a kernel that takes that instead is noticed; empty in some states.
             degrees: Guarded::new(
                 &(0..padded as u32 / 64).map(|word| 1000 + 7 * word).take(if columns == 1 { 0 } else { padded }).collect::<Vec<_>>(),
             ),
@@ -172,7 +172,7 @@ impl State {
         Level { found: FoundCounts::default(), parent: self.parent.to_vec(), next: vec![u64::from(UNTOUCHED); self.words()] }
     }
 
-    /// One level as its definition says it.
+    /// The result of a level, computed by its definition.
     fn model(&self, words: Range<usize>) -> Level {
         let mut level = self.before();
         for word in words {
@@ -206,12 +206,12 @@ impl State {
             to_original: &self.to_original,
             none: (64 * self.words()) as Vertex,
         };
-        // SAFETY: `each_kind` gives available kernels only, `new` keeps the invariants of `BottomUp`, no other thread is working.
+        // SAFETY: `each_kind` yields available kernels only, `new` keeps the invariants of `BottomUp`, no other thread is working.
         level.found = unsafe { (kernels.bottom_up)(&work, words, &mut remaining) };
         level
     }
 
-    /// Runs every kind over `words`.
+    /// Compares every kind with the model over `words`.
     fn check(&self, words: Range<usize>, what: &dyn Debug) {
         let wanted = self.model(words.clone());
         each_kind(|simd, kernels| {
@@ -221,7 +221,7 @@ impl State {
     }
 }
 
-/// Original numbers that differ from the internal ones everywhere.
+/// Original numbers, all different from the internal ones.
 fn renumbered(vertices: usize) -> Vec<Vertex> {
     (0..vertices).map(|v| 1_000_000 - v as Vertex).collect()
 }
@@ -272,13 +272,14 @@ fn bottom_up_where_nobody_or_everybody_was_visited() {
     }
 }
 
-/// One vertex asks; its first visited neighbour is at every place of lists of every length, and visited ones follow.
+/// One vertex looks for a parent; its first visited neighbour is at every place of lists of every length, and visited ones follow it.
 #[test]
 fn bottom_up_finds_the_first_visited_neighbour_of_lists_of_every_length() {
     for columns in [0, 2] {
         for len in 0..=LONGEST {
             for first in 0..=len {
-                // Vertices from 1 on: some unvisited ones, all later ones visited, so that the list may hold each once.
+                // The neighbours are vertices from 1 on: the first ones unvisited, all later ones visited, so that a list holds each vertex
+                // once.
                 let vertices = 1 + 2 * LONGEST;
                 let visited: Vec<bool> = (0..vertices).map(|v| v > LONGEST).collect();
                 let list = (0..len).map(|k| (1 + k + if k < first { 0 } else { LONGEST }) as Vertex).collect();
@@ -291,7 +292,7 @@ fn bottom_up_finds_the_first_visited_neighbour_of_lists_of_every_length() {
     }
 }
 
-/// Every combination of six neighbouring vertices that were visited, have no neighbour, a visited or an unvisited one; the six lie
+/// Six vertices side by side, in every combination of: already visited, no neighbour, a visited neighbour, an unvisited neighbour. They lie
 /// at every place of a word in turn, among vertices without neighbours.
 #[test]
 fn bottom_up_columns_of_every_mixture_of_hits_and_missing_neighbours() {
@@ -312,7 +313,7 @@ fn bottom_up_columns_of_every_mixture_of_hits_and_missing_neighbours() {
     }
 }
 
-/// Parents that signed comparisons or arithmetic would get wrong.
+/// Parents that signed comparisons or signed arithmetic would get wrong.
 const PARENTS: [Vertex; 6] = [0, 1, 0x7fff_ffff, 0x8000_0000, NONE - 1, NONE];
 
 fn check_visited(parent: &[Vertex], excluded: &[u64], words: Range<usize>) {
@@ -326,7 +327,7 @@ fn check_visited(parent: &[Vertex], excluded: &[u64], words: Range<usize>) {
     each_kind(|simd, kernels| {
         let mut bits = before.clone();
         let work = Visited { parent: &parent, excluded: &excluded, words: Shared::new(&mut bits) };
-        // SAFETY: an available kind; 64 parents and a word for each of `excluded`; no other thread is working.
+        // SAFETY: the kind is available; there are 64 parents and a word for each word of `excluded`; no other thread is working.
         let got = unsafe { (kernels.visited)(&work, words.clone()) };
         assert_eq!((got, bits), (count, wanted.clone()), "{simd} {words:?}");
     });
@@ -384,7 +385,7 @@ fn check_settle(names: &[Vertex], parent: &[Vertex], excluded: &[u64], notes: &[
             before: Shared::new(&mut was),
             now: Shared::new(&mut is),
         };
-        // SAFETY: an available kind; every note has a name; all arrays cover the words; no other thread is working.
+        // SAFETY: the kind is available; every note has a name; all arrays cover the words; no other thread is working.
         let got = unsafe { (kernels.settle)(&work, words.clone()) };
         let wanted = (counts, &parents, &left, &before, &now);
         assert!((got, &parent, &notes, &was, &is) == wanted, "{simd} {words:?}");
@@ -420,13 +421,14 @@ fn check_map_back(place: &[Vertex], parent: &[Vertex], vertices: Range<usize>) {
     each_kind(|simd, kernels| {
         let mut out = before.clone();
         let work = MapBack { place: &place, parent: &parent, out: Shared::new(&mut out) };
-        // SAFETY: an available kind; places are below the number of parents; no other thread is working.
+        // SAFETY: the kind is available; places are below the number of parents; no other thread is working.
         unsafe { (kernels.map_back)(&work, vertices.clone()) };
         assert_eq!(out, wanted, "{simd} {vertices:?} of {}", place.len());
     });
 }
 
-/// Ranges of every length up to some vectors and a rest, from every place in a vector on, up to the very end and not.
+/// Ranges of every length up to a few vectors and a remainder, beginning at every place of a vector, and ending at the array's end or
+/// before.
 #[test]
 fn map_back_of_every_length() {
     let mut random = Random(1);
@@ -442,7 +444,7 @@ fn map_back_of_every_length() {
     }
 }
 
-/// So many that kernels may write past the caches, in whole lines of them, with what is left before and after.
+/// Enough vertices for kernels to write past the caches, in whole cache lines, with remainders before and after.
 #[test]
 fn map_back_of_more_than_caches_hold() {
     let mut random = Random(2);
@@ -462,7 +464,7 @@ fn map_back_where_nobody_or_everybody_was_reached() {
     }
 }
 
-/// Or the tests above would compare the scalar kernels with themselves.
+/// Otherwise the tests above would compare the scalar kernels with themselves.
 #[test]
 fn no_available_kind_has_the_scalar_kernels() {
     let scalar = Simd::Scalar.kernels().unwrap().bottom_up as usize;
