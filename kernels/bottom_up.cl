@@ -1,12 +1,12 @@
 // BG and BGC: unvisited vertices look for a neighbour in the frontier.
 //
-// As on the CPU, a visited neighbour of an unvisited vertex is in the frontier. So a level tests the visited bitmap as it
-// was when the level began, and writes the next one beside it. A vertex tests its first neighbours column by column,
-// where the items of a group read side by side, and only then opens its list. BGC copies the bits of the first vertices,
-// those of highest degree, to local memory (Zhang et al. 2018, section 4.2).
+// As on the CPU, a visited neighbour of an unvisited vertex is in the frontier. So a level tests the visited bitmap as it was when the
+// level began, and writes the next one beside it. A vertex tests its first neighbours column by column, which the items of a group read
+// side by side, and only then searches its list. BGC copies the bits of the first vertices, those of highest degree, to local memory (Zhang
+// et al. 2018, section 4.2).
 //
-// `own` is the visited bitmap by row, of the vertices that look for a parent: `visited` itself where every vertex has a row. A rank of
-// several has rows for its own vertices only (src/cluster), and neighbours are vertices of all ranks.
+// `own` is the visited bitmap of the vertices that look for a parent, by row: `visited` itself if every vertex has a row. A rank of a
+// cluster has rows for its own vertices only (src/cluster), while neighbours are vertices of all ranks.
 
 #if COLUMNS == 4
 #define COLUMN_PARAMETERS __global const uint *column0, __global const uint *column1, \
@@ -22,12 +22,13 @@
 #define COLUMN_ARGUMENTS column0
 #endif
 
-// A visited bit, from local memory where the vertex is among the first 32 * `cached`.
+// The visited bit of `v`, from local memory if `v` is among the first 32 * `cached` vertices.
 static uint is_visited(__global const uint *visited, __local const uint *cache, uint cached, uint v) {
     return (v >> 5 < cached ? cache[v >> 5] : visited[v >> 5]) >> (v & 31) & 1;
 }
 
-// A frontier vertex on a list behind the columns, by its original number, or NONE. The list begins at arc `begin` and has `arcs`.
+// The first frontier vertex on a list, behind the columns, by its original number, or NONE. The list begins at arc `begin` and has `arcs`
+// arcs.
 static uint search_list(uint begin, uint arcs, __global const uint *visited, __local const uint *cache, uint cached,
                         __global const uint *to_original, TARGET_PARAMETERS) {
     for (uint arc = COLUMNS; arc < arcs; arc++) {
@@ -39,16 +40,15 @@ static uint search_list(uint begin, uint arcs, __global const uint *visited, __l
 
 #if GROUP == 1
 
-// One column for 32 vertices. Written for compilers that turn it into gathers.
+// Tests one column for 32 vertices. Written for compilers that turn it into gathers.
 static uint ask_column(__global const uint *column, __global const uint *visited) {
     uint hits = 0;
     for (uint i = 0; i < 32; i++) hits |= has_bit(visited, column[i]) << i;
     return hits;
 }
 
-// A processor that stores by a mask takes all vertices of a word in a few instructions, whatever bits are set; branches over bits that
-// can't be predicted cost more. (Measured on PoCL with AVX-512: bottom-up levels of Rodinia's graph of 1 M vertices 0.67 to 0.8 of the
-// time.)
+// A processor with masked stores handles all vertices of a word in a few instructions, whatever bits are set; branches over unpredictable
+// bits cost more. (Measured on PoCL with AVX-512: bottom-up levels of Rodinia's graph of 1 M vertices take 0.67 to 0.8 of the time.)
 #if defined(__AVX2__) || defined(__AVX512F__)
 #define BY_MASK 1
 #else
@@ -68,7 +68,7 @@ static void adopt(uint hits, __global const uint *names, __global uint *parent) 
 #endif
 }
 
-// Arcs that leave the vertices of `bits`, of 32 whose lists begin at `offsets`.
+// Number of arcs that leave the vertices of `bits`, among 32 vertices whose lists begin at `offsets`.
 static uint arcs_of(uint bits, __global const uint *offsets) {
     uint arcs = 0;
 #if BY_MASK
@@ -145,13 +145,13 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
 
 #else
 
-// Longer lists are searched by all items of the group.
+// Arcs behind the columns that an item searches alone; all items of the group search the rest of a longer list.
 #define ALONE_BOTTOM_UP 64
 
 // Local memory of a group.
 typedef struct {
     uint words[GROUP / 32], sums[2];
-    // Items whose lists are long, how many there are, and what was found for one of them.
+    // Items whose lists are longer, their number, and what was found on one of these lists.
     uint lists[GROUP], longs, name;
 } Scratch;
 
@@ -195,7 +195,7 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        // What is left of long lists, one list after another, by all items.
+        // All items search the rest of the longer lists, one list after another.
         uint longs = scratch->longs;
         for (uint i = 0; i < longs; i++) {
             uint item = scratch->lists[i], u = word * 32 + item, begin = offsets[u], arcs = offsets[u + 1] - begin;
@@ -236,8 +236,8 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
 
 #endif
 
-// A frontier in any form becomes a bitmap: its vertices are marked as visited. The host knows which bitmap is the visited one, since
-// bottom-up steps follow one another.
+// Opens the slot of a bottom-up step. A frontier in any form becomes a bitmap, since its vertices are marked as visited. The host knows
+// which bitmap is the visited one, because bottom-up steps follow one another.
 static bool open_bottom_up(__global uint *all_counters, uint slot, __global const uint *guards, uint guard) {
     __global const uint *from = slot_before(all_counters, slot);
     bool runs = applies(from, IS_QUEUE | IS_BITMAP | IS_MASK, guards, guard);

@@ -1,27 +1,26 @@
-// What all kernels share. OpenCL C 1.2, 32-bit atomics, no extension.
+// What all kernels share. OpenCL C 1.2 with 32-bit atomics, no extensions.
 //
 // The host defines, per program:
-//   GROUP           items in a work-group: 1 where a device is a CPU (an item is then a thread that works through
-//                   vertices by itself), else a multiple of 32 whose items work through vertices side by side
+//   GROUP           items in a work-group: 1 if the device is a CPU (an item is then a thread that works through vertices by itself), else
+//                   a multiple of 32, whose items work through vertices side by side
 //   NEXT            vertices that a group (or item) collects in fast memory before it appends them to the next queue
-//   ROUND           frontier vertices that an item expands side by side where GROUP is 1
+//   ROUND           frontier vertices that an item expands side by side if GROUP is 1
 //   COLUMNS         columns of first neighbours: 0, 2 or 4
-//   RENUMBERED      1 where parents must be translated to original numbers
+//   RENUMBERED      1 if parents must be translated to original numbers
 //   PARTS           buffers over which the neighbours are spread, and EDGES_PER_PART, the size of each but the last
-//   SLOT, SLOTS, ... words of a counter slot, and how many slots there are; FLIP_..., IS_... the bits of one of them; FORMS, TERMS
-//                   the shape of a guard (src/engine/gpu/slots.rs says what they mean)
+//   SLOT, SLOTS, ... words of a counter slot, number of slots, and the words of a slot; FLIP_..., IS_... bits of its STATE; FORMS, TERMS
+//                   shape of a guard (src/engine/gpu/slots.rs documents all of them)
 //
-// Only kernels' own parameters are `restrict`. Where a function with such parameters is inlined, Clang emits a call of
+// Only the parameters of kernels are `restrict`. If a function with such parameters is inlined, Clang emits a call of
 // llvm.experimental.noalias.scope.decl, which Oclgrind 21.10 rejects ("Undefined external function").
 //
-// Bitmaps are the host's, seen as 32-bit words. A visited bitmap has a zero word after its last, which "no neighbour"
-// reads.
+// Bitmaps are those of the host, read as 32-bit words. A visited bitmap ends with a zero word, which is read for "no neighbour".
 
 #define NONE 0xffffffffu
 
 // A step is a level (or a run of levels, or a conversion). It reads the state of the search from the slot of the step before, and writes a
 // slot of its own. So several steps are launched one after another, and the host waits once for all of them. A step that does not apply
-// changes nothing, and its slot is a copy.
+// changes nothing, and copies the slot before to its own.
 #define STEP_PARAMETERS __global uint *all_counters, uint slot, __global const uint *guards, uint guard
 
 static __global uint *slot_of(__global uint *all_counters, uint slot) {
@@ -32,8 +31,8 @@ static __global const uint *slot_before(__global uint *all_counters, uint slot) 
     return all_counters + (slot + SLOTS - 1) % SLOTS * SLOT;
 }
 
-// Whether the planner would surely choose the plan of `guard` at the level that `from` leads to: all linear forms over counts are above
-// 0, by more than rounding can be wrong. Guard 0 is a level that has been planned.
+// Whether the planner would surely choose the plan of `guard` at the level after `from`: all linear forms over the counts are above 0, by
+// more than the rounding error. Guard 0: the level has been planned.
 static bool is_planned(__global const uint *from, __global const uint *guards, uint guard) {
     if (guard == 0) return true;
     float frontier = from[TAIL], edges = from[EDGES];
@@ -49,19 +48,20 @@ static bool is_planned(__global const uint *from, __global const uint *guards, u
     return true;
 }
 
-// Whether a step runs: the frontier is in one of the forms that `forms` has bits of, not empty, and the plan is the step's.
+// Whether a step runs: the frontier is not empty, its form is one of the bits in `forms`, and the plan is that of the step.
 static bool applies(__global const uint *from, uint forms, __global const uint *guards, uint guard) {
     return from[TAIL] != 0 && (from[STATE] & forms) != 0 && is_planned(from, guards, guard);
 }
 
-// No step returns early, since compilers for CPUs need simple control flow around barriers. A step that does not run has no work.
+// No kernel with barriers returns early, since compilers for CPUs need simple control flow around barriers. Instead, a step that does not
+// run has no work.
 
 static void clear_next_slot(__global uint *all_counters, uint slot) {
     __global uint *after = all_counters + (slot + 1) % SLOTS * SLOT;
     for (uint i = 0; i < SLOT; i++) after[i] = 0;
 }
 
-// Opens the slot of a step that runs one level, after which the search is in `state`. What it finds is added by all items.
+// Opens the slot of a step that runs one level; `state` is the STATE after it. All items add what they find to the slot.
 static void open_level(__global uint *all_counters, uint slot, uint state) {
     if (get_global_id(0) != 0) return;
     __global const uint *from = slot_before(all_counters, slot);
@@ -74,7 +74,7 @@ static void open_level(__global uint *all_counters, uint slot, uint state) {
     clear_next_slot(all_counters, slot);
 }
 
-// The same for a conversion, which counts the frontier's vertices again.
+// Opens the slot of a conversion, which counts the frontier's vertices again.
 static void open_conversion(__global uint *all_counters, uint slot, uint state) {
     if (get_global_id(0) != 0) return;
     __global const uint *from = slot_before(all_counters, slot);
@@ -87,15 +87,15 @@ static void open_conversion(__global uint *all_counters, uint slot, uint state) 
     clear_next_slot(all_counters, slot);
 }
 
-// The same for a step that does not run.
+// Copies the slot before into the slot of a step that does not run.
 static void pass_on(__global uint *all_counters, uint slot) {
     if (get_global_id(0) != 0) return;
     open_conversion(all_counters, slot, slot_before(all_counters, slot)[STATE]);
     slot_of(all_counters, slot)[TAIL] = slot_before(all_counters, slot)[TAIL];
 }
 
-// The neighbours, in up to PARTS buffers (Zhang et al. 2018, section 4.3): a device's largest buffer may be smaller than
-// the graph. EDGES_PER_PART is a constant, so that the division is a multiplication.
+// The neighbours are in up to PARTS buffers (Zhang et al. 2018, section 4.3), since a device's largest buffer may be smaller than the
+// graph. EDGES_PER_PART is a constant, so that the division becomes a multiplication.
 #if PARTS == 1
 #define TARGET_PARAMETERS __global const uint *part0
 #define TARGET_ARGUMENTS part0
@@ -116,8 +116,8 @@ static void pass_on(__global uint *all_counters, uint slot) {
 
 #define PICK4(part, a, b, c, d) ((part) & 2 ? ((part) & 1 ? (d) : (c)) : ((part) & 1 ? (b) : (a)))
 
-// Picked by bits and not by a switch: no divergence, and nothing that Oclgrind 21.10 can't interpret (a switch here becomes a table of
-// 24 bits).
+// The part is picked by bits and not by a switch: that causes no divergence, and Oclgrind 21.10 can't interpret a switch here (which
+// becomes a table of 24 bits).
 static uint target(uint arc, TARGET_PARAMETERS) {
 #if PARTS == 1
     return part0[arc];
@@ -145,8 +145,8 @@ static uint has_bit(__global const uint *bitmap, uint v) {
     return bitmap[v >> 5] >> (v & 31) & 1;
 }
 
-// Marks `v` as visited. True for the one item that was the first. The plain read in front keeps most of the others away
-// from the atomic: a bit that is set stays set, and one that is read too early as not set is asked again.
+// Marks `v` as visited. True for the one item that was first. The plain read in front avoids most atomics: a bit that is set stays set, and
+// a bit that was read too early is tested again by the atomic.
 static bool visit(volatile __global uint *visited, uint v) {
     uint bit = 1u << (v & 31);
     return !(visited[v >> 5] & bit) && !(atomic_or(&visited[v >> 5], bit) & bit);

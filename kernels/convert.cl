@@ -1,4 +1,4 @@
-// The frontier from one form to another: queue, difference of two bitmaps, mask of bytes. Compaction is by prefix sums: a
+// Conversions of the frontier from one form to another: queue, difference of two bitmaps, mask of bytes. Compaction uses prefix sums: a
 // group reserves its part of the queue with one atomic.
 
 // Writes `bits` of word `w` to the queue from `at` on.
@@ -42,7 +42,7 @@ __kernel void bitmap_to_queue(__global const uint *restrict visited_a, __global 
     }
 }
 
-// The mask is cleared on the way. Each item takes WORDS_PER_ITEM times four vertices.
+// Clears the mask on the way. Each item takes WORDS_PER_ITEM times four vertices.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void mask_to_queue(__global uint *restrict mask_a, __global uint *restrict mask_b, uint words,
                             __global uint *restrict queue_a, __global uint *restrict queue_b, STEP_PARAMETERS) {
@@ -67,7 +67,7 @@ __kernel void mask_to_queue(__global uint *restrict mask_a, __global uint *restr
     }
 }
 
-// A queue or a bitmap becomes a mask.
+// Turns a queue or a bitmap into a mask.
 __kernel void to_mask(__global const uint *restrict queue_a, __global const uint *restrict queue_b,
                       __global const uint *restrict visited_a, __global const uint *restrict visited_b, uint words,
                       __global uchar *restrict mask_a, __global uchar *restrict mask_b, STEP_PARAMETERS) {

@@ -1,5 +1,5 @@
-// The state before level 0: no vertex has a parent but the root, and the bits of vertices that take no part are set. Writes its slot as a
-// whole: what a search that failed has left there does not matter.
+// Kernels for the beginning and the end of a search. `reset` makes the state before level 0: no vertex but the root has a parent, and the
+// bits of vertices that take no part are set. `write_slot` writes a slot as a whole, so what a failed search left there does not matter.
 static void write_slot(__global uint *all_counters, uint slot, uint len, uint edges, uint visited_before, uint expanded, uint state) {
     if (get_global_id(0) != 0) return;
     __global uint *to = slot_of(all_counters, slot);
@@ -27,8 +27,8 @@ __kernel void seed(__global uint *restrict all_counters, uint slot, uint len, ui
     write_slot(all_counters, slot, len, edges, visited_before, expanded, state);
 }
 
-// Parents in the order of the original vertices. Places from first_leaf on are those of leaves that were not searched: each has the parent
-// that its number there names, if that was reached.
+// Writes the parents in the order of the original vertices. Places from first_leaf on are those of leaves that were not searched: the
+// parent of a leaf is its host, by the original number in `names`, if the host was reached.
 __kernel void map_back(__global const uint *restrict place, __global const uint *restrict parent, __global uint *restrict mapped,
                        uint vertices, __global const uint *restrict hosts, __global const uint *restrict names, uint first_leaf,
                        uint leaf_root) {
@@ -39,7 +39,7 @@ __kernel void map_back(__global const uint *restrict place, __global const uint 
     }
 }
 
-// For the asynchronous search: every vertex of the frontier remembers its level.
+// For the asynchronous search: stores the level of every frontier vertex.
 __kernel void stamp_queue(__global const uint *restrict queue, __global uint *restrict level_of, uint len, uint level) {
     for (uint i = get_global_id(0); i < len; i += get_global_size(0)) level_of[queue[i]] = level;
 }

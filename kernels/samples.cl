@@ -1,6 +1,7 @@
-// Looks at a few vertices, of the state after the last step. Results are added to that step's slot, and so come to the host with it.
+// Kernels that look at a few vertices in the state after the last step. They add their results to the slot of that step, which the host
+// reads.
 
-// Unvisited vertices (of `places` tried): how many neighbours each would look at. SAMPLED counts the vertices, PROBES the neighbours.
+// Counts how many neighbours each unvisited vertex among `places` vertices would test. SAMPLED counts the vertices, PROBES the neighbours.
 __kernel void sample(__global const uint *restrict visited_a, __global const uint *restrict visited_b, __global const uint *restrict offsets,
                      uint vertices, uint places, uint most_probes, __global uint *all_counters, uint slot, TARGET_PARAMETERS) {
     volatile __global uint *counters = slot_of(all_counters, slot);
@@ -8,7 +9,7 @@ __kernel void sample(__global const uint *restrict visited_a, __global const uin
     __global const uint *visited = counters[STATE] & FLIP_BITMAP ? visited_b : visited_a;
     uint sampled = 0, probes = 0;
     for (uint i = get_global_id(0); i < places; i += get_global_size(0)) {
-        // Multiples of the golden ratio are spread evenly, whatever the order of the vertices means.
+        // Multiples of the golden ratio are spread evenly, whatever the order of the vertices.
         uint v = mul_hi((i + 1) * 0x9e3779b9u, vertices);
         uint begin = offsets[v], end = begin + min(offsets[v + 1] - begin, most_probes);
         if (has_bit(visited, v) || begin == end) continue;
@@ -23,8 +24,8 @@ __kernel void sample(__global const uint *restrict visited_a, __global const uin
     }
 }
 
-// The i-th of `places` places among `all` (never more than `all`): every one where there are as many, else spread evenly by multiples
-// of the golden ratio.
+// The i-th of `places` places among `all` (`places` is at most `all`): each one if there are as many, else spread evenly by multiples of
+// the golden ratio.
 static uint place(uint i, uint places, uint all) {
     return places < all ? mul_hi((i + 1) * 0x9e3779b9u, all) : i;
 }
@@ -33,10 +34,10 @@ static bool is_hub(__global const uint *offsets, uint v, uint mean) {
     return offsets[v + 1] - offsets[v] > mean;
 }
 
-// Which share of all hubs the frontier holds. A hub has more than `mean` arcs.
+// Estimates which share of all hubs the frontier holds. A hub has more than `mean` arcs.
 //
-// In a queue the kernel looks at entries: ASKED counts them, HUBS the hubs among them. In a bitmap or a mask it looks at any vertices:
-// ASKED counts the hubs among these, HUBS those of them that are in the frontier.
+// In a queue the kernel tests entries: ASKED counts them, HUBS the hubs among them. In a bitmap or a mask it tests any vertices: ASKED
+// counts the hubs among them, HUBS those of the hubs that are in the frontier.
 __kernel void sample_hubs(__global const uint *restrict queue_a, __global const uint *restrict queue_b, __global const uint *restrict visited_a,
                           __global const uint *restrict visited_b, __global const uchar *restrict mask_a,
                           __global const uchar *restrict mask_b, __global const uint *restrict offsets, uint vertices, uint mean,

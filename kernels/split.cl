@@ -1,12 +1,12 @@
-// The input of the device for a level that it shares with the CPU, and its results.
+// The input of the device for a level that it shares with the CPU, and the results of the device.
 
-// Words of the visited bitmap that changed since the device last saw it: from entry `first` of `changes` on `count` pairs of place and
-// value.
+// Writes the words of the visited bitmap that changed since the device last had it: from entry `first` of `changes` on, `count` pairs of
+// place and value.
 __kernel void apply_words(__global const uint *restrict changes, uint first, uint count, __global uint *restrict visited) {
     for (uint i = get_global_id(0); i < count; i += get_global_size(0)) visited[changes[first + 2 * i]] = changes[first + 2 * i + 1];
 }
 
-// The parents of the vertices that the launch of `slot` found, side by side.
+// Writes the parents of the vertices that the launch of `slot` found, in the order of these vertices.
 __kernel void gather_parents(__global const uint *restrict found, __global const uint *restrict parent, __global uint *restrict gathered,
                              __global const uint *restrict all_counters, uint slot) {
     uint len = all_counters[slot * SLOT + TAIL];

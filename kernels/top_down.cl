@@ -1,37 +1,36 @@
 // TG and TGM: frontier vertices look for unvisited neighbours.
 //
-// Work is balanced by arcs. A group takes a few frontier vertices (as many as its share of the level, GROUP at most), sums their degrees
-// up, and its items then go through all arcs of the batch side by side, each finding the vertex its arc belongs to by bisection. Lists
-// that are longer than a quarter of a group's share are cut into pieces, which a second launch hands out to all groups. Found vertices
-// are collected in local memory and appended in bulk.
+// Work is balanced by arcs. A group takes a few frontier vertices (as many as its share of the level, GROUP at most) and sums their
+// degrees. Its items then go through all arcs of the batch side by side, and each finds the vertex of its arc by bisection. Lists that are
+// longer than a quarter of a group's share are cut into pieces, which a second launch hands out to all groups. Found vertices are collected
+// in local memory and appended in bulk.
 
-// The parameters of all top-down kernels. Arrays that a search swaps come twice; bits of the slot's STATE say which is which.
+// The parameters of all top-down kernels. Arrays that a search swaps are passed twice; bits of the slot's STATE say which is in use.
 #define TOP_DOWN_PARAMETERS __global const uint *restrict offsets, __global const uint *restrict to_original, \
     __global uint *restrict visited_a, __global uint *restrict visited_b, __global uint *restrict parent
 
 #if GROUP == 1
 
-// Where a work-group is one item (on a processor), the item expands short lists in rounds of a few frontier vertices, and each round in
-// passes. There a processor mostly waits for cache misses. Within a pass no access depends on another, so that many misses are
-// outstanding at once. No access passes an atomic, so all atomics of a round come together, when nothing misses any more; and no branch
-// depends on a value just read. Long lists are walked arc by arc instead: most of their arcs lead to visited vertices, so that the branch
-// is predicted well. (Measured on PoCL with two cores, in turn, the machine quiet: Rodinia's graph of 1 M vertices 60 ms by TG without
-// rounds and 40 with them; prefetches in place of the reads ahead gave no more; Kronecker 18 gains nothing. TGM, whose lists follow one
-// another in memory, lost a fifth.)
+// If a work-group is one item (on a CPU), the item expands short lists in rounds of a few frontier vertices, and each round in passes,
+// since a CPU mostly waits for cache misses. Within a pass no access depends on another, so many misses are outstanding at once. No access
+// passes an atomic, so all atomics of a round come together, after all misses; and no branch depends on a value just read. Long lists are
+// walked arc by arc instead: most of their arcs lead to visited vertices, so the branch is predicted well. (Measured on PoCL with two
+// cores, in turn, on a quiet machine: TG takes 60 ms without rounds and 40 with them for Rodinia's graph of 1 M vertices; prefetches in
+// place of the reads ahead gained no more; Kronecker 18 gains nothing. TGM, whose lists follow one another in memory, lost a fifth.)
 
-// Arcs of a frontier vertex, on average, up to which lists are short.
+// Arcs per frontier vertex, on average, up to which lists are short.
 #define SHORT_LISTS 16
 
 typedef struct {
-    // Of the frontier: the arcs that are left, and the number by which the vertex is a parent.
+    // Of each frontier vertex: its remaining arcs, and its original number, under which it is a parent.
     uint begin[ROUND], end[ROUND], name[ROUND];
-    // What was found, or may be; and whose it is.
+    // Vertices that were found, or may be, and the parent of each.
     uint vertices[NEXT], names[NEXT];
-    // Lists that are done; what was read ahead, so that no compiler leaves the reads out.
+    // Number of lists that are done; a value made of what was read ahead, so that no compiler drops these reads.
     uint done, ahead;
 } Round;
 
-// A round begins with the lists of `lists` entries of the queue; the first and the last arc of each are read ahead of the others.
+// Begins a round with the lists of `lists` entries of the queue; reads the first and the last arc of each list ahead.
 static void begin_round(__local Round *round, __global const uint *queue, uint lists, __global const uint *offsets,
                         __global const uint *to_original, TARGET_PARAMETERS) {
     for (uint i = 0; i < lists; i++) {
@@ -48,8 +47,8 @@ static void begin_round(__local Round *round, __global const uint *queue, uint l
     round->done = 0;
 }
 
-// Continues a round until all of its lists are done or there is no room for more. Returns how many vertices seem to be unvisited, which
-// the round then holds: a bit that is set stays set.
+// Continues a round until all of its lists are done or there is no room for more vertices. Puts the vertices that seem to be unvisited into
+// the round, and returns their number. (A bit that is set stays set, so no unvisited vertex is missed.)
 static uint look(__local Round *round, uint lists, volatile __global const uint *visited, TARGET_PARAMETERS) {
     uint count = 0, i = round->done;
     for (; i < lists; i++) {
@@ -69,7 +68,8 @@ static uint look(__local Round *round, uint lists, volatile __global const uint 
     return count;
 }
 
-// Writes the parents of the `found` vertices that the round holds, and appends them to the queue. Returns the arcs that leave them.
+// Writes the parents of the `found` vertices in the round, and appends these vertices to the queue. Returns the number of arcs that leave
+// them.
 static uint append(__local Round *round, uint found, __global uint *parent, __global const uint *offsets, __global uint *next) {
     uint ahead = 0, edges = 0;
     for (uint c = 0; c < found; c++) ahead ^= parent[round->vertices[c]];
@@ -83,7 +83,7 @@ static uint append(__local Round *round, uint found, __global uint *parent, __gl
     return edges;
 }
 
-// Leaves of the `count` vertices that the round holds those that the item was the first to visit. Returns how many.
+// Marks the `count` vertices in the round as visited, and keeps those that this item was the first to visit. Returns their number.
 static uint claim(__local Round *round, uint count, volatile __global uint *visited) {
     uint found = 0;
     for (uint c = 0; c < count; c++) {
@@ -95,35 +95,35 @@ static uint claim(__local Round *round, uint count, volatile __global uint *visi
     return found;
 }
 
-// Claims by bins: where items are the threads of a processor, each atomic waits for a line of the bitmap that another core holds. So
-// instead of claiming a vertex an item writes it, with its parent, into a bin of the vertex's block. A second launch empties each bin by
-// one item. Only that item accesses the bits of the bin's blocks, so it needs no atomic. (Measured on PoCL with two cores, Rodinia's
-// graph of 1 M vertices: TG 0.7 of the time. A graph whose bitmap is small gains nothing. Two bins instead of eight: 1.3 times as long at
-// the level that gains most; 32 and 64: 1.3 and 1.45.)
+// Claims by bins: if items are the threads of a CPU, each atomic waits for a line of the bitmap that another core holds. So instead of
+// claiming a vertex, an item writes it, with its parent, into a bin of the vertex's block. In a second launch one item empties each bin.
+// Only that item accesses the bits of the bin's blocks, so it needs no atomic. (Measured on PoCL with two cores, Rodinia's graph of 1 M
+// vertices: TG takes 0.7 of the time. A graph with a small bitmap gains nothing. With two bins instead of eight, the level that gains most
+// takes 1.3 times as long; with 32 and 64, 1.3 and 1.45.)
 //
-// In the buffer `pieces`: how many claims each item has put into each bin, then the claims of each item and bin.
+// The buffer `pieces` holds the number of claims that each item has put into each bin, then the claims of each item and bin.
 
-// Vertices of a block, as a power of two: 512 bytes of bitmap.
+// Log2 of the number of vertices in a block: 512 bytes of bitmap.
 #define BLOCK_BITS 12
 #define MOST_BINS (NEXT < 8 ? 1 : NEXT / 8)
 
-// Bins of so many items: the least power of two from four times as many on, so that all end together, and MOST_BINS at most.
+// Number of bins for `items` items: the least power of two from 4 * `items` on, so that all items end together, but at most MOST_BINS.
 static uint bins_for(uint items) {
     uint bins = 1;
     while (bins < 4 * items && 2 * bins <= MOST_BINS) bins *= 2;
     return bins;
 }
 
-// Claims that fit into one item's bin. `most_pieces` is half of the buffer's words.
+// Number of claims of one item that fit into a bin. `most_pieces` is half of the buffer's words.
 static uint room_of_bin(uint most_pieces, uint items, uint bins) {
     uint counts = (items * bins + 1) / 2;
     return most_pieces > counts ? (most_pieces - counts) / (items * bins) : 0;
 }
 
-// The claims of an item in a bin.
+// The claims of one item in a bin.
 #define CLAIMS_OF(pieces, items, bins, room, item, bin) ((pieces) + ((items) * (bins) + 1) / 2 * 2 + 2 * ((item) * (bins) + (bin)) * (room))
 
-// A vertex found on a long list: into the item's own buffer, and from there to the queue when it is full.
+// Puts a vertex found on a long list into the item's own buffer, and appends the buffer to the queue when it is full.
 #define PUSH(v) do { \
         round.vertices[count++] = (v); \
         edges += offsets[(v) + 1] - offsets[v]; \
@@ -137,7 +137,7 @@ static uint room_of_bin(uint most_pieces, uint items, uint bins) {
 __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, __global uint *restrict pieces,
                  uint most_pieces, uint least, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __global const uint *from = slot_before(all_counters, slot);
-    // Local rather than private: not every driver keeps private arrays of this size right.
+    // Local rather than private: some drivers mishandle private arrays of this size.
     __local Round round;
     __local uint in_bin[MOST_BINS];
     if (from[EDGES] < least || !applies(from, IS_QUEUE, guards, guard)) {
@@ -152,11 +152,11 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;
     volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     uint count = 0, edges = 0;
-    // Without bins there is no room for pieces.
+    // If bins are off, `most_pieces` is 0.
     uint me = get_group_id(0), items = get_num_groups(0), bins = bins_for(items), room = room_of_bin(most_pieces, items, bins), put = 0;
     bool by_bins = by_rounds && room > 0;
     for (uint b = 0; b < bins; b++) in_bin[b] = 0;
-    // Few at a time near the end of a frontier, so that all items end together.
+    // Few at a time from a short frontier, so that all items end together.
     uint grain = clamp(len / (16 * (uint)get_global_size(0)), 1u, (uint)ROUND);
     for (;;) {
         uint begin = atomic_add(&counters[HEAD], grain);
@@ -203,14 +203,14 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     }
 }
 
-// The bins that TG has filled, in the same slot, by as many items.
+// Empties the bins that TG has filled; same slot, same number of items.
 __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS,
                         __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
                         TARGET_PARAMETERS) {
     __local Round round;
     volatile __global uint *counters = slot_of(all_counters, slot);
     if (!counters[PIECES]) return;
-    // The level has flipped the queues already.
+    // `tg` has already flipped the queues in STATE.
     uint state = counters[STATE], items = get_num_groups(0), bins = bins_for(items), room = room_of_bin(most_pieces, items, bins), edges = 0;
     __global uint *next = state & FLIP_QUEUE ? queue_b : queue_a;
     __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
@@ -236,7 +236,7 @@ __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict
     if (edges) atomic_add(&counters[EDGES], edges);
 }
 
-// Eight bytes of the mask are looked at together: most are zero.
+// Eight bytes of the mask are tested at once, since most are zero.
 __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask_b, uint padded, TOP_DOWN_PARAMETERS,
                   __global uint *restrict pieces, uint most_pieces, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __global const uint *from = slot_before(all_counters, slot);
@@ -280,15 +280,15 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
 
 #else
 
-// A group's found vertices.
+// The vertices that a group has found.
 typedef struct {
     uint vertices[NEXT];
     uint count, base, edges;
-    // Whether the current batch has a list to be cut.
+    // Whether the current batch has a list that is cut.
     uint longs;
 } Found;
 
-// Appends what the group has collected to the queue. All items must call it.
+// Appends the vertices that the group has collected to the queue. All items must call it.
 static void flush(__local Found *found, __global uint *next, volatile __global uint *counters, __global const uint *offsets) {
     uint me = get_local_id(0), edges = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -310,7 +310,7 @@ typedef struct {
     uint begin[GROUP], name[GROUP], ends[GROUP];
 } Batch;
 
-// The items' vertices (`degree` 0: none) become a batch. All items must call it.
+// Makes a batch of the items' vertices (`degree` 0: no vertex). All items must call it.
 static void fill_batch(__local Batch *batch, uint begin, uint degree, uint name) {
     uint me = get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -320,7 +320,7 @@ static void fill_batch(__local Batch *batch, uint begin, uint degree, uint name)
     scan(batch->ends);
 }
 
-// Which vertex of the batch the batch's `arc`-th arc belongs to.
+// The vertex of the batch to which the batch's `arc`-th arc belongs.
 static uint owner(__local const Batch *batch, uint arc) {
     uint low = 0, high = GROUP - 1;
     while (low < high) {
@@ -335,15 +335,15 @@ static uint arc_of(__local const Batch *batch, uint vertex, uint arc) {
     return batch->begin[vertex] + arc - (vertex ? batch->ends[vertex - 1] : 0);
 }
 
-// Arcs of a piece, and from which a list is cut: a quarter of a group's share of a level, but at least one for every item. There are never
-// more than eight pieces a group then, if `edges` is right.
+// Number of arcs of a piece; longer lists are cut. A piece is a quarter of a group's share of a level, but at least one arc for every item.
+// There are never more than eight pieces per group, if `edges` is right.
 static uint piece_arcs(uint edges) {
     uint share = edges / (4 * (uint)get_num_groups(0));
     return max((share + GROUP - 1) / GROUP, 1u) * GROUP;
 }
 
-// Items' lists that are longer than a piece become pieces, each the vertex and the number of the piece; returns the arcs left to the item.
-// Where there is no room for them all lists are left, for the arcs of the level were an estimate. All items must call it.
+// Cuts the items' lists that are longer than a piece; a piece is a vertex and the number of the piece in its list. Returns the number of
+// arcs left to the item. If there is no room, because the arcs of the level were an estimate, no list is cut. All items must call it.
 static uint cut(__local Batch *batch, __local uint *base, uint u, uint degree, uint piece, __global uint *pieces, uint most_pieces,
                 volatile __global uint *counters) {
     uint me = get_local_id(0), arcs = degree > piece ? degree : 0;
@@ -351,7 +351,7 @@ static uint cut(__local Batch *batch, __local uint *base, uint u, uint degree, u
     uint total = batch->ends[GROUP - 1];
     if (me == 0) *base = atomic_add(&counters[PIECES], total);
     barrier(CLK_LOCAL_MEM_FENCE);
-    // (Oclgrind 21.10 can't interpret a difference that stops at 0, so sums are compared; they are far below 2^32.)
+    // (Oclgrind 21.10 can't interpret a saturating difference, so sums are compared; they are far below 2^32.)
     uint at = *base;
     bool fits = at + total <= most_pieces;
     for (uint i = me; i < total && at + i < most_pieces; i += GROUP) {
@@ -362,7 +362,7 @@ static uint cut(__local Batch *batch, __local uint *base, uint u, uint degree, u
     return fits ? degree - arcs : degree;
 }
 
-// The arcs of a piece: the first, and how many.
+// The first arc of a piece, and its number of arcs.
 static uint2 arcs_of_piece(__global const uint *pieces, uint i, uint piece, __global const uint *offsets) {
     uint u = pieces[2 * i];
     if (u == NONE) return (uint2)(0, 0);
@@ -385,7 +385,7 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;
     volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     uint me = get_local_id(0), rounds = 0, piece = piece_arcs(all_edges);
-    // Enough vertices for all items to have an arc, and for each group to come four times.
+    // A batch has enough vertices to give every item an arc, and at least a quarter of a group's share of the frontier.
     uint take = clamp(max(len / (4 * (uint)get_num_groups(0)), len / (all_edges / GROUP + 1)), 1u, (uint)GROUP);
     uint batches = len / take + (len % take != 0);
     if (me == 0) found.count = found.edges = 0;
@@ -426,7 +426,7 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     if (me == 0 && found.edges) atomic_add(&counters[EDGES], found.edges);
 }
 
-// The pieces that TG has cut, in the same slot.
+// Expands the pieces that TG has cut, in the same slot.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS,
                         __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
@@ -434,7 +434,7 @@ __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict
     __local Found found;
     volatile __global uint *counters = slot_of(all_counters, slot);
     uint count = min(counters[PIECES], most_pieces), piece = piece_arcs(slot_before(all_counters, slot)[EDGES]);
-    // The level has flipped the queues already.
+    // `tg` has already flipped the queues in STATE.
     uint me = get_local_id(0), rounds = 0, state = counters[STATE];
     __global uint *next = state & FLIP_QUEUE ? queue_b : queue_a;
     volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
@@ -461,7 +461,7 @@ __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict
     if (me == 0 && found.edges) atomic_add(&counters[EDGES], found.edges);
 }
 
-// What the items of a group have found by a mask is added up. All items must call it.
+// Adds what the items of a group have found to the counters (TGM). All items must call it.
 static void add_up(__local uint *sums, uint found, uint edges, volatile __global uint *counters) {
     if (found) {
         atomic_add(&sums[0], found);
@@ -489,7 +489,7 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
     __global uchar *next_mask = state & FLIP_MASK ? mask_a : mask_b;
     volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     uint me = get_local_id(0), found = 0, edges = 0, turn = 0;
-    // Where many vertices are in the frontier, fewer of them at a time: vertices of many arcs are often neighbours.
+    // If the frontier has many vertices, a window is smaller: vertices with many arcs often have adjacent numbers.
     uint window = from[TAIL] > padded / 8 ? GROUP / 8 : GROUP, windows = runs ? padded / window + (padded % window != 0) : 0;
     if (me == 0) any[0] = any[1] = sums[0] = sums[1] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -499,7 +499,7 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
         if (mine) {
             degree = offsets[u + 1] - offsets[u];
             mask[u] = 0;
-            // Bit 0: there are vertices; bit 1: there are lists to be cut.
+            // Bit 0: there are vertices; bit 1: there are lists to cut.
             atomic_or(&any[turn], degree > piece ? 3 : 1);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -530,7 +530,7 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
     add_up(sums, found, edges, counters);
 }
 
-// The pieces that TGM has cut, in the same slot.
+// Expands the pieces that TGM has cut, in the same slot.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restrict mask_b, TOP_DOWN_PARAMETERS,
                          __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
@@ -561,7 +561,7 @@ __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restri
 
 #endif
 
-// A frontier vertex of `tg_run` walks through its arcs from `first` on, every `stride`-th.
+// Walks through the arcs of a frontier vertex of `tg_run`, from `first` on, every `stride`-th arc.
 #define WALK(u, first, stride) do { \
         uint begin = offsets[u], arcs = offsets[(u) + 1] - begin, name = original(to_original, u); \
         for (uint arc = first; arc < arcs; arc += stride) { \
@@ -574,12 +574,12 @@ __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restri
         } \
     } while (0)
 
-// Longer lists are walked by all items of the group.
+// Lists with more arcs than this are walked by all items of the group.
 #define ALONE 16
 
-// Levels too small to share, one after another in one launch of ONE group: within a group a barrier is always safe, while
-// OpenCL promises nothing about groups waiting for each other. Ends with an empty frontier, one of `most` arcs or vertices or more,
-// or after `most_levels`.
+// Runs levels too small to share, one after another, in one launch of ONE group: within a group a barrier is always safe, while OpenCL
+// promises nothing about groups waiting for each other. Ends with an empty frontier, with one of at least `most` arcs or vertices, or after
+// `most_levels` levels.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, uint most, uint most_levels,
                      STEP_PARAMETERS, TARGET_PARAMETERS) {
