@@ -1,9 +1,9 @@
-//! Levels and parents of many searches as arrays, vertex by vertex.
+//! Writes levels and parents of many searches into arrays, vertex by vertex.
 //!
 //! Several levels reach the same vertex, each for some of the searches, and a vertex's row of levels is a cache line or more. So levels are
-//! first kept as bits: one word for each bit of `level + 1`, all words of a vertex side by side, in the order of the search. After the last
-//! level every row is written once, from the first to the last. Levels that do not fit are written to their place at once; so are all
-//! levels of rows that are so short that this is faster.
+//! first kept as bits: one word for each bit of `level + 1`, all words of a vertex side by side, in the order of internal vertices. After
+//! the last level every row is written once, from the first to the last. Levels that do not fit these words are written to their rows at
+//! once, and so are all levels if rows are so short that this is faster.
 
 use std::ops::Range;
 
@@ -14,22 +14,22 @@ use crate::{
     memory::{Plain, Shared},
 };
 
-/// Words of a vertex for its levels.
+/// Words per vertex for its levels.
 pub(super) const PLANES: usize = 4;
-/// Levels from this one on do not fit these words, in which 0 stands for "not reached".
+/// Levels from this one on do not fit [`PLANES`] words, in which 0 means "not reached".
 const TOO_DEEP: u32 = (1 << PLANES) - 1;
-/// Rows of fewer entries are written at once.
+/// Rows with fewer entries than this are written directly, without [`PLANES`].
 pub(super) const ENOUGH: usize = 16;
-/// Entries that one word fills.
+/// Entries of a row that one word covers.
 const WORD: usize = u64::BITS as usize;
-/// Arrays of more bytes are written past the caches.
+/// Arrays with more bytes than this are written past the caches.
 const LARGE: usize = 8 << 20;
 
-/// A type that levels are written as; its largest value stands for "not reached".
+/// A number type for written levels; its largest value means "not reached".
 pub trait LevelNumber: Plain + PartialEq {
-    /// Not reached.
+    /// The value for "not reached".
     const NONE: Self;
-    /// The deepest level it can hold.
+    /// The deepest level that the type can hold.
     const DEEPEST: u32;
 
     /// Writes `level` into those of the `columns` entries at `row` whose bit is set in `searches`.
@@ -38,10 +38,10 @@ pub trait LevelNumber: Plain + PartialEq {
     /// `row` points to `columns` entries, and no other thread uses them.
     unsafe fn write(row: *mut Self, columns: usize, searches: u64, level: u32);
 
-    /// One level deeper; "not reached" stays that.
+    /// One level deeper; "not reached" stays "not reached".
     fn deeper(self) -> Self;
 
-    /// The level below `code`, or "not reached" of 0.
+    /// The level `code - 1`, or "not reached" if `code` is 0.
     fn of_code(code: u8) -> Self;
 }
 
@@ -50,7 +50,7 @@ impl LevelNumber for u32 {
     const DEEPEST: u32 = NONE - 1;
 
     unsafe fn write(row: *mut Self, _: usize, searches: u64, level: u32) {
-        // SAFETY: a bit that is set is a column (see `write`).
+        // SAFETY: every set bit is one of the columns (see `write`).
         each_bit(searches, |column| unsafe { *row.add(column) = level });
     }
 
@@ -83,7 +83,7 @@ impl LevelNumber for u8 {
             }
         }
         let rest = searches.checked_shr(8 * whole as u32).unwrap_or(0);
-        // SAFETY: a bit that is set is a column.
+        // SAFETY: every set bit is one of the columns.
         each_bit(rest, |column| unsafe { *row.add(8 * whole + column) = level });
     }
 
@@ -98,14 +98,14 @@ impl LevelNumber for u8 {
     }
 }
 
-/// Where in the caller's arrays the entries of a pass lie.
+/// The place of a pass's entries in the caller's arrays.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
-    /// Entries of a vertex.
+    /// Entries per vertex.
     pub(super) stride: usize,
-    /// The first of this pass.
+    /// The first entry of this pass.
     pub(super) first: usize,
-    /// Their number.
+    /// Number of entries of this pass.
     pub(super) columns: usize,
 }
 
@@ -115,22 +115,22 @@ impl Rows {
     }
 }
 
-/// What a pass writes. The arrays have a row for every vertex (`trees_into` checks it), but `parents` of `Written<N, false>`.
+/// The arrays that a pass writes. They have a row for every vertex (`trees_into` checks this), except `parents` of `Written<N, false>`.
 pub(super) struct Written<'a, N, const PARENTS: bool> {
     pub(super) layout: &'a Layout,
     pub(super) roots: &'a [Vertex],
     pub(super) rows: Rows,
     pub(super) levels: Shared<N>,
     pub(super) parents: Shared<Vertex>,
-    /// [`PLANES`] words, zero at first, for every vertex that is searched; `None`: the rows say of every vertex that it was not reached,
-    /// or what was.
+    /// [`PLANES`] words, zero at first, for every searched vertex. `None`: levels go directly to the rows, all entries of which are
+    /// initialised.
     pub(super) planes: Option<Shared<u64>>,
     /// See [`late`](super::late).
     pub(super) late: u64,
 }
 
 impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
-    /// The pass, and all that is left to be written after it.
+    /// Runs the pass, then writes what is left: rows from planes, left-out leaves, and roots that are not searched.
     pub(super) fn pass(mut self, words: &mut Words, team: &Team, limits: &Limits<'_>) -> Result<ManyOutcome, SearchError> {
         let outcome = words.pass(self.layout, team, self.roots, &mut self, limits)?;
         if self.planes.is_some() {
@@ -145,12 +145,12 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         Ok(outcome)
     }
 
-    /// These searches have reached `v` at `level`.
+    /// Records that these searches have reached `v` at `level`.
     #[inline]
     fn enter(&self, v: Vertex, level: u32, searches: u64) {
         if let Some(planes) = self.planes {
             for plane in (0..PLANES).filter(|plane| (level + 1) >> plane & 1 == 1) {
-                // SAFETY: a searched vertex has this many words, and no two threads report the same vertex at once.
+                // SAFETY: every searched vertex has this many words, and no two threads report the same vertex at once.
                 unsafe { *planes.get().add(v as usize * PLANES + plane) |= searches };
             }
         } else if level <= N::DEEPEST {
@@ -160,7 +160,7 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         }
     }
 
-    /// Calls `visit` with each leaf that is not searched, the vertex on which it hangs, and the levels of that.
+    /// Calls `visit` with each left-out leaf, its host, and the levels of the host.
     fn each_leaf(&self, team: &Team, visit: impl Fn(Vertex, Vertex, &[N]) + Sync) {
         let (layout, rows) = (self.layout, self.rows);
         let leaves = layout.leaves();
@@ -168,17 +168,17 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         share(team, hosts, VERTICES, hosts < VERTICES, &|_, range| {
             for index in range {
                 let host = layout.to_original(leaves.hosts()[index]);
-                // SAFETY: the array has a row for every vertex; that of a host is only read now.
+                // SAFETY: the array has a row for every vertex; the row of a host is only read now.
                 let levels = unsafe { std::slice::from_raw_parts(self.levels.get().add(rows.of(host)), rows.columns) };
                 leaves.of(index).iter().for_each(|&leaf| visit(leaf, host, levels));
             }
         });
     }
 
-    /// Writes the levels of leaves that are not searched, by those of the vertices on which they hang.
+    /// Writes the levels of left-out leaves, one more than those of their hosts.
     fn write_leaves(&self, team: &Team) {
         self.each_leaf(team, |leaf, _, levels| {
-            // SAFETY: the array has a row for every vertex; a leaf has one neighbour, which is visited once.
+            // SAFETY: the array has a row for every vertex; a leaf has one neighbour, so it is visited once.
             let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(self.rows.of(leaf)), self.rows.columns) };
             for (level, above) in row.iter_mut().zip(levels) {
                 *level = above.deeper();
@@ -186,10 +186,10 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         });
     }
 
-    /// Writes the parents of leaves that are not searched.
+    /// Writes the parents of left-out leaves.
     fn write_parents_of_leaves(&self, team: &Team) {
         self.each_leaf(team, |leaf, host, levels| {
-            // SAFETY: as for levels.
+            // SAFETY: as in `write_leaves`.
             let row = unsafe { std::slice::from_raw_parts_mut(self.parents.get().add(self.rows.of(leaf)), self.rows.columns) };
             for (parent, above) in row.iter_mut().zip(levels) {
                 if *above != N::NONE {
@@ -199,7 +199,7 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         });
     }
 
-    /// Writes what is said of roots that are not searched.
+    /// Writes the entries of roots that are not searched.
     fn write_roots(&self) {
         let (layout, rows) = (self.layout, self.rows);
         for (column, &root) in self.roots.iter().enumerate() {
@@ -223,14 +223,14 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         }
     }
 
-    /// Writes the rows of what is in the planes, which are not needed any more; those of leaves by the vertices on which they hang.
+    /// Writes the rows from the planes, which are then no longer needed; the rows of leaves from the planes of their hosts.
     fn write_rows(&mut self, team: &Team) {
         let Some(planes) = self.planes.take() else { return };
         let vertices = self.layout.vertices();
         share(team, vertices, VERTICES, vertices < VERTICES, &|_, range| {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
-                // SAFETY: AVX2 is here; ranges are handed out once.
+                // SAFETY: the processor has AVX2; ranges are handed out once.
                 return unsafe { self.write_range_avx2(planes, range) };
             }
             // SAFETY: ranges are handed out once.
@@ -243,20 +243,20 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn write_range_avx2(&self, planes: Shared<u64>, range: Range<usize>) {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise, passed on.
         unsafe { self.write_range::<true>(planes, range) };
     }
 
-    /// The rows of these vertices.
+    /// Writes the rows of these vertices.
     ///
     /// # Safety
-    /// No other thread uses them, and the planes are only read now. `AVX2`: the processor has it.
+    /// No other thread uses the rows, and the planes are only read now. If `AVX2`, the processor has it.
     #[inline(always)]
     unsafe fn write_range<const AVX2: bool>(&self, planes: Shared<u64>, range: Range<usize>) {
         let (layout, rows) = (self.layout, self.rows);
         let (places, searched, first_leaf) = (layout.internal_places(), layout.csr().vertices(), layout.first_leaf());
         let host_of = layout.leaves().host_of();
-        // Where its words are, and whether it is a leaf of the vertex whose words these are.
+        // The place of a vertex's words, and whether the vertex is a leaf of the vertex at that place.
         let of = |v: usize| {
             let place = places.get(v).map_or(v, |&place| place as usize);
             if place < searched {
@@ -284,9 +284,9 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
             if is_leaf {
                 codes.iter_mut().for_each(|code| *code += u8::from(*code != 0));
             }
-            // SAFETY: the array has a row for every vertex, and this one is the caller's.
+            // SAFETY: the array has a row for every vertex, and this row belongs to the caller.
             let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(rows.of(v as Vertex)), rows.columns) };
-            // Of a length that the compiler knows, for most rows are whole.
+            // Most rows are whole: the compiler then knows their length.
             if let Ok(whole) = <&mut [N; WORD]>::try_from(&mut *row) {
                 let mut levels = [N::NONE; WORD];
                 for (level, code) in levels.iter_mut().zip(codes) {
@@ -300,7 +300,7 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
             }
         }
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: SSE is part of x86-64. What was written past the caches is there before this thread says that it is done.
+        // SAFETY: SSE is part of x86-64. The fence orders the stores past the caches before this thread reports that it is done.
         unsafe {
             std::arch::x86_64::_mm_sfence();
         }
@@ -311,12 +311,12 @@ impl<N: LevelNumber, const PARENTS: bool> Sink for Written<'_, N, PARENTS> {
     const PARENTS: bool = PARENTS;
 
     fn begins(&self, root: Vertex, place: Place, search: usize) {
-        // What is not searched is written in the end.
+        // What is not searched is written after the pass.
         if let Place::Searched(internal) | Place::LeafOf(internal) = place {
             self.reached(internal, 0, 1 << search);
             if PARENTS {
                 let row = self.rows.of(self.layout.to_original(internal));
-                // SAFETY: the array has a row for every vertex, and a search is one of the columns.
+                // SAFETY: the array has a row for every vertex, and every search has a column.
                 unsafe { *self.parents.get().add(row + search) = root };
             }
         }
@@ -335,13 +335,13 @@ impl<N: LevelNumber, const PARENTS: bool> Sink for Written<'_, N, PARENTS> {
     #[inline]
     fn parent(&self, v: Vertex, parent: Vertex, searches: u64) {
         let (row, parent) = (self.rows.of(self.layout.to_original(v)), self.layout.to_original(parent));
-        // SAFETY: the array has a row for every vertex, a bit that is set is one of the columns, and a search has one parent of a vertex.
+        // SAFETY: the array has a row for every vertex, every set bit is one of the columns, and a search has one parent of a vertex.
         each_bit(searches, |column| unsafe { *self.parents.get().add(row + column) = parent });
     }
 
     #[inline]
     fn soon(&self, v: Vertex) {
-        // Planes lie in the order in which they are written.
+        // Planes are written in the order of the vertices, so only rows are prefetched.
         if self.planes.is_none() {
             prefetch(self.levels.get().wrapping_add(self.rows.of(self.layout.to_original(v))));
         }
@@ -358,7 +358,7 @@ impl<N: LevelNumber, const PARENTS: bool> Sink for Written<'_, N, PARENTS> {
     }
 }
 
-/// What the words of a vertex hold, for each search: its level and 1, 0: not reached.
+/// Decodes the words of a vertex: for each search its level plus 1, or 0 if it was not reached.
 #[inline]
 fn codes(words: [u64; PLANES]) -> [u8; WORD] {
     let mut codes = [0_u8; WORD];
@@ -366,7 +366,7 @@ fn codes(words: [u64; PLANES]) -> [u8; WORD] {
         let mut sum = 0;
         for (plane, word) in words.iter().enumerate() {
             let bits = (word >> (8 * eight)) as u8;
-            // One bit of each of eight bytes.
+            // Sets one bit in each of eight bytes.
             sum |= u64::from_ne_bytes(SPREAD[bits as usize]) & (0x0101_0101_0101_0101 << plane);
         }
         codes.copy_from_slice(&sum.to_ne_bytes());
@@ -374,7 +374,7 @@ fn codes(words: [u64; PLANES]) -> [u8; WORD] {
     codes
 }
 
-/// The same.
+/// As [`codes`], with AVX2.
 ///
 /// # Safety
 /// The processor has AVX2.
@@ -384,9 +384,9 @@ fn codes(words: [u64; PLANES]) -> [u8; WORD] {
 unsafe fn codes_avx2(words: [u64; PLANES]) -> [u8; WORD] {
     use std::arch::x86_64::*;
     let mut codes = [0_u8; WORD];
-    // SAFETY: AVX2 is here (caller), and 32 bytes at 0 and at 32 lie in the array.
+    // SAFETY: the processor has AVX2 (caller), and 32 bytes at offsets 0 and 32 lie in the array.
     unsafe {
-        // Which byte of 32 bits each byte has its bit from, within halves of the vector, and which bit of that it is.
+        // For each byte: from which byte of 32 bits it takes its bit, within halves of the vector, and which bit of that byte.
         let from = _mm256_setr_epi64x(0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303);
         let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
         for half in 0..2 {
@@ -402,7 +402,7 @@ unsafe fn codes_avx2(words: [u64; PLANES]) -> [u8; WORD] {
     codes
 }
 
-/// Writes a row that is not read soon past the caches, so that memory is not read for it first.
+/// Writes a row that is not read soon past the caches, so that it is not read from memory first.
 #[inline(always)]
 fn past_caches<N: LevelNumber>(row: &mut [N; WORD], levels: &[N; WORD]) {
     #[cfg(target_arch = "x86_64")]
@@ -410,7 +410,7 @@ fn past_caches<N: LevelNumber>(row: &mut [N; WORD], levels: &[N; WORD]) {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
         let (to, from) = (row.as_mut_ptr().cast::<__m128i>(), levels.as_ptr().cast::<__m128i>());
         for at in 0..size_of::<[N; WORD]>() / size_of::<__m128i>() {
-            // SAFETY: SSE2 is part of x86-64; 64 numbers fill the vectors without a remainder, and the row is aligned for them.
+            // SAFETY: SSE2 is part of x86-64; 64 numbers fill the vectors without a remainder, and the row is aligned for these.
             unsafe { _mm_stream_si128(to.add(at), _mm_loadu_si128(from.add(at))) };
         }
         return;
@@ -437,7 +437,7 @@ mod tests {
             });
             let wanted: Vec<u8> = (0..WORD).map(|bit| (0..PLANES).map(|plane| ((words[plane] >> bit & 1) as u8) << plane).sum()).collect();
             assert_eq!(codes(words)[..], wanted);
-            // SAFETY: AVX2 is here.
+            // SAFETY: the processor has AVX2.
             assert_eq!(unsafe { codes_avx2(words) }[..], wanted);
         }
     }
