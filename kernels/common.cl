@@ -20,7 +20,7 @@
 
 // A step is a level (or a run of levels, or a conversion). It reads the state of the search from the slot of the step before, and writes a
 // slot of its own. So several steps are launched one after another, and the host waits once for all of them. A step that does not apply
-// changes nothing, and copies the slot before to its own.
+// changes nothing, and copies the previous slot to its own.
 #define STEP_PARAMETERS __global uint *all_counters, uint slot, __global const uint *guards, uint guard
 
 static __global uint *slot_of(__global uint *all_counters, uint slot) {
@@ -87,7 +87,7 @@ static void open_conversion(__global uint *all_counters, uint slot, uint state) 
     clear_next_slot(all_counters, slot);
 }
 
-// Copies the slot before into the slot of a step that does not run.
+// Copies the previous slot into the slot of a step that does not run.
 static void pass_on(__global uint *all_counters, uint slot) {
     if (get_global_id(0) != 0) return;
     open_conversion(all_counters, slot, slot_before(all_counters, slot)[STATE]);

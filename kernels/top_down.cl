@@ -107,7 +107,7 @@ static uint claim(__local Round *round, uint count, volatile __global uint *visi
 #define BLOCK_BITS 12
 #define MOST_BINS (NEXT < 8 ? 1 : NEXT / 8)
 
-// Number of bins for `items` items: the least power of two from 4 * `items` on, so that all items end together, but at most MOST_BINS.
+// Number of bins for `items` items: the least power of two that is at least 4 * `items`, so that all end together, or MOST_BINS.
 static uint bins_for(uint items) {
     uint bins = 1;
     while (bins < 4 * items && 2 * bins <= MOST_BINS) bins *= 2;

@@ -43,9 +43,9 @@ const FEW_ARCS: u64 = 16;
 /// level with more arcs reaches a large part of all vertices, so their words are then read in order, as `bottom_up` does if no search goes
 /// bottom-up (64 roots of Kronecker 20, level 2: 11 ms instead of 17, although memory was slower in that run).
 const FEW_QUEUED: u64 = 32;
-/// To estimate the arcs of each search, arcs are counted at the first vertices, which are hubs if vertices are ordered by degree, ...
+/// The arcs of each search are counted at this many first vertices, which are hubs if vertices are ordered by degree.
 const COUNTED: usize = 1 << 10;
-/// ... and at one in 64 of the others.
+/// Behind the first [`COUNTED`] vertices, the arcs of each search are counted at one vertex in this many.
 const SAMPLED: usize = 64;
 /// The caller alone runs levels with fewer arcs than this.
 const SHARED_ARCS: u64 = 8 << 10;
@@ -55,7 +55,7 @@ const QUEUED: usize = 64;
 const VERTICES: usize = 4 << 10;
 /// Vertices that a thread collects before it appends them to the shared queue.
 const BUFFER: usize = 64;
-/// Vertices ahead whose words are prefetched.
+/// How far ahead the words of vertices are prefetched.
 const AHEAD: usize = 16;
 
 /// Receives what a pass finds, from several threads at once. Bit `i` of `searches` is the search from the `i`-th root of the pass; vertices

@@ -27,9 +27,9 @@ use crate::board::MOST_THREADS;
 const SPIN: Duration = Duration::from_micros(100);
 /// The caller spins for the last helper; after every this many turns it offers its core to other threads.
 const SPINS_PER_YIELD: u32 = 4096;
-/// After this many turns, which take some milliseconds, the caller sleeps between two checks.
+/// A caller that has spun this many turns (some milliseconds) for the last helper sleeps between two checks.
 const YIELDS_UNTIL: u32 = 64 * SPINS_PER_YIELD;
-/// Length of one of these sleeps.
+/// How long the caller sleeps between two checks.
 const NAP: Duration = Duration::from_micros(50);
 /// Set in [`Gate::state`] while helpers may join; the lower bits count those inside.
 const OPEN: u32 = 1 << 31;

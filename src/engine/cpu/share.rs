@@ -24,7 +24,7 @@ impl SharedBuffers<'_> {
 }
 
 /// Hands `0..len` out to the team in pieces of at most `most`, or to the caller if it works `alone`. Towards the end the pieces of a team
-/// become smaller, down to an eighth of `most`, so that no thread waits long for a slower or later one.
+/// become smaller, down to an eighth of `most`, so that no thread waits long for a slow or late one.
 pub(crate) fn share(team: &Team, len: usize, most: usize, alone: bool, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
     share_and_sum(team, len, most, alone, &|thread, range| {
         work(thread, range);

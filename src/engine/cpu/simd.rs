@@ -31,7 +31,7 @@ pub enum Simd {
     Avx2,
     /// AVX-512 F, BW, VL, DQ (x86-64; needs a build by Rust 1.89 or later): 16 vertices at a time.
     Avx512,
-    /// NEON (aarch64): 4 vertices at a time.
+    /// NEON (aarch64): 16 vertices at a time, as four vectors of 4.
     Neon,
 }
 

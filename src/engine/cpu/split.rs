@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_bitmap_that_lacks_the_frontier_gets_no_more_than_it() {
         const N: u32 = 4000;
-        // A tree in which every vertex has two sons, and a pair that no search reaches.
+        // A tree in which every vertex has two children, and a pair that no search reaches.
         let mut edges: Vec<[Vertex; 2]> = (1..N).map(|v| [(v - 1) / 2, v]).collect();
         edges.push([N, N + 1]);
         let layout = Layout::build(&EdgeList::new(N as usize + 2, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();

@@ -86,14 +86,14 @@ pub(super) const MIXED_WORDS: usize = 32;
 pub(super) const DEGREES_SAMPLED: usize = 64;
 /// Unvisited vertices sampled for an estimate of a bottom-up level.
 pub(super) const VERTICES_SAMPLED: usize = 64;
-/// Places tried to find these vertices, at most.
+/// Places tried to find the [`VERTICES_SAMPLED`] unvisited vertices, at most.
 pub(super) const PLACES_TRIED: usize = 256;
-/// Neighbours tested of each of these vertices, at most.
+/// Neighbours tested of each sampled vertex, at most.
 pub(super) const PROBES: usize = 64;
 /// If several threads share a frontier of up to this many vertices, its pieces are cut by arcs, so that several threads can share the list
 /// of a hub. In a larger frontier one list is a small part of the work.
 pub(super) const CUT_VERTICES: usize = 1 << 10;
-/// Arcs of a piece of such a frontier, at least.
+/// Arcs of a piece of a frontier that is cut by arcs, at least.
 pub(super) const CUT_ARCS: usize = 4 << 10;
 /// In a graph with fewer vertices, the parents, which arcs reach in no order, stay in a near cache (512 KiB), and 16-bit notes save
 /// nothing.
@@ -101,7 +101,7 @@ pub(super) const WIDE_VERTICES: usize = 128 << 10;
 /// A level stores places in the frontier (see `wide`) only if at least one arc per this many vertices leaves the frontier, since the level
 /// goes through all vertices at its end.
 pub(super) const WIDE_ARCS: u64 = 2;
-/// Words of the bitmap that a thread takes at a time when it turns these places into parents.
+/// Words of the bitmap that a thread takes at a time when it turns places in the frontier into parents (see `wide`).
 pub(super) const WIDE_WORDS: usize = 64;
 /// Mean degree from which the lists of a frontier are not short.
 pub(super) const MEDIUM_LISTS: u64 = 16;
@@ -109,7 +109,7 @@ pub(super) const MEDIUM_LISTS: u64 = 16;
 pub(super) const HUB_LISTS: u64 = 48;
 /// With fewer frontier arcs per vertex of the graph than this, threads rarely need the same cache line of parents.
 pub(super) const FEW_MEETINGS: u64 = 4;
-/// If at least one arc in this many led to an unvisited vertex at the level before, the processor can't predict which arcs do now.
+/// If at least one arc in this many led to an unvisited vertex at the previous level, the processor can't predict which arcs do now.
 pub(super) const OFTEN_FOUND: u64 = 4;
 /// The caller alone runs bottom-up levels and mappings of fewer words than this, and conversions of a few times as many.
 pub(super) const SHARED_WORDS: usize = 256;
@@ -118,7 +118,7 @@ pub(super) const SHARED_UNVISITED: u64 = 8 << 10;
 /// From this level on, one call runs several small levels: a graph this deep has thousands of them.
 pub(super) const DEEP: u32 = 16;
 
-/// Vertices that one such call finds, at most: some 10 ms, after which a search may be stopped.
+/// Vertices that one call for several small levels finds, at most: some 10 ms, after which a search may be stopped.
 pub(super) const MOST_AT_ONCE: u64 = 1 << 20;
 
 #[cfg(test)]

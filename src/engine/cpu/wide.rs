@@ -1,12 +1,12 @@
 //! TC for *wide* levels: the positions in the frontier fit into 16 bits, and its arcs lead to much of the graph. The largest level of a
 //! uniform graph is wide.
 //!
-//! For each neighbour, visited or not, the level stores a note: the *place* in the queue of the vertex that led to it. It reads nothing,
-//! since any vertex of the frontier is a valid parent of a new vertex. Then it goes through all vertices in order: a vertex with a note but
-//! without a parent gets the vertex at the noted place as its parent. Notes of 16 bits take half of the parents' memory, so that more of
-//! the random accesses hit the second-level cache. A store that nothing waits for costs less than a load, a comparison and a store. No
-//! queue is written, since the vertices found are a bitmap. Two threads that meet a vertex at once both store a valid place, so no claims
-//! are needed.
+//! For each neighbour, visited or not, the level stores a note: the *place* in the queue of the vertex that led to it. The level reads
+//! nothing there, since any vertex of the frontier is a valid parent of a new vertex. Then it goes through all vertices in order: a vertex
+//! with a note but without a parent gets the vertex at the noted place as its parent. Notes of 16 bits take half of the parents' memory, so
+//! that more of the random accesses hit the second-level cache. A store that nothing waits for costs less than a load, a comparison and a
+//! store. No queue is written, since the vertices found are a bitmap. Two threads that meet a vertex at once both store a valid place, so
+//! no claims are needed.
 
 use std::{
     ops::Range,
