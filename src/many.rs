@@ -247,7 +247,7 @@ struct Words {
     frontier: Slab<u64>,
     /// By vertex, the searches in whose next frontier it is.
     next: Slab<u64>,
-    /// The vertices of the joint frontier, if the previous level queued them.
+    /// The vertices of the joint frontier, if they have been queued.
     queue: Slab<Vertex>,
     next_queue: Slab<Vertex>,
 }
