@@ -1,8 +1,8 @@
 //! The cost of a handover from host to device and back, in every [`SharingMode`] that the device offers.
 //!
-//! Drivers differ by four orders of magnitude: one maps 256 MiB in 12 us, another copies them in 289 ms and shows them at another place
-//! each time. So it is measured before it is relied on: over sizes, the first handover separately (drivers allocate in it), each to its
-//! completion, and with values that the other side has just written, since otherwise a driver has nothing to transfer.
+//! Drivers differ by four orders of magnitude: one maps 256 MiB in 12 us, another copies them in 289 ms and shows them at another address
+//! each time. So handovers are measured before a search relies on them: for several sizes, until each handover is complete, the first one
+//! separately (drivers allocate in it), and with values that the other side has just written (otherwise a driver has nothing to transfer).
 
 use std::{
     sync::Arc,
@@ -17,14 +17,14 @@ use crate::{
     policy::ChangeCost,
 };
 
-/// How thoroughly to measure.
+/// How thoroughly handovers are measured.
 struct Thoroughness {
     /// Sizes in bytes.
     sizes: &'static [u64],
-    /// Turns of which the median counts, and the fewest of them where time is short.
+    /// Number of turns, whose median counts. `least_turns` of them are taken even if time is short.
     turns: usize,
     least_turns: usize,
-    /// Time for one way and size, after which no further turn begins.
+    /// Time for one sharing mode and size, after which no further turn begins.
     patience: Duration,
 }
 
@@ -36,18 +36,18 @@ const FULL: Thoroughness = Thoroughness {
 };
 const QUICK: Thoroughness = Thoroughness { sizes: &[4 << 10, 1 << 20], turns: 7, least_turns: 3, patience: Duration::from_millis(4) };
 
-/// A way copies where the largest size takes this many times as long as the smallest, whose time is that of the call...
+/// A sharing mode copies if its largest size takes more than this many times as long as its smallest, whose time is the call's...
 const COPY_FACTOR: u64 = 4;
-/// ... unless it moves more bytes than this in a nanosecond there and back, as no bus can.
+/// ... unless it moves this many bytes or more per nanosecond there and back, as no bus can.
 const COPY_BYTES_PER_NS: u64 = 100;
-/// A way is skipped where device or host access its memory this many times slower than that of the quickest way.
+/// A sharing mode is skipped if the device or the host accesses its memory more than this many times slower than the fastest mode's.
 const ACCESS_FACTOR: u64 = 2;
-/// Differences up to a fifth and 2 us are noise: then the way that stands first in [`SharingMode::ALL`] is taken.
+/// Differences up to a fifth and 2 us are noise: then the mode that comes first in [`SharingMode::ALL`] is taken.
 const NOISE_NS: u64 = 2_000;
-/// Accesses are compared at sizes from here on. Below, the time of the call hides that of the memory.
+/// Accesses are compared from this size on. Below, the time of the call hides that of the memory.
 const LEAST_ACCESS_BYTES: u64 = 1 << 20;
 
-/// What one size costs in one way. Times are nanoseconds until the handover is complete.
+/// The cost of handing over one size in one sharing mode. Times are nanoseconds until the handover is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoverTimes {
     /// Size of the array.
@@ -56,43 +56,43 @@ pub struct HandoverTimes {
     pub first_to_device_ns: u64,
     /// The first handover to the host.
     pub first_to_host_ns: u64,
-    /// Median of the later ones to the device.
+    /// Median of the later handovers to the device.
     pub to_device_ns: u64,
-    /// Median of the later ones to the host.
+    /// Median of the later handovers to the host.
     pub to_host_ns: u64,
-    /// The quickest of the later ones there and back together: what the call costs without disturbance.
+    /// The quickest later handover there and back together: the cost of the call without disturbance.
     pub least_both_ns: u64,
-    /// How many later ones of each.
+    /// Number of later handovers in each direction.
     pub turns: usize,
-    /// Whether the host saw the array at different places in different turns.
+    /// Whether the host saw the array at different addresses in different turns.
     pub pointer_moved: bool,
-    /// The device's quickest filling of all of it.
+    /// The quickest fill of the whole array by the device.
     pub device_fill_ns: u64,
-    /// The host's quickest reading of all of it.
+    /// The quickest read of the whole array by the host.
     pub host_read_ns: u64,
 }
 
-/// What a way costs over sizes.
+/// The costs of one sharing mode, by size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayTimes {
-    /// The way.
+    /// The sharing mode.
     pub way: SharingMode,
-    /// Whether its cost grows with the size as that of a copy does.
+    /// Whether its cost grows with the size like that of a copy.
     pub copies: bool,
-    /// By rising size.
+    /// The costs of each size, in ascending order of size.
     pub sizes: Vec<HandoverTimes>,
     /// Why larger sizes were not measured.
     pub problem: Option<String>,
 }
 
 impl WayTimes {
-    /// To the device and to the host in nanoseconds, for an array of `bytes`: between measured sizes along the line that joins them,
-    /// beyond the largest along the last line. `None` where nothing was measured.
+    /// Nanoseconds to hand an array of `bytes` over to the device and to the host: interpolated between measured sizes, extrapolated beyond
+    /// the largest, and those of the smallest size below it. `None` if nothing was measured.
     pub fn cost_ns(&self, bytes: u64) -> Option<(u64, u64)> {
         Some((self.at(bytes, |times| times.to_device_ns)?, self.at(bytes, |times| times.to_host_ns)?))
     }
 
-    /// `value` of an array of `bytes`, by the lines that join what was measured.
+    /// `value` for an array of `bytes`, along the lines that join the measured sizes.
     fn at(&self, bytes: u64, value: impl Fn(&HandoverTimes) -> u64) -> Option<u64> {
         let last = self.sizes.last()?;
         let above = self.sizes.iter().position(|times| times.bytes >= bytes).unwrap_or(self.sizes.len() - 1);
@@ -102,28 +102,28 @@ impl WayTimes {
         }
         let share = (bytes as f64 - low.bytes as f64) / (high.bytes as f64 - low.bytes as f64);
         let (from, to) = (value(low) as f64, value(high) as f64);
-        // Noise may let a line fall; beyond the largest size it must not fall below what was measured there.
+        // Noise may make a line fall; beyond the largest size the result must not be below the value measured there.
         let floor = if share > 1.0 { value(last) as f64 } else { 0.0 };
         Some((from + share * (to - from)).max(floor) as u64)
     }
 
-    /// Accesses of the device and of the host at the largest of the sizes that matter for `bytes`.
+    /// The access times of the device and of the host for an array of exactly `bytes`.
     fn accesses(&self, bytes: u64) -> Option<(u64, u64)> {
         let at = |times: &&HandoverTimes| times.bytes == bytes;
         self.sizes.iter().find(at).map(|times| (times.device_fill_ns, times.host_read_ns))
     }
 }
 
-/// What every way costs on one device.
+/// The costs of the sharing modes of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HandoverTable {
-    /// The ways that the device offers, in the order of [`SharingMode::ALL`].
+    /// The measured modes, in the order of [`SharingMode::ALL`].
     pub ways: Vec<WayTimes>,
 }
 
 impl HandoverTable {
-    /// The quickest way there and back for an array of `bytes`, among those whose memory neither side accesses much more slowly.
-    /// [`SharingMode::Copy`], which every device offers, where nothing could be measured.
+    /// The mode with the quickest handover there and back for an array of `bytes`, among those whose memory neither side accesses much more
+    /// slowly. [`SharingMode::Copy`], which every device offers, if nothing could be measured.
     pub fn best(&self, bytes: u64) -> SharingMode {
         let candidates: Vec<(&WayTimes, u64)> = self
             .ways
@@ -136,13 +136,13 @@ impl HandoverTable {
         candidates.iter().find(|&&(_, cost)| cost <= good).map_or(SharingMode::Copy, |(way, _)| way.way)
     }
 
-    /// What `way` costs; `None` where the device does not offer it.
+    /// The costs of the mode `way`; `None` if it was not measured.
     pub fn way(&self, way: SharingMode) -> Option<&WayTimes> {
         self.ways.iter().find(|times| times.way == way)
     }
 
-    /// The cost of handing over the state of a search of `vertices` vertices, to the device and back: parents, the visited bitmap, and the
-    /// bitmap of the frontier. `None` where this sharing mode was not measured.
+    /// The cost of handing over the state of a search of `vertices` vertices (parents, visited bitmap, frontier bitmap), to the device and
+    /// back. `None` if this sharing mode was not measured.
     pub fn of_state(&self, way: SharingMode, vertices: u64) -> Option<(ChangeCost, ChangeCost)> {
         let (to_device, to_host) = self.way(way)?.cost_ns(vertices * 4 + vertices / 4)?;
         let cost = |ns: u64| ChangeCost { fixed_ns: ns as f64, ..ChangeCost::default() };
@@ -150,7 +150,7 @@ impl HandoverTable {
     }
 
     fn access_is_quick(&self, way: &WayTimes) -> bool {
-        // At the largest size that all ways reached.
+        // Compared at the largest size that all modes reached.
         let size = self.ways.iter().filter_map(|way| way.sizes.last()).map(|times| times.bytes).min().unwrap_or(0);
         if size < LEAST_ACCESS_BYTES {
             return true;
@@ -160,17 +160,17 @@ impl HandoverTable {
     }
 }
 
-/// Measures every way over sizes from 1 KiB to 256 MiB, as far as the device's limits and the available memory allow. Takes seconds.
+/// Measures every mode over sizes from 1 KiB to 256 MiB, as far as the device's limits and the available memory allow. Takes seconds.
 pub fn measure(device: &Arc<Device>) -> HandoverTable {
     table(device, &FULL, |_| true)
 }
 
-/// Measures two sizes, in some ten milliseconds where the device is no slower than its kind: for every start.
+/// Measures every mode at two sizes. It takes some ten milliseconds unless the device is unusually slow, so every start can do it.
 pub fn measure_quickly(device: &Arc<Device>) -> HandoverTable {
     table(device, &QUICK, |_| true)
 }
 
-/// The same of those ways that are permitted.
+/// As [`measure_quickly`], but only for the modes that `permitted` accepts.
 pub fn measure_permitted(device: &Arc<Device>, permitted: impl Fn(SharingMode) -> bool) -> HandoverTable {
     table(device, &QUICK, permitted)
 }
@@ -199,7 +199,7 @@ fn way_times(device: &Arc<Device>, way: SharingMode, how: &Thoroughness) -> WayT
     times
 }
 
-/// Whether the cost grows with the size as that of a copy.
+/// Whether the cost grows with the size like that of a copy.
 fn copies(sizes: &[HandoverTimes]) -> bool {
     let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { return false };
     let (small, large) = (first.least_both_ns, last.least_both_ns);
@@ -212,18 +212,18 @@ fn too_large(device: &Device, bytes: u64) -> Option<String> {
     }
     let limits = device.limits();
     let left = limits.global_bytes.unwrap_or(u64::MAX).saturating_sub(device.used_bytes());
-    // In the host's memory the array may lie twice.
+    // The host's memory may hold the array twice.
     let room = left.min(available_bytes().unwrap_or(u64::MAX) / 2) / 2;
     (bytes > room).then(|| format!("{bytes} bytes are too much of the available memory"))
 }
 
 fn size_times(device: &Arc<Device>, way: SharingMode, bytes: u64, how: &Thoroughness) -> Result<HandoverTimes, ShareError> {
-    let len = usize::try_from(bytes / 4).unwrap_or(usize::MAX); // one that is too large is refused, not cut
+    let len = usize::try_from(bytes / 4).unwrap_or(usize::MAX); // a size that does not fit is refused, not truncated
     let mut slice = SharedSlice::<u32>::on(device, way, len, "the measurement of handovers")?;
     turns(device, &mut slice, how).map_err(|error| ShareError::OpenCl(error.on(&device.info().name)))
 }
 
-/// Takes turns with `slice`.
+/// Hands `slice` to the device and back in turns, and times each handover and access.
 fn turns(device: &Device, slice: &mut SharedSlice<u32>, how: &Thoroughness) -> Result<HandoverTimes, DeviceError> {
     let (len, bytes) = (slice.device_len(), slice.bytes());
     let (mut there, mut back, mut fills) = (Vec::new(), Vec::new(), Vec::new());
@@ -234,7 +234,7 @@ fn turns(device: &Device, slice: &mut SharedSlice<u32>, how: &Thoroughness) -> R
         if turn > how.least_turns && begin.elapsed() > how.patience {
             break;
         }
-        // Both sides write before they hand over, so that there is something to carry.
+        // Each side writes before it hands over, so that there is something to transfer.
         slice.fill(turn as u32);
         let to_device = timed(|| {
             slice.to_device(0..len)?;
@@ -315,7 +315,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Figures of `facts` as measured: PoCL's mapping, and the copying driver whose mapping grows.
+    /// Times of a driver whose mapping copies, of PoCL's mapping, and of explicit copies.
     fn table() -> HandoverTable {
         HandoverTable {
             ways: vec![
@@ -333,7 +333,7 @@ mod tests {
     fn copies_are_told_from_mappings() {
         let table = table();
         assert_eq!(table.ways.iter().map(|way| way.copies).collect::<Vec<_>>(), [true, false, true]);
-        // Slower by the noise of the call, but no memory is that quick.
+        // It grows by more than the factor, but no memory is that quick.
         assert!(!way(SharingMode::SvmFine, &[(1 << 10, 300, 300), (256 * MIB, 2_000, 2_000)]).copies);
         assert!(!copies(&[]));
     }
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(table.best(256 * MIB), SharingMode::UseHostPtr);
         assert_eq!(table.best(1 << 40), SharingMode::UseHostPtr);
         assert_eq!(HandoverTable::default().best(MIB), SharingMode::Copy);
-        // Within the noise the way that stands first is taken, whatever the order of nanoseconds.
+        // Within the noise the first mode is taken, whichever is faster by some nanoseconds.
         let close = HandoverTable {
             ways: vec![way(SharingMode::AllocHostPtr, &[(MIB, 10_100, 10_000)]), way(SharingMode::UseHostPtr, &[(MIB, 10_000, 9_000)])],
         };
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(way.cost_ns(5 * MIB), Some((500, 600)));
         assert_eq!(WayTimes { sizes: vec![], ..way }.cost_ns(MIB), None);
         assert_eq!(self::way(SharingMode::Copy, &[(MIB, 7, 8)]).cost_ns(9 * MIB), Some((7, 8)));
-        // A falling line is noise, and is not followed below what was measured.
+        // A falling line is noise; the result stays at the value measured last.
         assert_eq!(self::way(SharingMode::UseHostPtr, &[(MIB, 90, 90), (2 * MIB, 50, 50)]).cost_ns(9 * MIB), Some((50, 50)));
     }
 }

@@ -9,22 +9,22 @@ use super::{
 };
 use crate::policy::{Adaptive, Bands, CostModel, Policy, SampledCosts, Selective};
 
-/// Parts into which the graphs are divided: each is judged by a model fitted to all others.
+/// Number of parts into which the graphs are divided. Each part judges the models that were fitted to all others.
 const PARTS: usize = 5;
 
-/// The predictors from which `auto` is chosen.
+/// The policies among which a contest chooses for `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decider {
-    /// The fitted model of all terms.
+    /// The cost model of all terms, fitted.
     #[default]
     CostModel,
-    /// The fitted model of Zhang's terms.
+    /// The cost model of Zhang's terms, fitted.
     #[serde(rename = "cost-model:zhang")]
     Zhang,
-    /// A sample's costs, by the shipped constants, on the CPU.
+    /// [`SampledCosts`] with the shipped constants, on the CPU.
     Sampled,
-    /// The network with weights that were trained for this calibration.
+    /// Our network, with weights trained for this calibration.
     Mlp,
 }
 
@@ -39,7 +39,7 @@ impl Decider {
         }
     }
 
-    /// [`Decider::Sampled`] as a policy; with a device beside the CPU in the form that leaves it idle.
+    /// The policy of [`Decider::Sampled`]. If there is a device beside the CPU, the policy has the form that leaves it idle.
     pub fn sampled(with_device: bool) -> Policy {
         if with_device {
             Policy::Selective(Box::new(Selective::new(Adaptive::of(Bands::CPU))))
@@ -55,33 +55,33 @@ impl std::fmt::Display for Decider {
     }
 }
 
-/// Policies on graphs that nothing of them was fitted to, and the best of them.
+/// Scores of policies on graphs to which they were not fitted, and the best policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contest {
-    /// The one with the least regret.
+    /// The policy with the least mean regret.
     pub policy: Decider,
-    /// Graphs held out, one part after the other.
+    /// Number of graphs held out, over all parts.
     pub graphs: usize,
-    /// All of them.
+    /// The score of each policy.
     pub candidates: Vec<Candidate>,
 }
 
-/// One of them.
+/// The score of one policy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
     /// The policy.
     pub policy: Decider,
-    /// Mean over the graphs of the time beyond the per-level oracle's, as a share of it, by the table of levels (what it takes to decide
-    /// is left out).
+    /// Mean over the graphs of the time beyond the per-level oracle's, as a share of the oracle's time. Times are from the tables of levels
+    /// and do not include the decisions.
     pub regret: f64,
-    /// The same of the graph on which it is largest.
+    /// The largest regret on one graph.
     pub worst_regret: f64,
 }
 
 impl Contest {
-    /// The contest without `policy`, of which nothing holds any more.
+    /// Removes the score of `policy`, which is out of date. `None` if no other policy is left.
     pub fn without(mut self, policy: Decider) -> Option<Self> {
         self.candidates.retain(|candidate| candidate.policy != policy);
         self.policy = best(&self.candidates)?;
@@ -89,14 +89,14 @@ impl Contest {
     }
 }
 
-/// The one with the least regret, of equals the first.
+/// The policy with the least regret, the first one if several are equal.
 fn best(candidates: &[Candidate]) -> Option<Decider> {
     candidates.iter().min_by(|a, b| a.regret.total_cmp(&b.regret)).map(|candidate| candidate.policy)
 }
 
-/// Fits both forms of the model to all graphs but a fifth of them, and lets them plan the searches of that fifth, and so on in turn; beside
-/// them `others`, which are as they are. `graphs` holds the tables of each graph. `None` where there are too few graphs to divide, or to
-/// fit.
+/// Divides the graphs into fifths. For each fifth, fits both forms of the model to all other graphs, and scores these models and `others`,
+/// which are not fitted here, on the searches of the fifth. `graphs` holds the tables of each graph. `None` if there are too few graphs to
+/// divide or to fit, or if no graph could be scored.
 pub fn held_out(graphs: &[&[LevelTable]], others: &[(Decider, Policy)]) -> Option<Contest> {
     if graphs.len() < 2 {
         return None;
@@ -135,8 +135,8 @@ mod tests {
     use super::*;
     use crate::bfs::{LevelStats, Strategy};
 
-    /// A search of a graph of `vertices` whose frontier grows by `growth` from level to level, and what its levels cost by the constants
-    /// of `sampled` with `per_vertex` and `per_probe` instead of its own; 1 ns for an arc top-down.
+    /// A search of a graph of `vertices` whose frontier grows by the factor `growth` at each level. An arc top-down costs 1 ns; bottom-up
+    /// levels cost what `sampled` says, but with `per_vertex` and `per_probe` instead of its constants.
     fn table(vertices: u64, growth: u64, probes: impl Fn(u64) -> f32, per_vertex: f64, per_probe: f64) -> LevelTable {
         let (mut frontier, mut visited, mut levels) = (1, 1, Vec::new());
         while visited < vertices {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_model_wins_where_the_machine_is_another_than_that_of_the_constants() {
-        // Vertices met bottom-up cost twelve times as much.
+        // A bottom-up level costs twelve times as much as by the constants, for vertices and for probes.
         let tables: Vec<Vec<LevelTable>> =
             (0..20).map(|i| vec![table(100_000 + 7000 * i, 3 + i % 5, |level| 1.0 + (level % 4) as f32, 3.0, 4.2)]).collect();
         let contest = contest(&tables);
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_constants_win_where_the_graphs_do_not_teach_the_model() {
-        // Where every vertex finds its parent at once, what a vertex costs and what a probe costs can't be distinguished.
+        // If every vertex finds its parent at the first probe, the fit can't tell the cost of a vertex from that of a probe.
         let tables: Vec<Vec<LevelTable>> =
             [1.0, 8.0].map(|most: f32| vec![table(400_000, 3, |level| (1.0 + 3.0 * (level % 4) as f32).min(most), 0.25, 0.35)]).to_vec();
         let contest = contest(&tables);

@@ -1,4 +1,4 @@
-//! Files of JSON lines that grow by a line at a time, so that an interruption loses at most one line.
+//! Files of JSON lines that grow one line at a time, so that an interruption loses at most one line.
 
 use std::{
     io::{self, Write},
@@ -9,47 +9,47 @@ use serde::Serialize;
 
 use crate::files::{self, OwnFile};
 
-/// Such a file, open to be added to.
+/// A file of JSON lines, open for appending.
 #[derive(Debug)]
 pub struct JsonLines(OwnFile);
 
 impl JsonLines {
-    /// Opens the file, or makes it, and gives what is in it. Nothing is changed before [`keep`](Self::keep).
+    /// Opens the file, or creates it, and returns its content. The file is not changed before [`keep`](Self::keep).
     ///
     /// # Errors
-    /// Where it can't be opened or read, or [may not be ours](files::open_own).
+    /// If the file can't be opened or read, or if [`open_own`](files::open_own) refuses it.
     pub fn open(path: &Path) -> io::Result<(Self, Vec<u8>)> {
         let mut file = files::open_own(path)?;
         let text = file.read_all(files::RECORD)?;
         Ok((Self(file), text))
     }
 
-    /// Only the first `good` bytes stay: what an interruption left of a line goes.
+    /// Keeps the first `good` bytes and cuts off the rest, such as the beginning of a line that was interrupted.
     ///
     /// # Errors
-    /// Where it can't be written.
+    /// If the file can't be written.
     pub fn keep(&mut self, good: u64) -> io::Result<()> {
         self.0.file.set_len(good)
     }
 
-    /// Its path.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Adds a line.
+    /// Appends a line.
     ///
     /// # Errors
-    /// Where it can't be written.
+    /// If the file can't be written.
     pub fn add(&mut self, value: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
-        // In one piece: an interruption leaves whole lines, or one that its missing end gives away.
+        // One write of the whole line: after an interruption, a line is either complete or lacks its line end.
         self.0.file.write_all(&line).and_then(|()| self.0.file.flush())
     }
 }
 
-/// The lines of `text` that are complete, their ends included.
+/// The complete lines of `text`, with their line ends.
 pub fn complete_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"))
 }

@@ -1,4 +1,4 @@
-//! Measurements of this machine: strategies, handover, settings, power.
+//! Measurements of this machine: strategies, handovers, settings, power.
 
 mod bands;
 mod calibration;

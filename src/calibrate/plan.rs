@@ -1,4 +1,4 @@
-//! Searches planned without a machine: the decisions of a policy at measured levels, and their cost.
+//! The plans of a policy for measured levels, made without running them, and their cost.
 
 use super::LevelTable;
 use crate::{
@@ -6,8 +6,8 @@ use crate::{
     policy::{LevelDevice, Policy, PolicyPlanner},
 };
 
-/// What `planner` plans for the levels of one search. `levels` hold everything that can be sampled; it is asked as in a search: what it
-/// does not want to have sampled it does not see, and the level before was run as it planned.
+/// The plans of `planner` for the levels of one search. `levels` hold every sample. As in a search, the planner gets only the samples that
+/// it wants, and sees the level before as run by its own plan.
 pub fn plans(planner: &mut PolicyPlanner, levels: impl IntoIterator<Item = LevelStats>) -> Vec<LevelPlan> {
     let mut previous: Option<LevelPlan> = None;
     planner.begin();
@@ -28,15 +28,15 @@ pub fn plans(planner: &mut PolicyPlanner, levels: impl IntoIterator<Item = Level
     levels.into_iter().map(plan).collect()
 }
 
-/// The cost of the levels of `table` in nanoseconds if `policy` plans them. `None` where a plan was not measured.
+/// The cost in nanoseconds of the levels of `table` by the plans of `policy`. `None` if one of the plans was not measured.
 pub(super) fn plans_ns(table: &LevelTable, policy: &Policy) -> Option<f64> {
     let on_gpu = table.strategies.iter().any(|strategy| strategy.is_gpu());
     let mut planner = PolicyPlanner::new(policy.clone(), if on_gpu { LevelDevice::Gpu(GpuKernel::Bg) } else { LevelDevice::Cpu });
     table.cost_ns(&plans(&mut planner, table.levels.iter().map(|level| level.stats)))
 }
 
-/// What the searches of `tables` cost as `policy` plans them, beyond the oracle's plans, as a share of those. `None` where a plan
-/// was not measured, or there is no time to compare.
+/// The cost of the searches of `tables` by the plans of `policy` beyond that of the oracle's plans, as a share of the oracle's. `None` if a
+/// plan was not measured, or there is no time to compare.
 pub fn table_regret(tables: &[LevelTable], policy: &Policy) -> Option<f64> {
     let planned: Option<f64> = tables.iter().map(|table| plans_ns(table, policy)).sum();
     let oracle: f64 = tables.iter().map(|table| table.oracle().1).sum();

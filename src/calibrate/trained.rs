@@ -1,4 +1,4 @@
-//! Networks that were trained on the machine of a calibration.
+//! Networks trained on the machine of a calibration.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,27 +10,27 @@ use crate::{
     },
 };
 
-/// A network with weights of `socbfs train`.
+/// A network with weights made by `socbfs train`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trained {
-    /// Version of socbfs that trained it.
+    /// Version of socbfs that trained the network.
     pub version: String,
-    /// Its commit, with "+" where the source differs from it.
+    /// Commit of that version, with "+" where the source differs from it.
     pub commit: String,
-    /// When, RFC 3339 in UTC.
+    /// When it was trained, RFC 3339 in UTC.
     pub date: String,
-    /// The command line.
+    /// The command line of the training.
     pub command: Vec<String>,
-    /// Whether it was trained for levels of the device, and not for those of the CPU.
+    /// Whether it was trained for levels of the device rather than of the CPU.
     pub on_device: bool,
-    /// Graphs that it learned from.
+    /// Number of graphs that it learned from.
     pub graphs: usize,
-    /// Graphs that it was judged by.
+    /// Number of held-out graphs that judged it.
     pub held_out: usize,
     /// Share of their levels whose direction it gets right, as SURF counts.
     pub accuracy: f64,
-    /// Share of the time at stake that it saves.
+    /// Share of their saveable time that it saves.
     pub reduced_time: f64,
     /// The weights.
     pub network: Weights,
@@ -40,13 +40,13 @@ impl Trained {
     /// The network.
     ///
     /// # Errors
-    /// [`WeightsError`] where the weights are of another form than `form`, or sizes or values can't be right. (Of a calibration that was
-    /// read they are right.)
+    /// [`WeightsError`] if the weights are of another form than `form`, or a size or value is invalid. (Weights of a calibration that was
+    /// read are valid.)
     pub fn network(&self, form: Form) -> Result<Mlp, WeightsError> {
         Mlp::of(form, &self.network)
     }
 
-    /// Checks the values; a failure is the path of the key below that of the network, and what is wrong.
+    /// Checks the values. The key of a [`Violation`] is relative to this network's table.
     pub(super) fn validate(&self, form: Form) -> Result<(), Violation> {
         for (key, share) in [("accuracy", self.accuracy), ("reduced_time", self.reduced_time)] {
             if !(0.0..=1.0).contains(&share) {

@@ -12,7 +12,7 @@ use crate::{
     search::{Search, SearchError},
 };
 
-/// How long a window of a strategy or of the idle machine is.
+/// The length of a measurement window, of a strategy or of the idle machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerWindows {
     /// Least length in seconds.
@@ -22,14 +22,14 @@ pub struct PowerWindows {
 }
 
 impl PowerWindows {
-    /// A sensor that has gone has no more refreshes: a window does not wait for it for ever.
+    /// Whether a window is long enough. Ten times its length (of at least 1 s) ends it in any case: a lost sensor has no more refreshes.
     fn is_over(&self, passed: Duration, refreshes: u64) -> bool {
         let seconds = passed.as_secs_f64();
         seconds >= self.seconds && (refreshes >= self.refreshes || seconds >= 10.0 * self.seconds.max(1.0))
     }
 }
 
-/// The power of `strategy` (`None`: not known).
+/// The power of `strategy` in `watts` (`None`: not known).
 pub fn watts_of(watts: &StrategyWatts, strategy: Strategy) -> Option<f64> {
     match strategy {
         Strategy::Tc => watts.tc,
@@ -41,7 +41,7 @@ pub fn watts_of(watts: &StrategyWatts, strategy: Strategy) -> Option<f64> {
     }
 }
 
-/// The powers that `of` returns, in one table.
+/// A table of the powers that `of` returns.
 pub fn strategy_watts(of: impl Fn(Strategy) -> Option<f64>) -> StrategyWatts {
     StrategyWatts {
         tc: of(Strategy::Tc),
@@ -53,33 +53,33 @@ pub fn strategy_watts(of: impl Fn(Strategy) -> Option<f64>) -> StrategyWatts {
     }
 }
 
-/// The powers measured.
+/// The measured powers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StrategyPowers {
-    /// Of the idle machine (`None`: its window was not complete).
+    /// Power of the idle machine (`None`: its window was not complete, or the power not above 0).
     pub idle: Option<Watts>,
-    /// Of the machine while only this strategy runs.
+    /// Power of the machine while only this strategy runs (`None` as for `idle`).
     pub strategies: Vec<(Strategy, Option<Watts>)>,
-    /// Why some are absent.
+    /// Why a power is absent.
     pub problem: Option<String>,
 }
 
-/// A rail of an idle cluster may read 0 W, and one of the wrong sign less: no cost can be weighed by such a power.
+/// Drops powers of 0 W or less: a rail of an idle cluster may read 0 W, and one of the wrong sign less. Such a power can't weigh a cost.
 fn above_zero(watts: Option<Watts>) -> Option<Watts> {
     watts.filter(|watts| watts.0 > 0.0)
 }
 
-/// Says so of a power that was read `when`, if it is not above zero.
+/// An error text if the power is not above 0. `when` says when it was read.
 pub(crate) fn impossible(when: &str, watts: Option<Watts>) -> Option<String> {
     let watts = watts.filter(|watts| watts.0 <= 0.0)?;
     Some(format!("the counted sensors read {} W {when}, and a power must be above 0: see `socbfs sensors`", watts.0))
 }
 
-/// Measures the machine idle and then, for each of `strategies`, while searches from `roots` run in turn whose every level is by it.
-/// `finished` is called after each window. The search's policy is left changed.
+/// Measures the power of the idle machine. Then measures it for each of `strategies`, while searches from `roots` run all their levels by
+/// this strategy. `finished` is called after each window. The search's policy is left changed.
 ///
 /// # Errors
-/// [`SearchError`] where the search was not set up for a strategy, or a device fails.
+/// [`SearchError`] if the search was not set up for a strategy, or a device fails.
 pub fn measure_power(
     search: &mut Search<'_>,
     roots: &[Vertex],
@@ -105,7 +105,7 @@ pub fn measure_power(
     }
     for &strategy in strategies {
         search.set_policy(Policy::Replay(Replay::new(&[strategy.plan()])), LevelDevice::Cpu)?;
-        // Warm, so that no page is touched and no kernel finished for the first time inside the window.
+        // Warm-up, so that no page is touched and no kernel is finished by its driver for the first time inside the window.
         for &root in roots {
             search.run_uncounted(root)?;
         }
@@ -114,7 +114,7 @@ pub fn measure_power(
         'window: loop {
             for &root in roots {
                 search.run_uncounted(root)?;
-                // The clock is read after every search; the sensors are asked only now and then once the time is up.
+                // The clock is read after every search, the sensors at most every 20 ms, and only once the time is up.
                 let passed = begin.elapsed();
                 if passed.as_secs_f64() >= windows.seconds && passed >= looked {
                     looked = passed + Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! The size of work-group with which a device searches fastest.
+//! The work-group size with which a device searches fastest.
 
 use std::time::Instant;
 
@@ -13,30 +13,30 @@ use crate::{
     search::{Search, SearchError, SearchOptions},
 };
 
-/// Sizes that are compared on a device whose groups are of several work-items, the largest first.
+/// Sizes compared on a device whose usual work-group has several work-items, the largest first.
 const SEVERAL: [usize; 3] = [256, 128, 64];
-/// The same where the usual size is a work-item that works through vertices by itself, as processors like it. (On a GPU that is not tried:
-/// it would leave all but one lane of each compute unit idle, for minutes.)
+/// Sizes compared on a device whose usual work-group is one work-item, which works through vertices by itself, as suits processors. (GPUs
+/// do not try one work-item: all but one lane of each compute unit would be idle, for minutes.)
 const ALONE: [usize; 3] = [64, 128, 256];
 
-/// Rounds in which both sizes have their turn; the fastest search of each counts.
+/// Rounds of a comparison. Both sizes search once in each; the fastest search of each size counts.
 const ROUNDS: usize = 3;
 
-/// A size that takes this many times as long as the usual one says that those beyond it need not be tried.
+/// After a size that takes more than this many times as long as the usual one, no further size is tried.
 const HOPELESS: f64 = 1.25;
 
 /// One size of work-group, measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupTimes {
-    /// Items in a work-group.
+    /// Work-items in a work-group.
     pub items: usize,
-    /// Time of searches over that by the usual size, in turn: geometric mean over graphs and kernels.
+    /// Time of searches with this size divided by the time with the usual size, measured in turn: geometric mean over graphs and kernels.
     pub relative: f64,
 }
 
-/// Measures searches on the first device of `options` by several sizes of work-group, each in turn with the usual one, on a skewed graph, a
-/// random one and a grid. The usual size comes first.
+/// Measures searches on the first device of `options` with several work-group sizes, each in turn with the usual size, on a skewed graph, a
+/// random one and a grid. The usual size comes first in the result.
 ///
 /// # Errors
 /// [`ComparisonError`].
@@ -66,7 +66,7 @@ pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, C
             continue;
         }
         let mut others = searches(Some(size))?;
-        // What the device can't have is another size.
+        // The device took another size, since it can't have this one.
         if others.iter().any(|search| items(search) != size) {
             continue;
         }
@@ -90,12 +90,12 @@ fn items(search: &Search<'_>) -> usize {
     search.devices().first().map_or(0, |device| device.group)
 }
 
-/// Nanoseconds of the fastest search from `root` by each, in turn.
+/// Nanoseconds of the fastest search from `root` by each of `searches`, which take turns.
 fn fastest_ns(mut searches: [&mut Search<'_>; 2], kernel: GpuKernel, root: Vertex) -> Result<[f64; 2], SearchError> {
     let mut fastest = [f64::INFINITY; 2];
     for search in &mut searches {
         search.set_policy(Policy::Fixed(kernel.into()), LevelDevice::Gpu(kernel))?;
-        // A driver builds kernels at their first use.
+        // The first search is not timed: drivers build kernels at their first use.
         search.run(root)?;
     }
     for _ in 0..ROUNDS {
@@ -112,7 +112,7 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
 }
 
-/// The size to take: the usual one (the first), unless another is faster by more than noise. `None`: nothing was measured.
+/// The size to use: the usual one (the first), unless another is faster by more than noise. `None` if nothing was measured.
 pub fn best_work_group(measured: &[GroupTimes]) -> Option<usize> {
     let usual = measured.first()?;
     let best = measured.iter().min_by(|a, b| a.relative.total_cmp(&b.relative))?;
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_case_counts_the_same() {
-        // Twice as fast in one case, half as fast in another, however long they take.
+        // One case takes twice as long, another half as long. How long they take does not matter.
         assert!((geometric_mean(&[2.0, 0.5]) - 1.0).abs() < 1e-12);
         assert!((geometric_mean(&[4.0, 1.0]) - 2.0).abs() < 1e-12);
     }
