@@ -6,21 +6,21 @@ use crate::{
     policy::{Band, Bands, NEVER},
 };
 
-/// Levels that take this many times as long as in the other direction say nothing: no policy runs them so.
+/// A level that takes more than this many times as long as in the other direction does not count: no policy runs it in this direction.
 const IN_QUESTION: f64 = 2.0;
 
-/// Levels that both run, and the CPU again, have to save this much of the time of the searches, on average: less may be noise.
+/// The zone of split levels and the second zone of the CPU must each save this share of the time of a search on average: less may be noise.
 const WORTH: f64 = 0.005;
 
-/// A level: its work, and what it costs beyond its cheapest placement on the CPU, on the GPU and split by the best of [`SHARES`], as a
-/// share of the time of its search.
+/// A level: its work, and its cost beyond its cheapest placement on the CPU, on the GPU, and split with the best of [`SHARES`], as a share
+/// of the time of its search.
 struct Sample {
     work: u64,
     beyond: [f64; 3],
 }
 
-/// The bands by which the levels of `tables` cost least beyond their cheapest placements, handover aside, where each search counts the
-/// same. What was not measured is never reached.
+/// The bands with which the levels of `tables` cost least beyond their cheapest placements, without handover. Each search counts the same.
+/// A placement that was not measured is never reached.
 pub fn bands(tables: &[LevelTable]) -> Bands {
     Bands { top_down: band(tables, Direction::TopDown), bottom_up: band(tables, Direction::BottomUp) }
 }
@@ -33,7 +33,7 @@ fn band(tables: &[LevelTable], direction: Direction) -> Band {
     let mut samples: Vec<Sample> = Vec::new();
     for table in tables {
         let whole = table.oracle().1.max(1.0);
-        // Level 0 includes the reset of the state.
+        // Level 0 is left out, since it includes the reset of the state.
         for level in table.levels.iter().skip(1) {
             let on = |is_gpu: bool| least(level, |strategy| strategy.direction() == direction && strategy.is_gpu() == is_gpu);
             let Some(cpu) = on(false) else { continue };
@@ -56,16 +56,16 @@ fn band(tables: &[LevelTable], direction: Direction) -> Band {
     best_band(&samples, WORTH * tables.len() as f64)
 }
 
-/// The band whose levels cost least beyond the best, where levels that both run, and the CPU again, have to save `worth`. Shares are left
-/// to the costs.
+/// The band whose levels cost least beyond their best placements, if split levels and the second zone of the CPU must each save `worth`. It
+/// leaves the shares to the costs.
 fn best_band(samples: &[Sample], worth: f64) -> Band {
-    // The zones in their order, each by its place in a sample: CPU, GPU, both, CPU again. Least cost of the levels so far that end in each
-    // zone, and where each zone before it began.
+    // The zones in order of work, as indices into `beyond`: CPU, GPU, both, CPU again. `ways` holds, for each zone, the least cost of the
+    // levels so far if the last one is in this zone, and the index of the level at which each zone begins.
     let zones = [0, 1, 2, 0];
     let never = samples.len();
     let mut ways = [(0.0, [never; 4]), (f64::INFINITY, [never; 4]), (f64::INFINITY, [never; 4]), (f64::INFINITY, [never; 4])];
     for (place, sample) in samples.iter().enumerate() {
-        // Levels of the same work are in the same zone.
+        // Levels of the same work must be in the same zone.
         let may_begin = place == 0 || samples[place - 1].work < sample.work;
         let before = ways;
         for zone in 0..zones.len() {
@@ -82,7 +82,7 @@ fn best_band(samples: &[Sample], worth: f64) -> Band {
         }
     }
     let (_, begins) = ways.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, [never; 4]));
-    // Between two levels nothing is known; the bound lies at the upper one.
+    // A bound may lie anywhere between two levels; it is set to the work of the upper one.
     let from = |zone: usize| Some(samples.get(begins[zone]).map_or(NEVER, |sample| if begins[zone] == 0 { 0 } else { sample.work }));
     Band { gpu_from: from(1), split_from: from(2), up_to: from(3), gpu_permille: None }
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::bfs::{LevelPlan, LevelStats, Placement};
 
-    /// A search whose levels have this much work top-down, and times by placement: the CPU, the GPU, both with the best share.
+    /// A search whose levels have this much work top-down, with times by placement: CPU, GPU, and both with the best share.
     fn table(levels: &[u64], cpu: impl Fn(f64) -> f64, gpu: impl Fn(f64) -> f64, both: impl Fn(f64) -> f64) -> LevelTable {
         let level = |&frontier_edges: &u64| {
             let stats = LevelStats { frontier_edges, unvisited_vertices: 1000, ..LevelStats::default() };
@@ -118,13 +118,13 @@ mod tests {
         near(found.gpu_from, 20_000);
         near(found.split_from, 80_000);
         assert_eq!((found.up_to, found.gpu_permille), (Some(NEVER), None));
-        // A GPU that drowns in large levels, and no gain by splitting.
+        // A GPU that becomes slow at large levels, and no gain by splitting.
         let drowning = |work: f64| if work < 500_000.0 { 10_000.0 + 0.5 * work } else { 3.0 * work };
         let found = bands(&[table(&work, |work| work, drowning, |work| 9.0 * work)]).top_down;
         near(found.gpu_from, 20_000);
         near(found.up_to, 500_000);
         assert_eq!(found.split_from, Some(NEVER));
-        // Slower at everything, and faster at everything.
+        // A GPU that is slower at every level, and one that is faster at every level.
         let slow = bands(&[table(&work, |work| work, |work| 5.0 * work + 1.0, |work| 9.0 * work)]).top_down;
         assert_eq!((slow.gpu_from, slow.split_from, slow.up_to), (Some(NEVER), Some(NEVER), Some(NEVER)));
         let fast = bands(&[table(&work, |work| 2.0 * work + 2.0, |work| work, |work| 9.0 * work)]).top_down;

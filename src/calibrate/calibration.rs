@@ -21,43 +21,43 @@ pub const SCHEMA: u32 = 1;
 
 const KIND: Kind = Kind { name: "calibration", short: "calibration", schema: SCHEMA, former: &[] };
 
-/// A calibration.
+/// The content of a calibration file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// [`SCHEMA`].
+    /// Version of the format: [`SCHEMA`].
     pub schema: u32,
     /// How and when it was made.
     pub made: Made,
-    /// Where it holds.
+    /// The machine, device and settings for which it holds.
     pub identity: Identity,
     /// The policy that `auto` uses to minimise time (`None`: the model, since there were too few graphs for a contest).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<Contest>,
-    /// The measured bands, which say where levels run (`None`: only the CPU was measured).
+    /// The measured bands of `adaptive` (`None`: only the CPU was measured).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bands: Option<Bands>,
     /// The model of all terms.
     pub model: CostModel,
-    /// The model by the plain form of Zhang 2018 (equations 2 and 4): one average speed for each strategy.
+    /// The model in the form of Zhang 2018 (equations 2 and 4): one average speed for each strategy.
     pub model_zhang: CostModel,
     /// The figures of every strategy, in the order of [`Strategy::ALL`].
     pub strategies: Vec<StrategyNumbers>,
     /// Power (`None`: no sensor).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
-    /// From how much work on threads share a level: values that were compared (none: one thread searches).
+    /// Compared thresholds of the work from which threads share a level (empty: one thread searches).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parallel: Vec<ParallelTimes>,
     /// The device beside the CPU (`None`: the CPU alone was measured).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<MeasuredDevice>,
-    /// What was searched.
+    /// The graphs that were searched.
     pub graphs: Vec<GraphNumbers>,
-    /// SURF's network, trained on this machine (`None`: it was not).
+    /// SURF's network, trained on this machine (`None`: not trained).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surf: Option<Trained>,
-    /// Our network, trained on this machine (`None`: it was not).
+    /// Our network, trained on this machine (`None`: not trained).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mlp: Option<Trained>,
 }
@@ -68,21 +68,21 @@ pub struct Calibration {
 pub struct Made {
     /// Version of socbfs.
     pub version: String,
-    /// Its commit, with "+" where the source differs from it.
+    /// Commit of that version, with "+" where the source differs from it.
     pub commit: String,
-    /// When, RFC 3339 in UTC.
+    /// When it was made, RFC 3339 in UTC.
     pub date: String,
-    /// The command line.
+    /// The command line that made it.
     pub command: Vec<String>,
     /// Seed of the training set.
     pub seed: u64,
-    /// Whether with less care, for less time.
+    /// Whether less care was taken, to save time.
     pub quick: bool,
-    /// Seconds that graphs were generated, built and searched, interruptions left out.
+    /// Seconds of generating, building and searching graphs, without interruptions.
     pub seconds: f64,
 }
 
-/// Where a calibration holds.
+/// The machine, device and settings for which a calibration holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
@@ -91,12 +91,12 @@ pub struct Identity {
     /// The processor, as the system names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
-    /// Release of the kernel. (Shown only: another kernel does not make a calibration worthless.)
+    /// Release of the kernel. (Only shown: a calibration holds for other kernels too.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Threads that search.
+    /// Number of threads that search.
     pub threads: usize,
-    /// CPUs they are bound to, in order (none: not bound).
+    /// CPUs that the threads are bound to, in order (empty: not bound).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<usize>,
     /// Vector instructions.
@@ -116,12 +116,12 @@ pub struct OpenClIdentity {
     pub platform: String,
     /// Version of its driver.
     pub driver: String,
-    /// Its compute units: a board may have two devices of one name (`None`: the calibration is of an earlier version).
+    /// Number of its compute units, since a board may have two devices of one name (`None`: made by an earlier version).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_units: Option<u32>,
-    /// How memory is shared with it.
+    /// The sharing mode.
     pub memory_way: SharingMode,
-    /// Items in a work-group: as asked for, or those with which searches were fastest (`None`: by the kind of device).
+    /// Work-items in a work-group: as given, or the size with which searches were fastest (`None`: by the kind of device).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_group: Option<usize>,
 }
@@ -132,24 +132,24 @@ pub struct OpenClIdentity {
 pub struct StrategyNumbers {
     /// The strategy.
     pub strategy: Strategy,
-    /// Levels at which it was measured and had edges to follow.
+    /// Number of levels at which it was measured and had edges to follow.
     pub levels: usize,
-    /// Levels at which it was the fastest.
+    /// Number of levels at which it was the fastest.
     pub fastest_levels: usize,
-    /// Mean over these levels of the edges over the time, as Zhang 2018 averages: edges out of the frontier top-down, edges of
-    /// unvisited vertices bottom-up. In 10^6 per second.
+    /// Mean over these levels of edges divided by time, as Zhang 2018 averages, in 10^6 per second. Edges are those out of the frontier
+    /// top-down, and those of unvisited vertices bottom-up.
     pub mean_mega_edges_per_s: f64,
-    /// First quartile of the same.
+    /// First quartile of these speeds.
     pub first_quartile_mega_edges_per_s: f64,
-    /// Median of the same.
+    /// Median of these speeds.
     pub median_mega_edges_per_s: f64,
-    /// Third quartile of the same.
+    /// Third quartile of these speeds.
     pub third_quartile_mega_edges_per_s: f64,
-    /// Sum over all levels of |modelled - measured| over the sum of measured, of the model that decides.
+    /// Sum over all levels of |modelled - measured| divided by the sum of measured, for the model of all terms.
     pub residual: f64,
-    /// The same of Zhang's form.
+    /// The same for the model of Zhang's form.
     pub residual_zhang: f64,
-    /// Power of the machine while nothing but this strategy runs (`None`: not measured), idling included.
+    /// Power of the machine while only this strategy runs, idle power included (`None`: not measured).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
 }
@@ -171,20 +171,20 @@ pub struct Power {
     pub graph: String,
 }
 
-/// The costs of a device beyond its levels.
+/// The costs of a device other than those of levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredDevice {
-    /// The quickest launch of a kernel that fills the smallest array of the table below, until it is complete.
+    /// Time of the quickest launch of a kernel that fills the smallest array in `handover`, until it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_ns: Option<u64>,
-    /// Sizes of work-groups, where they were compared.
+    /// Times of the work-group sizes, if they were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work_groups: Vec<GroupTimes>,
-    /// What a bottom-up level costs over a top-down one, in thousandths of what [`SampledCosts`](crate::policy::SampledCosts) says.
+    /// The cost of a bottom-up level over a top-down one, in thousandths of what [`SampledCosts`](crate::policy::SampledCosts) says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottom_up_permille: Option<u32>,
-    /// What handing memory over costs, by way and size.
+    /// The costs of handovers, by sharing mode and size.
     pub handover: HandoverTable,
 }
 
@@ -194,24 +194,24 @@ pub struct MeasuredDevice {
 pub struct GraphNumbers {
     /// The generator with every parameter.
     pub graph: String,
-    /// Vertices, those without edges included.
+    /// Number of vertices, including those without edges.
     pub vertices: u64,
-    /// Edges, repeats and self-loops included.
+    /// Number of edges, including repeats and self-loops.
     pub edges: u64,
-    /// Roots searched from.
+    /// Number of roots searched from.
     pub roots: usize,
-    /// Levels of all these searches.
+    /// Number of levels of all these searches.
     pub levels: usize,
 }
 
-/// In what the machine at hand is another than that of a calibration.
+/// A difference between the machine of a calibration and this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// What differs.
     pub what: &'static str,
-    /// What the calibration says.
+    /// Its value in the calibration.
     pub calibrated: String,
-    /// What is at hand.
+    /// Its value here.
     pub here: String,
 }
 
@@ -237,7 +237,7 @@ impl Identity {
         let group = |group: Option<usize>| group.map_or_else(|| "by the kind of device".to_owned(), |items| items.to_string());
         let (name, platform) = (device(|device| device.name.clone()), device(|device| device.platform.clone()));
         let (driver, way) = (device(|device| device.driver.clone()), device(|device| device.memory_way.to_string()));
-        // An earlier version did not note them.
+        // An earlier version did not record compute units.
         let units = |identity: &Self| identity.device.as_ref().and_then(|device| device.compute_units);
         let units = units(self).zip(units(here)).map_or_else(Default::default, |(units, here)| (units.to_string(), here.to_string()));
         let groups = (self.device.as_ref().and_then(|d| d.work_group), here.device.as_ref().and_then(|d| d.work_group));
@@ -259,13 +259,13 @@ impl Identity {
         .map(|(what, calibrated, here)| Difference { what, calibrated, here })
     }
 
-    /// The strategies that run here.
+    /// The strategies that can run: those of the CPU, and with a device all.
     pub fn strategies(&self) -> &'static [Strategy] {
         if self.device.is_some() { &Strategy::ALL } else { &Strategy::CPU }
     }
 
-    /// Name of its calibration file: `<board>-<threads>t-<simd>[-cpus<LIST>][-<device>-<units>cu].toml`, of the device's name what is a
-    /// letter or a digit.
+    /// Name of its calibration file: `<board>-<threads>t-<simd>[-cpus<LIST>][-<device>-<units>cu].toml`. Of the device's name only letters
+    /// and digits are kept, in lower case, with `-` between words.
     pub fn file_name(&self) -> String {
         // Names and lists may be long; file systems allow 255 bytes.
         let cut = |mut text: String, bytes| {
@@ -291,7 +291,7 @@ impl Identity {
     }
 }
 
-/// CPUs in order, as in `4-7` or `0-3+6`.
+/// CPUs as ranges in the given order, such as `4-7` or `0-3+6`.
 fn ranges(cpus: &[usize]) -> String {
     let runs = cpus.chunk_by(|&cpu, &next| next == cpu + 1);
     let texts: Vec<String> = runs
@@ -321,20 +321,20 @@ impl Calibration {
         KIND.parse(text, file, |calibration: &Self, _| calibration.validate())
     }
 
-    /// The text of its file.
+    /// The text of a calibration file with this content.
     ///
     /// # Errors
-    /// Where a value has no TOML.
+    /// If a value can't be written as TOML.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         const HEAD: &str = "# Written by `socbfs calibrate`; every search on the machine named in [identity] finds it again.\n\n";
         Ok(format!("{HEAD}{}", toml::to_string(self)?))
     }
 
-    /// Every key of the contest, the models and of power in the calibration at `path`, with value and line: for readers who want to know
-    /// what decides.
+    /// Every key of the contest, the models and power in the calibration at `path`, with value and line, for readers who want to know what
+    /// decides.
     ///
     /// # Errors
-    /// [`DocumentError`] where the file can't be read.
+    /// [`DocumentError`] if the file can't be read.
     pub fn entries(path: &Path) -> Result<Vec<Entry>, DocumentError> {
         let all = entries(&KIND.read(path)?, &path.display().to_string(), &[])?;
         let decides = |entry: &Entry| ["auto.", "model.", "model_zhang.", "power."].iter().any(|table| entry.key.starts_with(table));
@@ -346,7 +346,7 @@ impl Calibration {
         self.auto.as_ref().map_or_else(Decider::default, |contest| contest.policy)
     }
 
-    /// The network of this form that was trained here.
+    /// The network of this form that was trained on this machine.
     pub fn trained(&self, form: Form) -> Option<&Trained> {
         match form {
             Form::Surf => self.surf.as_ref(),
@@ -354,8 +354,8 @@ impl Calibration {
         }
     }
 
-    /// Takes `trained` as the network of this form. What a contest told of the one before does not hold of it: until the next calibration
-    /// `auto` decides without it.
+    /// Sets the network of this form. A contest's score of the previous `mlp` does not hold for a new one: until the next calibration
+    /// `auto` decides without `mlp`.
     pub fn set_trained(&mut self, form: Form, trained: Trained) {
         match form {
             Form::Surf => self.surf = Some(trained),
@@ -366,12 +366,12 @@ impl Calibration {
         }
     }
 
-    /// The numbers of `strategy`.
+    /// The figures of `strategy`.
     pub fn strategy(&self, strategy: Strategy) -> Option<&StrategyNumbers> {
         self.strategies.iter().find(|numbers| numbers.strategy == strategy)
     }
 
-    /// Runs every check of the values; a failure is the path of the key and what is wrong.
+    /// Checks all values. An error holds the path of the key and what is wrong.
     fn validate(&self) -> Result<(), Violation> {
         let refuse = |key: String, reason: String| Err(Violation { key, reason });
         not_negative("made.seconds", Some(self.made.seconds))?;
@@ -450,7 +450,7 @@ impl Calibration {
         let refuse = |key: &str, reason: String| Err(Violation { key: key.to_owned(), reason });
         let Some(contest) = &self.auto else { return Ok(()) };
         for (place, candidate) in contest.candidates.iter().enumerate() {
-            // The oracle looks ahead, so that no policy is faster but by rounding.
+            // The oracle looks ahead, so a policy is faster only by rounding.
             for (key, regret) in [("regret", candidate.regret), ("worst_regret", candidate.worst_regret)] {
                 if !regret.is_finite() || regret < -1e-6 {
                     let key = format!("auto.candidates[{place}].{key}");
@@ -549,7 +549,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// With every table and key that there is.
+    /// A calibration with every table and key that exists.
     pub(crate) fn with_device() -> Calibration {
         let way = WayTimes { way: SharingMode::SvmFine, copies: false, sizes: vec![times()], problem: Some("too large".into()) };
         Calibration {
@@ -630,7 +630,7 @@ pub(crate) mod tests {
             let text = calibration.to_toml().unwrap();
             assert_eq!(Calibration::parse(&text, "c.toml").unwrap(), calibration, "{text}");
         }
-        // Where nothing was measured nothing stands, least of all a 0.
+        // What was not measured must be absent rather than 0.
         let text = without_device().to_toml().unwrap();
         assert!(!text.contains("[power]") && !text.contains("[device]") && text.matches("watts").count() == 1, "{text}");
     }

@@ -1,4 +1,4 @@
-//! Whether a device that is a processor claims vertices faster by bins than by atomics, on this graph.
+//! Measures whether a device that is a processor claims vertices faster by bins than by atomics on this graph.
 
 use std::time::{Duration, Instant};
 
@@ -10,23 +10,23 @@ use crate::{
     search::{Search, SearchError},
 };
 
-/// Bins have to take at most this part of the time of atomics: less may be noise, and they take memory.
+/// Bins are used only if they take at most this share of the time of atomics: a smaller gain may be noise, and bins take memory.
 const GAIN: f64 = 0.95;
 
-/// Turns of both from a root, of which the fastest counts: what else the machine does makes a search slower, never faster.
+/// Turns of both from a root. The fastest search counts: other load makes a search slower, never faster.
 const TURNS: usize = 4;
 
-/// Roots of the measurement.
+/// Number of roots that are measured.
 const ROOTS: usize = 2;
 
-/// After so much time no turn is begun any more: the search that is waited for may take less.
+/// After this time no turn begins: the search that follows the measurement may take less.
 const ENOUGH: Duration = Duration::from_millis(500);
 
-/// Searches by TG with both, in turn, and continues with what is faster: with atomics where the search was not set up for levels on the
-/// device alone. The search's policy is left changed.
+/// Searches by TG with bins and with atomics in turn, and sets the search to the faster one. Sets atomics if the search was not set up for
+/// levels on the device alone. The search's policy is left changed.
 ///
 /// # Errors
-/// [`SearchError`] where the device fails.
+/// [`SearchError`] if the device fails.
 pub fn choose_claims(search: &mut Search<'_>) -> Result<(), SearchError> {
     let tg = search.set_policy(Policy::Fixed(GpuKernel::Tg.into()), LevelDevice::Gpu(GpuKernel::Tg));
     if matches!(tg, Err(SearchError::NoDevice { .. })) {
@@ -53,7 +53,7 @@ pub fn choose_claims(search: &mut Search<'_>) -> Result<(), SearchError> {
     Ok(())
 }
 
-/// The fastest search from `root` by atomics, and by bins. The first of each warms up.
+/// Times of the fastest search from `root` by atomics and by bins. The first search by each is a warm-up.
 fn fastest(search: &mut Search<'_>, root: Vertex, begin: Instant) -> Result<[Duration; 2], SearchError> {
     let mut fastest = [Duration::MAX; 2];
     for turn in 0..=TURNS {

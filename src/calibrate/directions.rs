@@ -10,24 +10,24 @@ use crate::{
     search::{Search, SearchError},
 };
 
-/// Levels count where, by the costs of `sampled`, neither direction takes more than this many times as long as the other. Elsewhere it is
-/// clear which one is faster, and the cost of an arc is not a measure there: most arcs of a frontier late in the search are cheap.
+/// Only levels count of which, by the costs of `sampled`, neither direction takes more than this many times as long as the other. Elsewhere
+/// the faster direction is clear, and the cost of an arc says little: most arcs of a frontier late in the search are cheap.
 const NEAR: f64 = 4.0;
 
-/// Graphs with fewer arcs are not worth a measurement before a search.
+/// On graphs with fewer arcs a measurement before a search does not pay.
 const LEAST_ARCS: u64 = 1 << 18;
 
-/// Nothing measured is taken for more, or for less than one over it: it would be a disturbance.
+/// The result is at most this, and at least one over it: anything beyond would be a disturbance.
 const MOST_PERMILLE: f64 = 16_000.0;
 
-/// The time of levels in one direction, and their time by the costs of `sampled`, in nanoseconds.
+/// The measured time of levels in one direction, and their time by the costs of `sampled`, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Took {
     ns: f64,
     should_ns: f64,
 }
 
-/// Levels of a device in both directions.
+/// The times of a device's levels in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Both {
     top_down: Took,
@@ -58,8 +58,8 @@ impl Both {
     }
 }
 
-/// What a bottom-up level costs on the device of these tables over a top-down one, in thousandths of what [`SampledCosts`] says. `None`
-/// where no level ran near the point at which the directions change.
+/// The cost of bottom-up levels relative to top-down ones on the device of these tables, in thousandths of that ratio by [`SampledCosts`].
+/// `None` if no level ran near the point at which the direction changes.
 pub fn bottom_up_permille<'a>(tables: impl IntoIterator<Item = &'a LevelTable>) -> Option<u32> {
     let model = CostModel::from(SampledCosts::default());
     let mut took = Both::default();
@@ -73,11 +73,11 @@ pub fn bottom_up_permille<'a>(tables: impl IntoIterator<Item = &'a LevelTable>) 
     took.permille()
 }
 
-/// The same of this graph: searches it on the device in two ways, one of which turns bottom-up early. `None` also where the graph is
-/// too small for directions to matter. The search's policy is left changed.
+/// As [`bottom_up_permille`], measured on this graph by searches on the device in two ways, one of which turns bottom-up early. `None` also
+/// if the graph is too small for directions to matter. The search's policy is left changed.
 ///
 /// # Errors
-/// [`SearchError`] where the search was not set up with a device, or the device fails.
+/// [`SearchError`] if the search was not set up with a device, or the device fails.
 pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<Option<u32>, SearchError> {
     if (search.layout().csr().arcs() as u64) < LEAST_ARCS {
         return Ok(None);
@@ -105,7 +105,7 @@ pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<O
 mod tests {
     use super::*;
 
-    /// 1000 words, 10,000 unvisited vertices that look at two neighbours: 500 + 2500 + 7000 arcs' worth.
+    /// 1000 words, 10,000 unvisited vertices that look at two neighbours each: bottom-up costs 500 + 2500 + 7000 arcs.
     fn stats(frontier_edges: u64) -> LevelStats {
         LevelStats {
             vertices: 64_000,
@@ -123,12 +123,12 @@ mod tests {
     fn a_device_whose_bottom_up_levels_are_cheaper_has_a_smaller_number() {
         let model = CostModel::from(SampledCosts::default());
         let mut took = Both::default();
-        // 10 ns an arc top-down, and half of that for as much work bottom-up.
+        // 10 ns an arc top-down, and half of that bottom-up for work that should take as long.
         took.add(&model, &stats(8000), Direction::TopDown, 80_000.0);
         assert_eq!(took.permille(), None, "one direction says nothing");
         took.add(&model, &stats(12_000), Direction::BottomUp, 50_000.0);
         assert_eq!(took.permille(), Some(500));
-        // A level at which no policy would go bottom-up, and one at which none would go top-down.
+        // A level at which no policy goes bottom-up, and one at which none goes top-down: neither counts.
         took.add(&model, &stats(2000), Direction::TopDown, 1e9);
         took.add(&model, &stats(60_000), Direction::BottomUp, 1e9);
         assert_eq!(took.permille(), Some(500));

@@ -1,4 +1,4 @@
-//! Policies side by side: their decisions and the cost of those, against the per-level oracle.
+//! Policies compared with the per-level oracle: their decisions, and the cost of these.
 
 use std::time::Instant;
 
@@ -24,25 +24,25 @@ pub struct Contestant {
     pub runs: LevelDevice,
 }
 
-/// One graph: every policy from every root.
+/// The results on one graph: every policy from every root.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// The searches.
+    /// The results of each root.
     pub roots: Vec<RootEvaluation>,
 }
 
-/// The searches from one root.
+/// The results of searches from one root.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RootEvaluation {
     /// Edges of the search by Graph500's rule.
     pub edges: u64,
-    /// What every level costs by every strategy.
+    /// The cost of every level by every strategy.
     pub table: LevelTable,
-    /// The oracle: its plans replayed.
+    /// The result of the oracle: its plans replayed.
     pub oracle: Judged,
-    /// The policies, in the order given.
+    /// The results of the policies, in the order given.
     pub policies: Vec<Judged>,
-    /// Searches of each (0: a record of before this was counted).
+    /// Searches by each policy (0: the record is older than this field).
     #[serde(default)]
     pub turns: usize,
 }
@@ -52,38 +52,39 @@ pub struct RootEvaluation {
 pub struct Judged {
     /// Its plan for each level.
     pub plans: Vec<LevelPlan>,
-    /// The levels, in nanoseconds: median over the turns. (Mapping parents back to original numbers is left out: it is the same for all.)
+    /// Time of the levels in nanoseconds: median over the turns. (Mapping parents back to original numbers is left out: it is the same for
+    /// all.)
     pub elapsed_ns: f64,
-    /// The same with mapping parents back: from the call to the tree.
+    /// Time from the call to the tree in nanoseconds, with mapping of the parents: median over the turns.
     pub total_ns: f64,
-    /// Median over the turns of its time over the oracle's of the same turn.
+    /// Median over the turns of the policy's time divided by the oracle's time of the same turn.
     pub over_oracle: f64,
     /// Time spent deciding, sampling included, in nanoseconds: median over the turns.
     pub decision_ns: f64,
-    /// The cost of the levels by the table (`None` where it has plans that were not measured).
+    /// The cost of its levels by the table (`None`: it has plans that were not measured).
     pub table_ns: Option<f64>,
-    /// Directions against the faster one of each level, as SURF counts (section 5.2): `None` where only one was measured.
+    /// Its directions against the faster one of each level, as SURF counts (section 5.2). `None` if only one was measured.
     pub directions: Option<Directions>,
-    /// Levels planned exactly as the oracle does.
+    /// Number of levels planned exactly as by the oracle.
     pub as_oracle: usize,
 }
 
-/// Directions, counted against the faster one of each level.
+/// Directions compared with the faster one of each level.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Directions {
-    /// Levels.
+    /// Number of levels compared.
     pub levels: usize,
-    /// Levels in the faster direction.
+    /// Number of levels in the faster direction.
     pub right: usize,
-    /// Nanoseconds between the faster and the slower direction, all levels.
+    /// Nanoseconds between the faster and the slower direction, summed over all levels.
     pub saveable_ns: f64,
-    /// The same of levels in the faster direction.
+    /// The same sum over the levels in the faster direction.
     pub saved_ns: f64,
 }
 
 impl Directions {
-    /// Counts those of `plans`. Every plan has the same direction at level 0, so that it does not count. The
-    /// two times of a level are those of the fastest strategy of each direction on the device of the plan.
+    /// Counts the directions of `plans`. Level 0 does not count, since every plan has the same direction there. The two times of a level
+    /// are those of the fastest strategy of each direction on the device of the plan.
     pub fn of(table: &LevelTable, plans: &[LevelPlan]) -> Option<Self> {
         let mut all = Self::default();
         for (times, plan) in table.levels.iter().zip(plans).skip(1) {
@@ -94,7 +95,7 @@ impl Directions {
         Some(all)
     }
 
-    /// Counts a level that was run in `direction` and takes `top_down` and `bottom_up` nanoseconds in either direction.
+    /// Counts a level that was run in `direction`, with the nanoseconds that it takes top-down and bottom-up.
     pub fn count(&mut self, direction: Direction, top_down_ns: f64, bottom_up_ns: f64) {
         let faster = if bottom_up_ns < top_down_ns { Direction::BottomUp } else { Direction::TopDown };
         let stake = (bottom_up_ns - top_down_ns).abs();
@@ -106,7 +107,7 @@ impl Directions {
         }
     }
 
-    /// Together with those of another search.
+    /// The counts of both searches together.
     pub fn and(self, other: Self) -> Self {
         Self {
             levels: self.levels + other.levels,
@@ -127,11 +128,11 @@ impl Directions {
     }
 }
 
-/// Judges `contestants` by searches from `roots`, in turns: each policy searches once, then each once more. `done` is called after
-/// each root. The search's policy is left changed.
+/// Judges `contestants` by searches from `roots`. In each turn every policy searches once. `done` is called after each root with the number
+/// of roots done. The search's policy is left changed.
 ///
 /// # Errors
-/// [`SearchError`] where the search was not set up for a policy or a strategy, or a device fails.
+/// [`SearchError`] if the search was not set up for a policy or a strategy, or a device fails.
 pub fn evaluate(
     search: &mut Search<'_>,
     roots: &[Vertex],
@@ -155,7 +156,7 @@ pub fn evaluate(
             for &at in &order {
                 let (contestant, samples) = (everyone[at], &mut samples[at]);
                 search.set_policy(contestant.policy.clone(), contestant.runs)?;
-                // Not counted: it forgets what the policy before has left in the caches.
+                // Not counted: it replaces what the previous policy left in the caches.
                 search.run_uncounted(root)?;
                 let outcome = search.run_uncounted(root)?;
                 samples.elapsed.push((outcome.elapsed - outcome.mapping).as_nanos() as f64);
@@ -163,7 +164,7 @@ pub fn evaluate(
                 samples.decision.push(search.records().iter().map(|record| record.decision_ns).sum::<u64>() as f64);
                 samples.plans = Replay::of(search.records()).plans().to_vec();
             }
-            // A driver's threads may still be busy with what the policy before has left them: each has either neighbour before it.
+            // A driver's threads may still be busy with work of the previous policy, so the next turn runs in reverse order.
             order.reverse();
         }
         let against = samples[0].elapsed.clone();

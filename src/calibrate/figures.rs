@@ -7,8 +7,8 @@ use crate::{
     stats::Summary,
 };
 
-/// The edges by which Zhang 2018 counts the work of a level: those out of the frontier top-down (equation 2), those of the vertices that
-/// are left bottom-up (equation 4).
+/// The number of edges by which Zhang 2018 counts the work of a level: edges out of the frontier top-down (equation 2), edges of unvisited
+/// vertices bottom-up (equation 4).
 pub(super) fn zhang_edges(stats: &LevelStats, direction: Direction) -> u64 {
     match direction {
         Direction::TopDown => stats.frontier_edges,
@@ -16,14 +16,14 @@ pub(super) fn zhang_edges(stats: &LevelStats, direction: Direction) -> u64 {
     }
 }
 
-/// What each of `strategies` reached in `tables` beyond level 0, and how far `model` and `zhang` are from it. Strategies that were measured
-/// nowhere are left out.
+/// The speeds of each of `strategies` in `tables` beyond level 0, and the errors of `model` and `zhang`. Strategies that were not measured
+/// are left out.
 pub fn numbers(tables: &[LevelTable], strategies: &[Strategy], model: &CostModel, zhang: &CostModel) -> Vec<StrategyNumbers> {
     strategies.iter().filter_map(|&strategy| of_strategy(tables, strategy, model, zhang)).collect()
 }
 
 fn of_strategy(tables: &[LevelTable], strategy: Strategy, model: &CostModel, zhang: &CostModel) -> Option<StrategyNumbers> {
-    // Level 0 includes the reset of the search's state.
+    // Level 0 is left out, since it includes the reset of the search's state.
     let levels = || tables.iter().flat_map(|table| table.levels.iter().skip(1));
     let measured = || levels().filter_map(|times| Some((times, times.own_ns(strategy)?)));
     let speeds: Vec<f64> = measured()
@@ -59,7 +59,7 @@ fn of_strategy(tables: &[LevelTable], strategy: Strategy, model: &CostModel, zha
     })
 }
 
-/// Neighbours that an unvisited vertex looks at, as a model takes them: sampled, or one.
+/// Neighbours that an unvisited vertex looks at, as the models count them: the sampled number, or one.
 fn probes(stats: &LevelStats) -> f64 {
     stats.sampled_probes.map_or(1.0, f64::from)
 }

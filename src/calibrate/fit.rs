@@ -1,7 +1,7 @@
 //! A cost model fitted to the measured costs of levels.
 //!
-//! The first step fits every strategy's terms by least squares without negative numbers. A model has to decide well rather than to predict
-//! well, so the second step moves each term by up to [`MOST`] as long as the model's plans for the same searches cost less.
+//! First, each strategy's terms are fitted by least squares without negative coefficients. A model has to decide well rather than to
+//! predict well, so then each term is moved by up to the factor [`MOST`] as long as the model's plans for the same searches cost less.
 
 use super::{
     figures::zhang_edges,
@@ -13,20 +13,20 @@ use crate::{
     policy::{ChangeCost, CostModel, Form, Policy, StrategyCost},
 };
 
-/// Levels of one table that count, at most, spread over its levels: a road has thousands that are alike.
+/// Most levels of one table that count, spread over the table: a road has thousands that are alike.
 const LEVELS: usize = 256;
-/// A search that costs more than twice the oracle's is simply wrong; how wrong says nothing about the others.
+/// Largest regret of one search. Beyond twice the oracle's cost a search is simply wrong; how wrong says nothing about the others.
 const WORST: f64 = 1.0;
-/// How far the terms that were fitted by least squares are moved, as a factor.
+/// Largest factor between a moved term and its least-squares value.
 const MOST: f64 = 2.5;
-/// Steps in which they are moved.
+/// Factors by which a term is moved in one step.
 const STEPS: [f64; 8] = [0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2.0];
-/// Rounds over all terms.
+/// Most rounds over all terms.
 const ROUNDS: usize = 5;
-/// Levels shorter than this are as good as equal, in nanoseconds.
+/// Least time of a level in nanoseconds for the weight of its error: shorter levels are as good as equal.
 const NOISE_NS: f64 = 1000.0;
 
-/// The model of all terms. `None` where a direction was not measured on the CPU.
+/// Fits the model of all terms. `None` if a direction was not measured on the CPU.
 pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     let mut model = CostModel { form: Form::Full, ..CostModel::default() };
     for strategy in Strategy::ALL {
@@ -45,7 +45,7 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     model.validate().ok()?;
     let oracles: Vec<f64> = tables.iter().map(|table| table.oracle().1.max(1.0)).collect();
     let refined = refine(model, tables, &oracles);
-    // Times of a machine that did something else meanwhile make bad models; then the shipped ratios are better than no good ones.
+    // Other load during the measurement makes bad models; then the shipped ratios are better.
     let shipped = CostModel::shipped(Form::Full);
     if !refined.has_gpu() && sum_of_regrets(&shipped, tables, &oracles) < sum_of_regrets(&refined, tables, &oracles) {
         return Some(shipped);
@@ -53,8 +53,8 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     Some(refined)
 }
 
-/// The model of the paper: each strategy's mean speed over all levels (Zhang et al. 2018, section 3.2). The parameter alpha of eq. 4 is in
-/// the measured speed as well as in the estimate, and cancels out.
+/// Fits the model of the paper: each strategy's mean speed over all levels (Zhang et al. 2018, section 3.2). The parameter alpha of eq. 4
+/// is in the measured speed as well as in the estimate, and cancels out.
 pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
     let mut model = CostModel { form: Form::Zhang, ..CostModel::default() };
     for strategy in Strategy::ALL {
@@ -76,8 +76,8 @@ pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
     Some(model)
 }
 
-/// Levels of all tables by `strategy`: what was known and what it took, in nanoseconds. Level 0 includes the reset of the state, and is
-/// left out.
+/// The levels of all tables by `strategy`: what a policy may know of them, and their time in nanoseconds. Level 0 is left out, since it
+/// includes the reset of the state.
 fn samples(tables: &[LevelTable], strategy: Strategy) -> impl Iterator<Item = (&LevelStats, f64)> {
     tables.iter().flat_map(move |table| {
         let step = table.levels.len().div_ceil(LEVELS).max(1);
@@ -115,7 +115,7 @@ fn strategy_cost(tables: &[LevelTable], strategy: Strategy) -> Option<StrategyCo
     })
 }
 
-/// What it costs to go from one strategy to another, for the pairs that `are` such a change.
+/// The cost of a change from one strategy to another, over the pairs for which `are` is true.
 fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) -> ChangeCost {
     let mut rows = Vec::new();
     for table in tables {
@@ -135,7 +135,7 @@ fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) 
     ChangeCost { fixed_ns, word_ns, frontier_vertex_ns }
 }
 
-/// What a split level takes beyond the longer of its two parts (`None`: none was measured).
+/// The time of a split level beyond the longer of its two parts (`None`: none was measured).
 fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost> {
     let mut rows = Vec::new();
     for table in tables {
@@ -156,8 +156,8 @@ fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost>
     (!rows.is_empty()).then_some(ChangeCost { fixed_ns, word_ns, frontier_vertex_ns })
 }
 
-/// Coefficients, none of them negative, with which the terms of each row come closest to its time; an error of a long level weighs more,
-/// but less than in proportion. Coordinate descent on the normal equations, which for so few terms is as good as any method.
+/// Non-negative coefficients with which the terms of the rows come closest to their times. The square of an error is divided by the time of
+/// its level. Coordinate descent on the normal equations is as good as any method for so few terms.
 fn least_squares<const N: usize>(rows: &[([f64; N], f64)]) -> [f64; N] {
     let mut gram = [[0.0; N]; N];
     let mut right = [0.0; N];
@@ -189,7 +189,7 @@ fn least_squares<const N: usize>(rows: &[([f64; N], f64)]) -> [f64; N] {
     solution
 }
 
-/// The terms of a strategy that may be moved.
+/// The terms of a strategy that [`refine`] may move.
 fn terms_mut(cost: &mut StrategyCost) -> [&mut f64; 6] {
     [
         &mut cost.fixed_ns,
@@ -201,8 +201,7 @@ fn terms_mut(cost: &mut StrategyCost) -> [&mut f64; 6] {
     ]
 }
 
-/// The regrets of the model's plans for all searches, each of them [`WORST`] at most. `oracles` are the times of the oracle's, in
-/// nanoseconds.
+/// Sum of the regrets of the model's plans for all searches, each at most [`WORST`]. `oracles` holds the oracle's times in nanoseconds.
 fn sum_of_regrets(model: &CostModel, tables: &[LevelTable], oracles: &[f64]) -> f64 {
     let policy = Policy::CostModel(Box::new(*model));
     let costs = tables.iter().zip(oracles);
@@ -254,14 +253,14 @@ mod tests {
             .collect();
         let [fixed, a, b] = least_squares(&rows);
         assert!((fixed - 5000.0).abs() < 1.0 && (a - 3.0).abs() < 1e-3 && (b - 0.25).abs() < 1e-3, "{fixed} {a} {b}");
-        // What would be negative is 0, and the others make the best of it.
+        // A coefficient that would be negative is 0, and the others fit as well as they can.
         let falling: Vec<([f64; 2], f64)> = (1..9).map(|i| ([1.0, f64::from(i)], 9000.0 - 100.0 * f64::from(i))).collect();
         let [fixed, slope] = least_squares(&falling);
         assert!(slope == 0.0 && (8400.0..8700.0).contains(&fixed), "{fixed} {slope}");
         assert_eq!(least_squares::<2>(&[]), [0.0, 0.0]);
     }
 
-    /// A table of TC and BC as JSON, with times by `time` and 500 ns for every change.
+    /// A table of TC and BC, made from JSON, with times by `time` and 500 ns for every change.
     fn table(levels: &[LevelStats], time: impl Fn(&LevelStats, Strategy) -> f64) -> LevelTable {
         let levels: Vec<serde_json::Value> = levels
             .iter()
@@ -281,7 +280,7 @@ mod tests {
         serde_json::from_value(serde_json::json!({ "root": 0, "strategies": ["tc", "bc"], "levels": levels })).unwrap()
     }
 
-    /// A search whose frontier grows and shrinks, the larger `size` the more.
+    /// A search whose frontier grows and then shrinks; `size` scales the graph.
     fn search(size: u64) -> Vec<LevelStats> {
         let vertices = 1000 * size;
         [1, 40, 9 * size, 300 * size, 500 * size, 30 * size, 2]
@@ -315,7 +314,7 @@ mod tests {
         };
         let tables: Vec<LevelTable> = (5..60).map(|size| table(&search(size), time)).collect();
         let model = fit(&tables).unwrap();
-        // Least squares give the very numbers; where a level is too short for a sample, a step off them may decide better.
+        // Least squares give exactly these numbers. Where a level is too short for a sample, a step away from them may decide better.
         let close = |got: f64, wanted: f64| assert!((got / wanted - 1.0).abs() < 0.06, "{got} is not {wanted}");
         let (tc, bc) = (model.tc.unwrap(), model.bc.unwrap());
         close(tc.frontier_vertex_ns, 6.0);
@@ -324,7 +323,7 @@ mod tests {
         close(bc.probe_ns, 0.5);
         close(model.to_bottom_up.fixed_ns, 500.0);
         assert!(!model.has_gpu());
-        // What is left is that the oracle looks ahead, and the model does not.
+        // The regret that remains: the oracle looks ahead, and the model does not.
         let full = table_regret(&tables, &Policy::CostModel(Box::new(model))).unwrap();
         let zhang = table_regret(&tables, &Policy::CostModel(Box::new(fit_zhang(&tables).unwrap()))).unwrap();
         assert!(full < 0.01 && zhang > 2.0 * full, "{full} {zhang}");
@@ -337,7 +336,7 @@ mod tests {
         for stats in &mut levels {
             (stats.frontier_edges, stats.unvisited_edges) = (1000, 5000);
         }
-        // Level 0 does not count: it has the reset. Top-down 1 and 3 arcs a nanosecond, bottom-up 5 and 5.
+        // Level 0 does not count, since it includes the reset. Top-down speeds are 1 and 3 arcs a nanosecond, bottom-up speeds 5 and 5.
         let tables = [table(&levels, |stats, strategy| match (stats.level, strategy) {
             (1, Strategy::Tc) => 1000.0,
             (2, Strategy::Tc) => 1000.0 / 3.0,

@@ -1,9 +1,9 @@
 //! The measured cost of every strategy at every level of a search.
 //!
-//! The levels of a search from one root are the same sets of vertices, whichever strategy finds them. So strategies can be compared level
-//! by level: a search follows plans that are fixed beforehand (see [`Replay`]), first all levels by the same strategy, then by two
-//! strategies in turn, so that every strategy runs after every other one at every level. The fastest path through the table is the
-//! per-level oracle with which policies are compared.
+//! The levels of a search from one root are the same sets of vertices, whichever strategy finds them, so strategies can be compared level
+//! by level. Searches follow fixed plans (see [`Replay`]): first all levels by the same strategy, then two strategies in alternation, so
+//! that every strategy runs after every other one at every level. The cheapest path through the table is the per-level oracle with which
+//! policies are compared.
 
 use std::time::{Duration, Instant};
 
@@ -24,20 +24,20 @@ const STRATEGIES: usize = Strategy::ALL.len();
 /// Shares of the GPU, in thousandths, at which split levels are measured.
 pub const SHARES: [u16; 3] = [250, 500, 750];
 
-/// A strategy that nowhere comes closer to the fastest than this is not measured after others: no policy worth its name
-/// changes to it.
+/// A strategy that comes within this factor of the fastest at no level that matters is not measured after others: no good policy changes to
+/// it.
 const CONTENDS: f64 = 2.0;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
-    /// Searches of each sequence of plans; the first quartile counts.
+    /// Number of searches by each sequence of plans; the first quartile of their times counts.
     pub turns: usize,
-    /// After this long, what has been measured at least once is left at that.
+    /// After this time, a sequence of plans that was measured once is not measured again.
     pub patience: Duration,
-    /// After this long, policies begin no further turn from a root.
+    /// After this time, policies begin no further turn from a root.
     pub contest: Duration,
-    /// Levels that both devices run are measured as well, by [`SHARES`].
+    /// Whether levels that both devices run are measured as well, with the shares [`SHARES`].
     pub splits: bool,
 }
 
@@ -47,35 +47,35 @@ impl Default for Turns {
     }
 }
 
-/// Level by level, what a search from one root costs by each strategy.
+/// The cost of each level of a search from one root by each strategy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelTable {
     /// The root, as an original number.
     pub root: Vertex,
-    /// What was measured.
+    /// The measured strategies.
     pub strategies: Vec<Strategy>,
     /// The levels; the last one finds nothing.
     pub levels: Vec<LevelTimes>,
 }
 
-/// One level. Times are in nanoseconds, by [`Strategy`] in the order of [`Strategy::ALL`].
+/// One level. Times are in nanoseconds, indexed by [`Strategy`] in the order of [`Strategy::ALL`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelTimes {
-    /// The counts that a policy may have, all samples included. Counts that depend on the earlier plans are those of a search top-down.
+    /// The counts that a policy may see, with all samples. Counts that depend on earlier plans are those of a top-down search.
     pub stats: LevelStats,
-    /// Vertices found.
+    /// Number of vertices found.
     pub found: u64,
     own: [Option<f64>; STRATEGIES],
-    /// As `own`, the mean of the turns.
+    /// As `own`, but the mean of the turns instead of their first quartile.
     #[serde(default)]
     mean: [Option<f64>; STRATEGIES],
     after: [[Option<f64>; STRATEGIES]; STRATEGIES],
-    /// Split, by [`GpuKernel`] and share: without conversions and handover of the state, with everything that splitting takes.
+    /// Split levels, by [`GpuKernel`] and share: with the handovers of splitting, but without a change from another strategy.
     #[serde(default)]
     shared: [[Option<f64>; SHARES.len()]; GpuKernel::ALL.len()],
 }
 
-/// The strategy that leaves the state as `plan` does: a split level leaves it with the CPU.
+/// The strategy of one device that leaves the state as `plan` does. A split level leaves it with the CPU.
 fn host(plan: LevelPlan) -> Strategy {
     Strategy::of(plan).unwrap_or(match plan.direction {
         Direction::TopDown => Strategy::Tc,
@@ -84,7 +84,7 @@ fn host(plan: LevelPlan) -> Strategy {
 }
 
 impl LevelTimes {
-    /// A level whose times are said and not measured: by `own` without changes, and what changes from a strategy to another cost on top.
+    /// A level with simulated times: `own` returns the time of a plan without changes, `change` the extra time of a change of strategy.
     pub fn simulated(
         stats: LevelStats,
         found: u64,
@@ -111,8 +111,8 @@ impl LevelTimes {
         times
     }
 
-    /// The level split, where the GPU has this share in thousandths by `kernel`, as [`own_ns`](Self::own_ns): between the shares measured
-    /// along the line that joins them.
+    /// The time of the level split, with this share of the GPU in thousandths by `kernel`, without changes as in [`own_ns`](Self::own_ns).
+    /// It is interpolated between the measured shares; beyond them the nearest one counts.
     pub fn split_ns(&self, kernel: GpuKernel, gpu_permille: u16) -> Option<f64> {
         let times = &self.shared[kernel as usize];
         let at = SHARES.iter().position(|&share| share >= gpu_permille).unwrap_or(SHARES.len() - 1).max(1);
@@ -121,7 +121,7 @@ impl LevelTimes {
         Some(times[at - 1]? * (1.0 - part) + times[at]? * part)
     }
 
-    /// The level by `plan` after one by `previous`, conversions and handover included (`None`: not measured).
+    /// The time of the level by `plan` after one by `previous`, with conversions and handover (`None`: not measured).
     pub fn plan_ns(&self, previous: Option<LevelPlan>, plan: LevelPlan) -> Option<f64> {
         match (Strategy::of(plan), plan.placement) {
             (Some(strategy), _) => self.step_ns(previous.map(host), strategy),
@@ -133,18 +133,18 @@ impl LevelTimes {
         }
     }
 
-    /// The level by `strategy` after another of its kind, without conversions, handover and deciding (at level 0 with the reset
-    /// of the search's state). `None`: not measured.
+    /// The time of the level by `strategy` after another level of that strategy, without conversions, handover and decision. At level 0 it
+    /// includes the reset of the search's state. `None`: not measured.
     pub fn own_ns(&self, strategy: Strategy) -> Option<f64> {
         self.own[strategy as usize]
     }
 
-    /// As [`own_ns`](Self::own_ns), which is the first quartile of the turns: their mean.
+    /// The mean of the turns, of which [`own_ns`](Self::own_ns) is the first quartile.
     pub fn mean_ns(&self, strategy: Strategy) -> Option<f64> {
         self.mean[strategy as usize]
     }
 
-    /// The fastest strategy of one device top-down, and bottom-up (`None`: one direction was not measured there).
+    /// The times of one device's fastest strategies top-down and bottom-up (`None`: one direction was not measured there).
     pub fn directions_ns(&self, on_gpu: bool) -> Option<[f64; 2]> {
         let best = |direction: Direction| {
             let there = Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() == on_gpu && strategy.direction() == direction);
@@ -153,34 +153,35 @@ impl LevelTimes {
         Some([best(Direction::TopDown)?, best(Direction::BottomUp)?])
     }
 
-    /// The level by `strategy` after one by `previous`, conversions and handover included.
+    /// The time of the level by `strategy` after one by `previous`, with conversions and handover; [`own_ns`](Self::own_ns) if not
+    /// measured.
     pub fn step_ns(&self, previous: Option<Strategy>, strategy: Strategy) -> Option<f64> {
         let measured = previous.and_then(|previous| self.after[previous as usize][strategy as usize]);
         measured.or(self.own[strategy as usize])
     }
 
-    /// What [`step_ns`](Self::step_ns) has beyond [`own_ns`](Self::own_ns).
+    /// The cost of the change: [`step_ns`](Self::step_ns) minus [`own_ns`](Self::own_ns).
     pub fn change_ns(&self, previous: Strategy, strategy: Strategy) -> Option<f64> {
         Some(self.after[previous as usize][strategy as usize]? - self.own[strategy as usize]?)
     }
 }
 
 impl LevelTable {
-    /// What was measured: the strategies, and split levels.
+    /// The measured plans: the strategies, and split levels.
     pub fn plans(&self) -> Vec<LevelPlan> {
         let measured = |kernel: &GpuKernel| self.levels.iter().any(|level| level.split_ns(*kernel, SHARES[0]).is_some());
         let splits = GpuKernel::ALL.into_iter().filter(measured).flat_map(|kernel| SHARES.map(|share| LevelPlan::split(kernel, share)));
         self.strategies.iter().map(|strategy| strategy.plan()).chain(splits).collect()
     }
 
-    /// The cheapest sequence of plans, one for each level, and what it costs in nanoseconds: the oracle.
+    /// The oracle: the cheapest sequence of plans, one for each level, and its cost in nanoseconds.
     pub fn oracle(&self) -> (Vec<LevelPlan>, f64) {
         self.cheapest(&self.plans())
     }
 
-    /// The same of a choice of the plans measured.
+    /// As [`oracle`](Self::oracle), with a choice among these plans only.
     pub fn cheapest(&self, plans: &[LevelPlan]) -> (Vec<LevelPlan>, f64) {
-        // By level and plan: the cheapest way there, and the place of the plan before.
+        // By level and plan: the cost of the cheapest way there, and the index of the plan before.
         let mut ways: Vec<Vec<(f64, usize)>> = Vec::with_capacity(self.levels.len());
         for level in &self.levels {
             let way = |&plan: &LevelPlan| {
@@ -201,8 +202,8 @@ impl LevelTable {
         (chosen, total)
     }
 
-    /// What each level costs that runs as given (`None` where a plan was not measured), in nanoseconds, with its plan. Levels beyond the
-    /// end of `plans` are run by the last of them.
+    /// The plan and the cost in nanoseconds of each level if the levels run by `plans` (`None` if a plan was not measured). Levels beyond
+    /// the end of `plans` use the last plan.
     fn steps<'a>(&'a self, plans: &'a [LevelPlan]) -> impl Iterator<Item = Option<(LevelPlan, f64)>> + 'a {
         let at = |level: usize| plans.get(level).or(plans.last()).copied();
         self.levels.iter().enumerate().map(move |(level, times)| {
@@ -211,13 +212,13 @@ impl LevelTable {
         })
     }
 
-    /// What a search costs that runs its levels as given (`None` where a plan was not measured at some level), in nanoseconds.
+    /// The cost in nanoseconds of a search whose levels run by `plans` (`None` if a plan was not measured at some level).
     pub fn cost_ns(&self, plans: &[LevelPlan]) -> Option<f64> {
         self.steps(plans).map(|step| step.map(|(_, ns)| ns)).sum()
     }
 
-    /// Joules that a search takes which runs its levels as given, where `watts` are drawn while a strategy runs (`None`: a power
-    /// or a time is not known; that of both devices at once is never).
+    /// Joules of a search whose levels run by `plans`; `watts` holds the power while a strategy runs. `None` if a power or a time is not
+    /// known. The power of both devices at once never is.
     pub fn joules(&self, plans: &[LevelPlan], watts: &StrategyWatts) -> Option<f64> {
         self.steps(plans).map(|step| step.and_then(|(plan, ns)| Some(ns * 1e-9 * watts_of(watts, Strategy::of(plan)?)?))).sum()
     }
@@ -226,7 +227,7 @@ impl LevelTable {
 /// Measures every level of the search from `root` by each of `strategies`. The search's policy is left changed.
 ///
 /// # Errors
-/// [`SearchError`] where the search was not set up for the strategies, the root is none of its vertices, or a device fails.
+/// [`SearchError`] if the search was not set up for the strategies, the root is not a vertex of the graph, or a device fails.
 pub fn measure(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how: &Turns) -> Result<LevelTable, SearchError> {
     search.set_single_levels(true);
     let table = measured(search, root, strategies, how);
@@ -265,7 +266,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             times.after[strategy as usize][strategy as usize] = typical(runs, level, with_changes);
         }
     }
-    // Two in turn, each of them first once.
+    // Two strategies in alternation, begun once with each.
     let contenders: Vec<Strategy> = strategies.iter().copied().filter(|&strategy| contends(&levels, strategy)).collect();
     for (index, &a) in contenders.iter().enumerate() {
         for &b in &contenders[index + 1..] {
@@ -299,7 +300,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
                     runs.push(run(search, root, Replay::new(&[LevelPlan::split(kernel, gpu_permille)]))?);
                 }
                 for (level, times) in levels.iter_mut().enumerate() {
-                    // What is handed over there is a part of splitting.
+                    // The handovers of a split level are part of splitting.
                     times.shared[kernel as usize][place] = typical(&runs, level, with_changes);
                 }
             }
@@ -308,7 +309,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
     Ok(LevelTable { root, strategies: strategies.to_vec(), levels })
 }
 
-/// The time of a search, after one that is not counted and replaces the data of other plans in the caches.
+/// Searches twice and returns the records of the second search. The first one replaces the data of other plans in the caches.
 fn run(search: &mut Search<'_>, root: Vertex, replay: Replay) -> Result<Vec<LevelRecord>, SearchError> {
     search.set_policy(Policy::Replay(replay), LevelDevice::Cpu)?;
     search.run_uncounted(root)?;
@@ -324,8 +325,8 @@ fn with_changes(record: &LevelRecord) -> u64 {
     record.elapsed_ns.saturating_sub(record.decision_ns)
 }
 
-/// The first quartile: what disturbs a level of some microseconds (a thread that loses its core for a time slice) only ever
-/// makes it longer, and by much more than it takes.
+/// The first quartile: a disturbance (such as a thread that loses its core for a time slice) only ever makes a level of some microseconds
+/// longer, and by much more than the level takes.
 fn typical(runs: &[Vec<LevelRecord>], level: usize, time: fn(&LevelRecord) -> u64) -> Option<f64> {
     summary(runs, level, time).map(|summary| summary.first_quartile)
 }
@@ -335,7 +336,7 @@ fn summary(runs: &[Vec<LevelRecord>], level: usize, time: fn(&LevelRecord) -> u6
     Summary::of(&times)
 }
 
-/// Whether `strategy` comes close to the fastest at any level that matters.
+/// Whether `strategy` comes close to the fastest one at any level that takes more than a thousandth of the search.
 fn contends(levels: &[LevelTimes], strategy: Strategy) -> bool {
     let fastest = |times: &LevelTimes| times.own.iter().flatten().copied().fold(f64::INFINITY, f64::min);
     let all: f64 = levels.iter().map(fastest).sum();
@@ -349,7 +350,7 @@ fn contends(levels: &[LevelTimes], strategy: Strategy) -> bool {
 mod tests {
     use super::*;
 
-    /// A table of two strategies: own times, and what changing costs.
+    /// A table of two strategies with these own times, in which each change costs `change`.
     fn table(own: &[[f64; 2]], change: f64) -> LevelTable {
         let levels = own
             .iter()
@@ -370,7 +371,7 @@ mod tests {
         let [tc, bc, bg] = [Strategy::Tc, Strategy::Bc, Strategy::Bg].map(Strategy::plan);
         let times = [[1.0, 9.0], [50.0, 10.0], [12.0, 10.0], [2.0, 8.0]];
         assert_eq!(table(&times, 0.0).oracle(), (vec![tc, bc, bc, tc], 23.0));
-        // 3 there, and 3 back are too dear only where less is saved.
+        // Two changes at 3 or 5 each pay. At 7 the one back does not, as it saves 6; at 40 neither does.
         assert_eq!(table(&times, 3.0).oracle(), (vec![tc, bc, bc, tc], 29.0));
         assert_eq!(table(&times, 5.0).oracle(), (vec![tc, bc, bc, tc], 33.0));
         assert_eq!(table(&times, 7.0).oracle(), (vec![tc, bc, bc, bc], 36.0));
@@ -388,7 +389,7 @@ mod tests {
 
     #[test]
     fn the_oracle_splits_levels() {
-        // The CPU alone, the GPU alone, and both with shares of 25, 50 and 75 %; changing hands takes 5.
+        // Times on the CPU alone, on the GPU alone, and split with shares of 25, 50 and 75 %; a change of device costs 5.
         let times = [[1.0, 9.0, 4.0, 5.0, 6.0], [50.0, 40.0, 39.0, 24.0, 30.0], [60.0, 21.0, 50.0, 40.0, 30.0], [2.0, 8.0, 9.0, 9.0, 9.0]];
         let level = |[tc, tg, quarter, half, most]: [f64; 5]| {
             let own = move |plan: LevelPlan| match plan.placement {
@@ -406,13 +407,14 @@ mod tests {
         let table = LevelTable { root: 0, strategies: vec![Strategy::Tc, Strategy::Tg], levels: times.map(level).to_vec() };
         let (tc, tg) = (Strategy::Tc.plan(), Strategy::Tg.plan());
         assert_eq!(table.plans().len(), 5);
-        // The third level alone on the GPU: 21 and two ways, split 30.
+        // The third level takes 21 and two changes on the GPU alone, and 30 split.
         let (oracle, ns) = table.oracle();
         assert!((ns - (1.0 + 24.0 + 30.0 + 2.0)).abs() < 1e-9, "{oracle:?} {ns}");
         assert_eq!(oracle, [tc, LevelPlan::split(GpuKernel::Tg, 500), LevelPlan::split(GpuKernel::Tg, 750), tc]);
         assert_eq!(table.cost_ns(&oracle), Some(ns));
         assert_eq!(table.cheapest(&[tc, tg]).1, 1.0 + 5.0 + 40.0 + 21.0 + 5.0 + 2.0);
-        // From the GPU to a split level the state changes hands; a share in between lies on a line, one beyond is the next.
+        // From the GPU to a split level the state changes its owner. A share between two measured ones is interpolated; beyond them the
+        // nearest counts.
         assert_eq!(table.levels[1].plan_ns(Some(tg), LevelPlan::split(GpuKernel::Tg, 375)), Some(31.5 + 5.0));
         assert_eq!(table.levels[1].plan_ns(Some(tc), LevelPlan::split(GpuKernel::Tg, 990)), Some(30.0));
         assert_eq!(table.levels[1].plan_ns(Some(tc), LevelPlan::split(GpuKernel::Bg, 500)), None);

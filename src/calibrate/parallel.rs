@@ -1,4 +1,4 @@
-//! The amount of work from which it is faster that threads share a level.
+//! Measures the amount of work from which it is faster that threads share a level.
 
 use std::time::Instant;
 
@@ -14,14 +14,14 @@ use crate::{
     search::{Search, SearchOptions},
 };
 
-/// Rounds in which both values have their turn; the fastest search from each root counts.
+/// Rounds of a comparison. Both values search once in each; the fastest search from each root counts.
 const ROUNDS: usize = 5;
-/// log2 of the vertices of the graphs.
+/// log2 of the number of vertices of the graphs.
 const SCALE: u32 = 17;
-/// Roots of each graph.
+/// Number of roots of each graph.
 const ROOTS: usize = 8;
 
-/// A threshold of [`ParallelThresholds`], by the key that the table `[cpu]` of a board file has for it.
+/// A threshold of [`ParallelThresholds`], named as its key in the table `[cpu]` of a board file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParallelKey {
@@ -36,7 +36,7 @@ pub enum ParallelKey {
 }
 
 impl ParallelKey {
-    /// Every one.
+    /// All keys.
     pub const ALL: [Self; 4] = [Self::ParallelArcs, Self::ParallelHubArcs, Self::ParallelRowArcs, Self::Piece];
 
     /// The key in a board file.
@@ -49,7 +49,7 @@ impl ParallelKey {
         }
     }
 
-    /// Its value.
+    /// The value of this threshold.
     pub const fn of(self, thresholds: &ParallelThresholds) -> u64 {
         match self {
             Self::ParallelArcs => thresholds.arcs,
@@ -59,7 +59,7 @@ impl ParallelKey {
         }
     }
 
-    /// Sets it. A piece is brought to what an engine takes.
+    /// Sets this threshold. A piece is rounded down to a multiple of 64 within the range that an engine takes.
     pub fn set(self, thresholds: &mut ParallelThresholds, value: u64) {
         match self {
             Self::ParallelArcs => thresholds.arcs = value,
@@ -69,18 +69,18 @@ impl ParallelKey {
         }
     }
 
-    /// Values that are compared with the usual one, as (numerator, denominator) of it.
+    /// Factors of the usual value that give the values to compare with it, as (numerator, denominator).
     const fn factors(self) -> &'static [(u64, u64)] {
         match self {
             Self::ParallelArcs => &[(1, 4), (4, 1), (32, 1)],
             Self::ParallelHubArcs => &[(1, 32), (1, 8), (4, 1)],
-            // A wave over a grid is narrow: far below the usual value threads begin to share it.
+            // A wave over a grid is narrow: threads share it only with a value far below the usual one.
             Self::ParallelRowArcs => &[(1, 64), (1, 8), (4, 1)],
             Self::Piece => &[(1, 4), (4, 1)],
         }
     }
 
-    /// A graph whose searches depend on it.
+    /// A graph whose searches depend on this threshold.
     const fn graph(self, scale: u32) -> Generator {
         match self {
             Self::ParallelArcs => Generator::Uniform { vertices: 1 << scale, edges: 4 << scale, seed: 1 },
@@ -94,15 +94,15 @@ impl ParallelKey {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParallelTimes {
-    /// Which threshold.
+    /// The threshold.
     pub key: ParallelKey,
     /// Its value.
     pub value: u64,
-    /// Time of searches over that with the usual value, in turn. The usual value itself has 1 and comes first of its threshold.
+    /// Time of searches with this value divided by the time with the usual one, in turn. The usual value comes first for its key, with 1.
     pub relative: f64,
 }
 
-/// Measures searches on the CPU by several values of each threshold, each in turn with `usual`. Nothing where one thread searches.
+/// Measures searches on the CPU with several values of each threshold, each in turn with `usual`. Empty if only one thread searches.
 ///
 /// # Errors
 /// [`ComparisonError`]: a graph can't be generated or built, or a search can't be set up.
@@ -150,7 +150,7 @@ fn measure(options: &SearchOptions, usual: ParallelThresholds, scale: u32, round
     Ok(all)
 }
 
-/// Nanoseconds of the fastest searches from some roots by each, in turn.
+/// Nanoseconds of the fastest searches from some roots, summed, for each of `searches`, which take turns.
 fn total_ns(mut searches: [&mut Search<'_>; 2], rounds: usize) -> Result<[f64; 2], ComparisonError> {
     let layout = searches[0].layout();
     let searched = layout.csr().vertices().max(1);
@@ -162,7 +162,7 @@ fn total_ns(mut searches: [&mut Search<'_>; 2], rounds: usize) -> Result<[f64; 2
             for (search, fastest) in searches.iter_mut().zip(&mut fastest) {
                 let begin = Instant::now();
                 search.run_uncounted(root)?;
-                // The first brings memory and threads to where they are needed.
+                // The first round brings memory and threads to where they are needed.
                 if round > 0 {
                     *fastest = fastest.min(begin.elapsed().as_nanos() as f64);
                 }
@@ -173,7 +173,7 @@ fn total_ns(mut searches: [&mut Search<'_>; 2], rounds: usize) -> Result<[f64; 2
     Ok(totals)
 }
 
-/// The value to take of `key`, where another than the usual one is faster by more than noise.
+/// The value of `key` to use, if one is faster than the usual value by more than noise.
 pub fn best_parallel(measured: &[ParallelTimes], key: ParallelKey) -> Option<u64> {
     let best = measured.iter().filter(|times| times.key == key).min_by(|a, b| a.relative.total_cmp(&b.relative))?;
     (best.relative <= GAIN).then_some(best.value)

@@ -1,5 +1,5 @@
-//! The measurements so far, graph by graph, so that an interruption loses at most one graph: JSON lines, a header and one line for each
-//! graph, appended as soon as the graph is measured.
+//! The measurements so far, in a file of JSON lines: a header, and one line for each graph, appended as soon as the graph is measured. An
+//! interruption loses at most one graph.
 
 use std::{io, path::Path};
 
@@ -16,25 +16,25 @@ pub struct PartialHeader {
     format: String,
     /// Version and commit of socbfs: another one may be faster.
     pub build: String,
-    /// Where it is measured.
+    /// The machine, device and settings that are measured.
     pub identity: Identity,
     /// Seed of the training set.
     pub seed: u64,
-    /// Whether with less care.
+    /// Whether less care is taken, to save time.
     pub quick: bool,
-    /// Sizes of work-groups, where they were compared to choose that of the identity.
+    /// Times of the work-group sizes, if they were compared to choose that of the identity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work_groups: Vec<GroupTimes>,
 }
 
 impl PartialHeader {
-    /// The header of measurements of this kind.
+    /// A header for new measurements, without work-group sizes.
     pub fn new(build: String, identity: Identity, seed: u64, quick: bool) -> Self {
         Self { format: FORMAT.to_owned(), build, identity, seed, quick, work_groups: Vec::new() }
     }
 
-    /// Takes the size of work-group over that was chosen for the measurements in `path`, if nothing else differs from them: compared again,
-    /// another size might be chosen, and they would be lost. Whether it did.
+    /// Takes over the work-group size that was chosen for the measurements in `path`, if nothing else differs from them. (A new comparison
+    /// might choose another size, and they would be lost.) Returns whether it did.
     pub fn take_group_of(&mut self, path: &Path) -> bool {
         let text = std::fs::read(path).unwrap_or_default();
         let before = complete_lines(&text).next().and_then(|first| serde_json::from_slice::<Self>(first).ok());
@@ -52,24 +52,24 @@ impl PartialHeader {
     }
 }
 
-/// One graph, measured.
+/// The measurements of one graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredGraph {
-    /// Its place in the training set.
+    /// Its index in the training set.
     pub place: usize,
     /// The generator with every parameter.
     pub graph: String,
-    /// Vertices, those without edges included.
+    /// Number of vertices, including those without edges.
     pub vertices: u64,
-    /// Edges, repeats and self-loops included.
+    /// Number of edges, including repeats and self-loops.
     pub edges: u64,
-    /// Seconds to generate it, build it and search it.
+    /// Seconds to generate, build and search it.
     pub seconds: f64,
-    /// What every level costs, for every root.
+    /// The cost of every level, for each root.
     pub tables: Vec<LevelTable>,
 }
 
-/// A file of measurements, open to be appended to.
+/// A file of measurements, open for appending.
 #[derive(Debug)]
 pub struct Partial(JsonLines);
 
@@ -82,11 +82,11 @@ pub enum PartialError {
     Io {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The file holds something else, which is not ours to overwrite.
+    /// The file holds something else, which must not be overwritten.
     #[error("measurements can't be kept in {file}: it holds something else; remove it, or name another file with --output")]
     NotOurs {
         /// The file.
@@ -94,23 +94,22 @@ pub enum PartialError {
     },
 }
 
-/// The content of a file of measurements, as far as it can be continued.
+/// The content of a file of measurements, by whether it can be continued.
 enum Readable {
     Nothing,
-    /// No measurements.
+    /// Something else than measurements.
     NotOurs,
-    /// Of another kind, and why.
+    /// Measurements that can't be continued, and why.
     Other(&'static str),
     /// The graphs measured so far, and the number of valid bytes.
     Graphs(Vec<MeasuredGraph>, u64),
 }
 
 impl Partial {
-    /// Opens `path`: with the graphs that are there, if they were measured under the same header, else empty. The text says why what is
-    /// there is of no use.
+    /// Opens `path` and returns the graphs measured so far under the same header. Other measurements are dropped, and the text says why.
     ///
     /// # Errors
-    /// [`PartialError`] where the file can't be read or written, or is not such a file.
+    /// [`PartialError`] if the file can't be read or written, or is not such a file.
     pub fn open(path: &Path, header: &PartialHeader) -> Result<(Self, Vec<MeasuredGraph>, Option<&'static str>), PartialError> {
         let file = || path.display().to_string();
         let failed = |source| PartialError::Io { file: file(), source };
@@ -128,7 +127,7 @@ impl Partial {
         Ok((Self(lines), graphs, reason))
     }
 
-    /// Keeps a graph.
+    /// Appends a graph.
     ///
     /// # Errors
     /// [`PartialError`].
@@ -136,9 +135,9 @@ impl Partial {
         self.0.add(graph).map_err(|source| PartialError::Io { file: self.0.path().display().to_string(), source })
     }
 
-    /// Removes the file: the calibration has been written.
+    /// Removes the file, after the calibration has been written.
     pub fn remove(self) {
-        // Where it can't be removed, the next calibration finds it complete and is done at once.
+        // If it can't be removed, the next calibration finds it complete and ends at once.
         if let Err(error) = std::fs::remove_file(self.0.path()) {
             log::warn!("{} can't be removed: {error}", self.0.path().display());
         }
@@ -147,11 +146,11 @@ impl Partial {
 
 fn find(text: &[u8], header: &PartialHeader) -> Readable {
     let mut lines = complete_lines(text);
-    // Of a header that was interrupted there is only its beginning.
+    // A header that was interrupted has no line end; its beginning must be the right one.
     let Some(first) = lines.next() else {
         return if b"{\"format\"".starts_with(&text[..text.len().min(9)]) { Readable::Nothing } else { Readable::NotOurs };
     };
-    /// What every version of the format has.
+    /// The key that every version of the format has.
     #[derive(Deserialize)]
     struct AnyFormat {
         format: String,
@@ -214,7 +213,7 @@ mod tests {
         assert_eq!(again, chosen);
         let (_, graphs, reason) = Partial::open(&path, &again).unwrap();
         assert_eq!((graphs.len(), reason), (1, None));
-        // Measurements of another kind have no say, nor has a file that is absent.
+        // Measurements of another kind and absent files change nothing.
         let mut other = PartialHeader { seed: 2, ..with(None) };
         assert!(!other.take_group_of(&path) && other == PartialHeader { seed: 2, ..with(None) });
         assert!(!with(None).take_group_of(&folder.path().join("absent")));
@@ -278,12 +277,12 @@ mod tests {
             assert!(error.to_string().contains("something else; remove it"), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
-        // A link, planted.
+        // A symbolic link in place of the file.
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("p", &link).unwrap();
         assert!(matches!(Partial::open(&link, &header(1)), Err(PartialError::Io { .. })));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
-        // A header that an interruption cut is ours.
+        // A header that was cut by an interruption is accepted.
         std::fs::write(&path, "{\"format\":\"socbfs-cal").unwrap();
         assert_eq!(Partial::open(&path, &header(1)).unwrap().1.len(), 0);
     }

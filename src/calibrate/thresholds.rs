@@ -1,4 +1,4 @@
-//! The amount of work from which the GPU is the faster device, measured on this graph.
+//! Measures on this graph the amount of work from which the GPU is the faster device.
 
 use std::time::Duration;
 
@@ -12,66 +12,66 @@ use crate::{
     search::{Search, SearchError},
 };
 
-/// Roots searched from, spread over the vertices, beside the one with most edges.
+/// Number of roots besides the one with most edges, spread over the vertices.
 const ROOTS: usize = 3;
-/// Searches from each root by each policy, which take turns, so that what else the machine does meets all of them; the fastest counts.
+/// Searches from each root by each policy. The policies take turns, so that other load disturbs all of them; the fastest search counts.
 const TURNS: usize = 3;
 
-/// A policy that took this many times the fastest one's time is not measured again: on roads, handing over at each level takes a hundred
-/// times as long as the search.
+/// A policy that took more than this many times the fastest one's time is not measured again: on roads, a handover at each level takes a
+/// hundred times as long as the search.
 const LOST: u32 = 4;
 
-/// Thresholds that change device within a search must gain this much over the better device alone to be taken.
+/// Bands that change device within a search are chosen only if they take less than this share of the time of the best so far.
 const GAIN: f64 = 0.97;
 
-/// The measurements from which thresholds follow.
+/// The results of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Measured {
-    /// From how much work on the GPU, and both, run levels of either direction.
+    /// The amounts of work from which the GPU, and both, run levels of either direction.
     pub bands: Bands,
-    /// How much longer top-down levels on the CPU took than [`CostModel::shipped`] says, as a factor.
+    /// Time of the CPU's top-down levels divided by their time by [`CostModel::shipped`].
     pub top_down_factor: f64,
-    /// The same of bottom-up levels.
+    /// The same factor of bottom-up levels.
     pub bottom_up_factor: f64,
-    /// TC: nanoseconds over arcs of the frontier (`None`: no such level occurred).
+    /// TC: nanoseconds by arcs of the frontier (`None`: no such level occurred).
     pub tc: Option<Line>,
-    /// TG.
+    /// TG: nanoseconds by arcs of the frontier.
     pub tg: Option<Line>,
-    /// BC: nanoseconds over unvisited vertices.
+    /// BC: nanoseconds by unvisited vertices.
     pub bc: Option<Line>,
-    /// BG or BGC.
+    /// BG or BGC: nanoseconds by unvisited vertices.
     pub bg: Option<Line>,
-    /// Top-down levels on both (`None`: none was split).
+    /// Top-down levels on both devices (`None`: none was split).
     pub split_top_down: Option<Line>,
-    /// Bottom-up levels on both.
+    /// Bottom-up levels on both devices.
     pub split_bottom_up: Option<Line>,
-    /// Nanoseconds of one handover of the search's state, conversions included.
+    /// Nanoseconds of one handover of the search's state, with conversions.
     pub handover_ns: f64,
-    /// Nanoseconds that searches from the same roots took on the CPU alone.
+    /// Nanoseconds of the searches on the CPU alone.
     pub cpu_ns: u64,
-    /// The same on the GPU alone.
+    /// Nanoseconds of the searches from the same roots on the GPU alone.
     pub gpu_ns: u64,
 }
 
 impl Measured {
-    /// The costs of the CPU on this graph. A machine's own costs depend on how much of a graph its caches hold, so that they differ
-    /// between graphs by more than the two directions do.
+    /// The costs of the CPU on this graph. A machine's costs depend on how much of a graph its caches hold, so they differ more between
+    /// graphs than between the two directions.
     fn cpu_model(&self) -> CostModel {
         let shipped = CostModel::shipped(Form::Full);
         let times = |cost: Option<StrategyCost>, factor| cost.map(|cost| cost.times(factor));
         CostModel { tc: times(shipped.tc, self.top_down_factor), bc: times(shipped.bc, self.bottom_up_factor), ..shipped }
     }
 
-    /// The policy that knows all of it.
+    /// The policy `adaptive` with the measured bands and costs.
     pub fn adaptive(&self) -> Adaptive {
-        // One handover is measured, whatever its direction.
+        // One cost of a handover was measured, for both ways.
         let handover = ChangeCost { fixed_ns: self.handover_ns, ..ChangeCost::default() };
         let model = CostModel { to_gpu: handover, to_cpu: handover, ..self.cpu_model() };
         Adaptive { model, ..Adaptive::of(self.bands) }
     }
 }
 
-/// How long a level takes: a fixed time and a time for every unit of work.
+/// The time of a level: a fixed part, and a part for every unit of work.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 pub struct Line {
     /// Nanoseconds of a level without work.
@@ -81,7 +81,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// From how much work on `gpu` is the faster one.
+    /// The amount of work from which `gpu` is faster.
     fn crossing(self, gpu: Self) -> u64 {
         let (gain, cost) = (self.ns_per_unit - gpu.ns_per_unit, gpu.fixed_ns - self.fixed_ns);
         if cost <= 0.0 && gain >= 0.0 {
@@ -94,11 +94,11 @@ impl Line {
     }
 }
 
-/// Searches with either device alone and with both in turn, and compares what their levels cost. `runs` says by which kernels
-/// the GPU searches, `splits` whether levels on both are measured too. The search's policy is left changed.
+/// Searches with each device alone and with both in turn, and compares the times of their levels. `runs` gives the GPU's kernels, and
+/// `splits` says whether levels on both devices are measured too. The search's policy is left changed.
 ///
 /// # Errors
-/// [`SearchError`] where the search was not set up with a device for [`Policy::Selective`], or a device fails.
+/// [`SearchError`] if the search was not set up with a device for [`Policy::Selective`], or a device fails.
 pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> Result<Measured, SearchError> {
     let roots = roots(search);
     let sampled = Policy::Sampled(SampledCosts::default());
@@ -122,14 +122,14 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
     let (cpu_ns, gpu_ns) = (cpu.elapsed_ns, gpu.elapsed_ns);
     let (cpu, gpu) = (cpu.levels, gpu.levels);
     let (top_down, bottom_up) = (factor(&cpu, Direction::TopDown), factor(&cpu, Direction::BottomUp));
-    // What no search did is as far off as the rest.
+    // A direction that did not occur gets the factor of the other one.
     let (top_down_factor, bottom_up_factor) = (top_down.or(bottom_up).unwrap_or(1.0), bottom_up.or(top_down).unwrap_or(1.0));
     let (tc, tg) = (line(&cpu, Direction::TopDown), line(&gpu, Direction::TopDown));
     let (bc, bg) = (line(&cpu, Direction::BottomUp), line(&gpu, Direction::BottomUp));
     let (split_top_down, split_bottom_up) = (line(&split, Direction::TopDown), line(&split, Direction::BottomUp));
     let band = |cpu: Option<Line>, gpu: Option<Line>, both: Option<Line>, direction| match (cpu, gpu) {
         (Some(cpu), Some(gpu)) => Band {
-            // Both have to be faster than either alone.
+            // Both together have to be faster than either device alone.
             split_from: Some(both.map_or(NEVER, |both| cpu.crossing(both).max(gpu.crossing(both)))),
             gpu_permille: share(&split, direction),
             ..Band::gpu_from(cpu.crossing(gpu))
@@ -138,7 +138,7 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
     };
     let lines =
         Bands { top_down: band(tc, tg, split_top_down, Direction::TopDown), bottom_up: band(bc, bg, split_bottom_up, Direction::BottomUp) };
-    // Lines are a simple model. Whole searches have the last word, with levels that run ahead, and the simplest of equals.
+    // Lines are a simple model, so whole searches decide, with levels that run ahead. The first of equal candidates wins: the simplest.
     let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
     let never_split = |band: Band| Band { split_from: Some(NEVER), ..band };
     let alone = Bands { top_down: never_split(lines.top_down), bottom_up: never_split(lines.bottom_up) };
@@ -173,19 +173,19 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
             (measured.bands, least) = (bands, searches.elapsed_ns as f64);
         }
     }
-    // The share is worth knowing even where splitting does not pay here.
+    // The share is worth knowing even if splitting does not pay here.
     measured.bands.top_down.gpu_permille = lines.top_down.gpu_permille;
     measured.bands.bottom_up.gpu_permille = lines.bottom_up.gpu_permille;
     Ok(measured)
 }
 
-/// Every level split.
+/// A policy that splits every level.
 fn together() -> Policy {
     let half = Band::split_from(0, 500);
     Policy::Concurrent(Box::new(Concurrent::new(Adaptive::of(Bands { top_down: half, bottom_up: half }))))
 }
 
-/// The GPU's share of split levels of this direction, in thousandths: the median of what searches came to.
+/// The GPU's share of split levels of this direction, in thousandths: the median over these records.
 fn share(levels: &[LevelRecord], direction: Direction) -> Option<u16> {
     let share = |record: &LevelRecord| match record.plan.placement {
         Placement::Split { gpu_permille, .. } if record.plan.direction == direction => Some(gpu_permille),
@@ -200,7 +200,7 @@ fn selective(adaptive: Adaptive) -> Policy {
     Policy::Selective(Box::new(Selective::new(adaptive)))
 }
 
-/// The vertex with most edges, and some others that have any.
+/// The vertex with most edges, and up to [`ROOTS`] others that have edges.
 pub(super) fn roots(search: &Search<'_>) -> Vec<Vertex> {
     let degrees = search.layout().input_degrees();
     let most = (0..degrees.len()).max_by_key(|&v| degrees[v]);
@@ -213,15 +213,15 @@ pub(super) fn roots(search: &Search<'_>) -> Vec<Vertex> {
     roots
 }
 
-/// The fastest search from each root.
+/// The fastest searches from all roots by one policy.
 #[derive(Default, Clone)]
 struct Searches {
     levels: Vec<LevelRecord>,
     elapsed_ns: u64,
 }
 
-/// Searches from the same roots by each of these policies, one after the other from every root. A level that is run ahead has no time of
-/// its own.
+/// Searches from the same roots by each of these policies in turn. With `looks_ahead`, a device runs levels ahead, whose records have no
+/// times of their own.
 fn in_turn(
     search: &mut Search<'_>,
     kinds: &[(Policy, LevelDevice)],
@@ -240,14 +240,14 @@ fn in_turn(
     result
 }
 
-/// The fastest search from this root by each policy.
+/// The fastest search from this root by each policy: its time and its records.
 pub(super) fn fastest(
     search: &mut Search<'_>,
     kinds: &[(Policy, LevelDevice)],
     root: Vertex,
 ) -> Result<Vec<(Duration, Vec<LevelRecord>)>, SearchError> {
     let mut best = vec![(Duration::MAX, Vec::new()); kinds.len()];
-    // The first search of each kind warms up: pages, caches, kernels that a driver finishes at their first launch.
+    // The first search by each policy is a warm-up: pages, caches, kernels that a driver finishes at their first launch.
     for turn in 0..=TURNS {
         let least = best.iter().map(|best| best.0).min().unwrap_or(Duration::MAX);
         for ((policy, runs), best) in kinds.iter().zip(&mut best) {
@@ -264,7 +264,7 @@ pub(super) fn fastest(
     Ok(best)
 }
 
-/// The time of the levels of one direction on the CPU, over the time by [`CostModel::shipped`] (`None`: there were none).
+/// The time of the CPU's levels of one direction divided by their time by [`CostModel::shipped`] (`None`: there were none).
 fn factor(records: &[LevelRecord], direction: Direction) -> Option<f64> {
     let model = CostModel::shipped(Form::Full);
     let cost = model.of(Strategy::on_cpu(direction))?;
@@ -279,8 +279,7 @@ fn factor(records: &[LevelRecord], direction: Direction) -> Option<f64> {
     (should_ns > 0.0 && took_ns > 0.0).then(|| took_ns / should_ns)
 }
 
-/// The straight line through the levels of one direction: the cheapest level is the fixed part, and the rest is in
-/// proportion to the work.
+/// The line through the levels of one direction: the cheapest level is the fixed part, and the rest is in proportion to the work.
 fn line(records: &[LevelRecord], direction: Direction) -> Option<Line> {
     let levels = || records.iter().filter(|record| record.plan.direction == direction);
     let own =
@@ -342,7 +341,7 @@ mod tests {
     fn lines_cross_where_the_gpu_gets_faster() {
         let (cpu, gpu) = (Line { fixed_ns: 1000.0, ns_per_unit: 2.0 }, Line { fixed_ns: 21_000.0, ns_per_unit: 1.0 });
         assert_eq!(cpu.crossing(gpu), 20_000);
-        // A GPU that is slower at everything, and one that is faster at everything.
+        // A GPU that is slower at every level, and one that is faster at every level.
         assert_eq!(gpu.crossing(Line { fixed_ns: 30_000.0, ns_per_unit: 1.5 }), NEVER);
         assert_eq!(gpu.crossing(Line { fixed_ns: 0.0, ns_per_unit: 0.5 }), 0);
     }
@@ -351,7 +350,7 @@ mod tests {
     fn a_graph_whose_levels_take_longer_has_a_factor_for_each_direction() {
         // Three vertices and 1000 arcs top-down: 170 + 3 * 6.7 + 1000 * 1.5 ns.
         let top_down = record(Direction::TopDown, 1000, 2 * 1690, 1);
-        // Two words' worth of 1000 unvisited vertices that look at one neighbour each.
+        // 1000 unvisited vertices that look at one neighbour each, in 100 / 64 words: 6 + 1000 * (2.2 + 0.44) ns.
         let bottom_up = record(Direction::BottomUp, 1000, 5 * 2646, 1);
         let levels = [top_down, bottom_up, record(Direction::TopDown, 7, 5000, 50)];
         let found = [Direction::TopDown, Direction::BottomUp].map(|direction| factor(&levels, direction).unwrap());
