@@ -8,9 +8,9 @@
 //!   sorted. That is the layout of `--order degree`, which `--order auto` chooses for skewed graphs; the policy uses the layout it is
 //!   given.
 //! - `daga`: Daga, Nutter and Meswani's hybrid++ (Efficient breadth-first search on a heterogeneous processor, IEEE Big Data 2014), as
-//!   Zhang et al. 2018 describe it (sections 1 and 5.1): top-down levels run on the CPU (TC), bottom-up levels on the GPU (BG, for hubs in
-//!   local memory came with Zhang). hybrid++ has an addition for graphs whose degrees hardly differ (a search of these never turns
-//!   bottom-up). Zhang does not describe it, and it is not here.
+//!   Zhang et al. 2018 describe it (sections 1 and 5.1): top-down levels run on the CPU (TC), bottom-up levels on the GPU (BG, since hubs
+//!   in local memory came with Zhang). hybrid++ has an addition for graphs whose degrees hardly differ (their searches never turn
+//!   bottom-up). Zhang does not describe it, so it is not implemented here.
 
 use super::{
     Policy, PolicyError,
@@ -22,7 +22,7 @@ const fn known(kind: &'static str, summary: &'static str, default: fn() -> Resul
     Known { kind, parameters: "ALPHA,BETA", summary, default }
 }
 
-/// In the order of [`Whose`].
+/// The names of the rule, in the order of [`Whose`].
 pub(super) const KNOWN: &[Known] = &[
     known("alpha-beta", "direction by Beamer's rule, with GAP's 15,18", || Ok(Policy::AlphaBeta(AlphaBeta::of(Whose::Beamer)))),
     known("yasui", "Yasui's: alpha-beta on the CPU, with 14,24; its layout is --order degree", || {
@@ -31,7 +31,7 @@ pub(super) const KNOWN: &[Known] = &[
     known("daga", "Daga's: top-down on the CPU, bottom-up on the device, with 14,24", || Ok(Policy::AlphaBeta(AlphaBeta::of(Whose::Daga)))),
 ];
 
-/// The system that the rule is from, which says where levels run.
+/// The system of the rule, which says where levels run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Whose {
     /// On the device in use.
@@ -62,8 +62,8 @@ impl Default for AlphaBeta {
 }
 
 impl AlphaBeta {
-    /// With the numbers of the system: a starting point, not an optimum. GAP ships 15 and 18; Beamer et al. 2012 have 14 and 24, which the
-    /// papers of the others took over (Yasui's tunes them to each of its machines).
+    /// With the published numbers of the system: a starting point, not an optimum. GAP ships 15 and 18; Beamer et al. 2012 have 14 and 24,
+    /// which the other papers took over (Yasui's tunes them to each of its machines).
     pub const fn of(whose: Whose) -> Self {
         let (alpha, beta) = if matches!(whose, Whose::Beamer) { (15.0, 18.0) } else { (14.0, 24.0) };
         Self { alpha, beta, whose }

@@ -1,4 +1,4 @@
-//! Asynchronous: from one level on both devices search to the end, each by itself (Remis 2016, section 3.3).
+//! Asynchronous: from one level on, both devices search to the end independently (Remis 2016, section 3.3).
 
 use super::{
     Policy, SampledCosts,
@@ -13,18 +13,17 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Asynchronous(Parting::default())),
 }];
 
-/// When the searches part, and how the frontier is divided.
+/// When the searches of both devices part, and how they divide the frontier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parting {
-    /// At the first level whose frontier has at least this many arcs.
+    /// They part at the first level whose frontier has at least this many arcs.
     pub from_edges: u64,
-    /// The GPU's share of its arcs, in thousandths.
+    /// The GPU's share of these arcs, in thousandths.
     pub gpu_permille: u16,
 }
 
 impl Default for Parting {
-    /// The thesis parts after a quarter of the graph at most, since what comes later is done twice less often; a frontier of
-    /// some thousand arcs is there a level or two before.
+    /// In the thesis they part after a quarter of the graph at most. A frontier of some thousand arcs occurs a level or two before.
     fn default() -> Self {
         Self { from_edges: 4096, gpu_permille: 500 }
     }

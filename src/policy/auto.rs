@@ -16,7 +16,7 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Auto(Auto)),
 }];
 
-/// Not chosen.
+/// The policy `auto`. It decides as `sampled` does unless `runtime` replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Auto;
 

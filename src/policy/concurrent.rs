@@ -1,5 +1,5 @@
-//! Concurrent: above a threshold both devices run the level, with shares that adapt until both end together (Remis 2016, section 3.2,
-//! where the share is fixed): [`Adaptive`] whose levels never run on the GPU alone.
+//! Concurrent: both devices run the levels above a threshold, with shares that adapt until both end together (Remis 2016, section 3.2,
+//! where the share is fixed). It is [`Adaptive`] whose levels never run on the GPU alone.
 
 use super::{
     Adaptive, Band, Bands, NEVER, Policy,
@@ -14,19 +14,19 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Concurrent(Box::default())),
 }];
 
-/// Levels of a fraction of a millisecond and more are split where no bound is given.
+/// The work from which levels are split if no bound is given: such levels take a fraction of a millisecond or more.
 const FROM: u64 = 256 << 10;
 
-/// The bands, of which only the bounds of split levels count.
+/// The policy `adaptive` with no level on the GPU alone: of its bands only the bounds of split levels count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Concurrent {
     adaptive: Adaptive,
-    /// The share of the first split level of either direction, where the policy was asked for with one.
+    /// The share of the first split level of either direction, if the policy was selected with one.
     gpu_permille: Option<u16>,
 }
 
 impl Concurrent {
-    /// The same levels, but none of them on the GPU alone.
+    /// The given policy with no level on the GPU alone.
     pub fn new(mut adaptive: Adaptive) -> Self {
         let never = |band: Band| Band { gpu_from: Some(NEVER), ..band };
         adaptive.bands = Bands { top_down: never(adaptive.bands.top_down), bottom_up: never(adaptive.bands.bottom_up) };
@@ -38,7 +38,7 @@ impl Concurrent {
         &self.adaptive
     }
 
-    /// The same, for values that are filled in.
+    /// As [`adaptive`](Self::adaptive), for values that are filled in.
     pub fn adaptive_mut(&mut self) -> &mut Adaptive {
         &mut self.adaptive
     }

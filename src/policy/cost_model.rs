@@ -1,10 +1,10 @@
-//! The adaptive cost model: the strategy that should take least at the current level (Zhang et al. 2018, section 3.2).
+//! The adaptive cost model: it chooses the strategy with the least predicted time for each level (Zhang et al. 2018, section 3.2).
 //!
-//! The paper estimates a top-down level as t = e_frontier / speed (eq. 2) and a bottom-up level as t = alpha * e_left / speed
-//! (eq. 4), with one average speed for each strategy, and takes the least. [`Form::Zhang`] is that. [`Form::Full`] counts what a
-//! level really does: vertices and arcs of the frontier, words of the bitmap, unvisited vertices and the neighbours they look at
-//! (sampled where it could change the decision), each with a time of its own for each strategy; and what it costs to change
-//! direction or device. It can also minimise something that the paper does not: the energy of a search, or its energy-delay product.
+//! The paper estimates a top-down level as t = e_frontier / speed (eq. 2) and a bottom-up level as t = alpha * e_left / speed (eq. 4), with
+//! one average speed for each strategy, and chooses the least. [`Form::Zhang`] does the same. [`Form::Full`] counts what a level really
+//! does: vertices and arcs of the frontier, words of the bitmap, unvisited vertices and the neighbours they look at (sampled where that
+//! could change the decision), each with a time of its own for each strategy, and the cost of a change of direction or device. It can also
+//! minimise the energy of a search or its energy-delay product, which the paper does not.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,32 +73,32 @@ impl std::str::FromStr for Objective {
     }
 }
 
-/// Nanoseconds that a level takes by one strategy, for each piece of its work. What a strategy does not do costs 0.
+/// Nanoseconds of a level by one strategy, for each piece of its work. Work that a strategy does not do costs 0.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StrategyCost {
-    /// A level, whatever its size.
+    /// For each level, whatever its size.
     #[serde(skip_serializing_if = "is_zero")]
     pub fixed_ns: f64,
-    /// A vertex of the frontier.
+    /// For each vertex of the frontier.
     #[serde(skip_serializing_if = "is_zero")]
     pub frontier_vertex_ns: f64,
-    /// An arc that leaves the frontier.
+    /// For each arc that leaves the frontier.
     #[serde(skip_serializing_if = "is_zero")]
     pub frontier_edge_ns: f64,
-    /// 64 vertices of the graph.
+    /// For each 64 vertices of the graph.
     #[serde(skip_serializing_if = "is_zero")]
     pub word_ns: f64,
-    /// An unvisited vertex.
+    /// For each unvisited vertex.
     #[serde(skip_serializing_if = "is_zero")]
     pub unvisited_vertex_ns: f64,
-    /// A neighbour that an unvisited vertex looks at.
+    /// For each neighbour that an unvisited vertex looks at.
     #[serde(skip_serializing_if = "is_zero")]
     pub probe_ns: f64,
-    /// An arc of an unvisited vertex (of the paper's form: alpha over the speed).
+    /// For each arc of an unvisited vertex (in the paper's form: alpha over the speed).
     #[serde(skip_serializing_if = "is_zero")]
     pub unvisited_edge_ns: f64,
-    /// Power while levels run by this strategy, idle power included (`None`: not known).
+    /// Power while levels run by this strategy, with idle power (`None`: not known).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
 }
@@ -132,9 +132,9 @@ impl StrategyCost {
             + self.unvisited_edge_ns * stats.unvisited_edges as f64
     }
 
-    /// A bound of [`level_ns`](Self::level_ns) for the levels of a graph with `vertices` vertices: from below, with each unvisited vertex
-    /// looking at one neighbour, or from above (`all`), with each looking at all of them. (The number of unvisited arcs may be an estimate,
-    /// even below one for each vertex: that one is added.)
+    /// A bound of [`level_ns`](Self::level_ns) for the levels of a graph with `vertices` vertices. The lower bound counts one neighbour for
+    /// each unvisited vertex, the upper bound (`all`) its whole list. (The number of unvisited arcs may be an estimate, even below one for
+    /// each vertex, so the upper bound counts that one as well.)
     pub(super) fn linear(&self, vertices: u64, all: bool) -> Linear {
         let all_ns = if all { self.probe_ns } else { 0.0 };
         Linear {
@@ -146,7 +146,7 @@ impl StrategyCost {
         }
     }
 
-    /// Every term this many times.
+    /// The cost with every term multiplied by `factor`, and with the same power.
     pub fn times(self, factor: f64) -> Self {
         Self {
             fixed_ns: factor * self.fixed_ns,
@@ -160,27 +160,27 @@ impl StrategyCost {
         }
     }
 
-    /// A share of a level. What a level costs whatever its size a device pays whatever its share.
+    /// Nanoseconds of a share of a level. A device pays the fixed cost of the level whatever its share.
     fn part_ns(&self, stats: &LevelStats, probes: f64, share: f64) -> f64 {
         self.fixed_ns + share * (self.level_ns(stats, probes) - self.fixed_ns)
     }
 }
 
-/// The number of neighbours that an unvisited vertex with `list` neighbours should look at: of `arcs` random arcs, `frontier_edges` lead
-/// to the frontier.
+/// The expected number of neighbours that an unvisited vertex with `list` neighbours looks at, if of `arcs` random arcs `frontier_edges`
+/// lead to the frontier.
 pub(crate) fn expected_probes(arcs: u64, frontier_edges: u64, list: f64) -> f64 {
     (arcs as f64 / frontier_edges.max(1) as f64).min(list).max(1.0)
 }
 
-/// Nanoseconds that a change takes.
+/// Nanoseconds of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChangeCost {
-    /// Whatever the size.
+    /// For each change, whatever the size.
     pub fixed_ns: f64,
-    /// 64 vertices of the graph.
+    /// For each 64 vertices of the graph.
     pub word_ns: f64,
-    /// A vertex of the frontier.
+    /// For each vertex of the frontier.
     pub frontier_vertex_ns: f64,
 }
 
@@ -199,7 +199,7 @@ impl ChangeCost {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CostModel {
-    /// Its terms.
+    /// Its form, which says what terms it has.
     pub form: Form,
     /// The quantity that it minimises.
     pub objective: Objective,
@@ -221,23 +221,23 @@ pub struct CostModel {
     /// Bottom-up on the GPU with hubs in local memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bgc: Option<StrategyCost>,
-    /// From a top-down to a bottom-up level: the bitmap has to be made.
+    /// From a top-down to a bottom-up level: the bitmap is made.
     pub to_bottom_up: ChangeCost,
-    /// From a bottom-up to a top-down level: the queue has to be made.
+    /// From a bottom-up to a top-down level: the queue is made.
     pub to_top_down: ChangeCost,
     /// From the CPU to the GPU: handover.
     pub to_gpu: ChangeCost,
     /// From the GPU to the CPU.
     pub to_cpu: ChangeCost,
-    /// The time that a split top-down level takes beyond the longer of its two parts: copies, merging (`None`: not measured).
+    /// The time of a split top-down level beyond the longer of its two parts: copies, merging (`None`: not measured).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_down_split: Option<ChangeCost>,
-    /// The same bottom-up.
+    /// The same time of a split bottom-up level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottom_up_split: Option<ChangeCost>,
 }
 
-/// A model with a value that can't be one.
+/// Why a model is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CostModelError {
@@ -249,10 +249,10 @@ pub enum CostModelError {
         /// Its value.
         value: f64,
     },
-    /// No model without both directions.
+    /// A direction that no strategy of the CPU covers.
     #[error("the model has no strategy that searches {0}")]
     NoStrategy(&'static str),
-    /// Energy can't be minimised without power.
+    /// An objective that needs a power which is not known.
     #[error("objective {objective} needs the power of {strategy}: {strategy}.watts is missing")]
     NoWatts {
         /// The objective.
@@ -262,13 +262,13 @@ pub enum CostModelError {
     },
 }
 
-/// Shares of the GPU in split levels among which the model chooses, in thousandths.
+/// Shares of the GPU among which the model chooses for split levels, in thousandths.
 const SHARES: [u16; 3] = [250, 500, 750];
 
-/// The cost of a sample, in nanoseconds: no sample is taken where the worst and the best case differ by less.
+/// The cost of a sample, in nanoseconds: no sample is taken if a wrong decision costs less.
 const SAMPLE_NS: f64 = 1500.0;
 
-/// The cost of the levels of a search so far, by the model.
+/// The predicted cost of the levels of a search so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
     seconds: f64,
@@ -276,8 +276,8 @@ pub(super) struct Spent {
 }
 
 impl CostModel {
-    /// The costs of the CPU's strategies as they were measured on two cores of a Xeon with AVX-512 (`socbfs calibrate`): a start
-    /// for machines that have not been calibrated, since decisions hang on ratios only.
+    /// The costs of the CPU's strategies as measured on two cores of a Xeon with AVX-512 (`socbfs calibrate`). Machines that have not been
+    /// calibrated start with them, since decisions depend on ratios only.
     pub fn shipped(form: Form) -> Self {
         let (tc, bc, to_bottom_up, to_top_down) = match form {
             Form::Full => (
@@ -308,7 +308,7 @@ impl CostModel {
         }
     }
 
-    /// The costs of `strategy`, to be set.
+    /// As [`of`](Self::of), to be set.
     pub fn of_mut(&mut self, strategy: Strategy) -> &mut Option<StrategyCost> {
         match strategy {
             Strategy::Tc => &mut self.tc,
@@ -346,7 +346,7 @@ impl CostModel {
                 check(&|| format!("{change}.{name}"), value)?;
             }
         }
-        // The CPU is always there, so that it must have both directions.
+        // The CPU is always there, so it needs both directions.
         match (self.tc, self.bc) {
             (None, _) => Err(CostModelError::NoStrategy("top-down on the CPU (tc)")),
             (_, None) => Err(CostModelError::NoStrategy("bottom-up on the CPU (bc)")),
@@ -359,12 +359,12 @@ impl CostModel {
         Strategy::ALL.into_iter().any(|strategy| strategy.is_gpu() && self.of(strategy).is_some())
     }
 
-    /// Nanoseconds of the current level by `strategy`, changes included (`None`: not measured).
+    /// Nanoseconds of the current level by `strategy`, with the changes before it (`None`: not measured).
     pub fn level_ns(&self, strategy: Strategy, stats: &LevelStats, probes: f64) -> Option<f64> {
         Some(self.of(strategy)?.level_ns(stats, probes) + self.change_ns(strategy, stats))
     }
 
-    /// The cost of the steps before the level: conversion, handover. A level on the GPU also pays for the handover back.
+    /// Nanoseconds of the changes before the level: conversion, handover. A level that moves to the GPU also pays for the handover back.
     fn change_ns(&self, strategy: Strategy, stats: &LevelStats) -> f64 {
         let was_gpu = matches!(stats.previous_placement, Some(Placement::Gpu(_)));
         let moved = match (was_gpu, strategy.is_gpu()) {
@@ -375,7 +375,7 @@ impl CostModel {
         moved + self.turn_ns(strategy.direction(), stats)
     }
 
-    /// The conversion before a level of this direction.
+    /// Nanoseconds of the conversion before a level of this direction.
     pub(super) fn turn_ns(&self, direction: Direction, stats: &LevelStats) -> f64 {
         match (stats.previous_direction, direction) {
             (Some(Direction::TopDown), Direction::BottomUp) => self.to_bottom_up.ns(stats),
@@ -384,13 +384,13 @@ impl CostModel {
         }
     }
 
-    /// The CPU's strategy of this direction.
+    /// The costs of the CPU's strategy of this direction.
     fn on_cpu(&self, direction: Direction) -> Option<StrategyCost> {
         self.of(Strategy::on_cpu(direction)).copied()
     }
 
-    /// The GPU's share, in thousandths, with which both devices end a level of this direction together, by the fastest kernel (`None`: not
-    /// measured).
+    /// The GPU's share, in thousandths, with which both devices end a level of this direction together, with the fastest kernel (`None`:
+    /// not measured).
     pub(super) fn even_share(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<u16> {
         let cpu = self.on_cpu(direction)?;
         let gpus = GpuKernel::of(direction).into_iter().filter_map(|kernel| self.of(kernel.into()));
@@ -400,15 +400,15 @@ impl CostModel {
         Some((1000.0 * best).clamp(1.0, 999.0) as u16)
     }
 
-    /// A level that both run, the GPU by `kernel` with this share in thousandths (`None`: not measured).
+    /// Nanoseconds of a split level of which the GPU runs this share, in thousandths, by `kernel` (`None`: not measured).
     fn split_by_ns(&self, kernel: GpuKernel, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<f64> {
         let share = f64::from(gpu_permille) / 1000.0;
         let (cpu, gpu) = (self.on_cpu(kernel.direction())?, self.of(kernel.into())?);
         Some(self.beside(kernel.direction())?.ns(stats) + cpu.part_ns(stats, probes, 1.0 - share).max(gpu.part_ns(stats, probes, share)))
     }
 
-    /// The kernel that is the fastest for the GPU's share of a level of this direction, in thousandths, and the level by it (`None`: not
-    /// measured).
+    /// The fastest kernel for the GPU's share of a level of this direction, in thousandths, and the nanoseconds of the level split with it
+    /// (`None`: not measured).
     pub(super) fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<(GpuKernel, f64)> {
         let share = f64::from(gpu_permille) / 1000.0;
         let kernels = GpuKernel::of(direction).into_iter();
@@ -417,7 +417,7 @@ impl CostModel {
         Some((kernel, self.split_by_ns(kernel, stats, probes, gpu_permille)?))
     }
 
-    /// The time that a split level of this direction takes beyond the longer part (`None`: not measured).
+    /// The time of a split level of this direction beyond its longer part (`None`: not measured).
     fn beside(&self, direction: Direction) -> Option<ChangeCost> {
         if direction == Direction::TopDown { self.top_down_split } else { self.bottom_up_split }
     }
@@ -426,7 +426,7 @@ impl CostModel {
         self.objective == Objective::Time && self.beside(direction).is_some()
     }
 
-    /// Nanoseconds of the current level by `plan`, changes included (`None`: not measured).
+    /// Nanoseconds of the current level by `plan`, with the changes before it (`None`: not measured).
     fn plan_ns(&self, plan: LevelPlan, stats: &LevelStats, probes: f64) -> Option<f64> {
         match (Strategy::of(plan), plan.placement) {
             (Some(strategy), _) => self.level_ns(strategy, stats, probes),
@@ -442,8 +442,8 @@ impl CostModel {
         Strategy::of(plan).and_then(|strategy| self.of(strategy)).and_then(|cost| cost.watts).unwrap_or(0.0)
     }
 
-    /// The best plan where every unvisited vertex looks at `probes` neighbours, and what it costs in nanoseconds: of the strategies, and of
-    /// split levels where time is minimised (what both devices draw together is not known).
+    /// The best plan if every unvisited vertex looks at `probes` neighbours, and its cost in nanoseconds. It chooses among the strategies,
+    /// and among split levels if time is minimised (the power of both devices together is not known).
     fn best(&self, runs: LevelDevice, stats: &LevelStats, probes: f64, spent: Spent) -> (LevelPlan, f64) {
         let mut best = (Strategy::Tc.plan(), f64::INFINITY, f64::INFINITY);
         let mut compare = |plan: LevelPlan, ns: f64| {
@@ -452,7 +452,7 @@ impl CostModel {
             let price = match self.objective {
                 Objective::Time => seconds,
                 Objective::Energy => joules(),
-                // The product of the search so far with this level: what comes after is the same for all.
+                // The product for the search up to and with this level: later levels are the same for all plans.
                 Objective::Edp => (spent.joules + joules()) * (spent.seconds + seconds),
             };
             if price < best.1 {
@@ -480,19 +480,19 @@ impl CostModel {
         (best.0, best.2)
     }
 
-    /// The plan without a sample.
+    /// How much the plan depends on the number of probes.
     fn bounds(&self, runs: LevelDevice, stats: &LevelStats, spent: Spent) -> Bounds {
         let ns = |plan, probes| self.plan_ns(plan, stats, probes).unwrap_or(0.0);
         Bounds::of(stats, |probes| self.best(runs, stats, probes, spent).0, ns)
     }
 
-    /// Whether the number of probes decides: the best case and the worst lead to different strategies, and either mistake costs more
-    /// than a sample.
+    /// Whether the number of probes decides: the best and the worst case lead to different plans, and either mistake costs more than a
+    /// sample.
     pub(super) fn wants_sample(&self, runs: LevelDevice, stats: &LevelStats, spent: Spent) -> bool {
         self.form != Form::Zhang && self.bounds(runs, stats, spent).wants_sample()
     }
 
-    /// Decides, and counts what the level should cost.
+    /// Decides, and adds the predicted cost of the level to `spent`.
     pub(super) fn plan(&self, runs: LevelDevice, stats: &LevelStats, spent: &mut Spent) -> LevelPlan {
         let probes = stats.sampled_probes.map_or_else(|| self.bounds(runs, stats, *spent).without_sample(), f64::from);
         let (plan, ns) = self.best(runs, stats, probes, *spent);
@@ -535,7 +535,7 @@ impl Rule for CostModel {
     }
 }
 
-/// The form, which stands for the model that is shipped in it.
+/// The form as a parameter: it selects the model that is shipped in that form.
 impl Special for CostModel {
     fn text(&self) -> Option<String> {
         (self.form == Form::Zhang).then(|| "zhang".to_owned())
@@ -563,7 +563,7 @@ impl Special for CostModel {
 }
 
 impl From<SampledCosts> for CostModel {
-    /// The CPU's costs as `sampled` has them, an arc top-down in the time of [`CostModel::shipped`].
+    /// The CPU's costs of `sampled`, with the time of a top-down arc from [`CostModel::shipped`].
     fn from(costs: SampledCosts) -> Self {
         const ARC_NS: f64 = 1.5;
         let tc = StrategyCost { frontier_edge_ns: ARC_NS, ..StrategyCost::default() };
@@ -577,20 +577,21 @@ impl From<SampledCosts> for CostModel {
     }
 }
 
-/// How much depends on the number of neighbours that an unvisited vertex looks at: in the best case one, in the worst its whole list.
+/// How much a choice depends on the number of neighbours that an unvisited vertex looks at: in the best case one, in the worst its whole
+/// list.
 pub(super) struct Bounds {
     /// Neighbours in the worst case.
     most: f64,
-    /// The two cases lead to different choices.
+    /// Whether the two cases lead to different choices.
     is_open: bool,
-    /// The cost of the choice for the worst case beyond the right one in the best case, in nanoseconds.
+    /// Extra cost of the worst case's choice in the best case, in nanoseconds.
     many_for_few_ns: f64,
-    /// The other way round.
+    /// Extra cost of the best case's choice in the worst case, in nanoseconds.
     few_for_many_ns: f64,
 }
 
 impl Bounds {
-    /// Where `best` is the choice for a number of neighbours, and `ns` what a choice costs with them.
+    /// `best` returns the choice for a number of neighbours, and `ns` the cost of a choice with that number.
     pub(super) fn of<C: PartialEq + Copy>(stats: &LevelStats, best: impl Fn(f64) -> C, ns: impl Fn(C, f64) -> f64) -> Self {
         let most = (stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64).max(1.0);
         let (few, many) = (best(1.0), best(most));
@@ -601,12 +602,12 @@ impl Bounds {
         Self { most, is_open: true, many_for_few_ns: beyond(few, many, 1.0), few_for_many_ns: beyond(many, few, most) }
     }
 
-    /// Whether the number decides, and either mistake costs more than a sample.
+    /// Whether the number of neighbours decides, and either mistake costs more than a sample.
     pub(super) fn wants_sample(&self) -> bool {
         self.is_open && self.many_for_few_ns > SAMPLE_NS && self.few_for_many_ns > SAMPLE_NS
     }
 
-    /// The number to reckon with where there is no sample: as few as can be, unless taking them for that many is the safer mistake.
+    /// The number of neighbours to assume without a sample: that of the case whose choice is the smaller mistake.
     pub(super) fn without_sample(&self) -> f64 {
         if self.many_for_few_ns <= self.few_for_many_ns { self.most } else { 1.0 }
     }
@@ -654,7 +655,7 @@ mod tests {
         assert!(model.wants_sample(LevelDevice::Cpu, &stats(10_000, 10_000), spent));
         let plan =
             |probes| model.plan(LevelDevice::Cpu, &LevelStats { sampled_probes: Some(probes), ..stats(1000, 1000) }, &mut Spent::default());
-        // Even at p = 2.2.
+        // TC and BC are even at p = 2.2.
         assert_eq!(plan(2.1), Strategy::Bc.plan());
         assert_eq!(plan(2.3), Strategy::Tc.plan());
         // TC for 100 arcs costs 800, less than BC's best; for 4000 arcs 8600, more than its worst.
@@ -674,7 +675,7 @@ mod tests {
         let before = LevelStats { previous_direction: Some(Direction::BottomUp), ..stats(1000, 1000) };
         assert_eq!(model.plan(LevelDevice::Cpu, &before, &mut spent), Strategy::Bc.plan());
         assert!((spent.seconds - 4600e-9).abs() < 1e-15);
-        // A GPU that needs 1000 less for the level, and 600 for each handover.
+        // A GPU that takes 1000 ns for the level and 600 ns for each handover.
         let gpu = StrategyCost { fixed_ns: 1000.0, ..StrategyCost::default() };
         let model = CostModel { tg: Some(gpu), to_gpu: change(600.0), to_cpu: change(600.0), ..model };
         let on_gpu = LevelDevice::Gpu(GpuKernel::Bg);
@@ -693,18 +694,19 @@ mod tests {
         let model = CostModel { tg: gpu, top_down_split: Some(beside), ..model() };
         let plan = |edges, runs| model.plan(runs, &LevelStats { sampled_probes: Some(9.0), ..stats(edges, 6000) }, &mut Spent::default());
         let half = LevelPlan::split(GpuKernel::Tg, 500);
-        // Both as fast: 100 + 500 + 2000 by either, 100 + 100 + 1250 by both; of few arcs 100 and 500 + 20 by either, half of that and 200.
+        // Either device takes 100 + 500 + 2000 ns alone, and both 100 + 100 + 1250. A small level takes 100 + 50 + 20 alone, and 200 + 35
+        // split.
         assert_eq!(plan(1000, LevelDevice::Gpu(GpuKernel::Bg)), half);
         assert_eq!(plan(1000, LevelDevice::Cpu), Strategy::Tc.plan());
         let small = LevelStats { frontier_vertices: 10, ..stats(10, 6000) };
         assert_eq!(model.plan(LevelDevice::Gpu(GpuKernel::Bg), &small, &mut Spent::default()), Strategy::Tc.plan());
-        // A GPU of a third of the CPU's time takes three quarters.
+        // A GPU that takes a quarter of the CPU's time for the same work gets three quarters.
         let fast = CostModel { tg: gpu.map(|cost| StrategyCost { frontier_edge_ns: 0.5, frontier_vertex_ns: 1.0, ..cost }), ..model };
         let far = ChangeCost { fixed_ns: 1e6, ..ChangeCost::default() };
         let fast = CostModel { to_gpu: far, ..fast };
         let most = LevelPlan::split(GpuKernel::Tg, 750);
         assert_eq!(fast.plan(LevelDevice::Gpu(GpuKernel::Bg), &stats(4000, 6000), &mut Spent::default()), most);
-        // TGM takes longer to begin with, and a tenth for an arc: 4000 arcs split by halves take 4450 with TG and 5100 with TGM.
+        // TGM has a higher fixed cost, and a tenth of the cost of an arc: 4000 arcs split by halves take 4450 with TG and 5750 with TGM.
         let masks =
             CostModel { tgm: gpu.map(|cost| StrategyCost { fixed_ns: 5000.0, frontier_edge_ns: 0.2, ..cost }), to_gpu: far, ..model };
         let by_masks = |edges| masks.plan(LevelDevice::Gpu(GpuKernel::Bg), &stats(edges, 60_000), &mut Spent::default());
@@ -721,7 +723,7 @@ mod tests {
         let cost =
             |frontier_edge_ns, unvisited_edge_ns| Some(StrategyCost { frontier_edge_ns, unvisited_edge_ns, ..StrategyCost::default() });
         let model = CostModel { form: Form::Zhang, tc: cost(2.0, 0.0), bc: cost(0.0, 0.05), ..CostModel::default() };
-        // e_left = 10,000: 500 ns, as 250 arcs of the frontier.
+        // e_left = 10,000: 500 ns, the time of 250 arcs of the frontier.
         let mut spent = Spent::default();
         assert_eq!(model.plan(LevelDevice::Cpu, &stats(249, 1000), &mut spent), Strategy::Tc.plan());
         assert_eq!(model.plan(LevelDevice::Cpu, &stats(251, 1000), &mut spent), Strategy::Bc.plan());

@@ -1,6 +1,6 @@
-//! Enterprise's direction rule as the paper has it (Liu and Huang, Enterprise: breadth-first graph traversal on GPUs, SC 2015): bottom-up
-//! at the levels whose frontier holds more than 30 % (gamma) of all hub vertices (SURF 2022, section 2.2 and algorithm 6: decided again
-//! at every level; a hub has more arcs than the mean).
+//! Enterprise's direction rule as in the paper (Liu and Huang, Enterprise: breadth-first graph traversal on GPUs, SC 2015): a level is
+//! bottom-up if its frontier holds more than 30 % (gamma) of all hub vertices (SURF 2022, section 2.2 and algorithm 6: decided again at
+//! every level; a hub has more arcs than the mean).
 
 use super::{
     Policy,
@@ -41,7 +41,7 @@ impl Rule for Enterprise {
         true
     }
 
-    /// A graph without hubs, or a frontier of which nothing is known, is none that holds many.
+    /// Top-down if the graph has no hubs or the frontier was not sampled.
     fn is_bottom_up(&self, stats: &LevelStats, _memory: &History) -> bool {
         stats.sampled_hubs.is_some_and(|hubs| f64::from(hubs) > self.gamma)
     }

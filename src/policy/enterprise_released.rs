@@ -1,5 +1,5 @@
 //! Enterprise's direction rule in the released code (iHeartGraph/Enterprise), which does not use hubs: bottom-up from the first level after
-//! the root's whose frontier has 30 % of all arcs, to the end.
+//! the root's whose frontier has 30 % of all arcs, to the end of the search.
 
 use super::{
     Policy,
@@ -17,7 +17,7 @@ pub(super) const KNOWN: &[Known] = &[Known {
 /// The released code's rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EnterpriseReleased {
-    /// Bottom-up from the first frontier on that at least this share of all arcs leaves.
+    /// The search turns bottom-up at the first frontier that at least this share of all arcs leaves.
     pub edge_share: f64,
 }
 

@@ -10,7 +10,7 @@ const fn known(kind: &'static str, summary: &'static str, default: fn() -> Resul
     Known { kind, parameters: "", summary, default }
 }
 
-/// In the order of [`Strategy::ALL`].
+/// The names of the strategies, in the order of [`Strategy::ALL`].
 pub(super) const KNOWN: &[Known] = &[
     known("tc", "top-down on the CPU", || Ok(Policy::Fixed(Strategy::Tc))),
     known("tg", "top-down on the OpenCL device, over a queue", || Ok(Policy::Fixed(Strategy::Tg))),

@@ -1,9 +1,9 @@
 //! Gunrock's direction rule (release 1.2, `gunrock/app/bfs`; SURF 2022, algorithm 5, has it in an older form).
 //!
-//! Sizes of frontiers stand for their arcs: a push is taken to look at `F * m / n` arcs, and each of the `U` unvisited vertices of a
-//! pull to look at `n / V` neighbours until one of the `V` visited is met (`V` and `U` with the frontier counted as visited). Level 0
-//! is always a push. A search pushes until the push would cost more than `do_a` times the pull, pulls while it costs more than `do_b`
-//! times the pull, and never pulls again after that.
+//! The rule estimates arcs from the sizes of frontiers: a push looks at `F * m / n` arcs, and each of the `U` unvisited vertices of a pull
+//! looks at `n / V` neighbours until it meets one of the `V` visited vertices (`V` and `U` count the frontier as visited). Level 0 is
+//! always a push. A search pushes until the push would cost more than `do_a` times the pull, pulls while the push would cost more than
+//! `do_b` times the pull, and never pulls again after that.
 
 use super::{
     Policy,
@@ -22,9 +22,9 @@ pub(super) const KNOWN: &[Known] = &[Known {
 /// the second to -1 where a pull is to be final.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gunrock {
-    /// From push to pull: where the push costs more than this many pulls.
+    /// A push turns into a pull if it would cost more than this many pulls.
     pub do_a: f64,
-    /// On with pulling: while the push costs more than this many pulls.
+    /// A search keeps pulling while a push would cost more than this many pulls.
     pub do_b: f64,
 }
 
@@ -39,7 +39,7 @@ impl Rule for Gunrock {
         &KNOWN[0]
     }
 
-    /// Factors of 0 and less are the release's way to say "always".
+    /// Factors of 0 and less are valid: with them the release expresses "always".
     fn parameters(&mut self) -> Vec<Parameter<'_>> {
         vec![Value::Finite(&mut self.do_a).named("do_a"), Value::Finite(&mut self.do_b).named("do_b")]
     }
@@ -48,7 +48,7 @@ impl Rule for Gunrock {
         let (n, m) = (stats.vertices as f64, stats.arcs as f64);
         let unvisited = stats.unvisited_vertices as f64;
         let push = stats.frontier_vertices as f64 * m / n;
-        // The root is visited: nothing is divided by 0.
+        // The root is visited, so this does not divide by 0.
         let pull = unvisited * n / (n - unvisited);
         if memory.was_bottom_up { push > self.do_b * pull } else { stats.level > 0 && !memory.been_bottom_up && push > self.do_a * pull }
     }
@@ -85,10 +85,10 @@ mod tests {
 
     #[test]
     fn a_pull_goes_on_above_do_b() {
-        // U 500, V 500: a pull of 1000. By 0.2 a push must cost more than 200: more than 20 vertices.
+        // U 500, V 500: a pull of 500 * 1000 / 500 = 1000. By 0.2 a push must cost more than 200: more than 20 vertices.
         let rule = Gunrock::default();
         assert!(!rule.is_bottom_up(&stats(4, 20, 500), &pulled()) && rule.is_bottom_up(&stats(4, 21, 500), &pulled()));
-        // -1, as in the release's scripts: for ever.
+        // -1, as in the release's scripts: it pulls to the end.
         assert!(Gunrock { do_a: 0.1, do_b: -1.0 }.is_bottom_up(&stats(9, 1, 500), &pulled()));
     }
 

@@ -1,13 +1,13 @@
 //! Direction by a small neural network: SURF (Yoon and Oh 2022), and our own network of the same kind.
 //!
-//! Both are multilayer perceptrons with one hidden layer of rectified linear units and one logistic output, which means
-//! bottom-up from 1/2 on (so the sign of its argument decides, and nothing is exponentiated). Level 0 is always top-down.
-//! They differ in what they look at:
+//! Both are multilayer perceptrons with one hidden layer of rectified linear units and one logistic output. A level is bottom-up if the
+//! output is at least 1/2, so the sign of its argument decides, and no exponential is computed. Level 0 is always top-down. The two
+//! networks differ in their inputs:
 //!
 //! - `surf` has SURF's six inputs as published, unscaled ([`surf_inputs`]), and its six hidden units;
-//! - `mlp` has logarithms of what the engines count and sample ([`log_inputs`]), which hold for graphs of every size.
+//! - `mlp` has logarithms of what the engines count and sample ([`log_inputs`]), which suit graphs of every size.
 //!
-//! The weights are ours (SURF's have no licence): `socbfs train` made them, and each file begins with the command.
+//! The weights are ours (SURF's have no licence): `socbfs train` made them, and each file begins with its command line.
 
 use std::sync::{Arc, LazyLock};
 
@@ -40,17 +40,17 @@ fn network(form: Form) -> Result<Policy, PolicyError> {
     Mlp::shipped(form).map(Policy::Mlp).map_err(|reason| PolicyError::Weights { policy: form.name(), reason })
 }
 
-/// SURF's inputs.
+/// Number of SURF's inputs.
 pub const SURF_INPUTS: usize = 6;
-/// SURF's hidden units.
+/// Number of SURF's hidden units.
 pub const SURF_HIDDEN: usize = 6;
-/// Inputs of our network.
+/// Number of inputs of our network.
 pub const LOG_INPUTS: usize = 11;
-/// Hidden units of our network.
+/// Number of hidden units of our network.
 pub const LOG_HIDDEN: usize = 32;
 
-/// The costs by which a network knows of bottom-up levels. The weights were trained with these: should `sampled` get better ones, these
-/// stay.
+/// The costs of bottom-up levels in a network's inputs. The weights were trained with these costs, so they stay even if the defaults of
+/// `sampled` change.
 const COSTS: SampledCosts = SampledCosts { word: 0.5, vertex: 0.25, probe: 0.35 };
 
 /// The schema of weights that this version reads and writes.
@@ -70,7 +70,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Both.
+    /// Both forms.
     pub const ALL: [Self; 2] = [Self::Surf, Self::Mlp];
 
     /// The policy's name, as on the command line and in TOML.
@@ -90,11 +90,11 @@ impl Form {
     }
 }
 
-/// A network as it is written down: in a file, or as the key `network` of a policy's TOML.
+/// The weights of a network as they are written, in a file or under the key `network` of a policy's TOML.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// Version of this form of writing: 1.
+    /// Version of this format: 1.
     pub schema: u32,
     /// The form of the network.
     pub policy: Form,
@@ -105,11 +105,11 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// As TOML: a line for each hidden unit, every number in the fewest digits that give it back.
+    /// As TOML: a line for each hidden unit, every number in the fewest digits that read back exactly.
     pub fn to_toml(&self) -> String {
         let mut text = format!("schema = {}\npolicy = \"{}\"\nbias = {:?}\nhidden = [\n", self.schema, self.policy.name(), self.bias);
         for unit in &self.hidden {
-            // Debug writes a float so that TOML reads a float: with a point or an exponent, and shortest.
+            // Debug writes the shortest digits, with a point or an exponent, so that TOML reads a float.
             text.push_str(&format!("    {{ output = {:?}, bias = {:?}, weights = {:?} }},\n", unit.output, unit.bias, unit.weights));
         }
         text.push_str("]\n");
@@ -129,25 +129,25 @@ pub struct Unit {
     pub output: f32,
 }
 
-/// Weights that are none.
+/// Why weights are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WeightsError {
     /// The text is not TOML of this kind.
     #[error("{0}")]
     Toml(String),
-    /// Written by another version.
+    /// The weights were written by another version.
     #[error("weights of schema {0}, but this version knows only schema {SCHEMA}: train them again")]
     Schema(u32),
-    /// Weights of one policy given to the other.
+    /// Weights of one policy were given to the other.
     #[error("these are weights of policy {found}, not of {wanted}")]
     OtherPolicy {
-        /// Policy they were given to.
+        /// The policy that they were given to.
         wanted: &'static str,
-        /// Policy they say they are for.
+        /// The policy that they are for.
         found: &'static str,
     },
-    /// The network has another size.
+    /// The network has another size than its policy.
     #[error("{policy} has {wanted} {what}, not {found}")]
     Size {
         /// The policy.
@@ -159,7 +159,7 @@ pub enum WeightsError {
         /// Its length.
         found: usize,
     },
-    /// A number that decides nothing.
+    /// A number is not finite.
     #[error("{0} has a value that is not a finite number")]
     NotFinite(String),
 }
@@ -224,7 +224,7 @@ enum Network {
 #[derive(Debug, Clone)]
 pub struct Mlp {
     network: Arc<Network>,
-    /// Where the weights were read (`None`: the shipped ones, or unknown).
+    /// Where the weights were read (`None`: they are the shipped ones, or it is unknown).
     origin: Option<Arc<str>>,
 }
 
@@ -236,10 +236,10 @@ impl PartialEq for Mlp {
 }
 
 impl Mlp {
-    /// The network with the weights that we trained and ship, for the CPU.
+    /// The network with the shipped weights, trained for the CPU.
     ///
     /// # Errors
-    /// None: the shipped files are tested. (The type is that of weights from elsewhere.)
+    /// None: the shipped files are tested. (Weights from elsewhere have the same type.)
     pub fn shipped(form: Form) -> Result<Self, WeightsError> {
         match form {
             Form::Surf => SHIPPED_SURF.clone(),
@@ -250,7 +250,7 @@ impl Mlp {
     /// Reads weights from TOML.
     ///
     /// # Errors
-    /// [`WeightsError`] where the text is something else, or the sizes or values are not those of such a network.
+    /// [`WeightsError`] if the text is something else, or a size or value is invalid.
     pub fn parse(text: &str) -> Result<Self, WeightsError> {
         let weights: Weights = toml::from_str(text).map_err(|error| WeightsError::Toml(error.to_string().trim_end().to_owned()))?;
         Self::new(&weights)
@@ -259,7 +259,7 @@ impl Mlp {
     /// A network with these weights.
     ///
     /// # Errors
-    /// [`WeightsError`] where sizes or values are not those of such a network.
+    /// [`WeightsError`] if a size or value is invalid.
     pub fn new(weights: &Weights) -> Result<Self, WeightsError> {
         if weights.schema != SCHEMA {
             return Err(WeightsError::Schema(weights.schema));
@@ -274,7 +274,7 @@ impl Mlp {
     /// A network of this form with these weights.
     ///
     /// # Errors
-    /// As [`Mlp::new`]; [`WeightsError::OtherPolicy`] where the weights are of the other form.
+    /// As [`Mlp::new`]; [`WeightsError::OtherPolicy`] if the weights are of the other form.
     pub fn of(form: Form, weights: &Weights) -> Result<Self, WeightsError> {
         if weights.policy != form {
             return Err(WeightsError::OtherPolicy { wanted: form.name(), found: weights.policy.name() });
@@ -282,12 +282,12 @@ impl Mlp {
         Self::new(weights)
     }
 
-    /// Whether it is the one that [`Mlp::shipped`] gives.
+    /// Whether it decides as the network of [`Mlp::shipped`].
     pub fn is_shipped(&self) -> bool {
         Self::shipped(self.form()).is_ok_and(|shipped| shipped == *self)
     }
 
-    /// The same, with the name of where the weights were read, which then stands behind the policy's name in records.
+    /// The same network, with the name of where its weights were read. Records show that name after the policy's.
     pub fn from_origin(self, origin: &str) -> Self {
         Self { origin: Some(origin.into()), ..self }
     }
@@ -319,8 +319,7 @@ impl Mlp {
         self.form() == Form::Mlp && wants_sample(stats)
     }
 
-    /// Decides. `growth_before` is by how many vertices the frontier before this one was larger than the one before it (see
-    /// [`surf_inputs`]).
+    /// Decides. `growth_before` is the growth of the frontier before this one, in vertices (see [`surf_inputs`]).
     #[inline]
     pub fn is_bottom_up(&self, stats: &LevelStats, growth_before: i64) -> bool {
         stats.level > 0 && self.logit(stats, growth_before) >= 0.0
@@ -358,13 +357,13 @@ impl Rule for Mlp {
     }
 }
 
-/// The weights: as text the file that they were read from, as TOML themselves.
+/// The weights as a parameter: as text the file that they were read from, as TOML the weights themselves.
 impl Special for Mlp {
     fn text(&self) -> Option<String> {
         self.origin().map(str::to_owned)
     }
 
-    /// Files are the command line's business.
+    /// None: the command line reads files of weights.
     fn set_text(&mut self, _text: &str) -> Option<()> {
         None
     }
@@ -388,7 +387,7 @@ impl Special for Mlp {
 /// in the frontier of level t (0 before level 0):
 ///
 /// 1. `m_d`: m / n, the mean degree;
-/// 2. `p_h`: share of vertices with more arcs than that (the paper samples it, here it is exact);
+/// 2. `p_h`: share of vertices with more arcs than `m_d` (the paper samples it, here it is exact);
 /// 3. `s_f`: (F(t) - F(t-1)) / n, the growth of the frontier;
 /// 4. `c_f`: s_f(t) - s_f(t-1), the growth of its growth;
 /// 5. `r_f`: F(t) / n;
@@ -409,10 +408,10 @@ pub fn surf_inputs(stats: &LevelStats, growth_before: i64) -> [f32; SURF_INPUTS]
     ]
 }
 
-/// The inputs of our network, each but the ninth as [`log2`]: vertices, arcs, frontier vertices, frontier edges, unvisited
-/// vertices, unvisited edges, vertices in the frontier before, neighbours that a bottom-up level would look at (sampled, or
-/// estimated where no sample was taken), the share of hubs, words of the bitmap and unvisited vertices together, and what a bottom-up
-/// level costs in arcs top-down by the constants of `sampled`, which a network can't make of logarithms: it is a sum.
+/// The inputs of our network, each but the ninth as [`log2`]: vertices, arcs, frontier vertices, frontier edges, unvisited vertices,
+/// unvisited edges, vertices in the frontier before, neighbours that a bottom-up level would look at (sampled, or estimated without a
+/// sample), the share of hubs, the sum of bitmap words and unvisited vertices, and the cost of a bottom-up level in top-down arcs by the
+/// constants of `sampled`. The last one is a sum, which a network can't compute from logarithms.
 #[inline]
 pub fn log_inputs(stats: &LevelStats) -> [f32; LOG_INPUTS] {
     let probes = match stats.sampled_probes {
@@ -434,23 +433,23 @@ pub fn log_inputs(stats: &LevelStats) -> [f32; LOG_INPUTS] {
     ]
 }
 
-/// Neighbours that an unvisited vertex looks at on average, if frontier and arcs knew nothing of each other: each is in the frontier
-/// with the frontier's share of all arcs, and there are no more than the vertex has.
+/// Neighbours that an unvisited vertex looks at on average, if its neighbours were random: each is in the frontier with the frontier's
+/// share of all arcs, and the vertex looks at no more than it has.
 fn estimated_probes(stats: &LevelStats) -> f64 {
     let degree = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
     let until_found = stats.arcs as f64 / stats.frontier_edges.max(1) as f64;
     degree.min(until_found)
 }
 
-/// Whether a sample is worth its few microseconds to our network: top-down costs at least half of what the best bottom-up level
-/// could, by the constants of `sampled`.
+/// Whether a sample is worth its few microseconds to our network: whether `sampled`, by its constants, would take one if top-down cost
+/// twice as much.
 #[inline]
 pub fn wants_sample(stats: &LevelStats) -> bool {
     let doubled = LevelStats { frontier_edges: stats.frontier_edges.saturating_mul(2), ..*stats };
     COSTS.wants_sample(&doubled)
 }
 
-/// log2(count + 1), by lines between the powers of two: at most 0.09 too small, and the same bits on every machine.
+/// log2(count + 1), interpolated linearly between powers of two: at most 0.09 too small, and the same bits on every machine.
 #[inline]
 pub fn log2(count: u64) -> f32 {
     const FRACTION: f32 = (1 << 23) as f32;
@@ -467,7 +466,7 @@ pub(crate) struct Frontiers {
 }
 
 impl Frontiers {
-    /// Takes note of `stats`, once at every decision.
+    /// Takes `stats` into account. Called once at every decision.
     #[inline]
     pub(crate) fn note(&mut self, stats: &LevelStats) {
         let follows = stats.level > 0 && stats.level == self.level + 1;
@@ -475,8 +474,8 @@ impl Frontiers {
         *self = Self { level: stats.level, previous: stats.previous_frontier_vertices, growth_before };
     }
 
-    /// By how many vertices the frontier before the one noted last was larger than the one before it. 0 after a run of several
-    /// levels, which goes by without a decision at each: such frontiers are tiny.
+    /// The growth of the frontier before the last one noted, in vertices. 0 after levels that ran in one step without a decision at each:
+    /// such frontiers are tiny.
     #[inline]
     pub(crate) fn growth_before(&self) -> i64 {
         self.growth_before
@@ -563,14 +562,14 @@ mod tests {
         assert_eq!(growth_before(stats(1, 50, 1, 949)), 1);
         assert_eq!(growth_before(stats(2, 300, 50, 649)), 49);
         assert_eq!(growth_before(stats(3, 100, 300, 549)), 250);
-        // Levels 4 to 8 went by in one go.
+        // Levels 4 to 8 ran in one step.
         assert_eq!(growth_before(stats(9, 90, 80, 200)), 0);
         assert_eq!(growth_before(stats(10, 60, 90, 140)), 10);
     }
 
     #[test]
     fn the_planner_hands_on_what_it_remembers_and_forgets_between_searches() {
-        // Bottom-up where c_f > 0.1: hidden 0 is c_f (and 0.5), hidden 1 nothing.
+        // Bottom-up where c_f > 0.1: the output is c_f + 0.5 (hidden unit 0) minus 0.6.
         let weights = surf([0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0; 6], [1.0, 0.0], -0.6);
         let mut planner = PolicyPlanner::new(Policy::Mlp(Mlp::new(&weights).unwrap()), LevelDevice::Cpu);
         for _ in 0..2 {
@@ -612,7 +611,7 @@ mod tests {
         assert_eq!(sampled(cheap), log_inputs(&cheap));
         // 64,900 unvisited vertices look at 3 neighbours each; without the sample at 80,000 / 30,000.
         assert_eq!((sampled(dear)[7], log_inputs(&dear)[7]), (log2(194_700), log2(173_066)));
-        // Half of 1562.5 words, and 64,900 times 0.25 and 3 times 0.35.
+        // 0.5 for each of 1562.5 words, and for each of 64,900 vertices 0.25 and 3 times 0.35.
         assert_eq!(sampled(dear)[10], log2(781 + 16_225 + 68_145));
         let surf = Mlp::shipped(Form::Surf).unwrap();
         assert!(!surf.wants_sample(&dear));
@@ -627,7 +626,7 @@ mod tests {
             let text = shipped.weights().to_toml();
             assert_eq!(toml::from_str::<Weights>(&text).unwrap(), shipped.weights());
             assert_eq!(Mlp::parse(&text).unwrap(), shipped);
-            // As a policy's TOML: by name where they are shipped, in full where they are not.
+            // As a policy's TOML: by name if the weights are shipped, else in full.
             let policy = Policy::Mlp(shipped.clone());
             assert_eq!(toml::to_string(&policy).unwrap().trim(), format!("kind = \"{}\"", form.name()));
             let mut weights = shipped.weights();

@@ -1,8 +1,8 @@
-//! Policies decide where each level runs, and in which direction. They are pure: no clock, no device (design rule 3).
+//! Policies decide in which direction and where each level runs. They are pure: no clock, no device (design rule 3).
 //!
-//! Everything about a policy is in its file: its name and help (`KNOWN`), its parameters with their defaults and ranges (text and TOML are
-//! read and written by them), its requirements on devices, and its rule. The list below names the policies. A new policy is a file, and
-//! here a module and a line of the list.
+//! The file of a policy holds everything about it: its name and help (`KNOWN`), its parameters with defaults and ranges (which define its
+//! text and TOML), its requirements on devices, and its rule. The list below names the policies. A new policy needs a file, and here a
+//! module and a line of the list.
 
 mod adaptive;
 mod alpha_beta;
@@ -51,22 +51,22 @@ pub use xbfs::Xbfs;
 use crate::bfs::Strategy;
 pub use crate::board::{Band, NEVER};
 
-/// Makes [`Policy`] of the list: variants, and the way to the file of each.
+/// Defines [`Policy`] from the list: its variants, and access to the rule of each.
 macro_rules! policies {
     ($($(#[$doc:meta])* $module:ident: $name:ident($type:ty),)*) => {
         /// A policy, as named on the command line and tagged in TOML.
         ///
-        /// On the command line a name, with parameters behind a colon ([`known`] lists them). In TOML a table with the key `kind` and
-        /// optional keys for the parameters, which `boards/README.md` lists.
+        /// On the command line a policy is a name, with parameters after a colon ([`known`] lists them). In TOML it is a table with the key
+        /// `kind` and optional keys for the parameters, which `boards/README.md` lists.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Policy {
             $($(#[$doc])* $name($type),)*
-            /// The plans of earlier searches. (Made from records; it has no text or TOML to be made from.)
+            /// The plans of earlier searches. (It is made from records and has no text or TOML.)
             Replay(Replay),
         }
 
-        /// The policies that each file defines: those of the CPU first.
+        /// The policies that each file defines, those of the CPU first.
         const FILES: &[&[Known]] = &[$($module::KNOWN),*];
 
         impl Policy {
@@ -94,7 +94,7 @@ policies! {
     fixed: Fixed(Strategy),
     /// Costs compared on a sample of unvisited vertices.
     sampled: Sampled(SampledCosts),
-    /// The strategy that should take least, by a model of their costs.
+    /// The strategy with the least predicted cost, by a model.
     cost_model: CostModel(Box<CostModel>),
     /// Beamer's alpha and beta: on the device in use, or as Yasui or Daga place the levels.
     alpha_beta: AlphaBeta(AlphaBeta),
@@ -112,13 +112,13 @@ policies! {
     adaptive: Adaptive(Box<Adaptive>),
     /// CPU or GPU, level by level.
     selective: Selective(Box<Selective>),
-    /// Both at the same time, level by level.
+    /// Both devices at the same time, level by level.
     concurrent: Concurrent(Box<Concurrent>),
-    /// Both from one level on to the end.
+    /// Both devices independently, from one level on to the end.
     asynchronous: Asynchronous(Parting),
     /// Remis' Selective with its one threshold.
     remis_selective: RemisSelective(RemisSelective),
-    /// Remis' Concurrent with its one threshold and a share that stays as it is.
+    /// Remis' Concurrent with its one threshold and a fixed share.
     remis_concurrent: RemisConcurrent(RemisConcurrent),
 }
 
@@ -128,7 +128,7 @@ impl Default for Policy {
     }
 }
 
-/// All policies that have a name.
+/// All policies with a name.
 pub fn known() -> impl Iterator<Item = &'static Known> {
     FILES.iter().copied().flatten()
 }
@@ -149,11 +149,11 @@ fn takes(kind: &str) -> String {
     if names.is_empty() { "; it takes no parameter".to_owned() } else { format!("; it takes {}", names.join(", ")) }
 }
 
-/// A policy that could not be understood.
+/// Why a policy could not be understood.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
-    /// The name is not one of ours.
+    /// No policy has this name.
     #[error("unknown policy {0:?}; known: {names}, and replay:FILE, surf:FILE, mlp:FILE on the command line", names = names())]
     Unknown(String),
     /// The policy has no such parameter.
@@ -164,7 +164,7 @@ pub enum PolicyError {
         /// What was given.
         given: String,
     },
-    /// The text behind the colon is not what the policy takes.
+    /// The text after the colon is not what the policy takes.
     #[error("{kind} takes {wanted}; {given:?} is not that")]
     BadParameters {
         /// The policy.
@@ -179,16 +179,16 @@ pub enum PolicyError {
     Weights {
         /// The policy.
         policy: &'static str,
-        /// The fault.
+        /// What is wrong.
         reason: mlp::WeightsError,
     },
     /// Invalid costs of a model.
     #[error("cost model: {0}")]
     CostModel(CostModelError),
-    /// A share that is more than the whole.
+    /// A share outside 1 to 999 thousandths.
     #[error("gpu_permille is {0}; it must be a number of thousandths, 1 to 999")]
     NotAShare(u16),
-    /// A share that is more than the whole, or less than nothing.
+    /// A share below 0 or above 1.
     #[error("{name} is {value}; it must be a share of the whole, 0 to 1")]
     NotAFraction {
         /// Name of the share.
@@ -225,12 +225,12 @@ impl Policy {
         (known.default)()
     }
 
-    /// Its requirements on devices, where the levels of a policy that decides only directions run as `runs` says.
+    /// Its requirements on devices. `runs` says where levels run if the policy decides only directions.
     pub fn uses(&self, runs: LevelDevice) -> Uses {
         self.rule().uses(runs)
     }
 
-    /// Whether searches of a graph of this size and this share of hubs begin on the GPU, although other levels may run elsewhere.
+    /// Whether searches of a graph of this size and this share of hubs begin on the GPU, even if later levels may run elsewhere.
     pub fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
         self.adaptive().is_some_and(|adaptive| adaptive.begins_on_gpu(vertices, arcs, hub_share))
     }
@@ -240,12 +240,12 @@ impl Policy {
         self.uses(LevelDevice::Cpu) != Uses::default()
     }
 
-    /// Whether it decides between CPU, GPU, and both.
+    /// Whether it chooses between CPU, GPU, and both.
     pub fn runs_on_both(&self) -> bool {
         self.needs_device() && !self.uses(LevelDevice::Cpu).at_home_on_gpu
     }
 
-    /// Of [`Policy::Adaptive`] and its special cases: the bands and costs by which levels are planned.
+    /// The bands and costs by which [`Policy::Adaptive`] and its special cases plan levels.
     pub fn adaptive(&self) -> Option<&Adaptive> {
         match self {
             Self::Adaptive(adaptive) => Some(adaptive),
@@ -255,12 +255,12 @@ impl Policy {
         }
     }
 
-    /// Whether it decides directions by [`SampledCosts`] that were not given.
+    /// Whether it decides directions by the default [`SampledCosts`].
     pub fn has_usual_costs(&self) -> bool {
         matches!(self, Self::Auto(_)) || matches!(self, Self::Sampled(costs) if *costs == SampledCosts::default())
     }
 
-    /// The same, for values that a board, a calibration or a measurement fills in.
+    /// As [`adaptive`](Self::adaptive), for values that a board, a calibration or a measurement fills in.
     pub fn adaptive_mut(&mut self) -> Option<&mut Adaptive> {
         match self {
             Self::Adaptive(adaptive) => Some(adaptive),
@@ -401,14 +401,14 @@ mod tests {
             let mut policy: Policy = known.kind.parse().unwrap();
             assert_eq!(policy.kind(), known.kind);
             assert!(names.insert(known.kind), "{known:?}");
-            // As text and as TOML it is the same again.
+            // Text and TOML read back as the same policy.
             assert_eq!(policy.to_string().parse(), Ok(policy.clone()), "{known:?}");
             assert_eq!(toml::from_str(&toml::to_string(&policy).unwrap()), Ok(policy.clone()), "{known:?}");
             // The help names as many parameters as there are.
             let words = known.parameters.split(',').filter(|word| !word.is_empty()).count();
             let parameters = policy.rule_mut().parameters().len();
             match &policy {
-                // Weights have no text; of the bands there are many.
+                // Weights have no text, and the help abbreviates the parameters of the bands.
                 Policy::Mlp(_) => assert_eq!((words, parameters), (0, 1)),
                 Policy::Adaptive(_) => assert_eq!(parameters, 8),
                 _ => assert_eq!(words, parameters, "{known:?}"),
@@ -431,7 +431,7 @@ mod tests {
             let path = entry.unwrap().path();
             let file = if path.is_dir() { path.join("mod.rs") } else { path };
             if file.parent() != Some(&folder) || file.file_name().is_some_and(|name| name != "mod.rs") {
-                // A folder of data has none.
+                // A folder of data has no such file.
                 let text = std::fs::read_to_string(&file).unwrap_or_default();
                 rules += usize::from(text.contains("pub(super) const KNOWN: &[Known]"));
             }

@@ -1,4 +1,4 @@
-//! A running policy, with what it remembers between the levels of one search.
+//! A policy in use, with what it remembers between the levels of one search.
 
 use super::{
     Policy,
@@ -9,7 +9,7 @@ use crate::{
     graph::Vertex,
 };
 
-/// A [`Policy`] with the state it carries from level to level.
+/// A [`Policy`] with its state from level to level.
 #[derive(Debug, Clone)]
 pub struct PolicyPlanner {
     policy: Policy,
@@ -18,15 +18,14 @@ pub struct PolicyPlanner {
 }
 
 impl PolicyPlanner {
-    /// A planner for `policy`. Levels of policies that decide directions only run where `runs` says; of those that place levels on the GPU
-    /// it says by which bottom-up kernel, where the policy has no costs to choose by.
+    /// A planner for `policy`. If the policy decides only directions, its levels run where `runs` says. If it places levels on the GPU,
+    /// `runs` gives the bottom-up kernel, unless the policy has costs to choose by.
     pub fn new(mut policy: Policy, runs: LevelDevice) -> Self {
         policy.rule_mut().ready();
         Self { policy, runs, memory: History::default() }
     }
 
-    /// Says that the next search begins at `root` (an original number), which a replay by roots has to know. False where it knows no
-    /// such search.
+    /// Sets the root of the next search (an original number), which a replay by roots needs. False if the replay has no search from it.
     pub fn set_root(&mut self, root: Vertex) -> bool {
         if let Policy::Replay(replay) = &mut self.policy { replay.set_root(root) } else { true }
     }
@@ -45,7 +44,7 @@ impl Planner for PolicyPlanner {
         self.policy.rule().wants_hubs()
     }
 
-    /// Of levels that follow one another on a device.
+    /// Later plans are sure only after a level on a device.
     fn ahead(&self, stats: &LevelStats, plan: LevelPlan) -> Ahead {
         let rule = self.policy.rule();
         let (samples, hubs) = (rule.may_sample(), rule.wants_hubs());
@@ -67,8 +66,8 @@ mod tests {
     use super::*;
     use crate::bfs::{GpuKernel, Strategy};
 
-    /// The strategies of a search of 1000 vertices and 10,000 arcs whose levels are (vertices of the frontier, their arcs, visited
-    /// vertices, arcs expanded before, share of hubs in the frontier), by the name of a policy. `*` is a level that both run.
+    /// The strategies that the policy of this name plans for a search of 1000 vertices and 10,000 arcs. Levels are (vertices of the
+    /// frontier, their arcs, visited vertices, arcs expanded before, share of hubs in the frontier). `*` is a level that both devices run.
     fn plans(policy: &str, runs: LevelDevice, levels: &[(u64, u64, u64, u64, f32)]) -> String {
         let mut planner = PolicyPlanner::new(policy.parse().unwrap(), runs);
         planner.begin();
@@ -109,14 +108,14 @@ mod tests {
 
     #[test]
     fn alpha_and_beta() {
-        // Unexplored arcs: 9980, 9280, 3280, 280, 180, 178; by 14: 712, 662, 234. Level 1 has 700 of them: bottom-up.
-        // 1000 / 24 = 41: level 4 has shrunk to 30. There 100 > 180 / 14 would be bottom-up again, but that is the rule of a
-        // top-down level before; at level 5 it is 2 > 178 / 14 = 12, which is not so.
+        // Unexplored arcs: 9980, 9280, 3280, 280, 180, 178; divided by 14: 712, 662, 234. Level 1 has 700 of them: bottom-up. 1000 / 24 =
+        // 41: level 4 has shrunk to 30. There 100 > 180 / 14 would turn bottom-up again, but that rule applies only after a top-down level;
+        // at level 5, 2 > 178 / 14 = 12 is false.
         assert_eq!(plans("alpha-beta:14,24", LevelDevice::Cpu, &SOCIAL), "tc bc bc bc tc tc");
         assert_eq!(plans("yasui", LevelDevice::Cpu, &SOCIAL), "tc bc bc bc tc tc");
         assert_eq!(plans("yasui:14,24", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc bc bc bc tc tc");
         assert_eq!(plans("daga", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc bg bg bg tc tc");
-        // 9280 / 13 = 713: level 1 is top-down still.
+        // 9280 / 13 = 713: level 1 is still top-down.
         assert_eq!(plans("daga:13,24", LevelDevice::Gpu(GpuKernel::Bg), &SOCIAL), "tc tc bg bg tc tc");
     }
 
@@ -127,8 +126,8 @@ mod tests {
         // = 35. Level 5: 20 < 0.2 * 147 * 1000 / 853 = 34: back.
         assert_eq!(plans("gunrock", LevelDevice::Cpu, &SOCIAL), "tc bc bc bc bc tc");
         assert_eq!(plans("gunrock", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tg bgc bgc bgc bgc tg");
-        // By 1 the push of level 1 is too cheap (200 < 46,619) and level 2 pulls (3000 > 2115); by 100 level 3 turns back (5000 < 21,803),
-        // and stays so, though level 4 has 300 > 175.
+        // With `do_a` 1 the push of level 1 is too cheap (200 < 46,619), and level 2 pulls (3000 > 2115). With `do_b` 100 level 3 turns
+        // back (5000 < 21,803), and the search stays top-down, though level 4 has 300 > 175.
         assert_eq!(plans("gunrock:1,100", LevelDevice::Cpu, &SOCIAL), "tc tc bc tc tc tc");
     }
 
@@ -137,7 +136,7 @@ mod tests {
         // More than 30 % of the hubs at level 2 only.
         assert_eq!(plans("enterprise", LevelDevice::Cpu, &SOCIAL), "tc tc bc tc tc tc");
         assert_eq!(plans("enterprise:0.1", LevelDevice::Gpu(GpuKernel::Bg), &SOCIAL), "tg bg bg bg tg tg");
-        // 3000 of 10,000 arcs: level 2 has 6000, and there is no way back. By 0.07 level 1 has 700 of 700.
+        // 3000 of 10,000 arcs: level 2 has 6000, and the search never turns back. With 0.07 the bound is 700, which level 1 has.
         assert_eq!(plans("enterprise-released", LevelDevice::Cpu, &SOCIAL), "tc tc bc bc bc bc");
         assert_eq!(plans("enterprise-released:0.07", LevelDevice::Cpu, &SOCIAL), "tc bc bc bc bc bc");
     }
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn remis() {
-        // Frontiers of 300 and 500 are large; the last two levels are the CPU's, bottom-up.
+        // Frontiers of 300 and 500 are large; the CPU runs the last two levels, bottom-up.
         assert_eq!(plans("remis-selective:300", LevelDevice::Gpu(GpuKernel::Bg), &SOCIAL), "tc tc bg bg bc bc");
         assert_eq!(plans("remis-selective:301", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc tc tc bgc bc bc");
         assert_eq!(plans("remis-selective:501", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc tc tc tc tc tc");
@@ -159,7 +158,7 @@ mod tests {
         let mut planner = PolicyPlanner::new("remis-concurrent:1,400".parse().unwrap(), LevelDevice::Cpu);
         let split = LevelPlan::split(GpuKernel::Bg, 400).placement;
         for cpu_ns in [1, 1_000_000] {
-            // However long either took: the share is fixed.
+            // The share is fixed, however long either device took.
             let stats = LevelStats {
                 frontier_vertices: 5,
                 previous_placement: Some(split),

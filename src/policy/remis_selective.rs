@@ -54,7 +54,7 @@ impl Rule for RemisSelective {
         Uses::EITHER
     }
 
-    /// From the first large frontier on.
+    /// Bottom-up from the first large frontier on.
     fn is_bottom_up(&self, stats: &LevelStats, memory: &History) -> bool {
         memory.been_bottom_up || self.is_large(stats)
     }

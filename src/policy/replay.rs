@@ -1,4 +1,4 @@
-//! Replay: the plans of earlier searches once more, level by level.
+//! Replay: the plans of earlier searches again, level by level.
 
 use std::{ops::Range, sync::Arc};
 
@@ -11,42 +11,41 @@ use crate::{
     graph::Vertex,
 };
 
-/// The name of what is made from records: it has no text or TOML to be made from, and is in no list.
+/// The name for help and records. The policy is made from records, so it has no text or TOML and is in no list.
 const KNOWN: Known = Known { kind: "replay", parameters: "", summary: "", default: || Err(PolicyError::Unknown("replay".to_owned())) };
 
-/// The plan of every level, of one search or of one for each of several roots.
+/// The plan of every level of one search, or of one search from each of several roots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
-    /// By level, one search after another.
+    /// The plans by level, one search after another.
     plans: Arc<[LevelPlan]>,
-    /// The roots, ascending, and where their plans begin and end (none: the plans are for whatever root).
+    /// The roots in ascending order, with the begin and end of their plans (empty: the plans hold for every root).
     roots: Arc<[(Vertex, usize, usize)]>,
-    /// Whether every level is sampled, without an effect on the plan, so that records hold all that a policy can know.
+    /// Whether every level is sampled, without an effect on the plan, so that records hold everything that a policy may know.
     observe: bool,
-    /// Where the plans of the current search begin and end.
+    /// Begin and end of the plans of the current search.
     search: Range<usize>,
 }
 
-/// The plans that `records` are of. A record of several levels is that many plans.
+/// The plans of `records`. A record of several levels counts as that many plans.
 fn plans_of(records: &[LevelRecord]) -> impl Iterator<Item = LevelPlan> {
     records.iter().flat_map(|record| std::iter::repeat_n(record.plan, record.levels.max(1) as usize))
 }
 
 impl Replay {
-    /// The given plans, by level, from whatever root; the last one holds for all levels after it. An empty list is top-down on the
-    /// CPU.
+    /// The given plans, by level, for every root; the last one holds for all later levels. An empty list means top-down on the CPU.
     pub fn new(plans: &[LevelPlan]) -> Self {
         let plans: Arc<[LevelPlan]> = if plans.is_empty() { Arc::from([Strategy::Tc.plan()]) } else { Arc::from(plans) };
         let search = 0..plans.len();
         Self { plans, roots: Arc::from([]), observe: false, search }
     }
 
-    /// The plans of the search that `records` are from.
+    /// The plans of the search that made `records`.
     pub fn of(records: &[LevelRecord]) -> Self {
         Self::new(&plans_of(records).collect::<Vec<_>>())
     }
 
-    /// The plans of the searches that began at these roots (original numbers). Of a root that is there twice the first search counts.
+    /// The plans of the searches from these roots (original numbers). If a root occurs twice, its first search counts.
     pub fn of_roots<'a>(searches: impl IntoIterator<Item = (Vertex, &'a [LevelRecord])>) -> Self {
         let (mut plans, mut roots) = (Vec::new(), Vec::new());
         for (root, records) in searches {
@@ -62,12 +61,12 @@ impl Replay {
         Self { roots: roots.into(), ..Self::new(&plans) }
     }
 
-    /// The same plans, with everything sampled on the way that can be.
+    /// The same plans, with every sample that can be taken.
     pub fn observing(self) -> Self {
         Self { observe: true, ..self }
     }
 
-    /// All plans, by level (of several roots one search after another).
+    /// All plans by level, of several roots one search after another.
     pub fn plans(&self) -> &[LevelPlan] {
         &self.plans
     }
@@ -77,7 +76,7 @@ impl Replay {
         self.of_root(root).is_some()
     }
 
-    /// Where the plans of a search from `root` are.
+    /// Begin and end of the plans of a search from `root`.
     fn of_root(&self, root: Vertex) -> Option<Range<usize>> {
         if self.roots.is_empty() {
             return Some(0..self.plans.len());
@@ -87,7 +86,7 @@ impl Replay {
         Some(begin..end)
     }
 
-    /// Says from which root the next search is. False where it knows no such search.
+    /// Selects the plans of the search from `root`. False if there are none.
     pub(super) fn set_root(&mut self, root: Vertex) -> bool {
         let of_root = self.of_root(root);
         self.search = of_root.clone().unwrap_or_default();
@@ -136,7 +135,7 @@ mod tests {
         LevelRecord { plan: strategy.plan(), levels, ..LevelRecord::default() }
     }
 
-    /// The strategy of a level from `root`.
+    /// The strategy at `level` of the search from `root`.
     fn at(replay: &Replay, root: Vertex, level: u32) -> Option<Strategy> {
         let mut replay = replay.clone();
         replay.set_root(root).then_some(())?;

@@ -3,13 +3,13 @@
 use super::{Policy, PolicyError, adaptive::Learned, cost_model::Spent, mlp::Frontiers};
 use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Surely};
 
-/// A policy that can be asked for by name.
+/// A policy that can be selected by name.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Known {
     /// Its name: [`Policy::kind`].
     pub kind: &'static str,
-    /// The parameters after the name and a colon ("": none).
+    /// The parameters after the name and a colon (empty: none).
     pub parameters: &'static str,
     /// What it does, in a few words.
     pub summary: &'static str,
@@ -22,14 +22,14 @@ pub struct Known {
 pub struct Uses {
     /// Levels run on the first device alone.
     pub alone: bool,
-    /// All of them do: searches begin on the device and stay there.
+    /// All levels run on it: searches begin there and stay there.
     pub at_home_on_gpu: bool,
-    /// Levels are split between the CPU and devices, or the searches part.
+    /// Levels are split between the CPU and devices, or both search independently from some level on.
     pub together: bool,
 }
 
 impl Uses {
-    /// Nothing: the CPU alone.
+    /// The CPU alone.
     pub(super) const CPU: Self = Self { alone: false, at_home_on_gpu: false, together: false };
     /// Searches on the device alone.
     pub(super) const GPU: Self = Self { alone: true, at_home_on_gpu: true, together: false };
@@ -39,7 +39,7 @@ impl Uses {
     pub(super) const TOGETHER: Self = Self { alone: false, at_home_on_gpu: false, together: true };
 }
 
-/// The place of the levels of a policy that decides only directions.
+/// Where the levels of a policy that decides only directions run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LevelDevice {
     /// On the CPU.
@@ -57,7 +57,7 @@ impl LevelDevice {
         }
     }
 
-    /// The kernel that runs levels of this direction on the GPU, by itself or beside the CPU.
+    /// The GPU's kernel for levels of this direction, alone or beside the CPU.
     pub(super) fn kernel(self, direction: Direction) -> GpuKernel {
         match (self, direction) {
             (Self::Gpu(bottom_up), Direction::BottomUp) => bottom_up,
@@ -65,32 +65,32 @@ impl LevelDevice {
         }
     }
 
-    /// The same levels on the GPU, by BG unless another kernel is given.
+    /// The same levels on the GPU, with BG unless another kernel is given.
     pub(super) fn on_gpu(self) -> Self {
         if self == Self::Cpu { Self::Gpu(GpuKernel::Bg) } else { self }
     }
 }
 
-/// What rules remember of a search.
+/// What a rule remembers of a search.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     /// The level before was bottom-up.
     pub(super) was_bottom_up: bool,
-    /// Some level before was.
+    /// Some level before was bottom-up.
     pub(super) been_bottom_up: bool,
     /// The growth of the frontier.
     pub(super) frontiers: Frontiers,
-    /// The cost of the search so far, by a model.
+    /// The predicted cost of the search so far, by a model.
     pub(super) spent: Spent,
-    /// The results of split levels, top-down and bottom-up (`None`: none was split yet).
+    /// What was learned from split levels, top-down and bottom-up (`None`: none was split yet).
     pub(super) shares: [Option<Learned>; 2],
-    /// The GPU's share of the level before by its costs, in thousandths, where it was split and they are known.
+    /// The GPU's share of the level before by the costs, in thousandths, if that level was split and its costs are known.
     pub(super) expected: Option<u16>,
-    /// Nanoseconds that levels on the other device would have saved since the state last changed hands.
+    /// Nanoseconds that levels would have saved on the other device since the state last changed its owner.
     pub(super) missed_ns: f64,
 }
 
-/// The rule of a policy, and what belongs to it. A policy that compares something and decides a direction by it needs
+/// The rule of a policy, and its other properties. A policy that compares numbers and derives a direction from them needs only
 /// [`known`](Rule::known), [`parameters`](Rule::parameters) and [`is_bottom_up`](Rule::is_bottom_up).
 pub(super) trait Rule {
     /// Its name and its help.
@@ -101,20 +101,20 @@ pub(super) trait Rule {
         Vec::new()
     }
 
-    /// Whether records name the values of its parameters where all have their defaults.
+    /// Whether records name the parameters even if all have their defaults.
     fn shows_defaults(&self) -> bool {
         true
     }
 
-    /// Checks what the ranges of the parameters don't.
+    /// Checks what the ranges of the parameters do not cover.
     fn validate(&self) -> Result<(), PolicyError> {
         Ok(())
     }
 
-    /// Gives what is absent its built-in value, before the first search.
+    /// Gives absent values their built-in ones, before the first search.
     fn ready(&mut self) {}
 
-    /// Its requirements on devices, where the levels of a policy that decides only directions run as `runs` says.
+    /// Its requirements on devices. `runs` says where levels run if the policy decides only directions.
     fn uses(&self, runs: LevelDevice) -> Uses {
         if runs == LevelDevice::Cpu { Uses::CPU } else { Uses::GPU }
     }
@@ -139,13 +139,13 @@ pub(super) trait Rule {
         runs.placement(direction)
     }
 
-    /// Decides both. It must not allocate.
+    /// Decides the direction and the placement of a level. It must not allocate.
     fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         let direction = if self.is_bottom_up(stats, memory) { Direction::BottomUp } else { Direction::TopDown };
         LevelPlan { direction, placement: self.placement(direction, stats, runs) }
     }
 
-    /// What it would surely decide at later levels of the search whose level with `stats` it has given `plan`, a device's.
+    /// The plans that it would surely make at later levels. `plan`, on a device, is its plan for the level with `stats`.
     fn surely(&self, _stats: &LevelStats, _plan: LevelPlan, _runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
         [None; Ahead::PLANS]
     }
@@ -155,7 +155,7 @@ pub(super) trait Rule {
         false
     }
 
-    /// The rule itself, out of whatever box it is in.
+    /// The rule itself, out of its box if it is in one.
     fn as_rule(&self) -> &dyn Rule
     where
         Self: Sized,
@@ -163,7 +163,7 @@ pub(super) trait Rule {
         self
     }
 
-    /// The same.
+    /// As [`as_rule`](Self::as_rule), mutable.
     fn as_rule_mut(&mut self) -> &mut dyn Rule
     where
         Self: Sized,
@@ -172,13 +172,13 @@ pub(super) trait Rule {
     }
 }
 
-/// A parameter of a policy: its name in TOML, and where its value stands.
+/// A parameter of a policy: its name in TOML, and its value.
 pub(super) struct Parameter<'a> {
     pub(super) name: &'static str,
     pub(super) value: Value<'a>,
 }
 
-/// A value with the range that it must keep to. Those that are optional may be left to the board, a calibration or a measurement.
+/// A value with its range. A board, a calibration or a measurement may fill in an optional value that is not given.
 pub(super) enum Value<'a> {
     /// A finite number above 0.
     Positive(&'a mut f64),
@@ -188,34 +188,34 @@ pub(super) enum Value<'a> {
     Fraction(&'a mut f64),
     /// A number of vertices or arcs.
     Count(&'a mut u64),
-    /// The same, optional, or [`NEVER`](super::NEVER).
+    /// As `Count`, optional, or [`NEVER`](super::NEVER).
     Amount(&'a mut Option<u64>),
     /// A share in thousandths, 1 to 999.
     Permille(&'a mut u16),
-    /// The same, optional.
+    /// As `Permille`, optional.
     Share(&'a mut Option<u16>),
     /// Something else.
     Special(&'a mut dyn Special),
 }
 
 impl<'a> Value<'a> {
-    /// With its name in TOML.
+    /// A parameter with this value and this name in TOML.
     pub(super) fn named(self, name: &'static str) -> Parameter<'a> {
         Parameter { name, value: self }
     }
 }
 
-/// A parameter of a kind of its own.
+/// A parameter of another type.
 pub(super) trait Special {
     /// Its text (`None`: the default, which the text leaves out).
     fn text(&self) -> Option<String>;
 
-    /// Reads it. `None`: that is not what it takes.
+    /// Sets it from text. `None`: the text is not valid.
     fn set_text(&mut self, text: &str) -> Option<()>;
 
     /// As TOML (`None`: the default).
     fn toml(&self) -> Option<toml::Value>;
 
-    /// Reads it from TOML.
+    /// Sets it from TOML.
     fn set_toml(&mut self, value: &toml::Value) -> Result<(), PolicyError>;
 }

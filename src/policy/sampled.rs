@@ -1,8 +1,7 @@
-//! Direction by comparing two costs, one of them sampled.
+//! Direction by comparing two costs, one of them from a sample.
 //!
-//! Beamer's rule compares edges with edges, as if an unvisited vertex looked at its whole list. How many neighbours it
-//! really looks at depends on the graph and on the level, and a few dozen vertices show it. Costs are in units of one
-//! top-down edge.
+//! Beamer's rule compares edges with edges, as if an unvisited vertex looked at its whole list. How many neighbours it really looks at
+//! depends on the graph and the level, and a sample of a few dozen vertices shows it. Costs are in units of one top-down edge.
 
 use super::{
     Policy,
@@ -19,13 +18,13 @@ pub(super) const KNOWN: &[Known] = &[Known {
 
 /// The cost of a bottom-up level, in units of one top-down edge.
 ///
-/// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20. On a device they are
-/// multiplied by what was measured there (`runtime`): a board profile's number, a calibration's, or one of this graph.
+/// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20. On a device `runtime`
+/// multiplies them by a measured factor: of a board profile, a calibration, or this graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampledCosts {
-    /// A word of 64 vertices that is looked at at all.
+    /// Each word of 64 vertices.
     pub word: f64,
-    /// An unvisited vertex: its share of the columns of first neighbours.
+    /// Each unvisited vertex: its share of the columns of first neighbours.
     pub vertex: f64,
     /// Each neighbour an unvisited vertex looks at.
     pub probe: f64,
@@ -37,19 +36,19 @@ impl Default for SampledCosts {
     }
 }
 
-/// The cost of a sample, in arcs top-down: no sample is taken where less is at stake.
+/// The cost of a sample, in top-down arcs: no sample is taken if less is at stake.
 const SAMPLE: f64 = 1024.0;
 
 impl SampledCosts {
-    /// The same for a device whose bottom-up levels cost `permille` thousandths of it, relative to top-down ones.
+    /// The same costs for a device whose bottom-up levels cost `permille` thousandths of them, relative to top-down ones.
     #[must_use]
     pub fn times(self, permille: u32) -> Self {
-        // With the digits that mean anything, since it stands in records.
+        // Rounded to the digits that mean anything, since records show the values.
         let times = |cost: f64| (cost * f64::from(permille) * 10.0).round().max(1.0) / 1e4;
         Self { word: times(self.word), vertex: times(self.vertex), probe: times(self.probe) }
     }
 
-    /// A bottom-up level in which every unvisited vertex looks at `probes` neighbours on average.
+    /// The cost of a bottom-up level in which every unvisited vertex looks at `probes` neighbours on average.
     pub(super) fn bottom_up(&self, stats: &LevelStats, probes: f64) -> f64 {
         let words = stats.vertices as f64 / 64.0;
         self.word * words + (self.vertex + self.probe * probes) * stats.unvisited_vertices as f64
@@ -60,18 +59,18 @@ impl SampledCosts {
         self.bottom_up(stats, stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64)
     }
 
-    /// Whether the decision is open: top-down costs more than the best bottom-up level could, in which every unvisited vertex
-    /// finds its parent at once, and less than the worst, both by more than a sample.
+    /// Whether the decision is open: top-down costs more than the best bottom-up level, in which every unvisited vertex finds its parent at
+    /// once, and less than the worst, by more than a sample each.
     pub(crate) fn wants_sample(&self, stats: &LevelStats) -> bool {
         let top_down = stats.frontier_edges as f64;
         top_down > self.bottom_up(stats, 1.0) + SAMPLE && top_down < self.worst(stats) - SAMPLE
     }
 
-    /// Where it is surely top-down, and where surely bottom-up, of a search of `vertices`.
+    /// When a search of `vertices` vertices is surely top-down, and when surely bottom-up.
     fn surely_on_gpu(&self, vertices: u64, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
         let (words, each) = ((self.word * vertices as f64 / 64.0) as f32, (self.vertex + self.probe) as f32);
         let (vertex, probe) = (self.vertex as f32, self.probe as f32);
-        // Less than if every unvisited vertex found its parent at once; more than that, and than if each looked at its whole list.
+        // Top-down if it costs less than the best bottom-up level; bottom-up if top-down costs more than both the best and the worst.
         let below_best = Linear { constant: words, frontier_edges: -1.0, unvisited_vertices: each, ..Linear::default() };
         let above_best = Linear { constant: -words, frontier_edges: 1.0, unvisited_vertices: -each, ..Linear::default() };
         let above_worst = Linear { unvisited_vertices: -vertex, unvisited_edges: -probe, ..above_best };
@@ -82,14 +81,14 @@ impl SampledCosts {
         [on_gpu(Direction::TopDown, &[below_best]), on_gpu(Direction::BottomUp, &[above_best, above_worst])]
     }
 
-    /// Decides. Without a sample either it is clear, or no unvisited vertex was met: then what is left is little, and the
+    /// Decides. Without a sample, either the decision is clear, or the sample met no unvisited vertex: then little is left, and the
     /// direction stays.
     pub(crate) fn is_bottom_up(&self, stats: &LevelStats) -> bool {
         let top_down = stats.frontier_edges as f64;
         match stats.sampled_probes {
             Some(probes) => self.bottom_up(stats, f64::from(probes)) < top_down,
             None if self.wants_sample(stats) => stats.previous_direction == Some(Direction::BottomUp),
-            // Above the worst case it is bottom-up for sure, below the best it is not; between the two little is at stake.
+            // Above the worst case bottom-up is sure, below the best case top-down is; between the two little is at stake.
             None => top_down > (self.worst(stats) - SAMPLE).max(self.bottom_up(stats, 1.0)),
         }
     }
@@ -134,7 +133,7 @@ mod tests {
     use super::*;
     use crate::bfs::GpuKernel;
 
-    /// A form's value, as a device has it.
+    /// A form's value, as a device computes it.
     fn value(form: &Linear, stats: &LevelStats) -> f32 {
         form.constant
             + form.frontier_vertices * stats.frontier_vertices as f32
@@ -164,7 +163,7 @@ mod tests {
         assert!(sure[0] > 1000 && sure[1] > 1000, "{sure:?}");
     }
 
-    /// 64,000 vertices are 1000 words: 500 edges' worth. 10,000 unvisited: 2500, and 3500 for every neighbour they look at.
+    /// 64,000 vertices are 1000 words, which cost 500 edges. 10,000 unvisited vertices cost 2500, and 3500 per neighbour they look at.
     fn stats(frontier_edges: u64, sampled_probes: Option<f32>, previous_direction: Option<Direction>) -> LevelStats {
         LevelStats {
             level: 2,
@@ -189,7 +188,7 @@ mod tests {
         assert!(costs.wants_sample(&stats(7525, None, None)));
         assert!(costs.wants_sample(&stats(71_975, None, None)));
         assert!(!costs.wants_sample(&stats(71_976, None, None)));
-        // Without one: top-down up to there, bottom-up from there on.
+        // Without a sample: top-down up to the best case, bottom-up from the worst case on.
         assert!(!costs.is_bottom_up(&stats(7524, None, Some(Direction::BottomUp))));
         assert!(costs.is_bottom_up(&stats(71_977, None, Some(Direction::TopDown))));
     }

@@ -1,4 +1,4 @@
-//! Selective: one device per level (Remis 2016, section 3.1): [`Adaptive`] whose levels are never split.
+//! Selective: each level runs on one device (Remis 2016, section 3.1). It is [`Adaptive`] without split levels.
 
 use super::{
     Adaptive, Band, Bands, NEVER, Policy,
@@ -13,12 +13,12 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Selective(Box::default())),
 }];
 
-/// The bands, of which only the GPU's bounds count.
+/// The policy `adaptive` without split levels: of its bands only the GPU's bounds count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selective(Adaptive);
 
 impl Selective {
-    /// The same levels, but none of them split.
+    /// The given policy without split levels.
     pub fn new(mut adaptive: Adaptive) -> Self {
         let never = |band: Band| Band { split_from: Some(NEVER), gpu_permille: None, ..band };
         adaptive.bands = Bands { top_down: never(adaptive.bands.top_down), bottom_up: never(adaptive.bands.bottom_up) };
@@ -30,7 +30,7 @@ impl Selective {
         &self.0
     }
 
-    /// The same, for values that are filled in.
+    /// As [`adaptive`](Self::adaptive), for values that are filled in.
     pub fn adaptive_mut(&mut self) -> &mut Adaptive {
         &mut self.0
     }

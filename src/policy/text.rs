@@ -13,7 +13,7 @@ fn amount(text: &str) -> Option<u64> {
 }
 
 impl Parameter<'_> {
-    /// Reads it (`None`: that is not what it takes). The range is checked by [`Parameter::check`].
+    /// Sets the value from text (`None`: the text is not valid). [`Parameter::check`] checks the range.
     fn set_text(&mut self, text: &str) -> Option<()> {
         match &mut self.value {
             Value::Positive(value) | Value::Finite(value) | Value::Fraction(value) => **value = text.parse().ok()?,
@@ -26,7 +26,7 @@ impl Parameter<'_> {
         Some(())
     }
 
-    /// Its text (`None`: not given).
+    /// The value as text (`None`: not given).
     fn text(&self) -> Option<String> {
         match &self.value {
             Value::Positive(value) | Value::Finite(value) | Value::Fraction(value) => Some(value.to_string()),
@@ -38,7 +38,7 @@ impl Parameter<'_> {
         }
     }
 
-    /// Reads it from TOML; `kind` is the policy's.
+    /// Sets the value from TOML; `kind` is the name of the policy.
     fn set_toml(&mut self, kind: &'static str, given: &toml::Value) -> Result<(), PolicyError> {
         let (name, number) = (self.name, given.as_integer());
         let bad = |wanted: &str| PolicyError::BadParameters { kind, wanted: format!("{name} = {wanted}").into(), given: given.to_string() };
@@ -60,7 +60,7 @@ impl Parameter<'_> {
         Ok(())
     }
 
-    /// As TOML (`None`: not given).
+    /// The value as TOML (`None`: not given).
     fn toml(&self) -> Option<toml::Value> {
         let count = |value: u64| match i64::try_from(value) {
             Ok(value) => toml::Value::Integer(value),
@@ -76,7 +76,7 @@ impl Parameter<'_> {
         }
     }
 
-    /// Checks the range.
+    /// Checks the range of the value.
     fn check(&self) -> Result<(), PolicyError> {
         let name = self.name;
         match self.value {
@@ -96,13 +96,13 @@ impl Policy {
     ///
     /// # Errors
     /// [`PolicyError::OutOfRange`] for a threshold that is not a finite number above 0, [`PolicyError::NotAShare`] and
-    /// [`PolicyError::NotAFraction`] for a share that is none, [`PolicyError::NotFinite`], [`PolicyError::CostModel`].
+    /// [`PolicyError::NotAFraction`] for an invalid share, [`PolicyError::NotFinite`], [`PolicyError::CostModel`].
     pub fn validate(&self) -> Result<(), PolicyError> {
         self.clone().rule_mut().parameters().iter().try_for_each(Parameter::check)?;
         self.rule().validate()
     }
 
-    /// What `parameters`, which stand behind the colon, make of the policy.
+    /// Sets the parameters from `given`, the text after the colon.
     fn set_parameters(&mut self, given: &str) -> Result<(), PolicyError> {
         let known = self.rule().known();
         let mut own = self.rule_mut().parameters();
@@ -159,7 +159,7 @@ impl std::fmt::Display for Policy {
     }
 }
 
-/// A table with the key `kind` and those of its parameters that were given.
+/// Written as a table with the key `kind` and the parameters that were given.
 impl Serialize for Policy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut policy = self.clone();
