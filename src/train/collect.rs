@@ -1,4 +1,4 @@
-//! Measuring searches by SURF's rules (section 4.3, and the data module that its authors publish).
+//! Measures searches by SURF's rules (section 4.3, and the data module that its authors published).
 
 use crate::{
     bench::{RootSource, roots},
@@ -12,21 +12,21 @@ use crate::{
 /// What is measured, and which searches count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Searches wanted of each graph.
+    /// Number of searches wanted of each graph.
     pub roots: usize,
-    /// Searches that reach a smaller share of the vertices are drawn again (vertices without an edge left out).
+    /// Least share of the vertices (those without an edge left out) that a search must reach; else another root is drawn.
     pub least_vertices: f64,
-    /// The same of the edges.
+    /// Least share of the edges that a search must reach.
     pub least_edges: f64,
-    /// Roots tried for each search wanted.
+    /// Number of roots tried for each search wanted.
     pub tries: usize,
     /// How often each search is run in either direction; the first quartile counts.
     pub turns: Turns,
-    /// Levels top-down: the faster one of these.
+    /// Strategies for top-down levels; the faster one counts.
     pub top_down: Vec<Strategy>,
-    /// Levels bottom-up: the faster one of these.
+    /// Strategies for bottom-up levels; the faster one counts.
     pub bottom_up: Vec<Strategy>,
-    /// Where roots are drawn from.
+    /// Seed from which roots are drawn.
     pub seed: u64,
 }
 
@@ -39,8 +39,8 @@ pub enum CollectError {
     Search(#[from] SearchError),
 }
 
-/// The roots of the searches that count: drawn as for a benchmark, those that reach too little skipped. Fewer than wanted, or
-/// none, where the graph falls apart.
+/// Roots drawn as for a benchmark, without those whose searches reach too little. Fewer than wanted, or none, if the graph consists of
+/// small components.
 ///
 /// # Errors
 /// [`CollectError::Search`] where a search fails.

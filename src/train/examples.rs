@@ -1,4 +1,4 @@
-//! The examples from which a network learns: inputs, label and weight of each level.
+//! The examples from which a network learns: the inputs, label and weight of each level.
 
 use super::records::{LevelSample, SearchSample};
 use crate::{
@@ -13,22 +13,21 @@ pub struct Example {
     pub inputs: Vec<f32>,
     /// The label: bottom-up was faster.
     pub bottom_up: bool,
-    /// What the level counts for. The weights of each graph sum to 1.
+    /// The weight of the level. The weights of each graph sum to 1.
     pub weight: f64,
 }
 
-/// Share of the faster direction's time within which the other one ties with it.
+/// The two directions tie if the slower one takes at most this share longer than the faster one.
 pub const TIE: f64 = 0.1;
 
-/// Share of a graph's weight that our network gives to time.
+/// Share of a graph's weight that our network distributes by time.
 const STAKE: f64 = 0.5;
 
-/// The levels of `searches` but those of level 0, which no policy decides.
+/// The levels of `searches`, except level 0, which no policy decides.
 ///
-/// SURF learns from equally many levels of each graph: here each graph has the same weight, and its levels share it. Our network shares
-/// out one half of it that way, the other half in proportion to the time that lies between both directions: a wrong decision is
-/// as bad as the time it costs. It does not learn from levels that take about as long in either direction ([`TIE`]), whose labels
-/// are chance.
+/// SURF learns from equally many levels of each graph; here instead each graph has the same weight, and its levels share it. Our network
+/// distributes half of this weight equally, and the other half in proportion to the time between both directions: a wrong decision is as
+/// bad as the time it costs. It does not learn from levels on which the directions tie ([`TIE`]), since their labels are chance.
 pub fn examples(form: Form, searches: &[&SearchSample]) -> Vec<Example> {
     let mut all = Vec::new();
     let mut graphs: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
@@ -53,7 +52,7 @@ pub fn examples(form: Form, searches: &[&SearchSample]) -> Vec<Example> {
                 let equal = 1.0 / count as f64;
                 let (inputs, weight) = match form {
                     Form::Surf => (surf_inputs(&stats, frontiers.growth_before()).to_vec(), equal),
-                    // The stake of a level that counts is above 0, and so is their sum.
+                    // The stake of each level that counts is above 0, and so is `stake`.
                     Form::Mlp => (log_inputs(&stats).to_vec(), (1.0 - STAKE) * equal + STAKE * level.stake_ns() as f64 / stake),
                 };
                 all.push(Example { inputs, bottom_up: level.faster() == Direction::BottomUp, weight });
@@ -81,7 +80,7 @@ mod tests {
         };
         let search = |graph: &str, levels| SearchSample { graph: graph.into(), root: 0, vertices: 9, arcs: 20, hub_share: 0.5, levels };
         let a = search("a", vec![level(1, 1000), level(10, 40), level(100, 30)]);
-        // Level 2 ties for ours.
+        // Level 2 is a tie for our network.
         let b = search("b", vec![level(1, 1000), level(50, 40), level(100, 110)]);
         let of = |form| -> Vec<(bool, f64)> {
             examples(form, &[&a, &b]).into_iter().map(|example| (example.bottom_up, example.weight)).collect()

@@ -15,9 +15,9 @@ use crate::{
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitOptions {
-    /// Of the first weights, and of which graphs choose among SURF's attempts.
+    /// Seed of the first weights, and of the choice of graphs that judge SURF's attempts.
     pub seed: u64,
-    /// Steps of each of the [`NETWORKS`], all examples at every step.
+    /// Steps of each of the [`NETWORKS`]; each step uses all examples.
     pub steps: usize,
 }
 
@@ -27,38 +27,39 @@ impl Default for FitOptions {
     }
 }
 
-/// A reason why the training failed.
+/// Why the training failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
-    /// There is nothing to learn from, or nothing but one graph.
+    /// There are too few graphs.
     #[error("{0} graphs are too few to learn from and to choose by: at least 5 are needed")]
     TooFewGraphs(usize),
     /// The library failed.
     #[error("the training failed")]
     Candle(#[from] candle_core::Error),
-    /// What was learned is not a network.
+    /// The learned weights are not a network.
     #[error("the training did not converge")]
     Weights(#[from] WeightsError),
 }
 
-/// Networks begun from different weights. Of SURF's the best one is kept; of ours each has its share of the hidden units, and together they
-/// are one network that is their mean, which depends less on chance.
+/// Number of networks trained from different first weights. Of SURF's the best one is kept. Of ours each has its share of the hidden units;
+/// together they are one network, their mean, which depends less on chance.
 pub const NETWORKS: usize = 4;
 
-/// Graphs of which one chooses and the others are learned from.
+/// Least number of graphs: one judges, and the others are learned from.
 pub const LEAST_GRAPHS: usize = 5;
 
-/// The learning rate falls from this along a cosine.
+/// The first learning rate, which falls along a cosine.
 const RATE: f64 = 0.02;
-/// Pulls weights that decide nothing to zero.
+/// Weight decay: it pulls weights that decide nothing to zero.
 const DECAY: f64 = 0.1;
-/// Steps between looks at the graphs that choose.
+/// Steps between evaluations on the graphs that judge.
 const LOOK: usize = 50;
 
-/// Trains a network on `searches`: of form [`Form::Surf`] the best of [`NETWORKS`], at the best of its steps, by every fifth graph, which
-/// is not learned from; of form [`Form::Mlp`] their mean after all steps, of all graphs. `progress` is called with the steps done since its
-/// last call, of [`NETWORKS`] times `steps`. The same searches and options give the same bits on one machine.
+/// Trains a network on `searches`. For [`Form::Surf`] it is the best of [`NETWORKS`], at its best step, as judged by every fifth graph,
+/// which is not learned from. For [`Form::Mlp`] it is the mean of the networks after all steps, learned from all graphs. `progress` is
+/// called with the number of steps done since its last call; in all that is [`NETWORKS`] times `steps`. The same searches and options give
+/// the same bits on one machine.
 ///
 /// # Errors
 /// [`FitError`].
@@ -71,8 +72,8 @@ pub fn fit(form: Form, searches: &[&SearchSample], options: &FitOptions, progres
     Ok(Mlp::new(&weights)?)
 }
 
-/// As [`fit`] for [`Form::Surf`], with a network that does not see `input` (by its place among the inputs): it learns without it, and its
-/// weights of it are 0.
+/// As [`fit`] for [`Form::Surf`], with a network that does not see the input of this index: it learns without that input, and its weights
+/// for it are 0.
 ///
 /// # Errors
 /// [`FitError`].
@@ -88,7 +89,7 @@ fn enough(searches: &[&SearchSample]) -> Result<(), FitError> {
     if graphs < LEAST_GRAPHS { Err(FitError::TooFewGraphs(graphs)) } else { Ok(()) }
 }
 
-/// SURF's network: the best of several. Without an input, that input is the same in all examples, so that nothing can be learned of it.
+/// The best of several SURF networks. The input `without` is 0 in all examples, so that nothing can be learned from it.
 fn best(searches: &[&SearchSample], without: Option<usize>, options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
     let form = Form::Surf;
     let (learn, choose) = split(searches, options.seed);
@@ -118,7 +119,7 @@ fn best(searches: &[&SearchSample], without: Option<usize>, options: &FitOptions
     best.map(|(_, weights)| weights).ok_or_else(|| WeightsError::NotFinite("the loss".to_owned()).into())
 }
 
-/// Our network: the mean of several, which as the output is a sum over hidden units is a network of all their units.
+/// The mean of several of our networks. The output is a sum over hidden units, so this mean is a network with all their units.
 fn mean(searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
     let form = Form::Mlp;
     let (inputs, hidden) = form.sizes();
@@ -140,14 +141,14 @@ fn mean(searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)
     Ok(all)
 }
 
-/// Searches to learn from, and those of every fifth graph, drawn by `seed`.
+/// Divides the searches into those to learn from and those of every fifth graph, which `seed` draws.
 fn split<'s>(searches: &[&'s SearchSample], seed: u64) -> (Vec<&'s SearchSample>, Vec<&'s SearchSample>) {
     let chosen = super::every_fifth(&super::names(searches), seed);
     searches.iter().partition(|search| !chosen.contains(&search.graph.as_str()))
 }
 
-/// Brings each input to mean 0 and deviation 1 while a network learns; the first layer takes it up afterwards, so that the inputs
-/// themselves stay unscaled.
+/// Scales each input to mean 0 and deviation 1 for the training. Afterwards the first layer absorbs the scale, so that the network takes
+/// unscaled inputs.
 struct Scale {
     mean: Vec<f64>,
     deviation: Vec<f64>,
@@ -188,7 +189,7 @@ impl Batch {
         })
     }
 
-    /// Binary cross-entropy, weighted: ln(1 + e^z) - y z, written so that nothing overflows.
+    /// Weighted binary cross-entropy: ln(1 + e^z) - y z, in a form that can't overflow.
     fn loss(&self, net: &Net) -> CandleResult<Tensor> {
         let z = net.logits(&self.inputs)?;
         let softplus = (z.relu()? + (z.abs()?.neg()?.exp()? + 1.0)?.log()?)?;
@@ -196,7 +197,7 @@ impl Batch {
     }
 }
 
-/// A network that learns.
+/// A network in training.
 struct Net {
     weights: Var,
     biases: Var,
@@ -205,7 +206,7 @@ struct Net {
 }
 
 impl Net {
-    /// First weights by He et al. 2015: uniform, of variance 2 / inputs.
+    /// First weights as in He et al. 2015: uniform, with variance 2 / inputs.
     fn new((inputs, hidden): (usize, usize), seed: u64, attempt: u64) -> CandleResult<Self> {
         let mut numbers = Seeded::new(seed).item(attempt);
         let mut uniform = |count: usize, fan: usize| -> Vec<f64> {
@@ -226,7 +227,7 @@ impl Net {
         vec![self.weights.clone(), self.biases.clone(), self.outputs.clone(), self.bias.clone()]
     }
 
-    /// Takes `steps` steps; `done` is called after each with its number.
+    /// Takes `steps` steps; `done` is called after each with its index.
     fn learn(&self, batch: &Batch, steps: usize, done: &mut dyn FnMut(usize) -> CandleResult<()>) -> CandleResult<()> {
         let parameters = ParamsAdamW { lr: RATE, weight_decay: DECAY, ..ParamsAdamW::default() };
         let mut optimizer = AdamW::new(self.vars(), parameters)?;
@@ -244,7 +245,7 @@ impl Net {
         hidden.matmul(&self.outputs)?.broadcast_add(&self.bias)?.squeeze(1)
     }
 
-    /// What was learned, for inputs as they are.
+    /// The learned weights, for unscaled inputs.
     fn weights(&self, form: Form, scale: &Scale) -> CandleResult<Weights> {
         let weights = self.weights.to_vec2::<f64>()?;
         let (biases, outputs) = (self.biases.to_vec2::<f64>()?, self.outputs.to_vec2::<f64>()?);

@@ -4,18 +4,17 @@ use std::fmt;
 
 use crate::input::generate::hash::{Numbers, Seeded};
 
-/// Smallest graphs: below, a search takes as long as reading the clock.
+/// Scale of the smallest graphs: on smaller ones a search takes as long as reading the clock.
 const SMALLEST_SCALE: u32 = 10;
 
-/// `count` graphs by their names on the command line, drawn under `seed`, with up to 2^`largest_scale` vertices. Kinds follow one
-/// another, so that any run of five has one of each: Graph500's Kronecker graph, R-MAT with random probabilities (as Zhang et al.
-/// 2018 train with), uniform, Rodinia's, and a grid. Each
-/// graph depends on the seed and its own place alone, so that a longer list begins with a shorter one.
+/// The names (as on the command line) of `count` graphs with up to 2^`largest_scale` vertices, drawn by `seed`. Kinds alternate, so that
+/// any five in a row have one of each: Graph500's Kronecker graph, R-MAT with random probabilities (as Zhang et al. 2018 train with),
+/// uniform, Rodinia's, and a grid. Each graph depends only on the seed and its index, so a longer list begins with a shorter one.
 pub fn generated(count: usize, seed: u64, largest_scale: u32) -> Vec<String> {
     (0..count).map(|index| draw(index, &mut Seeded::new(seed).item(index as u64), largest_scale.max(SMALLEST_SCALE)).to_string()).collect()
 }
 
-/// Every fifth of `names` (SURF splits its graphs 4 : 1), drawn under `seed`.
+/// A random fifth of `names` (SURF splits its graphs 4 : 1), drawn by `seed`.
 pub fn every_fifth<'n>(names: &[&'n str], seed: u64) -> Vec<&'n str> {
     let mut drawn: Vec<(u64, &str)> =
         names.iter().enumerate().map(|(index, &name)| (Seeded::new(seed).item(index as u64).bits(), name)).collect();
@@ -34,7 +33,7 @@ enum Spec {
 fn draw(index: usize, numbers: &mut Numbers, largest: u32) -> Spec {
     let scale = SMALLEST_SCALE + numbers.below(u64::from(largest - SMALLEST_SCALE + 1)) as u32;
     let seed = numbers.below(1 << 20);
-    // 2 to 31 edges a vertex, each power of two as likely as the next.
+    // 2 to 31 edges a vertex; each octave is as likely as the next.
     let octave = 2_u64 << numbers.below(4);
     let edge_factor = octave + numbers.below(octave);
     match index % 5 {
@@ -43,7 +42,7 @@ fn draw(index: usize, numbers: &mut Numbers, largest: u32) -> Spec {
         2 => Spec::Uniform { scale, edge_factor, seed },
         3 => Spec::Rodinia { vertices: (1 << (scale - 1)) + numbers.below(1 << (scale - 1)), seed },
         _ => {
-            // From square to thirty times as long as wide; deleted edges must leave most of it in one piece.
+            // From square to 32 times as high as wide. Most of the grid must stay in one piece when edges are deleted.
             let width = 1 << (scale / 2 - numbers.below(3) as u32);
             let height = (1_u64 << scale) / width;
             Spec::Grid { width, height, thousandths: numbers.below(200), seed }

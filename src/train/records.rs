@@ -1,5 +1,5 @@
-//! Searches measured for training, as a file: one JSON object a line, the first of which says where they were measured. Lines are
-//! only ever added, each at once, so that an interruption loses at most the search that was running.
+//! Searches measured for training, in a file of JSON lines: the first line says where they were measured. Each search is appended at once,
+//! so that an interruption loses at most the search that was running.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use crate::{
 /// The schema of the file that this version reads and writes.
 const SCHEMA: u32 = 1;
 
-/// The settings that must agree between searches for their times to be compared, and further facts about them.
+/// The settings that must agree for the times of searches to be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -32,7 +32,7 @@ pub struct Machine {
     pub device: Option<String>,
 }
 
-/// The first line.
+/// The first line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
@@ -41,7 +41,7 @@ struct Header {
     machine: Machine,
 }
 
-/// One level: what a policy may know, and what the level took in either direction.
+/// One level: what a policy may know of it, and its time in either direction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Row", into = "Row")]
 pub struct LevelSample {
@@ -51,7 +51,7 @@ pub struct LevelSample {
     pub frontier_edges: u64,
     /// Vertices not yet visited.
     pub unvisited_vertices: u64,
-    /// Their arcs, by the same estimate.
+    /// Arcs of these vertices, by the same estimate.
     pub unvisited_edges: u64,
     /// Sampled: neighbours an unvisited vertex would look at.
     pub sampled_probes: Option<f32>,
@@ -63,7 +63,7 @@ pub struct LevelSample {
     pub bottom_up_ns: u64,
 }
 
-/// A level in the file: a list, since there are many.
+/// A level in the file, as a list to save space.
 #[derive(Serialize, Deserialize)]
 struct Row(u64, u64, u64, u64, Option<f32>, Option<f32>, u64, u64);
 
@@ -104,7 +104,7 @@ impl LevelSample {
         if self.bottom_up_ns < self.top_down_ns { Direction::BottomUp } else { Direction::TopDown }
     }
 
-    /// Nanoseconds between both directions.
+    /// Nanoseconds between the two directions.
     pub fn stake_ns(&self) -> u64 {
         self.bottom_up_ns.abs_diff(self.top_down_ns)
     }
@@ -129,8 +129,7 @@ pub struct SearchSample {
 }
 
 impl SearchSample {
-    /// What a policy sees before `level` (which must be one of them), everything sampled, the level before run in the direction
-    /// `previous`.
+    /// What a policy sees before `level` (which must exist), with all samples, if the level before was run in the direction `previous`.
     pub fn stats(&self, level: usize, previous: Option<Direction>) -> LevelStats {
         let sample = self.levels[level];
         LevelStats {
@@ -160,11 +159,11 @@ pub enum RecordsError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// A line is none of ours.
+    /// A line is not one of such a file.
     #[error("{path}, line {line}: {reason}")]
     Line {
         /// The file.
@@ -194,21 +193,21 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// A file of records, read, and open for more where it was opened so.
+/// The content of a file of records, which may be open for appending.
 #[derive(Debug)]
 pub struct RecordsFile {
-    /// Where searches are added to (`None`: nowhere, it was opened to be read).
+    /// Where searches are appended (`None`: the file was opened for reading only).
     lines: Option<JsonLines>,
     machine: Machine,
     searches: Vec<SearchSample>,
 }
 
 impl RecordsFile {
-    /// Opens the file to add searches of `machine`, and reads those that are there; makes it where it is not. A last line that is
-    /// not complete, as an interruption may leave it, is cut off.
+    /// Opens the file, or creates it, to append searches of `machine`, and reads the searches in it. An incomplete last line, which an
+    /// interruption may leave, is cut off.
     ///
     /// # Errors
-    /// [`RecordsError`] where the file can't be read or written, holds something else, or was measured on another machine.
+    /// [`RecordsError`] if the file can't be read or written, holds something else, or was measured on another machine.
     pub fn open(path: &Path, machine: Machine) -> Result<Self, RecordsError> {
         let failed = |source| RecordsError::Io { path: path.to_owned(), source };
         let (mut lines, text) = JsonLines::open(path).map_err(failed)?;
@@ -224,10 +223,10 @@ impl RecordsFile {
         Ok(Self { lines: Some(lines), machine, searches })
     }
 
-    /// Reads a file, measured on any machine.
+    /// Reads a file that was measured on any machine.
     ///
     /// # Errors
-    /// [`RecordsError`] where it can't be read or holds something else.
+    /// [`RecordsError`] if the file can't be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, RecordsError> {
         let text =
             files::read(path, files::Kind::Stream, files::RECORD).map_err(|source| RecordsError::Io { path: path.to_owned(), source })?;
@@ -246,17 +245,17 @@ impl RecordsFile {
         &self.searches
     }
 
-    /// How many searches of `graph` there are.
+    /// Number of searches of `graph`.
     pub fn count(&self, graph: &str) -> usize {
         self.searches.iter().filter(|search| search.graph == graph).count()
     }
 
-    /// How many levels they have.
+    /// Number of levels of the searches of `graph`.
     pub fn levels(&self, graph: &str) -> usize {
         self.searches.iter().filter(|search| search.graph == graph).map(|search| search.levels.len()).sum()
     }
 
-    /// Adds a search, to the file at once.
+    /// Adds a search and appends it to the file at once.
     ///
     /// # Errors
     /// [`RecordsError::Io`].
@@ -269,7 +268,7 @@ impl RecordsFile {
     }
 }
 
-/// The machine (`None` of an empty file), the searches, and how many bytes are complete lines.
+/// The machine (`None`: the file is empty), the searches, and the number of bytes in complete lines.
 fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>, usize), RecordsError> {
     let (mut machine, mut searches, mut complete) = (None, Vec::new(), 0);
     for (index, line) in complete_lines(text).enumerate() {
@@ -292,7 +291,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>
     Ok((machine, searches, complete))
 }
 
-/// The graphs of these searches, each once, by name.
+/// The names of the graphs of these searches, sorted, each once.
 pub fn names<'s>(searches: &[&'s SearchSample]) -> Vec<&'s str> {
     let mut names: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
     names.sort_unstable();

@@ -1,9 +1,9 @@
-//! How a policy's directions compare with the faster ones, as SURF counts (section 5.2, table 3).
+//! Compares the directions of a policy with the faster ones, as SURF counts (section 5.2, table 3).
 //!
-//! **Accuracy**: share of the levels whose direction is the faster one. **Reduced time**: "the running time saved by the correct
-//! decisions at all iterations", as a share of what could be saved: the sum of |top-down - bottom-up| over the levels decided
-//! rightly, divided by that sum over all levels. Both are taken over all searches of a graph; the mean over graphs then
-//! weighs each graph alike. Level 0, which is always top-down, does not count.
+//! **Accuracy**: share of the levels whose direction is the faster one. **Reduced time**: "the running time saved by the correct decisions
+//! at all iterations", as a share of what could be saved: the sum of |top-down - bottom-up| over the levels decided correctly, divided by
+//! that sum over all levels. Both are taken over all searches of a graph; the mean over graphs then gives each graph the same weight. Level
+//! 0, which is always top-down, does not count.
 
 use serde::Serialize;
 
@@ -13,12 +13,12 @@ use crate::{
     policy::{LevelDevice, Policy, PolicyPlanner},
 };
 
-/// How a policy did on one graph.
+/// The score of a policy on one graph.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GraphScore {
     /// The graph.
     pub graph: String,
-    /// Searches of it.
+    /// Number of searches of it.
     pub searches: usize,
     /// Its levels, and those in the faster direction.
     pub directions: Directions,
@@ -27,7 +27,7 @@ pub struct GraphScore {
 /// Means over graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Mean {
-    /// Graphs.
+    /// Number of graphs.
     pub graphs: usize,
     /// Share of levels in the faster direction.
     pub accuracy: f64,
@@ -35,8 +35,8 @@ pub struct Mean {
     pub reduced_time: f64,
 }
 
-/// Lets `policy` decide every level of `searches` and counts, graph by graph in the order in which they first occur. It is asked as
-/// in a search: what it does not want to have sampled, it does not see.
+/// Lets `policy` decide every level of `searches`, and counts by graph, in the order in which graphs first occur. As in a search, the
+/// policy sees only the samples that it wants.
 pub fn score<'s>(policy: &Policy, searches: impl IntoIterator<Item = &'s SearchSample>) -> Vec<GraphScore> {
     let mut planner = PolicyPlanner::new(policy.clone(), LevelDevice::Cpu);
     let mut scores: Vec<GraphScore> = Vec::new();

@@ -1,8 +1,8 @@
-//! What `adaptive` would surely decide at the levels after one on the GPU.
+//! The plans that `adaptive` surely makes at the levels after one on the GPU.
 //!
 //! As long as the band of its direction places a level on the GPU, and the level costs less there than the other direction would anywhere,
-//! the plan is known from counts alone. Costs are linear in these counts, with two exceptions, which are replaced by bounds: how many
-//! neighbours an unvisited vertex looks at (one, or all), and a GPU that was not measured, whose costs follow from the band.
+//! the plan follows from counts alone. Costs are linear in these counts, with two exceptions that are replaced by bounds: how many
+//! neighbours an unvisited vertex looks at (one, or all), and the costs of a GPU that was not measured, which follow from the band.
 
 use super::Adaptive;
 use crate::{
@@ -11,14 +11,14 @@ use crate::{
     policy::{StrategyCost, rule::LevelDevice},
 };
 
-/// Costs of a level, in nanoseconds.
+/// Bounds of the cost of a level, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     least: Linear,
     most: Linear,
 }
 
-/// The opposite one.
+/// The opposite direction.
 fn other(direction: Direction) -> Direction {
     match direction {
         Direction::TopDown => Direction::BottomUp,
@@ -27,7 +27,7 @@ fn other(direction: Direction) -> Direction {
 }
 
 impl Range {
-    /// From the measured costs, for a graph of `vertices` vertices.
+    /// The bounds by measured costs, for a graph of `vertices` vertices.
     fn of(cost: &StrategyCost, vertices: u64) -> Self {
         Self { least: cost.linear(vertices, false), most: cost.linear(vertices, true) }
     }
@@ -46,7 +46,7 @@ fn constant(value: f64) -> Linear {
 }
 
 impl Adaptive {
-    /// Where levels of either direction surely run on the GPU, which has the state, in a search with a level of these `stats`.
+    /// The plans on the GPU in either direction, each with the conditions under which it is sure. The GPU has the state.
     pub(in crate::policy) fn surely(&self, stats: &LevelStats, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
         [Direction::TopDown, Direction::BottomUp].map(|direction| self.surely_in(direction, stats, runs))
     }
@@ -56,16 +56,16 @@ impl Adaptive {
         let kernel = measured.map_or_else(|| runs.kernel(direction), |(kernel, _)| kernel);
         let own = self.range_by(kernel, stats)?.most + constant(self.longest_turn_ns(stats));
         let (band, against) = (self.bands.of(direction), self.bands.of(other(direction)));
-        // The band has it on the GPU, and not only just.
+        // The band places the level on the GPU, by more than rounding.
         let inside = [
             Some(work(direction) - constant(band.gpu_from? as f64 * self.near - 0.5)),
             Self::below(direction, band.split_from, self.near),
             Self::below(direction, band.up_to, self.near),
-            // What both would take for the other direction is not known.
+            // The time of a split level of the other direction is not known.
             Self::below(other(direction), against.split_from, self.near),
         ];
         let cheaper_than = |range: Option<Range>| Some(range?.least - own);
-        // The other direction on the CPU, whatever the way there, and on the GPU; and the other kernel of the same direction.
+        // The other direction on the CPU, with a free handover, and on the GPU; and the other kernel of the same direction.
         let others = [
             cheaper_than(self.range_on_cpu(other(direction), stats)),
             cheaper_than(self.range_if_known(GpuKernel::of(other(direction))[0], stats, runs)),
@@ -78,12 +78,12 @@ impl Adaptive {
         Surely::when(plan, inside.into_iter().chain(others).flatten())
     }
 
-    /// Below a bound of a band, if it has this one.
+    /// Above 0 if the work is below this bound of a band (`None`: the band has no such bound).
     fn below(direction: Direction, bound: Option<u64>, near: f64) -> Option<Linear> {
         bound.filter(|&bound| bound < NEVER).map(|bound| constant(bound as f64 / near - 0.5) - work(direction))
     }
 
-    /// Before a level a conversion may be.
+    /// Nanoseconds of the longest conversion that may precede a level.
     fn longest_turn_ns(&self, stats: &LevelStats) -> f64 {
         self.model.to_bottom_up.ns(stats).max(self.model.to_top_down.ns(stats))
     }
@@ -92,20 +92,21 @@ impl Adaptive {
         Some(Range::of(self.model.of(Strategy::on_cpu(direction))?, stats.vertices))
     }
 
-    /// By a kernel that may be taken.
+    /// As [`range_by`](Self::range_by), if the policy may choose this kernel.
     fn range_if_known(&self, kernel: GpuKernel, stats: &LevelStats, runs: LevelDevice) -> Option<Range> {
         let is_known = self.model.of(kernel.into()).is_some() || runs.kernel(kernel.direction()) == kernel;
         if is_known { self.range_by(kernel, stats) } else { None }
     }
 
-    /// A level by this kernel: measured; or as long as on the CPU at the bound of the band, and half as long for each unit of work beyond.
+    /// The bounds by this kernel: measured; or as long as on the CPU at the bound of the band, and half as long for each unit of work
+    /// beyond.
     fn range_by(&self, kernel: GpuKernel, stats: &LevelStats) -> Option<Range> {
         if let Some(cost) = self.model.of(kernel.into()) {
             return Some(Range::of(cost, stats.vertices));
         }
         let (direction, cpu) = (kernel.direction(), self.range_on_cpu(kernel.direction(), stats)?);
         let from = self.bands.of(direction).gpu_from.filter(|&from| from < NEVER)?;
-        // What a unit of work takes at least, in a level of any size.
+        // The cost of one unit of work.
         let unit = |form: Linear| if direction == Direction::TopDown { form.frontier_edges } else { form.unvisited_vertices };
         Some(Range {
             least: cpu.least * 0.5 + constant(0.5 * f64::from(unit(cpu.least)) * from as f64),
@@ -127,7 +128,7 @@ pub(super) mod tests {
         policy::{Bands, ChangeCost, CostModel, SampledCosts, StrategyCost, rule::History},
     };
 
-    /// Amounts of all sizes.
+    /// Amounts of all orders of magnitude.
     fn amount() -> impl Any<Value = u64> {
         (0_u32..24, 0.0..1.0).prop_map(|(bits, part)| ((1_u64 << bits) as f64 * part) as u64)
     }
@@ -146,7 +147,7 @@ pub(super) mod tests {
         )
     }
 
-    /// Of a direction: what belongs to the other one costs nothing.
+    /// The top-down costs: terms of the other direction are 0.
     fn top_down(cost: StrategyCost) -> StrategyCost {
         StrategyCost { word_ns: 0.0, unvisited_vertex_ns: 0.0, probe_ns: 0.0, ..cost }
     }
@@ -219,7 +220,7 @@ pub(super) mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
 
-        /// What was said to be sure is what is decided.
+        /// If a plan is said to be sure, it is the plan that is made.
         #[test]
         fn sure_plans_are_those_that_are_made(adaptive in adaptive(), stats in stats(), runs in 0..3) {
             let runs = [LevelDevice::Cpu, LevelDevice::Gpu(GpuKernel::Bg), LevelDevice::Gpu(GpuKernel::Bgc)][runs as usize];
@@ -234,7 +235,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The forms say something: a search on a GPU that is twice as fast goes down, up and down without being asked.
+    /// The forms are useful: on a GPU that is twice as fast, the clear levels of a search are sure (top-down, bottom-up, top-down).
     #[test]
     fn clear_levels_are_sure() {
         let whole = Band::gpu_from(0);
@@ -258,7 +259,7 @@ pub(super) mod tests {
         assert_eq!(sure(at(300, 1 << 18)), (Some(Direction::TopDown), false));
         assert_eq!(sure(at(6 << 20, 1 << 17)), (Some(Direction::BottomUp), false));
         assert_eq!(sure(at(100, 1000)), (Some(Direction::TopDown), false));
-        // Nothing is sure where the band has the level on the CPU.
+        // Nothing is sure if the band places the level on the CPU.
         let adaptive = Adaptive::of(Bands { top_down: Band::gpu_from(1000), bottom_up: Band::CPU });
         let [top_down, _] = adaptive.surely(&at(300, 1 << 18), runs);
         assert!(top_down.is_some_and(|surely| surely.above_zero.iter().any(|form| value(form, &at(300, 1 << 18)) <= 0.0)));

@@ -3,16 +3,16 @@
 //! The thesis compares the size of the frontier with one threshold. Here each direction has a band of its own, in the unit in which its
 //! work is counted: arcs that leave the frontier top-down, unvisited vertices bottom-up. Below `gpu_from` the CPU runs a level; from there
 //! on the GPU; from `split_from` on both, with a share that adapts until both end together; from `up_to` on the CPU again. Each bound is
-//! optional: what a board, a calibration or a measurement does not say is never reached.
+//! optional: if no board, calibration or measurement gives it, it is never reached.
 //!
 //! At a bound of a band two placements take equally long. A handover costs extra, and how much depends on the sizes of this graph's arrays.
-//! So a search changes device only if the gain is larger than that cost. The gain is that of the current level, plus either the expected
-//! gain of the levels to come (the rest of the search is estimated from the growth of the frontier so far), or the gain that the levels
-//! since the last change missed. Until the frontier shrinks, only the missed gain counts for the way back, because there are few small
-//! levels at the beginning. If a whole search should be faster on the GPU from its beginning, it begins there.
+//! So a search changes device only if the gain is larger than that cost. The gain is that of the current level, plus the larger of two: the
+//! expected gain of the levels to come (the rest of the search is estimated from the growth of the frontier so far), and the gain that the
+//! levels since the last change missed. Until the frontier shrinks, only the missed gain counts for the way back, because there are few
+//! small levels at the beginning. If a whole search should be faster on the GPU from its beginning, it begins there.
 //!
-//! The direction is that of the cheaper of the two candidates, a top-down and a bottom-up level each at its placement, by the model: the
-//! measured costs of this machine, or where a device was not measured, those that follow from the band.
+//! The direction is that of the cheaper of two candidates: a top-down and a bottom-up level, each at its placement. The model gives their
+//! costs: the measured ones of this machine, or if a device was not measured, costs that follow from the band.
 
 mod ahead;
 
@@ -35,14 +35,14 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: || Ok(Policy::Adaptive(Box::default())),
 }];
 
-/// The GPU's share of the first split level where it is not given, in thousandths.
+/// The GPU's share of the first split level if none is given, in thousandths.
 const EVEN_SHARE: u16 = 500;
 
-/// Shares stay inside this range, so that neither side is ever left without a measurement.
+/// Bounds of the GPU's share, so that neither side is ever left without a measurement.
 const LEAST: u16 = 10;
 const MOST: u16 = 990;
 
-/// The place of a level by its band.
+/// The placement of a level according to its band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Cpu,
@@ -51,27 +51,27 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// The device that holds the state of such a level: in a split level the CPU.
+    /// The device that holds the state at such a level: the CPU if the level is split.
     fn holder(self) -> usize {
         if self == Self::Gpu { GPU } else { CPU }
     }
 }
 
 impl Band {
-    /// Always the CPU.
+    /// The CPU runs every level.
     pub const CPU: Self = Self { gpu_from: Some(NEVER), split_from: Some(NEVER), up_to: Some(NEVER), gpu_permille: None };
 
-    /// The GPU from this much work on, and nothing else.
+    /// The GPU runs levels from this much work on, and the CPU all others.
     pub const fn gpu_from(work: u64) -> Self {
         Self { gpu_from: Some(work), ..Self::CPU }
     }
 
-    /// Both from this much work on, the GPU at first with this share in thousandths, and nothing else.
+    /// Both run levels from this much work on, the GPU at first with this share in thousandths, and the CPU all others.
     pub const fn split_from(work: u64, gpu_permille: u16) -> Self {
         Self { split_from: Some(work), gpu_permille: Some(gpu_permille), ..Self::CPU }
     }
 
-    /// What is said here, and elsewhere in `other`.
+    /// The values given here, and those of `other` in place of absent ones.
     pub fn or(self, other: Self) -> Self {
         Self {
             gpu_from: self.gpu_from.or(other.gpu_from),
@@ -81,7 +81,7 @@ impl Band {
         }
     }
 
-    /// Whether the bounds from which the GPU and both run levels are known.
+    /// Whether the bounds from which the GPU and both run levels are given.
     pub fn is_complete(&self) -> bool {
         self.gpu_from.is_some() && self.split_from.is_some()
     }
@@ -95,7 +95,7 @@ impl Band {
         }
     }
 
-    /// Work between a level and the nearer bound of its zone.
+    /// Work between a level and the nearest bound of the band.
     fn distance(&self, work: u64) -> u64 {
         [self.gpu_from, self.split_from, self.up_to].into_iter().flatten().map(|bound| bound.abs_diff(work)).min().unwrap_or(NEVER)
     }
@@ -123,17 +123,17 @@ impl Band {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bands {
-    /// By arcs that leave the frontier.
+    /// The band of top-down levels, by arcs that leave the frontier.
     pub top_down: Band,
-    /// By vertices not yet visited.
+    /// The band of bottom-up levels, by vertices not yet visited.
     pub bottom_up: Band,
 }
 
 impl Bands {
-    /// Always the CPU.
+    /// The CPU runs every level.
     pub const CPU: Self = Self { top_down: Band::CPU, bottom_up: Band::CPU };
 
-    /// That of `direction`.
+    /// The band of `direction`.
     pub fn of(&self, direction: Direction) -> &Band {
         match direction {
             Direction::TopDown => &self.top_down,
@@ -141,12 +141,12 @@ impl Bands {
         }
     }
 
-    /// What is said here, and elsewhere in `other`.
+    /// The values given here, and those of `other` in place of absent ones.
     pub fn or(self, other: Self) -> Self {
         Self { top_down: self.top_down.or(other.top_down), bottom_up: self.bottom_up.or(other.bottom_up) }
     }
 
-    /// Whether both are.
+    /// Whether both bands are complete.
     pub fn is_complete(&self) -> bool {
         self.top_down.is_complete() && self.bottom_up.is_complete()
     }
@@ -164,20 +164,21 @@ pub(super) fn work(stats: &LevelStats, direction: Direction) -> u64 {
     }
 }
 
-/// The bands, and what levels and changes cost.
+/// The bands, and the costs of levels and changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adaptive {
     /// Where levels run.
     pub bands: Bands,
-    /// What they cost. `to_gpu` and `to_cpu` are the handover at the sizes of this graph: 0 changes hands exactly at the bands.
+    /// The costs of levels. `to_gpu` and `to_cpu` are handovers at the sizes of this graph: with 0 a search changes device exactly at the
+    /// bounds.
     pub model: CostModel,
-    /// The factor around a bound within which the costs of the level decide instead of its work alone. 1 where the bounds come from a
-    /// better place than the costs.
+    /// The factor around a bound within which the costs of the level decide instead of its work alone. 1 if the bounds are more reliable
+    /// than the costs.
     pub near: f64,
 }
 
 impl Default for Adaptive {
-    /// Nothing is said of the bands, and of costs what `sampled` knows.
+    /// Bands without bounds, and the costs of `sampled`.
     fn default() -> Self {
         Self { bands: Bands::default(), model: SampledCosts::default().into(), near: 1.0 }
     }
@@ -188,9 +189,9 @@ impl Default for Adaptive {
 struct Candidate {
     side: Side,
     placement: Placement,
-    /// With the changes before it, and the rest of the search from where it leaves the state.
+    /// Its time, with the changes before it, and with the rest of the search from the device that then holds the state.
     ns: f64,
-    /// Its gain at the place that the band gives, if that is another one.
+    /// The gain that it misses where the band would place it elsewhere.
     gain_ns: f64,
 }
 
@@ -200,34 +201,34 @@ struct Level<'a> {
     stats: &'a LevelStats,
     runs: LevelDevice,
     memory: &'a History,
-    /// The device that holds the state before it.
+    /// The device that holds the state before the level.
     holder: usize,
     rest: Rest,
 }
 
-/// The device that holds the state, in the order of [`Rest`].
+/// The device that holds the state, as an index into [`Rest`].
 const CPU: usize = 0;
 const GPU: usize = 1;
 
-/// The expected cost of the later levels, in nanoseconds, where the CPU or the GPU holds the state then.
+/// The expected cost of the later levels in nanoseconds, if the CPU or the GPU holds the state then.
 type Rest = [f64; 2];
 
-/// [`Adaptive::near`] of bands and costs from one calibration. Two levels of the same work differ by this much in what they cost.
+/// [`Adaptive::near`] for bands and costs of one calibration. The costs of two levels of the same work differ by about this factor.
 const NEAR: f64 = 4.0;
 
-/// Levels that are looked ahead, at most.
+/// Most levels that are looked ahead.
 const AHEAD: usize = 24;
 
-/// The first level at which the growth of the frontier says how it continues; before, its degrees do.
+/// The first level from which the growth of the frontier predicts its further growth; before, the degrees do.
 const TELLING: u32 = 3;
 
 impl Adaptive {
-    /// These bands, with changes of hands that cost nothing.
+    /// The policy with these bands, and handovers that cost nothing.
     pub fn of(bands: Bands) -> Self {
         Self { bands, ..Self::default() }
     }
 
-    /// Bands and costs of one calibration.
+    /// The policy with the bands and the costs of one calibration.
     pub fn calibrated(bands: Bands, model: CostModel) -> Self {
         Self { bands, model, near: NEAR }
     }
@@ -237,20 +238,20 @@ impl Adaptive {
         Uses { alone: self.bands.any(|band| band.gpu_from), at_home_on_gpu: false, together: self.bands.any(|band| band.split_from) }
     }
 
-    /// The level on the CPU.
+    /// Nanoseconds of the level on the CPU.
     fn cpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> f64 {
         self.model.of(Strategy::on_cpu(direction)).map_or(0.0, |cost| cost.level_ns(stats, probes))
     }
 
-    /// The cheapest kernel of the direction that was measured, and the level by it.
+    /// The cheapest measured kernel of this direction, and the nanoseconds of the level by it.
     fn measured_gpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<(GpuKernel, f64)> {
         let costs =
             GpuKernel::of(direction).into_iter().filter_map(|kernel| Some((kernel, self.model.of(kernel.into())?.level_ns(stats, probes))));
         costs.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The level on the GPU; where that was not measured, as the band has it: as long as on the CPU at the bound, and half as long for
-    /// each unit of work beyond it.
+    /// The kernel and the nanoseconds of the level on the GPU. If that was not measured, the time follows from the band: as long as on the
+    /// CPU at the bound, and half as long for each unit of work beyond it.
     fn gpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice) -> (GpuKernel, f64) {
         if let Some(measured) = self.measured_gpu_ns(direction, stats, probes) {
             return measured;
@@ -260,8 +261,8 @@ impl Adaptive {
         (kernel, beyond(cpu_ns, work(stats, direction), self.bands.of(direction).gpu_from))
     }
 
-    /// The level split, where the GPU has this share, by the cheaper kernel. Not measured it is as long as on one device at the bound, and
-    /// half as long for each unit of work beyond it.
+    /// The cheaper kernel and the nanoseconds of the level split with this share of the GPU. If that was not measured, the level takes as
+    /// long as on one device at the bound, and half as long for each unit of work beyond it.
     fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice, gpu_permille: u16) -> (GpuKernel, f64) {
         if let Some(measured) = self.model.split_ns(direction, stats, probes, gpu_permille) {
             return measured;
@@ -274,12 +275,12 @@ impl Adaptive {
         (kernel, beyond(alone, work(stats, direction), band.split_from))
     }
 
-    /// The places of levels with a little less and a little more work.
+    /// The sides of levels with a little less and a little more work, by the factor [`near`](Self::near).
     fn zones_around(&self, band: &Band, work: u64) -> [Side; 2] {
         [1.0 / self.near, self.near].map(|factor| band.zone((work as f64 * factor) as u64))
     }
 
-    /// The place of a level.
+    /// The side of a level: that of its band, or near a bound the cheapest side around.
     fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice) -> Side {
         let (band, work) = (self.bands.of(direction), work(stats, direction));
         let zone = band.zone(work);
@@ -290,7 +291,7 @@ impl Adaptive {
         if others == [zone; 2] {
             return zone;
         }
-        // The cheapest of the zones around.
+        // The cheapest of the sides around.
         let ns = |zone| match zone {
             Side::Cpu => self.cpu_ns(direction, stats, probes),
             Side::Gpu => self.gpu_ns(direction, stats, probes, runs).1,
@@ -311,7 +312,7 @@ impl Adaptive {
         usize::from(is_gpu)
     }
 
-    /// A level of this direction on one side, with the changes before it and the rest of the search behind it.
+    /// The placement of a level of this direction on one side, and its nanoseconds with the changes before it and the rest of the search.
     fn on(&self, side: Side, direction: Direction, level: &Level<'_>, probes: f64) -> (Placement, f64) {
         let Level { stats, runs, memory, holder, rest } = *level;
         let (placement, ns) = match side {
@@ -330,7 +331,7 @@ impl Adaptive {
         (placement, ns + self.model.turn_ns(direction, stats) + way_ns + rest[side.holder()])
     }
 
-    /// A level of this direction where the band has it, unless it is somewhere else and going there does not pay.
+    /// A level of this direction where the band places it, unless that takes a change of device that does not pay.
     fn candidate(&self, direction: Direction, level: &Level<'_>, probes: f64) -> Candidate {
         let Level { stats, runs, memory, holder, rest } = *level;
         let zone = self.zone(direction, stats, probes, runs);
@@ -342,7 +343,7 @@ impl Adaptive {
         let (other, other_ns) = self.on(here, direction, level, probes);
         let way_ns = self.way_ns(zone, stats);
         let expected_ns = rest[holder] - rest[zone.holder()];
-        // Where the costs contradict the band, which may come from a better place, the band counts.
+        // If the costs contradict the band, the band counts, since its bounds may be more reliable.
         let gain_ns = match other_ns - ns + way_ns - expected_ns {
             gain_ns if gain_ns > 0.0 => gain_ns,
             _ => {
@@ -351,7 +352,7 @@ impl Adaptive {
                 own_ns - beyond(own_ns, work, Some(work.saturating_sub(band.distance(work))))
             }
         };
-        // What is to come is a guess. On the way back it counts where the frontier shrinks, and otherwise only what was missed so far.
+        // The rest of the search is a guess. It counts for the way to the GPU, and for the way back only if the frontier shrinks.
         let counts = zone == Side::Gpu || stats.frontier_vertices < stats.previous_frontier_vertices;
         let expected_ns = if counts { expected_ns } else { 0.0 };
         if gain_ns + expected_ns.max(memory.missed_ns) >= way_ns {
@@ -361,13 +362,13 @@ impl Adaptive {
         }
     }
 
-    /// Handing the state over to this side.
+    /// Nanoseconds of the handover of the state to this side.
     fn way_ns(&self, to: Side, stats: &LevelStats) -> f64 {
         if to == Side::Gpu { self.model.to_gpu.ns(stats) } else { self.model.to_cpu.ns(stats) }
     }
 
-    /// What the rest of the search should cost, where that may matter: a band has the level somewhere else than where the state is, and the
-    /// way is not free.
+    /// What the rest of the search should cost, or 0 where that can't matter: if handovers are free, or no band places the level on the
+    /// other device.
     fn rest(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
         let holder = self.holder(stats);
         let calls = |direction| (self.bands.of(direction).zone(work(stats, direction)) == Side::Gpu) != (holder == GPU);
@@ -376,8 +377,8 @@ impl Adaptive {
         if is_free || !(calls(Direction::TopDown) || calls(Direction::BottomUp)) { [0.0; 2] } else { self.rest_ns(stats, runs) }
     }
 
-    /// What the levels after this one should cost, by the cheapest plans. The frontier continues to grow as it did, a little less at each
-    /// level as that of a mesh does, and as far as vertices are left.
+    /// What the levels after this one should cost by the cheapest plans. The frontier is assumed to grow as it did, a little less at each
+    /// level (like that of a mesh), and by no more than the vertices left.
     fn rest_ns(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
         let mut levels = [[0.0; 4]; AHEAD];
         let mut count = 0;
@@ -385,7 +386,7 @@ impl Adaptive {
         let degree = |edges: u64, vertices: u64| edges as f64 / vertices.max(1) as f64;
         let grown = |previous: u64| stats.frontier_vertices as f64 / previous.max(1) as f64;
         let mut growth = if stats.level < TELLING { f64::INFINITY } else { grown(stats.previous_frontier_vertices) };
-        // As if degrees were spread log-normally: by how much the neighbours of vertices have more arcs than vertices have.
+        // How many times more arcs the neighbours of vertices have than vertices have, as if degrees were log-normally distributed.
         let spread = 5.0 * (0.5 - f64::from(stats.hub_share)).max(0.0);
         let bias = (spread * spread).exp() + stats.vertices as f64 / stats.arcs.max(1) as f64;
         while count < AHEAD {
@@ -425,9 +426,9 @@ impl Adaptive {
         })
     }
 
-    /// Whether searches of a graph of this size begin on the GPU, which saves the way there: where a search that finds everything within
-    /// some levels takes less time from there. Graphs of low degree have long searches of small levels, and begin on the CPU; so does
-    /// everything where the GPU was not measured in both directions.
+    /// Whether searches of a graph of this size begin on the GPU, which saves the handover to it: if a search that finds everything within
+    /// some levels should take less time from there. Graphs of low degree have long searches of small levels and begin on the CPU. So do
+    /// all graphs if the GPU was not measured in both directions.
     pub(super) fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
         /// Mean degree from which searches have few levels.
         const FEW_LEVELS_FROM_DEGREE: u64 = 5;
@@ -462,7 +463,7 @@ impl Adaptive {
         if bottom_up.ns < top_down.ns { (Direction::BottomUp, bottom_up) } else { (Direction::TopDown, top_down) }
     }
 
-    /// The plan without a sample.
+    /// How much the plan depends on a sample.
     fn bounds(&self, level: &Level<'_>) -> Bounds {
         let best = |probes| {
             let (direction, candidate) = self.cheaper(level, probes);
@@ -479,8 +480,8 @@ impl Adaptive {
         self.bounds(&self.level(stats, runs, memory)).wants_sample()
     }
 
-    /// Whether the CPU has the state and no band calls for the GPU, whatever the direction: what the rest of the search costs is the same
-    /// then for every plan. Most levels of most searches are so, and some take less time than a look at everything else.
+    /// Whether the CPU has the state and no band calls for the GPU in either direction. The rest of the search then costs the same for
+    /// every plan. Most levels of most searches are like that, and some take less time than the comparison of all placements.
     fn is_on_cpu(&self, stats: &LevelStats) -> bool {
         let stays = |direction| {
             let (band, work) = (self.bands.of(direction), work(stats, direction));
@@ -489,7 +490,7 @@ impl Adaptive {
         stays(Direction::TopDown) && stays(Direction::BottomUp) && self.holder(stats) == CPU
     }
 
-    /// A level of this direction where [`is_on_cpu`](Self::is_on_cpu).
+    /// Nanoseconds of a level of this direction if [`is_on_cpu`](Self::is_on_cpu).
     fn here_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> f64 {
         self.cpu_ns(direction, stats, probes) + self.model.turn_ns(direction, stats)
     }
@@ -523,11 +524,11 @@ impl Adaptive {
         LevelPlan { direction, placement: candidate.placement }
     }
 
-    /// The GPU's share of a split level, in thousandths: what levels of this search came to, what the band says, or what the costs do.
+    /// The GPU's share of a split level, in thousandths: as learned in this search, else as the band gives it, else by the costs.
     fn share(&self, direction: Direction, stats: &LevelStats, probes: f64, memory: &History) -> u16 {
         let by_costs = self.model.even_share(direction, stats, probes);
         match (memory.shares[direction as usize], self.bands.of(direction).gpu_permille, by_costs) {
-            // As far off the costs as the levels before were.
+            // The share by the costs, corrected by how far off they were at the levels before.
             (Some(Learned { off: Some(off), .. }), _, Some(share)) => {
                 let odds = odds(share) * off;
                 ((1000.0 * odds / (1.0 + odds)) as u16).clamp(LEAST, MOST)
@@ -539,7 +540,8 @@ impl Adaptive {
         }
     }
 
-    /// Learns the share from the level before: half way to that with which both would have ended together, since no two levels are alike.
+    /// Learns the share from the level before: half way to the share with which both would have ended together, since no two levels are
+    /// alike.
     fn adapt(&self, stats: &LevelStats, memory: &mut History) {
         let (Some(Placement::Split { gpu_permille, .. }), Some(direction)) = (stats.previous_placement, stats.previous_direction) else {
             return;
@@ -557,21 +559,21 @@ impl Adaptive {
     }
 }
 
-/// The results of the split levels of a search.
+/// What was learned from the split levels of one direction in a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Learned {
-    /// The GPU's share of the next one, in thousandths.
+    /// The GPU's share of the next split level, in thousandths.
     gpu_permille: u16,
-    /// The GPU's part over the CPU's, over that by the costs (`None`: these are not known).
+    /// The GPU's part over the CPU's, divided by that ratio by the costs (`None`: the costs are not known).
     off: Option<f64>,
 }
 
-/// The GPU's part over the CPU's.
+/// The ratio of the GPU's part to the CPU's.
 fn odds(gpu_permille: u16) -> f64 {
     f64::from(gpu_permille) / f64::from(1000 - gpu_permille.min(999))
 }
 
-/// A level that takes `ns` on one device, on another that is even with it at `bound` and takes half as long for each unit of work beyond.
+/// Nanoseconds of a level that takes `ns` on one device, on another device that is as fast at `bound` and takes half as long beyond it.
 fn beyond(ns: f64, work: u64, bound: Option<u64>) -> f64 {
     let bound = bound.unwrap_or(NEVER);
     if work == 0 { ns } else { ns - 0.5 * ns * (work as f64 - bound as f64) / work as f64 }
@@ -619,7 +621,7 @@ mod tests {
     const BAND: Band = Band { gpu_from: Some(1000), split_from: Some(5000), up_to: Some(90_000), gpu_permille: Some(300) };
     const RUNS: LevelDevice = LevelDevice::Gpu(GpuKernel::Bgc);
 
-    /// A level with this work, which is clearly cheaper in `direction`, after which nothing is left to be found.
+    /// A level with this work that is clearly cheaper in `direction`. After it nothing is left to be found.
     fn level(direction: Direction, work: u64, previous: Option<Placement>) -> LevelStats {
         let stats = LevelStats {
             level: 5,
@@ -675,7 +677,7 @@ mod tests {
             ] {
                 assert_eq!(placement(BAND, work), wanted, "{direction:?} {work}");
             }
-            // What is absent, and what is never, is never reached.
+            // A bound that is absent or `NEVER` is never reached.
             for never in [None, Some(NEVER)] {
                 assert_eq!(placement(Band { gpu_from: never, ..BAND }, 4999), Placement::Cpu);
                 assert_eq!(placement(Band { split_from: never, ..BAND }, 5000), gpu);
@@ -687,7 +689,7 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(4000))]
 
-        /// The short way to a decision on the CPU decides as the long one.
+        /// On the CPU, the short way to a decision decides like the long one.
         #[test]
         fn on_the_cpu_the_short_way_decides_alike(adaptive in ahead::tests::adaptive(), stats in ahead::tests::stats()) {
             let mut memory = History::default();
@@ -702,7 +704,7 @@ mod tests {
         }
     }
 
-    /// Places of so many levels of the same work, one after another.
+    /// The placements of `levels` levels of the same work, one after another.
     fn places(adaptive: &Adaptive, work: u64, begin: Placement, levels: usize) -> String {
         let (mut memory, mut previous) = (History::default(), begin);
         let mut place = || {
@@ -721,12 +723,12 @@ mod tests {
         let mut adaptive = Adaptive::of(bands(Direction::TopDown, Band::gpu_from(1000)));
         (adaptive.model.to_gpu, adaptive.model.to_cpu) = (fixed(400.0), fixed(300.0));
         let gpu = Placement::Gpu(GpuKernel::Tg);
-        // 1200 arcs take the CPU 1800 ns and gain half of that for each arc beyond 1000: 150 ns. Two levels have missed 300, the third
-        // gains the rest.
+        // 1200 arcs take the CPU 1800 ns, and the GPU half of that for each arc beyond 1000: a gain of 150 ns. Two levels miss 300 ns, and
+        // the third one exceeds the 400 ns.
         assert_eq!(places(&adaptive, 1200, Placement::Cpu, 5), "ccggg");
-        // Back: 900 arcs would gain 75 ns on the CPU, the fourth level makes it 300.
+        // On the way back 900 arcs gain 75 ns on the CPU, and the fourth level reaches 300 ns.
         assert_eq!(places(&adaptive, 900, gpu, 6), "gggccc");
-        // One level that gains it at once: 4000 arcs take 6000 ns there, and 3750 here.
+        // One level that gains enough at once: 4000 arcs take 6000 ns on the CPU and 3750 ns on the GPU.
         assert_eq!(places(&adaptive, 4000, Placement::Cpu, 1), "g");
         (adaptive.model.to_gpu, adaptive.model.to_cpu) = (fixed(0.0), fixed(0.0));
         assert_eq!(places(&adaptive, 1000, Placement::Cpu, 2) + &places(&adaptive, 999, gpu, 2), "ggcc");
@@ -763,7 +765,7 @@ mod tests {
         let top_down = |fixed_ns, frontier_edge_ns| Some(StrategyCost { fixed_ns, frontier_edge_ns, ..StrategyCost::default() });
         let model = CostModel { tc: top_down(0.0, 1.5), tg: top_down(3000.0, 0.5), ..SampledCosts::default().into() };
         let calibrated = Adaptive::calibrated(bands(Direction::TopDown, Band::gpu_from(1000)), model);
-        // Even at 3000 arcs.
+        // Both devices are even at 3000 arcs.
         assert_eq!(places(&calibrated, 2900, Placement::Cpu, 1) + &places(&calibrated, 3100, Placement::Cpu, 1), "cg");
         let narrow = Adaptive { near: 1.0, ..calibrated };
         assert_eq!(places(&narrow, 2900, Placement::Cpu, 1), "g");
@@ -783,7 +785,7 @@ mod tests {
         assert_eq!((kernel(3000), kernel(30_000)), (Some(GpuKernel::Tg), Some(GpuKernel::Tgm)));
     }
 
-    /// What one search has learned of shares is nothing to the next: Graph500 forbids it.
+    /// The shares that one search has learned do not affect the next: Graph500 forbids that.
     #[test]
     fn shares_start_anew_in_each_search() {
         let split = Band::split_from(0, 300);
