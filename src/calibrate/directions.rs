@@ -10,14 +10,14 @@ use crate::{
     search::{Search, SearchError},
 };
 
-/// Only levels count of which, by the costs of `sampled`, neither direction takes more than this many times as long as the other. Elsewhere
-/// the faster direction is clear, and the cost of an arc says little: most arcs of a frontier late in the search are cheap.
+/// A level counts only if, by the costs of `sampled`, neither direction takes more than this many times as long as the other. Elsewhere the
+/// faster direction is clear, and the cost of an arc is not a measure: most arcs of a frontier late in the search are cheap.
 const NEAR: f64 = 4.0;
 
 /// On graphs with fewer arcs a measurement before a search does not pay.
 const LEAST_ARCS: u64 = 1 << 18;
 
-/// The result is at most this, and at least one over it: anything beyond would be a disturbance.
+/// Largest result, in thousandths; the smallest one is its inverse. Anything beyond would be a disturbance.
 const MOST_PERMILLE: f64 = 16_000.0;
 
 /// The measured time of levels in one direction, and their time by the costs of `sampled`, in nanoseconds.

@@ -2,20 +2,20 @@
 
 use crate::input::generate::Generator;
 
-/// Graphs of one round: each R-MAT scale of the paper once, and four others.
+/// Number of graphs of one round: each R-MAT scale of the paper once, and four others.
 const ROUND: u64 = 8;
 
-/// Rounds after which every scale has the 20 graphs of the paper.
+/// Number of rounds after which every scale has the 20 graphs of the paper.
 pub const ROUNDS: u64 = 20;
 
-/// Graphs of the whole training set.
+/// Number of graphs of the whole training set.
 pub const TRAINING_GRAPHS: usize = (ROUND * ROUNDS) as usize;
 
 /// The graph with index `place` in the training set of `seed`, with at most 2^`most_scale` vertices.
 ///
 /// The set is that of Zhang et al. 2018, section 3.2 (R-MAT of scales 16 to 19 with 16 edges per vertex and random A, B, C, D, 20 graphs of
 /// each scale), and as many graphs of kinds that the paper lacks: uniform random graphs, grids like roads, small graphs, and graphs of low
-/// degree. The kinds alternate, so that every round of the set has all of them, smaller ones first.
+/// degree. The kinds alternate, so that every round of the set has all of them, roughly by size.
 pub fn training_graph(place: usize, seed: u64, most_scale: u32) -> Generator {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (place as u64).wrapping_mul(0xD1B5_4A32_D192_ED03));
     let scale = |scale: u32| scale.clamp(8, most_scale.max(8));

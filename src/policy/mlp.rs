@@ -239,7 +239,7 @@ impl Mlp {
     /// The network with the shipped weights, trained for the CPU.
     ///
     /// # Errors
-    /// None: the shipped files are tested. (Weights from elsewhere have the same type.)
+    /// None: the shipped files are tested. (The type is that of weights from elsewhere.)
     pub fn shipped(form: Form) -> Result<Self, WeightsError> {
         match form {
             Form::Surf => SHIPPED_SURF.clone(),
@@ -250,7 +250,7 @@ impl Mlp {
     /// Reads weights from TOML.
     ///
     /// # Errors
-    /// [`WeightsError`] if the text is something else, or a size or value is invalid.
+    /// [`WeightsError`] if the text is not TOML of weights, or a size or value is invalid.
     pub fn parse(text: &str) -> Result<Self, WeightsError> {
         let weights: Weights = toml::from_str(text).map_err(|error| WeightsError::Toml(error.to_string().trim_end().to_owned()))?;
         Self::new(&weights)
@@ -363,7 +363,7 @@ impl Special for Mlp {
         self.origin().map(str::to_owned)
     }
 
-    /// None: the command line reads files of weights.
+    /// Refuses every text: only the command line reads files.
     fn set_text(&mut self, _text: &str) -> Option<()> {
         None
     }
@@ -466,7 +466,7 @@ pub(crate) struct Frontiers {
 }
 
 impl Frontiers {
-    /// Takes `stats` into account. Called once at every decision.
+    /// Records `stats`. It is called once at every decision.
     #[inline]
     pub(crate) fn note(&mut self, stats: &LevelStats) {
         let follows = stats.level > 0 && stats.level == self.level + 1;
@@ -474,8 +474,8 @@ impl Frontiers {
         *self = Self { level: stats.level, previous: stats.previous_frontier_vertices, growth_before };
     }
 
-    /// The growth of the frontier before the last one noted, in vertices. 0 after levels that ran in one step without a decision at each:
-    /// such frontiers are tiny.
+    /// The growth of the frontier before the one recorded last, in vertices. 0 after levels that ran in one step without a decision at
+    /// each: such frontiers are tiny.
     #[inline]
     pub(crate) fn growth_before(&self) -> i64 {
         self.growth_before

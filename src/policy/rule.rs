@@ -35,7 +35,7 @@ impl Uses {
     pub(super) const GPU: Self = Self { alone: true, at_home_on_gpu: true, together: false };
     /// One device at a time.
     pub(super) const EITHER: Self = Self { alone: true, at_home_on_gpu: false, together: false };
-    /// Both at the same time.
+    /// Both devices at the same time.
     pub(super) const TOGETHER: Self = Self { alone: false, at_home_on_gpu: false, together: true };
 }
 

@@ -22,9 +22,9 @@ pub struct Rules {
     pub tries: usize,
     /// How often each search is run in either direction; the first quartile counts.
     pub turns: Turns,
-    /// Strategies for top-down levels; the faster one counts.
+    /// Strategies for top-down levels; the fastest one counts.
     pub top_down: Vec<Strategy>,
-    /// Strategies for bottom-up levels; the faster one counts.
+    /// Strategies for bottom-up levels; the fastest one counts.
     pub bottom_up: Vec<Strategy>,
     /// Seed from which roots are drawn.
     pub seed: u64,

@@ -163,7 +163,7 @@ pub enum RecordsError {
         #[source]
         source: io::Error,
     },
-    /// A line is not one of such a file.
+    /// A line is not of this format.
     #[error("{path}, line {line}: {reason}")]
     Line {
         /// The file.

@@ -56,7 +56,7 @@ impl Adaptive {
         let kernel = measured.map_or_else(|| runs.kernel(direction), |(kernel, _)| kernel);
         let own = self.range_by(kernel, stats)?.most + constant(self.longest_turn_ns(stats));
         let (band, against) = (self.bands.of(direction), self.bands.of(other(direction)));
-        // The band places the level on the GPU, by more than rounding.
+        // The band places the level on the GPU, and no bound is within the factor `near`.
         let inside = [
             Some(work(direction) - constant(band.gpu_from? as f64 * self.near - 0.5)),
             Self::below(direction, band.split_from, self.near),
@@ -220,7 +220,7 @@ pub(super) mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
 
-        /// If a plan is said to be sure, it is the plan that is made.
+        /// Wherever the forms say that a plan is sure, the policy makes this plan.
         #[test]
         fn sure_plans_are_those_that_are_made(adaptive in adaptive(), stats in stats(), runs in 0..3) {
             let runs = [LevelDevice::Cpu, LevelDevice::Gpu(GpuKernel::Bg), LevelDevice::Gpu(GpuKernel::Bgc)][runs as usize];

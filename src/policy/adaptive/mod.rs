@@ -191,7 +191,7 @@ struct Candidate {
     placement: Placement,
     /// Its time, with the changes before it, and with the rest of the search from the device that then holds the state.
     ns: f64,
-    /// The gain that it misses where the band would place it elsewhere.
+    /// Its gain at the placement of its band, if it is placed elsewhere; else 0.
     gain_ns: f64,
 }
 
@@ -216,7 +216,7 @@ type Rest = [f64; 2];
 /// [`Adaptive::near`] for bands and costs of one calibration. The costs of two levels of the same work differ by about this factor.
 const NEAR: f64 = 4.0;
 
-/// Most levels that are looked ahead.
+/// Largest number of later levels that are estimated.
 const AHEAD: usize = 24;
 
 /// The first level from which the growth of the frontier predicts its further growth; before, the degrees do.
@@ -472,7 +472,7 @@ impl Adaptive {
         Bounds::of(level.stats, best, |(direction, side), probes| self.on(side, direction, level, probes).1)
     }
 
-    /// Whether a sample would change the plan.
+    /// Whether a sample may change the plan, and is worth its cost.
     pub(super) fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
         if self.is_on_cpu(stats) {
             return self.bounds_on_cpu(stats).wants_sample();
@@ -559,7 +559,7 @@ impl Adaptive {
     }
 }
 
-/// What was learned from the split levels of one direction in a search.
+/// What a search has learned from its split levels of one direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Learned {
     /// The GPU's share of the next split level, in thousandths.
