@@ -202,9 +202,10 @@ fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // The user's settings for searches must not affect the check.
-    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "DEVICE", "MEMORY_WAY", "WORK_GROUP", "PARTS", "LOG"] {
+    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "DEVICE", "MEMORY_WAY", "WORK_GROUP", "PARTS", "OBJECTIVE", "LOG"] {
         command.env_remove(format!("SOCBFS_{name}"));
     }
+    command.env("SOCBFS_CALIBRATION", "off");
     child::ends_with_us(&mut command);
     let mut child = command.spawn().map_err(|error| format!("it can't be started ({error})"))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
