@@ -403,6 +403,7 @@ impl Part {
             + self.to_internal.bytes()
             + self.by_source.offsets.bytes()
             + self.unsearched.bytes()
+            + self.isolated.bytes()
             + self.word_degrees.bytes()
     }
 
