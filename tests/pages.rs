@@ -38,8 +38,12 @@ fn rows(page: &str, id: &str) -> Vec<Vec<Option<f64>>> {
     body.split("<tr>").skip(1).map(|row| row.split("<td").skip(1).map(cell).collect()).collect()
 }
 
-/// Nothing that a page would fetch, and no script.
+/// Checks that a page fetches nothing, has no script, and that each of its links leads to one place on it.
 fn stands_alone(page: &str) {
+    for link in page.split("href=\"#").skip(1) {
+        let (anchor, _) = link.split_once('"').unwrap();
+        assert_eq!(page.matches(&format!(" id=\"{anchor}\"")).count(), 1, "{anchor}");
+    }
     let without_names = page.replace("http://www.w3.org/2000/svg", "");
     for part in ["http:", "https:", "<script", "src=", "@import", "url(", "<link", "javascript:"] {
         assert!(!without_names.contains(part), "{part}");
@@ -99,13 +103,17 @@ fn text_record_and_page_agree() {
 fn records_of_several_boards_stand_side_by_side() {
     let folder = TempDir::new().unwrap();
     let [a, b, html, svg] = ["a.json", "b.json", "both.html", "redundant.svg"].map(|name| path(&folder, name));
-    for (json, root) in [(&a, "1"), (&b, "2")] {
-        good(&["analyze", "grid:6x5", "kronecker:7", "--device", "cpu", "--root", root, "--turns", "1", "--json", json]);
+    for (json, root, last) in [(&a, "1", None), (&b, "2", Some("grid:4x4"))] {
+        let graphs = ["grid:6x5", "kronecker:7"].into_iter().chain(last);
+        let flags = ["--device", "cpu", "--root", root, "--turns", "1", "--json", json];
+        good(&["analyze"].into_iter().chain(graphs).chain(flags).collect::<Vec<_>>());
     }
     good(&["report", &a, &b, "--html", &html]);
     let page = fs::read_to_string(&html).unwrap();
     stands_alone(&page);
-    assert_eq!(page.matches("data-figure=\"profile\"").count(), 4);
+    assert_eq!(page.matches("data-figure=\"profile\"").count(), 5);
+    // Also the figures of the graph that only the second record has are in the contents.
+    assert_eq!(page.matches("href=\"#").count(), page.matches("class=\"pair\"").count());
     assert!(page.matches("class=\"pair\"").count() >= 6 && page.contains(&a) && page.contains(&b));
     good(&["report", &a, "--figure", "redundant", "--svg", &svg]);
     let (code, _, error) = socbfs(&["report", &a, "--figure", "none"]);

@@ -73,14 +73,24 @@ fn contents(documents: &[Document], first: Option<&Section>) -> Markup {
     html! {
         nav aria-label="Contents" {
             ul {
-                @for section in first.into_iter().chain(documents.first().map_or(&[][..], |document| &document.sections)) {
-                    @for figure in &section.figures {
-                        li { a href={ "#" (anchor(&section.title, figure.id)) } { (section.title) ": " (figure.title) } }
+                @if let Some(first) = first {
+                    @for figure in &first.figures { (link(&first.title, figure)) }
+                }
+                @for title in titles(documents) {
+                    @let of = titled(documents, title);
+                    @for id in ids(&of) {
+                        @if let Some(figure) = of.iter().flat_map(|(_, section)| &section.figures).find(|figure| figure.id == id) {
+                            (link(title, figure))
+                        }
                     }
                 }
             }
         }
     }
+}
+
+fn link(section: &str, figure: &Figure) -> Markup {
+    html! { li { a href={ "#" (anchor(section, figure.id)) } { (section) ": " (figure.title) } } }
 }
 
 fn sections(section: &Section, command: &str) -> Markup {
@@ -93,25 +103,33 @@ fn sections(section: &Section, command: &str) -> Markup {
     }
 }
 
-/// Sections of the same title side by side, in the order of the first document; then the sections that only other documents have.
-fn side_by_side(documents: &[Document]) -> Markup {
+/// Titles of the sections of all documents, without repeats: first those of the first document.
+fn titles(documents: &[Document]) -> Vec<&str> {
     let mut titles: Vec<&str> = Vec::new();
     for section in documents.iter().flat_map(|document| &document.sections) {
         if !titles.contains(&section.title.as_str()) {
             titles.push(&section.title);
         }
     }
+    titles
+}
+
+/// The sections of this title, each with its document.
+fn titled<'a>(documents: &'a [Document], title: &str) -> Vec<(&'a Document, &'a Section)> {
+    let section = |document: &'a Document| document.sections.iter().find(|section| section.title == title);
+    documents.iter().filter_map(|document| Some((document, section(document)?))).collect()
+}
+
+/// Sections of the same title side by side, in the order of [`titles`].
+fn side_by_side(documents: &[Document]) -> Markup {
     html! {
-        @for title in titles {
-            @let of: Vec<(&Document, &Section)> = documents
-                .iter()
-                .filter_map(|document| Some((document, document.sections.iter().find(|section| section.title == title)?)))
-                .collect();
+        @for title in titles(documents) {
+            @let of = titled(documents, title);
             section {
                 h2 { (title) }
                 (compared(&of))
                 @for id in ids(&of) {
-                    div.pair {
+                    div.pair id=(anchor(title, id)) {
                         @for (document, section) in &of {
                             @for figure in section.figures.iter().filter(|figure| figure.id == id) {
                                 (shown(section, figure, &document.command, Some(&document.name)))
