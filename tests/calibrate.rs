@@ -201,7 +201,7 @@ fn auto_decides_as_the_contest_says_and_mlp_by_the_weights_trained_here() {
 fn training_puts_weights_into_the_calibration() {
     let user = User::new();
     let records = user.path("records.jsonl");
-    let train = with_settings(&["train", "--generated", "10", "--largest-scale", "10", "--roots", "1", "--turns", "1", "--steps", "50"]);
+    let train = with_settings(&["train", "--generated", "10", "--largest-scale", "10", "--roots", "1", "--turns", "1", "--steps", "20"]);
     let train = [&train[..], &["--records", &records]].concat();
     user.refused(&train, &["no calibration for this machine", "socbfs calibrate", "--mlp FILE"]);
     assert!(!Path::new(&records).exists(), "told before anything was measured");

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, builder::RangedU64ValueParser};
 use serde::Serialize;
 
 use super::{
@@ -105,7 +105,7 @@ pub(super) struct TrainArgs {
     json: Option<PathBuf>,
 
     /// Training steps of each of four networks: surf takes the best of them, mlp their mean
-    #[arg(long, value_name = "N", default_value_t = 3000)]
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     steps: usize,
 
     #[command(flatten)]

@@ -106,12 +106,12 @@ fn best(searches: &[&SearchSample], without: Option<usize>, options: &FitOptions
     for attempt in 0..NETWORKS {
         let net = Net::new(form.sizes(), options.seed, attempt as u64)?;
         net.learn(&learn, options.steps, &mut |step| {
-            if step % LOOK == LOOK - 1 {
+            if step % LOOK == LOOK - 1 || step + 1 == options.steps {
                 let loss = choose.loss(&net)?.to_scalar::<f64>()?;
                 if loss.is_finite() && best.as_ref().is_none_or(|(least, _)| loss < *least) {
                     best = Some((loss, net.weights(form, &scale)?));
                 }
-                progress(LOOK as u64);
+                progress((step % LOOK + 1) as u64);
             }
             Ok(())
         })?;
