@@ -1,4 +1,4 @@
-//! Adjacency as text: numbers in a fixed order, whatever the lines. Two layouts:
+//! Adjacency as text: numbers in a fixed order, whatever the lines. There are two layouts:
 //!
 //! - Ligra (and PBBS): the word `AdjacencyGraph` or `WeightedAdjacencyGraph`, n, m, n offsets, m targets, and m weights;
 //! - Rodinia's and Parboil's bfs: n, n pairs `start degree`, a source, m, m pairs `target weight`.
@@ -17,7 +17,7 @@ pub(super) const LIGRA: &[u8] = b"AdjacencyGraph";
 /// Ligra's first word where edges have weights.
 pub(super) const LIGRA_WEIGHTED: &[u8] = b"WeightedAdjacencyGraph";
 
-/// What comes next in the file.
+/// A section of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     /// Ligra's first word.
@@ -47,12 +47,12 @@ pub(super) struct AdjacencyReader {
     weighted: bool,
     vertices: u64,
     entries: u64,
-    /// Where each vertex's targets start, as far as read; complete with the end of the last one behind them.
+    /// Start of each vertex's targets, as far as read. Once complete, the end of the last vertex's targets follows.
     offsets: Vec<Vertex>,
     /// Rodinia: sum of the degrees.
     sum: u64,
     edges: Vec<[Vertex; 2]>,
-    /// Edges that were taken out.
+    /// Number of edges that `take` has removed.
     taken: usize,
     tokens: Tokens,
 }
@@ -82,7 +82,7 @@ impl AdjacencyReader {
         }
     }
 
-    /// How many numbers the section has.
+    /// Count of numbers in the section.
     fn length(&self) -> u64 {
         match self.section {
             Section::Word | Section::End => 0,
@@ -94,7 +94,7 @@ impl AdjacencyReader {
         }
     }
 
-    /// Goes on to the section that follows one that is complete, and on from empty ones.
+    /// Moves on to the next section if this one is complete, past any empty ones.
     fn advance(&mut self) {
         while self.seen == self.length() && self.section != Section::End {
             self.seen = 0;
@@ -105,7 +105,7 @@ impl AdjacencyReader {
                 Section::Entries => Section::Offsets,
                 Section::Rows => {
                     self.entries = self.sum;
-                    self.offsets.push(self.sum as Vertex); // bounded as the rows were read
+                    self.offsets.push(self.sum as Vertex); // `rows` has checked that it fits 32 bits
                     Section::Source
                 }
                 Section::Offsets => {
@@ -120,7 +120,7 @@ impl AdjacencyReader {
         }
     }
 
-    /// Takes the first word of a Ligra file and gives the position behind it.
+    /// Parses the first word of a Ligra file and returns the position behind it.
     fn word(&mut self, text: &[u8]) -> Result<usize, Box<Fault>> {
         let Some(start) = text.iter().position(|&byte| !is_space(byte)) else { return Ok(text.len()) };
         let end = text[start..].iter().position(|&byte| is_space(byte)).map_or(text.len(), |length| start + length);
@@ -156,7 +156,7 @@ impl AdjacencyReader {
             }
             let values = &tokens.values[at..end];
             match self.section {
-                Section::Word => return Err(Fault::at(0, "the first word is missing")), // taken before any number
+                Section::Word => return Err(Fault::at(0, "the first word is missing")), // `block` parses it before any number
                 Section::End => return Err(Fault::at(locate(text, at).0, "more numbers follow the last one that the header announces")),
                 Section::Vertices if values[0] as usize > MAX_VERTICES => {
                     return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(values[0].into()))));
@@ -183,7 +183,7 @@ impl AdjacencyReader {
         Ok(())
     }
 
-    /// Makes room for `more` offsets and the last one.
+    /// Makes room for `more` offsets and the one behind the last vertex.
     fn make_room(&mut self, more: usize) -> Result<(), String> {
         self.offsets.try_reserve(more + 1).map_err(|_| format!("no memory for the offsets of {} vertices", self.offsets.len() + more))
     }

@@ -1,12 +1,12 @@
-//! Archives: the matrix in a `.tar.gz` of the SuiteSparse collection, and the names of the entries that are skipped.
+//! Archives: finds the matrix in a `.tar.gz` of the SuiteSparse collection, and recognises archives that are not read.
 
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Bytes of a header, and what contents are filled up to.
+/// Bytes of a header. Contents are padded to a multiple of it.
 const BLOCK: usize = 512;
 
-/// What a file is that is not read, by its first bytes, and what helps.
+/// The reason and the cure if the first bytes are those of an archive or a compression that is not read.
 pub(super) fn not_read(head: &[u8]) -> Option<&'static str> {
     match head {
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => {
@@ -19,14 +19,14 @@ pub(super) fn not_read(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether a text begins as a tar archive.
+/// Whether the first bytes are those of a tar archive.
 pub(super) fn is_tar(head: &[u8]) -> bool {
     head.get(257..262).is_some_and(|magic| magic == b"ustar")
 }
 
-/// The matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse puts vectors and coordinates beside it), and its size.
+/// A reader of the matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse puts vectors and coordinates beside it).
 ///
-/// The rest of the archive is read at the end of the matrix: only there does a compressed file say that it is whole.
+/// At the end of the matrix it also reads the rest of the archive: only the end of a compressed file proves that the file is whole.
 pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     while let Some(header) = Header::read(&mut archive)? {
         if header.is_file && is_the_matrix(Path::new(&header.name)) {
@@ -51,7 +51,7 @@ impl Header {
     /// Reads the next header; after the last one, reads `archive` to its end.
     fn read(archive: &mut impl Read) -> io::Result<Option<Self>> {
         let mut header = Vec::with_capacity(BLOCK);
-        // Not `read_exact`, whose error at the end of the archive is that of a decompressor whose file is cut off.
+        // Not `read_exact`: at the end of the archive it returns the same error as a decompressor whose input is cut off.
         match archive.by_ref().take(BLOCK as u64).read_to_end(&mut header)? {
             0 => return Ok(None),
             BLOCK => {}
@@ -62,7 +62,11 @@ impl Header {
             return Ok(None);
         }
         let text = |field: &[u8]| String::from_utf8_lossy(field.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned();
-        let size = u64::from_str_radix(text(&header[124..136]).trim(), 8).ok();
+        // Octal digits, or a binary number that the highest bit marks (GNU tar, for 8 GiB and more).
+        let size = match &header[124..136] {
+            [0x80, 0, 0, 0, number @ ..] => number.try_into().ok().map(u64::from_be_bytes),
+            digits => u64::from_str_radix(text(digits).trim(), 8).ok(),
+        };
         let blocks = size.and_then(|size| size.checked_next_multiple_of(BLOCK as u64));
         let (Some(size), Some(blocks)) = (size, blocks) else { return Err(invalid("a header of the tar archive is damaged")) };
         Ok(Some(Self { name: text(&header[..100]), is_file: matches!(header[156], b'0' | 0), size, blocks }))
@@ -91,17 +95,17 @@ fn invalid(reason: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, ArchiveFault(reason))
 }
 
-/// A fault of an archive, in an error of the stream that it is: its decompression is not at fault.
+/// A fault of the archive, carried by an I/O error. It distinguishes the fault from an error of decompression.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct ArchiveFault(&'static str);
 
-/// Whether an error of a stream is a fault of the archive in it.
+/// Whether an error of a stream is an [`ArchiveFault`].
 pub(super) fn is_fault(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<ArchiveFault>())
 }
 
-/// A file in an archive.
+/// A reader of one file in an archive.
 struct Entry<R> {
     archive: R,
     left: u64,

@@ -20,7 +20,7 @@ struct Header {
     count: u64,
 }
 
-/// Reads a line before the arcs: the header, a comment or an empty line (`None`).
+/// Parses a line before the arcs: the header, or `None` for a comment or an empty line.
 fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
     if let Some(at) = lone_return(line) {
         return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));

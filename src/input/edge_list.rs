@@ -1,6 +1,6 @@
-//! Edge lists: one edge `source target` per line, 0-based; lines that start with `#` or `%` are comments; further columns
-//! (weights, times) are ignored. The format of SNAP, KONECT and GAP's `.el` and `.wel`. Vertices go up to the largest one
-//! named, or further where SNAP's comment `# Nodes: n` (or our own) says so.
+//! Edge lists: one edge `source target` per line, 0-based; lines that start with `#` or `%` are comments; further columns (weights, times)
+//! are ignored. The format of SNAP, KONECT and GAP's `.el` and `.wel`. The number of vertices is one more than the largest vertex, or that
+//! of SNAP's comment `# Nodes: n` (or of socbfs's own comment) if it is larger.
 
 use rayon::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::graph::{Listing, MAX_VERTICES, Vertex};
 pub(super) struct EdgeListReader {
     records: Records,
     syntax: Syntax,
-    /// The content alone speaks for the format: then it must not look like another one either.
+    /// The format was recognised by the look of the content alone, so the content must not look like another format.
     by_content: bool,
 }
 
@@ -22,11 +22,11 @@ impl EdgeListReader {
         Self { records: Records::default(), syntax, by_content }
     }
 
-    /// The first edge and the largest vertex of the others: see [`may_be_a_header`].
+    /// The first edge, and the largest vertex of all other edges, for [`may_be_a_header`].
     fn first_and_others(&self) -> (Option<[Vertex; 2]>, Option<Vertex>) {
         let Some((&first, rest)) = self.records.edges.split_first() else { return (None, None) };
         let largest = self.records.vertices.saturating_sub(1);
-        // What is larger than both of its ends is in one of the others; that is so of nearly every file.
+        // In nearly every file the largest vertex is beyond both ends of the first edge, and therefore in another edge.
         let of_others = if largest > u64::from(first[0].max(first[1])) {
             Some(largest as Vertex)
         } else {
@@ -36,7 +36,7 @@ impl EdgeListReader {
     }
 }
 
-/// Might the first line be a header "vertices, edges", with edges or METIS rows behind it?
+/// The first edge, if its line may be a header "vertices, edges" that edges or METIS rows follow.
 fn may_be_a_header(found: &Tallies) -> Option<[Vertex; 2]> {
     let first @ [vertices, entries] = found.first?;
     let others = found.entries - 1;

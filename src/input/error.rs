@@ -17,16 +17,16 @@ pub enum InputError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
-    /// A folder where a file is wanted.
+    /// The path is a folder.
     #[error("{}: is a directory; name a graph file in it", .path.display())]
     Directory {
         /// The folder.
         path: PathBuf,
     },
-    /// Nothing in the file.
+    /// The file is empty.
     #[error("{}: the file is empty, so it holds no graph in any format; was it cut off while it was downloaded or written?", .path.display())]
     Empty {
         /// The file.
@@ -37,10 +37,10 @@ pub enum InputError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
-    /// Another process wrote to it meanwhile.
+    /// Another process wrote to the file while it was read.
     #[error("{}: it changed while it was read; read it when nothing writes to it any more, or read a copy", .path.display())]
     Changed {
         /// The file.
@@ -53,7 +53,7 @@ pub enum InputError {
         path: PathBuf,
         /// How it is compressed.
         compression: Compression,
-        /// What the decompressor said.
+        /// The decompressor's error.
         reason: io::Error,
     },
     /// Neither the name nor the content proves a format.
@@ -61,10 +61,10 @@ pub enum InputError {
     Unrecognised {
         /// The file.
         path: PathBuf,
-        /// What was seen.
+        /// What the content shows instead.
         reason: String,
     },
-    /// A format, or a variant of one, that is not for breadth-first search or not supported.
+    /// The format, or this variant of it, is not supported or does not suit breadth-first search.
     #[error("{}: {reason}", .path.display())]
     Unsupported {
         /// The file.
@@ -77,19 +77,19 @@ pub enum InputError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Place of the fault.
         place: Place,
         /// What is wrong.
         reason: String,
         /// What to do about it (may be empty).
         cure: String,
     },
-    /// The graph is too large.
+    /// The graph is too large, or an edge names a vertex that the graph does not have.
     #[error("{}: {reason}", .path.display())]
     Graph {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the graph.
         reason: GraphError,
     },
     /// The system refused the memory for the edges.
@@ -97,7 +97,7 @@ pub enum InputError {
     OutOfMemory {
         /// The file.
         path: PathBuf,
-        /// How much was asked for.
+        /// Bytes that were requested.
         bytes: u64,
     },
     /// Writing failed; nothing was left at the path.
@@ -105,7 +105,7 @@ pub enum InputError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
 }
@@ -131,7 +131,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What to do about an error of the system.
+/// Advice for an error of the system.
 fn cure(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "; check the spelling, and that the folder exists",
@@ -142,7 +142,7 @@ fn cure(error: &io::Error) -> &'static str {
     }
 }
 
-/// What a parser found wrong; the caller adds the file, and turns the offset into a line.
+/// A fault that a parser found; the caller adds the file and turns the offset into a line or byte.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// At an offset (in bytes) of the text that the parser was given.

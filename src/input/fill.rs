@@ -1,4 +1,4 @@
-//! Many tasks that write their edges in place into one vector.
+//! Parallel tasks that write their edges into one vector, in place.
 
 use std::mem::MaybeUninit;
 
@@ -18,21 +18,21 @@ impl Slots<'_> {
     /// Adds an edge.
     ///
     /// # Panics
-    /// Where the task has more edges than it asked room for.
+    /// If the task pushes more edges than it has room for.
     #[inline(always)]
     pub(super) fn push(&mut self, edge: [Vertex; 2]) {
         self.slots[self.filled].write(edge);
         self.filled += 1;
     }
 
-    /// True where no edge has been added.
+    /// True if no edge has been added.
     pub(super) fn is_empty(&self) -> bool {
         self.filled == 0
     }
 }
 
-/// Appends to `edges` what the tasks `0..room.len()` push, in their order; task `i` may push up to `room[i]` edges. Where a
-/// task pushes fewer, the gap is closed. Gives what the tasks return, or the first fault in their order.
+/// Runs the tasks `0..room.len()` in parallel and appends the edges that they push to `edges`, in the order of the tasks. Task `i` may push
+/// up to `room[i]` edges; if it pushes fewer, the gap is closed. Returns the results of the tasks, or the first fault in their order.
 pub(super) fn fill<P: Send>(
     edges: &mut Vec<[Vertex; 2]>,
     room: &[usize],
@@ -70,13 +70,13 @@ pub(super) fn fill<P: Send>(
         from += room;
         to += filled;
     }
-    // SAFETY: all below `to` is initialised: the edges before, and what the tasks pushed, moved together.
+    // SAFETY: everything below `to` is initialised: the old edges, and those that the tasks pushed, with the gaps closed.
     unsafe { edges.set_len(to) };
     Ok(results)
 }
 
-/// Makes room for `more` edges: exactly where this is all there is; with room to grow where blocks of a stream follow each other, as far
-/// as there is memory.
+/// Makes room for `more` edges: exactly that if `edges` is empty. Otherwise, as when the blocks of a stream follow each other, it at least
+/// doubles the number of edges if memory allows.
 fn reserve(edges: &mut Vec<[Vertex; 2]>, more: usize) -> Result<(), Box<Fault>> {
     if edges.capacity() - edges.len() >= more {
         return Ok(());
@@ -84,14 +84,14 @@ fn reserve(edges: &mut Vec<[Vertex; 2]>, more: usize) -> Result<(), Box<Fault>> 
     let bytes = |count: usize| count as u64 * size_of::<[Vertex; 2]>() as u64;
     let old = edges.len();
     let mut reserve = |count: usize| {
-        // The system may promise more than it has: touching it would end the process. What is there moves, and is there twice meanwhile.
+        // The system may grant more memory than it has, and end a process that touches it. A copy holds the old edges twice for a while.
         memory::check_available(bytes(old + count), "edges").is_ok() && edges.try_reserve_exact(count).is_ok()
     };
     if reserve(more.max(old)) || reserve(more) { Ok(()) } else { Err(Box::new(Fault::Memory(bytes(old + more)))) }
 }
 
-/// Asks for huge pages under memory that is about to be written for the first time: the system then clears 2 MiB per fault
-/// instead of 4 KiB, which is a quarter of the time of reading a plain edge list. A hint: refusal costs speed only.
+/// Requests huge pages for memory that is about to be written for the first time: the system then clears 2 MiB per fault instead of 4 KiB.
+/// Clearing pages took a quarter of the time of reading a plain edge list. This is a hint: a refusal costs speed only.
 fn ask_for_huge_pages(slots: &mut [MaybeUninit<[Vertex; 2]>]) {
     #[cfg(target_os = "linux")]
     {

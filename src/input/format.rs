@@ -1,4 +1,4 @@
-//! Names of formats.
+//! Formats and compressions of graph files, and their names.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -65,7 +65,7 @@ impl Format {
         }
     }
 
-    /// What the format is, in a line for `--help`.
+    /// A line that describes the format, for `--help`.
     pub fn summary(self) -> &'static str {
         match self {
             Self::EdgeListText => "text, one edge `u v` per line (SNAP, KONECT, GAP .el)",
@@ -86,12 +86,12 @@ impl Format {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// What the name of a file says: the format its extension stands for (if any), under the suffix of a compression.
+    /// The format (if any) and the compression that the name of a file stands for. The suffix of a compression follows that of the format.
     pub fn of_path(path: &Path) -> (Option<Self>, Compression) {
         let compression = Compression::of_path(path);
         let inner = if compression == Compression::None { path } else { Path::new(path.file_stem().unwrap_or_default()) };
         if inner.file_name() == Some(OsStr::new("graph_input.dat")) {
-            return (Some(Self::Parboil), compression); // the one name all of Parboil's data sets bear
+            return (Some(Self::Parboil), compression); // all of Parboil's data sets have this name
         }
         let format = match extension(inner).as_deref() {
             Some("el" | "wel" | "snap") => Some(Self::EdgeListText),
@@ -118,11 +118,11 @@ impl serde::Serialize for Format {
     }
 }
 
-/// `--format` names something that is not a format.
+/// The given name is not that of a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format '{name}'; the formats are {}", Format::names())]
 pub struct UnknownFormat {
-    /// What was given.
+    /// The name as given.
     pub name: String,
 }
 
@@ -152,7 +152,7 @@ impl FromStr for Format {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     None,
     /// gzip, one member or several.
     Gzip,
@@ -163,7 +163,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// What the suffix of a file says.
+    /// The compression that the suffix of a file name stands for.
     pub fn of_path(path: &Path) -> Self {
         match extension(path).as_deref() {
             Some("gz") => Self::Gzip,
@@ -173,10 +173,10 @@ impl Compression {
         }
     }
 
-    /// What the first bytes of a file say.
+    /// The compression that the first bytes of a file announce.
     pub fn of_content(head: &[u8]) -> Self {
         match head {
-            // Method 8 (deflate) is the only one there is, and the three highest flags are reserved.
+            // Deflate (8) is the only method of gzip, and the three highest flags are reserved.
             [0x1f, 0x8b, 8, flags, ..] if flags & 0xe0 == 0 => Self::Gzip,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
@@ -184,7 +184,7 @@ impl Compression {
         }
     }
 
-    /// The command that decompresses it.
+    /// The command of this compression; with `-d` it decompresses.
     pub(super) fn command(self) -> &'static str {
         match self {
             Self::None => "cat",

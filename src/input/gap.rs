@@ -1,7 +1,7 @@
-//! The GAP Benchmark Suite's serialised graph (`.sg`, `src/writer.h` there), little-endian: a byte that is 1 for a directed
-//! graph; the number of entries and of vertices (64 bits each); vertices + 1 offsets (64 bits); the neighbours (32 bits). A
-//! directed graph has offsets and neighbours a second time, for incoming edges. An undirected graph lists every edge at both
-//! ends. The header has 17 bytes, so nothing behind it is aligned.
+//! The GAP Benchmark Suite's serialised graph (`.sg`, its `src/writer.h`), little-endian: a byte that is 1 for a directed graph; the number
+//! of entries and of vertices (64 bits each); vertices + 1 offsets (64 bits); the neighbours (32 bits). A directed graph has offsets and
+//! neighbours a second time, for incoming edges. An undirected graph lists every edge at both ends. The header has 17 bytes, so nothing
+//! behind it is aligned.
 
 use std::io::{Cursor, ErrorKind, Read};
 use std::ops::Range;
@@ -43,13 +43,13 @@ impl Header {
         Ok(Self { directed: directed == 1, entries, vertices })
     }
 
-    /// Bytes of a file with targets of `target` bytes, where they can be counted.
+    /// Bytes of a file whose targets have `target` bytes each; `None` if 64 bits can't count them.
     fn size(self, target: u64) -> Option<u64> {
         let part = self.vertices.checked_add(1)?.checked_mul(8)?.checked_add(self.entries.checked_mul(target)?)?;
         part.checked_mul(if self.directed { 2 } else { 1 })?.checked_add(HEADER as u64)
     }
 
-    /// The header against the size of the file (which [`Header::size`] must equal).
+    /// Checks that the file has the size that its header requires.
     fn check(self, size: u64) -> Result<(), Box<Fault>> {
         let Self { entries, vertices, .. } = self;
         match self.size(4) {
@@ -67,7 +67,7 @@ impl Header {
     }
 }
 
-/// Do the bytes have to be a `.sg` file? Header, size and both ends of the offsets agree.
+/// Whether the bytes are proven to be a `.sg` file: header, size and both ends of the offsets agree.
 pub(super) fn proves(bytes: &[u8]) -> bool {
     let Ok(header) = Header::parse(bytes) else { return false };
     if header.check(bytes.len() as u64).is_err() {
@@ -77,7 +77,7 @@ pub(super) fn proves(bytes: &[u8]) -> bool {
     bytes[HEADER..HEADER + 8] == [0; 8] && bytes[last..last + 8] == header.entries.to_le_bytes()
 }
 
-/// Reads a source: a mapped file stays where it is.
+/// Reads a source. The rows of a mapped file are not copied.
 pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Result<EdgeList, InputError> {
     let path = source.path.clone();
     let fail = |fault: Box<Fault>| fault.into_error(path.clone(), |offset| Place::Byte(offset as u64));
@@ -88,7 +88,7 @@ pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Resul
             (RowBytes::Mapped(map), size)
         }
         Content::Stream { head, rest } => {
-            // Only what is there is allocated, whatever the header says; incoming edges are read past.
+            // Memory grows with what is read, whatever the header announces; incoming edges are skipped.
             let header = Header::parse(&head).map_err(fail)?;
             let half = Header { directed: false, ..header }.size(4).unwrap_or(u64::MAX);
             let no_memory = || InputError::OutOfMemory { path: path.clone(), bytes: half };
@@ -123,7 +123,7 @@ fn listing(header: Header) -> Listing {
     if header.directed { Listing::Unknown } else { Listing::BothDirections }
 }
 
-/// The graph of a file whose size is right; of its targets those in `range` are checked.
+/// The graph of a file whose size has been checked. Of its targets, only the entries `range` are checked.
 fn rows(bytes: RowBytes, header: Header, range: Range<usize>, path: &Path) -> Result<EdgeList, InputError> {
     let rows =
         SerializedRows::checked_in(range, bytes, HEADER, header.vertices, header.entries).map_err(|error| rows_error(error, path))?;
@@ -143,7 +143,7 @@ fn rows_error(error: RowsError, path: &Path) -> InputError {
     }
 }
 
-/// The header of a mapped file of the right size, and where its targets begin.
+/// The header of a mapped file, whose size is checked, and the byte at which its targets begin.
 pub(super) fn begin(map: &MappedFile, path: &Path) -> Result<(Header, usize), InputError> {
     let header = Header::parse(map).and_then(|header| header.check(map.len() as u64).map(|()| header));
     let header = header.map_err(|fault| fault.into_error(path.to_owned(), |offset| Place::Byte(offset as u64)))?;
@@ -156,10 +156,10 @@ pub(super) fn slice(map: MappedFile, header: Header, range: Range<usize>, path: 
     Ok(EdgeSlice::new(rows(RowBytes::Mapped(map), header, range.clone(), path)?, range))
 }
 
-/// Entries in a piece.
+/// Entries per piece.
 const PIECE: usize = 1 << 20;
 
-/// Gives the entries to `take` piece by piece; holds the offsets, but not the targets of a stream.
+/// Gives the entries to `take` piece by piece. Of a stream it holds the offsets in memory, but not the targets.
 pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<(u64, Listing), InputError> {
     let mut piece = Vec::new();
     if let Content::Mapped(_) = source.content {
@@ -209,7 +209,7 @@ pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, tak
                     let (byte, vertices) = (size + 4 * piece.len() as u64, header.vertices as usize);
                     return Err(rows_error(RowsError::Target { byte, entry, target, vertices }, &path));
                 }
-                // The offsets rise to the number of entries, so that some row ends behind this one.
+                // The offsets rise to the number of entries, so some row ends behind this entry.
                 while end(row) <= entry {
                     row += 1;
                 }
@@ -224,7 +224,7 @@ pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, tak
             }
         }
     }
-    // Incoming edges are read past.
+    // Incoming edges are skipped.
     size += std::io::copy(&mut reader, &mut std::io::sink()).map_err(|reason| stream_error(0, reason))?;
     header.check(size).map_err(fail)?;
     tick.end();

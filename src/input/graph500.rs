@@ -1,11 +1,11 @@
 //! Edge files of the Graph500 reference codes, little-endian, without any header.
 //!
-//! - 3.x (`graph_generator.h` there): 12 bytes per edge, the low 32 bits of the first and of the second vertex, then a word
-//!   with the high 16 bits of the first (low half) and of the second (high half);
+//! - 3.x (its `graph_generator.h`): 12 bytes per edge, the low 32 bits of the first and of the second vertex, then a word with the high
+//!   16 bits of the first (low half) and of the second (high half);
 //! - 2.1: two 64-bit integers per edge.
 //!
-//! The number of vertices is not in the file. By the specification it is a power of two (2^SCALE), so it is the smallest
-//! one above every vertex; the roots of the benchmark are drawn from all of them, isolated ones included.
+//! The number of vertices is not in the file. By the specification it is a power of two (2^SCALE), so the reader takes the smallest power
+//! of two above every vertex. The roots of the benchmark are drawn from all vertices, isolated ones included.
 
 use rayon::prelude::*;
 
@@ -39,14 +39,14 @@ impl Layout {
         }
     }
 
-    /// Could the bytes be edges of this layout, of vertices that fit 32 bits? True for every byte string with
-    /// probability 2^-32 per edge only.
+    /// Whether the bytes may be edges of this layout with vertices that fit 32 bits. For random bytes this is true with a probability of at
+    /// most 2^-32 per edge.
     pub(super) fn fits(self, bytes: &[u8]) -> bool {
         bytes.len() % self.size() == 0
             && bytes.par_chunks_exact(self.size()).all(|edge| self.edge(edge).iter().all(|&vertex| vertex < MAX_VERTICES as u64))
     }
 
-    /// Parses edges; gives one more than the largest vertex.
+    /// Parses edges; returns one more than the largest vertex.
     fn parse(self, bytes: &[u8], out: &mut Slots<'_>) -> Result<u64, Box<Fault>> {
         let mut vertices = 0;
         for (index, edge) in bytes.chunks_exact(self.size()).enumerate() {
@@ -72,7 +72,7 @@ impl Layout {
     }
 }
 
-/// The edges read so far.
+/// The parser of Graph500 edges, with the edges read so far.
 pub(super) struct Graph500Reader {
     layout: Layout,
     edges: Vec<[Vertex; 2]>,
@@ -108,7 +108,7 @@ impl TextReader for Graph500Reader {
             layout.parse(chunks[index], out).map_err(|fault| fault.shift(index * task))
         })?;
         self.vertices = vertices.into_iter().fold(self.vertices, u64::max);
-        // Reported after any fault before it, so that blocks of any length give the same error.
+        // Reported after any fault in the edges before it, so that the error does not depend on the length of the blocks.
         let excess = bytes.len() % layout.size();
         if excess != 0 {
             let reason = format!("the file ends with {excess} bytes of an edge of {} bytes", layout.size());

@@ -1,5 +1,5 @@
-//! Text that lists one edge per line, parsed in parallel into one vector: the edge list, MatrixMarket and DIMACS formats
-//! are all of this kind and differ only in their [`Syntax`].
+//! Text with one edge per line, parsed in parallel into one vector. The edge lines of the edge list, MatrixMarket and DIMACS formats differ
+//! only in their [`Syntax`].
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use super::scan::{CHUNK, Cut, Field, MARGIN, WEIGHT, count_lines, field, fields,
 use super::text::{Tallies, Tick};
 use crate::graph::{Listing, Vertex};
 
-/// How a line of a format gives an edge.
+/// The form of an edge line in a format.
 #[derive(Debug, Clone)]
 pub(super) struct Syntax {
-    /// The letter every edge starts with.
+    /// The letter that every edge line starts with.
     pub(super) tag: Option<u8>,
     /// First bytes of a comment line.
     pub(super) comments: &'static [u8],
     /// The number of the first vertex.
     pub(super) base: u32,
-    /// One more than the largest vertex, counted from 0.
+    /// Number of vertices that the format or the header allows.
     pub(super) vertices: u64,
-    /// How many fields (weights, ignored) stand behind the two ends.
+    /// Allowed numbers of fields (weights, ignored) behind the two ends.
     pub(super) extra: Range<usize>,
 }
 
-/// What a comment says for which the format has no other place: a comment by socbfs (` socbfs ...`), or by SNAP.
+/// Facts in a comment, for which the format has no other place: a comment by socbfs (` socbfs ...`), or by SNAP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
-    /// Number of vertices. SNAP's ` Nodes: 5` counts those that have an edge where the numbering has gaps: it is a lower bound.
+    /// Number of vertices. SNAP's ` Nodes: 5` does not count gaps in the numbering, so it is a lower bound.
     pub(super) vertices: Option<u64>,
     /// How edges are listed.
     pub(super) listing: Option<Listing>,
@@ -40,10 +40,10 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Reads ` socbfs vertices 5 entries 8 listing once` or ` Nodes: 5 Edges: 8`, a comment without its sign; `None` for any other.
+    /// Parses a comment without its sign: ` socbfs vertices 5 entries 8 listing once` or ` Nodes: 5 Edges: 8`. `None` for any other comment.
     ///
     /// # Errors
-    /// What is wrong with a note of ours that is damaged.
+    /// A message, if a note of socbfs is damaged.
     pub(super) fn parse(comment: &[u8]) -> Result<Option<Self>, String> {
         let mut words = fields(comment).map(|(_, word)| word);
         let mut note = Self::default();
@@ -74,7 +74,7 @@ impl Note {
         Ok(Some(note))
     }
 
-    /// The text that [`parse`](Self::parse) reads; `None` where there is nothing to note.
+    /// The text that [`parse`](Self::parse) reads; `None` if the note is empty.
     pub(super) fn text(self) -> Option<String> {
         let vertices = self.vertices.map(|vertices| format!(" vertices {vertices}"));
         let listing = match self.listing {
@@ -88,7 +88,7 @@ impl Note {
         (!text.is_empty()).then(|| format!(" socbfs{text}"))
     }
 
-    /// What both say, where they differ the later one.
+    /// Merges two notes. Where both have a value, the later one counts.
     pub(super) fn merge(&mut self, later: Self) {
         self.vertices = later.vertices.or(self.vertices);
         self.listing = later.listing.or(self.listing);
@@ -118,7 +118,7 @@ struct Part {
 const SHORTEST: usize = 4;
 
 impl Records {
-    /// What has been read since it was last asked.
+    /// Takes the tallies and the edges of everything read since the last call.
     pub(super) fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
         let Self { edges, vertices, note } = std::mem::take(self);
         (Tallies { entries: edges.len() as u64, vertices, note, ..Tallies::default() }, edges)
@@ -157,7 +157,7 @@ fn parse<const TAGGED: bool>(text: &[u8], chunk: Range<usize>, syntax: &Syntax, 
     let tag = syntax.tag.unwrap_or_default();
     let base = u64::from(syntax.base);
     let mut part = Part::default();
-    let mut largest = 0; // of the numbers less base; vertex 0 where the base is 1 wraps around to the largest of all
+    let mut largest = 0; // largest number less base; with base 1, vertex 0 wraps around to the largest number of 64 bits
     let mut at = chunk.start;
     while at < chunk.end {
         if at + MARGIN <= text.len() {
@@ -172,7 +172,7 @@ fn parse<const TAGGED: bool>(text: &[u8], chunk: Range<usize>, syntax: &Syntax, 
             }
         }
         let end = line_end(text, at).min(chunk.end);
-        // On a fault the chunk is read again with care: an earlier line may name a vertex that does not exist.
+        // On a fault the chunk is parsed again: the fast path may have accepted a vertex out of range on an earlier line.
         match slow_line(&text[at..end], syntax).map_err(|_| first_fault(text, chunk.clone(), syntax))? {
             Line::Edge([source, target]) => {
                 largest = largest.max(source.max(target));
@@ -192,17 +192,17 @@ fn parse<const TAGGED: bool>(text: &[u8], chunk: Range<usize>, syntax: &Syntax, 
     Ok(part)
 }
 
-/// Parses a line of the usual look: numbers of at most 15 digits with single blanks between them, no blanks at either end.
-/// Gives both numbers and the start of the next line, or `None` for a line that wants a closer look.
+/// Parses a line of the usual form: numbers of at most 15 digits with single blanks between them, no blanks at either end. Returns both
+/// numbers and the start of the next line, or `None` for any other line, which [`slow_line`] parses.
 ///
 /// # Safety
 /// [`MARGIN`] bytes follow `at`.
 #[inline(always)]
 unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, extra: &Range<usize>) -> Option<(u64, u64, usize)> {
     let limit = at + MARGIN - 2;
-    // A tag and its blank, two numbers of at most 15 digits and their separators are 34 bytes, and a number looks 16 bytes
-    // ahead; the loop over the weights stops at `limit`.
-    // SAFETY: so all positions asked for are below `at + MARGIN`.
+    // A tag and its blank, two numbers of at most 15 digits and their separators are 34 bytes; `number` reads 16 bytes; the loop over the
+    // weights stops at `limit`.
+    // SAFETY: so all positions that are read are below `at + MARGIN`.
     let byte = |at: usize| unsafe { *text.get_unchecked(at) };
     // SAFETY: as above.
     let number = |at: usize| unsafe { number(text, at) };
@@ -236,7 +236,7 @@ unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, ext
         while at < limit && WEIGHT[usize::from(byte(at))] {
             at += 1;
         }
-        // What is more than digits is looked at more closely.
+        // A weight that is more than digits is checked in full.
         if at == start || at == limit || !text[start..at].iter().all(u8::is_ascii_digit) && !is_weight(&text[start..at]) {
             return None;
         }
@@ -244,18 +244,18 @@ unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, ext
     }
 }
 
-/// What a carriage return in the middle of a line is.
+/// The reason why a carriage return in the middle of a line is refused.
 pub(super) const LONE_RETURN: &str = "a carriage return without a line feed ends no line";
-/// And what helps.
+/// The cure for [`LONE_RETURN`].
 pub(super) const RETURN_CURE: &str = "convert the line ends: tr '\\r' '\\n' <FILE";
 
-/// Where a carriage return stands in `line` that belongs to no line end: what follows it would be lost.
+/// Position of a carriage return in `line` that does not belong to the line end. The text that follows it would be lost.
 pub(super) fn lone_return(line: &[u8]) -> Option<usize> {
     let at = memchr(b'\r', line)?;
     line[at..].iter().any(|byte| !byte.is_ascii_whitespace()).then_some(at)
 }
 
-/// What a line is.
+/// The meaning of a line.
 enum Line {
     /// An edge; ends counted from 0, not checked against the number of vertices.
     Edge([u64; 2]),
@@ -264,7 +264,7 @@ enum Line {
     Nothing,
 }
 
-/// Parses any line, and says what is wrong with it.
+/// Parses any line; the fault says what is wrong with it.
 #[cold]
 fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
     if let Some(at) = lone_return(line) {
@@ -332,7 +332,7 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
     Ok(Line::Edge(ends))
 }
 
-/// The fault of a vertex that does not exist.
+/// The fault of a vertex out of range.
 fn out_of_range(at: usize, vertex: u64, syntax: &Syntax) -> Box<Fault> {
     use crate::graph::MAX_VERTICES;
     let base = u64::from(syntax.base);
@@ -346,7 +346,7 @@ fn out_of_range(at: usize, vertex: u64, syntax: &Syntax) -> Box<Fault> {
     }
 }
 
-/// The first fault of a chunk. The fast path only sees that a vertex does not exist, not where.
+/// The first fault of a chunk. The fast path only finds that some vertex is out of range, not on which line.
 #[cold]
 fn first_fault(text: &[u8], chunk: Range<usize>, syntax: &Syntax) -> Box<Fault> {
     let mut at = chunk.start;

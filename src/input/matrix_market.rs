@@ -17,7 +17,7 @@ pub(super) struct MatrixMarketReader {
     stage: Stage,
     records: Records,
     listing: Listing,
-    /// How many values an entry has.
+    /// Number of values per entry.
     values: usize,
 }
 
@@ -68,7 +68,7 @@ impl MatrixMarketReader {
         Ok(())
     }
 
-    /// A line before the entries: a comment, an empty line, or the size line.
+    /// Parses a line before the entries: a comment, an empty line, or the size line.
     fn size(&mut self, line: &[u8]) -> Result<(), Box<Fault>> {
         if let Some(at) = lone_return(line) {
             return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));

@@ -1,7 +1,7 @@
-//! METIS `.graph` (METIS 5.1 manual, section 4.1.1; also the format of the tenth DIMACS challenge): a header
-//! `vertices edges [fmt [ncon]]`, then one line per vertex that lists its neighbours, 1-based; `%` starts a comment line, an
-//! empty line is a vertex without neighbours. The three digits of `fmt` say whether vertices have sizes, whether they have
-//! (`ncon`) weights, and whether edges have weights. Every edge is listed at both of its ends.
+//! METIS `.graph` (METIS 5.1 manual, section 4.1.1; also the format of the tenth DIMACS challenge): a header `vertices edges [fmt [ncon]]`,
+//! then one line per vertex with its neighbours, 1-based. `%` starts a comment line; an empty line is a vertex without neighbours. The three
+//! digits of `fmt` say whether vertices have sizes, whether they have (`ncon`) weights, and whether edges have weights. Every edge is listed
+//! at both of its ends.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) struct MetisReader {
     header: Option<Header>,
     /// Vertex lines seen so far.
     lines: u64,
-    /// Those that have been reported.
+    /// Vertex lines that `take` has reported.
     taken: u64,
     edges: Vec<[Vertex; 2]>,
 }
@@ -35,7 +35,7 @@ struct Header {
 }
 
 impl Header {
-    /// Reads a line before the rows: the header, a comment or an empty line (`None`).
+    /// Parses a line before the rows: the header, or `None` for a comment or an empty line.
     fn parse(line: &[u8]) -> Result<Option<Self>, Box<Fault>> {
         if let Some(at) = lone_return(line) {
             return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
@@ -88,12 +88,12 @@ impl MetisReader {
     }
 }
 
-/// Counts vertex lines, and fields (at least those on vertex lines), of whole lines.
+/// Counts the vertex lines and the fields of whole lines. Fields of comments are included.
 fn count(text: &[u8]) -> (u64, usize) {
     (count_rows(text), count_fields(text))
 }
 
-/// Counts vertex lines of whole lines.
+/// Counts the vertex lines among whole lines.
 fn count_rows(text: &[u8]) -> u64 {
     let mut lines = count_lines(text) as u64 + u64::from(text.last().is_some_and(|&last| last != b'\n'));
     if memchr(b'%', text).is_some() {
@@ -106,7 +106,7 @@ fn count_rows(text: &[u8]) -> u64 {
     lines
 }
 
-/// Parses the rows of a chunk; `vertex` is that of its first vertex line.
+/// Parses the rows of a chunk; `vertex` is the vertex of its first row.
 fn parse(text: &[u8], chunk: Range<usize>, mut vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<(), Box<Fault>> {
     let plain = header.skip == 0 && !header.edge_weights;
     let mut at = chunk.start;
@@ -118,9 +118,9 @@ fn parse(text: &[u8], chunk: Range<usize>, mut vertex: u64, header: Header, out:
         }
         let source = vertex as Vertex; // below header.vertices where it is used
         if plain && vertex < header.vertices {
-            // Single blanks between neighbours; whatever looks different is left to the careful path.
+            // The fast path takes single blanks between neighbours; `row` parses anything else.
             while at + MARGIN <= text.len() {
-                // SAFETY: MARGIN bytes follow, of which a number of at most 15 digits and its look ahead need 31.
+                // SAFETY: MARGIN bytes follow, and `number` reads 16 of them.
                 let (target, length) = unsafe { number(text, at) };
                 if length == 0 || !matches!(text[at + length], b' ' | b'\n') || target.wrapping_sub(1) >= header.vertices {
                     break;
@@ -141,7 +141,7 @@ fn parse(text: &[u8], chunk: Range<usize>, mut vertex: u64, header: Header, out:
     Ok(())
 }
 
-/// Parses a row, or the rest of one, with care.
+/// Parses a row, or the rest of one, and checks every field.
 fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<(), Box<Fault>> {
     if let Some(at) = lone_return(line) {
         return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));

@@ -1,8 +1,8 @@
 //! Readers, writers and generators.
 //!
-//! [`read`] turns a graph file of any [`Format`], compressed or not, into an [`EdgeList`]; [`write()`] writes one. Plain text is
-//! parsed in parallel from a memory map; compressed text while it is decompressed, block by block. What is allocated grows
-//! with what has been read, never with what a header announces.
+//! [`read`] turns a graph file of any [`Format`], compressed or not, into an [`EdgeList`]; [`write()`] writes one. Plain text is parsed in
+//! parallel from a memory map; compressed text is parsed block by block while it is decompressed. Allocations grow with the data that has
+//! been read, never with what a header announces.
 
 mod adjacency;
 mod archive;
@@ -27,7 +27,7 @@ mod write;
 #[cfg(feature = "compression")]
 mod zstd;
 
-// They write compressed files.
+// The tests write compressed files.
 #[cfg(test)]
 #[cfg(feature = "compression")]
 mod tests;
@@ -66,10 +66,10 @@ impl<F: Fn(u64, u64) + Sync> Progress for F {
     }
 }
 
-/// How to read.
+/// Options of [`read`].
 #[derive(Default)]
 pub struct ReadOptions<'a> {
-    /// The format, where the user has named it; otherwise it is recognised.
+    /// The format, if the user named it; otherwise it is recognised.
     pub format: Option<Format>,
     /// Called with the number of bytes read so far.
     pub progress: Option<&'a dyn Progress>,
@@ -77,12 +77,12 @@ pub struct ReadOptions<'a> {
 
 /// Reads a graph file on the current rayon pool.
 ///
-/// The format is the one in `options`; or else the one that the first bytes announce (`%%MatrixMarket`, `AdjacencyGraph`,
-/// `p sp`, `p tw`); or else the one that the extension stands for; or else the only one that the content can be. A file that
-/// may be in two formats is refused. What was chosen, and why, is logged.
+/// The format is the one in `options`; or else the one that the first bytes announce (`%%MatrixMarket`, `AdjacencyGraph`, `p sp`, `p tw`);
+/// or else the one that the extension stands for; or else the only one that the content can be. A file that may be in two formats is
+/// refused. The choice and its reason are logged.
 ///
 /// # Errors
-/// [`InputError`], the text of which names the file, the line or byte, and a cure.
+/// [`InputError`]; its text names the file, the line or byte, and a cure.
 pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<EdgeList, InputError> {
     let source = Source::open(path)?;
     let Recognised { format, compression, reason, by_structure } = recognise::recognise(&source, options.format)?;
@@ -96,7 +96,7 @@ pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<EdgeList, InputErr
     Ok(edges)
 }
 
-/// The parser of a format that is a sequence; the other one is GAP's.
+/// The parser of a format that is read in sequence; `None` for GAP's `.sg`, which has a reader of its own.
 fn parser(format: Format, by_structure: bool) -> Option<Box<dyn TextReader>> {
     Some(match format {
         Format::EdgeListText => Box::new(EdgeListReader::new(by_structure)),
@@ -111,10 +111,10 @@ fn parser(format: Format, by_structure: bool) -> Option<Box<dyn TextReader>> {
     })
 }
 
-/// Tells the format of a file without reading all of it (unless it is binary and bears no known name).
+/// Determines the format of a file without reading all of it (unless the file is binary and its name stands for no format).
 ///
 /// # Errors
-/// As [`read`], for what can be seen at the start of the file.
+/// As [`read`], as far as they concern opening the file and its format.
 pub fn recognise(path: &Path, format: Option<Format>) -> Result<Recognised, InputError> {
     recognise::recognise(&Source::open(path)?, format)
 }

@@ -1,4 +1,4 @@
-//! The format of a file: from `--format`, its first bytes, its extension, or the rest of its content.
+//! Recognises the format of a file: by `--format`, its first bytes, its extension, or the rest of its content.
 
 use std::path::Path;
 
@@ -17,17 +17,17 @@ pub struct Recognised {
     pub format: Format,
     /// How the file is compressed.
     pub compression: Compression,
-    /// Why.
+    /// Why this format was chosen.
     pub reason: String,
-    /// Nothing but the look of the numbers speaks for the format, so that the reader must exclude others.
+    /// Only the look of the numbers suggests the format, so the reader must exclude other formats.
     #[serde(skip)]
     pub(super) by_structure: bool,
 }
 
-/// How many lines are looked at.
+/// Most data lines from which a format is recognised.
 const LINES: usize = 1000;
 
-/// What the content alone shows.
+/// A format that the content alone proves.
 struct Proof {
     format: Format,
     reason: &'static str,
@@ -70,7 +70,7 @@ pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recog
     }
 }
 
-/// Formats that announce themselves.
+/// The format that the first bytes announce, and the word that does so.
 fn signature(head: &[u8]) -> Option<(Format, &'static str)> {
     if head.get(..BANNER.len()).is_some_and(|start| start.eq_ignore_ascii_case(BANNER)) {
         return Some((Format::MatrixMarket, "%%MatrixMarket"));
@@ -79,7 +79,7 @@ fn signature(head: &[u8]) -> Option<(Format, &'static str)> {
     if first == LIGRA || first == LIGRA_WEIGHTED {
         return Some((Format::Ligra, if first == LIGRA { "AdjacencyGraph" } else { "WeightedAdjacencyGraph" }));
     }
-    // The header of DIMACS may stand behind any number of comments.
+    // Any number of comments may precede the header of DIMACS.
     let mut at = 0;
     while matches!(head.get(at), Some(b'c' | b'\n' | b'\r')) {
         at = line_end(head, at);
@@ -94,12 +94,12 @@ fn signature(head: &[u8]) -> Option<(Format, &'static str)> {
     }
 }
 
-/// Printable ASCII and white space at the start (comments may hold bytes above 127).
+/// Whether the file starts with printable characters and white space (comments may hold bytes above 127).
 fn is_text(head: &[u8]) -> bool {
     head.iter().take(4096).all(|&byte| byte >= b' ' && byte != 0x7f || matches!(byte, b'\t'..=b'\r'))
 }
 
-/// What the look of a text proves, with the reason; or why nothing is proven.
+/// The format that the look of a text proves, or why it proves none.
 fn text(head: &[u8], complete: bool) -> Result<Proof, String> {
     // Whole lines only, unless the last one is the end of the file.
     let whole = if complete { head } else { &head[..memchr::memrchr(b'\n', head).map_or(0, |at| at + 1)] };
@@ -121,7 +121,7 @@ fn text(head: &[u8], complete: bool) -> Result<Proof, String> {
                 let alone = rows.is_empty() && row.len() == 1;
                 rows.push((at, row));
                 if alone {
-                    break; // no edge list: the next lines are looked at below
+                    break; // not an edge list; `rodinia` checks the lines that follow
                 }
             }
         }
@@ -153,12 +153,12 @@ fn text(head: &[u8], complete: bool) -> Result<Proof, String> {
     })
 }
 
-/// Do the numbers add up as in Rodinia's and Parboil's files, as far as they are there? Otherwise, what does not.
+/// Checks that the numbers, as far as they are there, add up as in Rodinia's and Parboil's files. The error says what does not.
 fn rodinia(text: &[u8], complete: bool) -> Result<(), String> {
     let mut numbers = fields(text).map(|(_, word)| field(word)).peekable();
     let mut next = || {
         let number = numbers.next()?;
-        // The last number of an incomplete text may be cut short, but then its end is a line end: only whole lines are given.
+        // No number of an incomplete text is cut short: only whole lines are given.
         Some(if let Field::Number(number) = number { Ok(number) } else { Err("not all of what follows are numbers".to_owned()) })
     };
     let Some(vertices) = next().transpose()? else { return Err("nothing follows".into()) };
@@ -181,7 +181,7 @@ fn rodinia(text: &[u8], complete: bool) -> Result<(), String> {
     }
 }
 
-/// What the bytes of a binary file prove, with the reason; or why nothing is proven.
+/// The format that the bytes of a binary file prove, or why they prove none.
 fn binary(source: &Source) -> Result<Proof, String> {
     let Content::Mapped(bytes) = &source.content else {
         return Err("it is binary, and its format can only be proven by all of it, uncompressed".into());

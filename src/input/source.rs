@@ -1,4 +1,4 @@
-//! Files as bytes: mapped into memory if they are plain files, else (compressed, or a pipe) as a stream of blocks.
+//! The bytes of a file: mapped into memory if it is a plain file, otherwise (compressed, or a pipe) a stream of blocks.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -27,25 +27,25 @@ pub(super) struct Source {
 
 /// What is in the file, decompressed.
 pub(super) enum Content {
-    /// All of it.
+    /// The whole file.
     Mapped(MappedFile),
-    /// The first bytes, and what follows them (`None`: nothing).
+    /// The first bytes, and a reader of the rest (`None`: there is no rest).
     Stream { head: Vec<u8>, rest: Option<Box<dyn Read + Send>> },
 }
 
-/// The name of the thread that reads, and decompresses.
+/// Name of the thread that reads and decompresses a stream.
 pub const READING: &str = "socbfs-read";
 
-/// How much of a stream is looked at to recognise its format.
+/// Bytes at the start of a stream from which its format is recognised.
 const HEAD: usize = 64 << 10;
 
-/// Size of the blocks that a stream is cut into: work for every thread, and small against any graph worth the parallelism.
+/// Bytes of the blocks that a stream is cut into: enough work for every thread, and small compared with a graph worth the parallelism.
 const BLOCK: usize = 8 << 20;
 
-/// The longest line of a compressed text of most formats; one has not more than some numbers.
+/// Bytes of the longest line of a stream, for formats with only a few numbers on a line.
 pub(super) const LONGEST: usize = 1 << 20;
 
-/// What an xz file may make the decompressor allocate, in KiB: four times what `xz -9` needs.
+/// Most memory that the decompressor of an xz file may allocate, in KiB: four times what `xz -9` needs.
 #[cfg(feature = "compression")]
 const XZ_MEMORY_KIB: u32 = 256 << 10;
 
@@ -73,16 +73,17 @@ impl Source {
                 source.refuse_archive(&map)?;
                 if source.compression == Compression::None && !archive::is_tar(&map) {
                     #[cfg(unix)]
-                    let _ = map.advise(memmap2::Advice::WillNeed); // a hint, no promise
+                    let _ = map.advise(memmap2::Advice::WillNeed); // a hint; a refusal costs speed only
                     source.content = Content::Mapped(map);
                     source.refuse_false_suffix()?;
                     return Ok(source);
                 }
             }
-            // No map to be had (some network and FUSE file systems, or a 32-bit address space): a stream does.
+            // A compressed file or an archive is read as a stream. So is a file that can't be mapped: on some network and FUSE file
+            // systems, or in a 32-bit address space.
         }
         let mut raw = BufReader::with_capacity(256 << 10, Counted { file, consumed });
-        // A pipe may give its first bytes in crumbs: the longest magic is six bytes.
+        // A pipe may deliver its first bytes one at a time. The longest magic number has six bytes.
         let mut start = Vec::new();
         raw.by_ref().take(8).read_to_end(&mut start).map_err(read_error)?;
         source.compression = Compression::of_content(&start);
@@ -104,7 +105,7 @@ impl Source {
         Ok(source)
     }
 
-    /// What `raw` is once it is decompressed.
+    /// A reader of the decompressed content of `raw`.
     #[cfg(feature = "compression")]
     fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, InputError> {
         Ok(match self.compression {
@@ -115,7 +116,7 @@ impl Source {
         })
     }
 
-    /// `raw`, if it is not compressed: this build has no decompressors.
+    /// A reader of `raw`, which must not be compressed: this build has no decompressors.
     #[cfg(not(feature = "compression"))]
     fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, InputError> {
         match self.compression {
@@ -127,7 +128,7 @@ impl Source {
         }
     }
 
-    /// The first bytes (all of a mapped file), and whether they are all there is.
+    /// The first bytes (all of a mapped file), and whether they are the whole content.
     pub(super) fn head(&self) -> (&[u8], bool) {
         match &self.content {
             Content::Mapped(map) => (map, true),
@@ -135,7 +136,7 @@ impl Source {
         }
     }
 
-    /// The error of a stream.
+    /// The error for the user when reading the stream failed.
     pub(super) fn stream_error(&self, reason: io::Error) -> InputError {
         let path = self.path.clone();
         match self.compression {
@@ -158,7 +159,7 @@ impl Source {
             return Ok(());
         }
         if self.size == 0 && matches!(&self.content, Content::Stream { head, .. } if head.is_empty()) {
-            return Ok(()); // empty, which says more; or a pipe of that name, which decompression then refuses or not
+            return Ok(()); // an empty file gets an error of its own; a pipe may have any name
         }
         let reason = io::Error::new(io::ErrorKind::InvalidData, format!("it is named so, but does not start as {named} data does"));
         Err(InputError::Decompress { path: self.path.clone(), compression: named, reason })
@@ -183,12 +184,12 @@ impl Read for Counted {
 pub(super) enum Stopped<E> {
     /// The stream failed.
     Stream(io::Error),
-    /// The consumer did.
+    /// The consumer failed.
     Consumer(E),
 }
 
-/// Feeds a stream to `consume` in blocks that end where `cut` allows; the next blocks are read (and decompressed) on a
-/// thread of their own meanwhile. Holds at most four blocks of [`BLOCK`] bytes, unless a single line is longer.
+/// Feeds a stream to `consume` in blocks that end where `cut` allows, while a thread of its own reads (and decompresses) the next blocks.
+/// Holds at most four blocks of [`BLOCK`] bytes, unless a single line is longer.
 pub(super) fn for_each_block<E>(
     reader: impl Read + Send,
     cut: Cut,
@@ -205,7 +206,7 @@ pub(super) fn for_each_block<E>(
                 loop {
                     let block = blocks.next(empty_receiver.try_recv().unwrap_or_default());
                     let last = block.as_ref().map_or(true, Vec::is_empty);
-                    // A send fails where the consumer has stopped.
+                    // A send fails if the consumer has stopped.
                     if full_sender.send(block).is_err() || last {
                         return;
                     }
@@ -220,7 +221,7 @@ pub(super) fn for_each_block<E>(
             }
             let _ = empty.send(block); // the producer may have finished
         }
-        // Joined by hand, so that a panic within a decompressor is an error here.
+        // Joined explicitly, so that a panic in a decompressor becomes an error.
         producer.join().map_err(|_| Stopped::Stream(io::Error::new(io::ErrorKind::InvalidData, "decompression failed")))
     })
 }
@@ -229,15 +230,15 @@ pub(super) fn for_each_block<E>(
 struct Blocks<R> {
     reader: R,
     cut: Cut,
-    /// The longest piece without a cut.
+    /// Most bytes that a block may hold without a place to cut it.
     longest: usize,
-    /// What stood behind the last cut.
+    /// The bytes behind the last cut.
     carry: Vec<u8>,
     ended: bool,
 }
 
 impl<R: Read> Blocks<R> {
-    /// The next block, in a buffer that was used before; empty at the end.
+    /// Reads the next block into the buffer of an earlier one; the block is empty at the end of the stream.
     fn next(&mut self, mut block: Vec<u8>) -> io::Result<Vec<u8>> {
         block.clear();
         block.append(&mut self.carry);
@@ -266,7 +267,7 @@ impl<R: Read> Blocks<R> {
     }
 }
 
-/// Reads all that is left of a stream, with an error instead of an abort where there is not enough memory.
+/// Appends the rest of a stream, at most `at_most` bytes, to `bytes`. Too little memory is an error, not an abort.
 pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64) -> io::Result<()> {
     let mut left = at_most;
     let mut reader = reader.take(at_most);
@@ -277,7 +278,7 @@ pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64
             return Ok(());
         }
         if bytes.capacity() - bytes.len() < part.len() {
-            // As much again, where there is so much: what the system promises it need not have.
+            // Doubles the size if that much memory is available: the system may grant more than it has.
             let more = bytes.len().max(1 << 20).min(usize::try_from(left).unwrap_or(usize::MAX)).max(part.len());
             let mut reserve =
                 |more: usize| memory::check_available(more as u64, "the file").is_ok() && bytes.try_reserve_exact(more).is_ok();
@@ -292,14 +293,14 @@ pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64
     }
 }
 
-// These also run in a build without decompressors.
+// These tests also run in a build without decompressors.
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use crate::input::{ReadOptions, read};
 
-    /// The first bytes decide, not the name.
+    /// The first bytes decide whether a file is compressed, not its name.
     #[test]
     fn a_compressed_file_is_read_or_refused_with_its_reason() {
         let folder = tempfile::tempdir().unwrap();
@@ -316,8 +317,8 @@ mod tests {
         }
     }
 
-    /// A file of 5 GB, almost all of it a hole, can't be mapped there. Text is read in blocks then; a graph that has to be held as a
-    /// whole is refused before it is read.
+    /// A sparse file of 5 GB can't be mapped in 32 bits of address space. Text is then read in blocks; a `.sg` file, which must be held as
+    /// a whole, is refused before it is read.
     #[cfg(target_pointer_width = "32")]
     #[test]
     fn of_files_larger_than_the_address_space() {

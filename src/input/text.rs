@@ -1,4 +1,4 @@
-//! Formats that are a sequence, most of them text: what they have in common, and how their content reaches them.
+//! The parts that the parsers of sequential formats (most of them text) have in common, and the way the content of a file reaches them.
 
 use std::io::{Cursor, Read};
 use std::ops::Range;
@@ -14,25 +14,25 @@ use super::source::{Content, LONGEST, Source, Stopped, for_each_block};
 use super::{InputError, Progress};
 use crate::graph::{EdgeList, GraphError, Listing, Vertex};
 
-/// A parser of a format that is a sequence: text, or edges of a fixed number of bytes. It gets the file in blocks that end where
-/// [`cut`](Self::cut) allows (the last one: anywhere).
+/// A parser of a sequential format: text, or edges of a fixed number of bytes. It gets the file in blocks that end where
+/// [`cut`](Self::cut) allows; the last block may end anywhere.
 pub(super) trait TextReader {
     /// Where blocks may end.
     fn cut(&self) -> Cut {
         Cut::Lines
     }
 
-    /// The most text it wants in a block, for parsers that need memory in proportion to it.
+    /// Bytes of the largest block of a mapped file, for parsers that need memory in proportion to it.
     fn most(&self) -> usize {
         usize::MAX
     }
 
-    /// The longest line.
+    /// Bytes of the longest line of a stream.
     fn longest(&self) -> usize {
         LONGEST
     }
 
-    /// Faults lie at a byte, not on a line.
+    /// Whether faults are reported by byte instead of by line.
     fn is_binary(&self) -> bool {
         false
     }
@@ -40,49 +40,49 @@ pub(super) trait TextReader {
     /// Parses the next block. Offsets of faults count from its start.
     fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>>;
 
-    /// All that stands before the edges has been read, and from here on any piece can be parsed for itself: what the pieces before it
-    /// hold does not matter, but for [`rows`](Self::rows).
+    /// Whether everything before the edges has been read. From there on any piece can be parsed without the pieces before it, except that
+    /// the number of their [`rows`](Self::rows) must be known.
     fn is_past_header(&self) -> bool {
         false
     }
 
-    /// How much of what the pieces behind it must know a piece holds: rows of METIS.
+    /// Number of METIS rows in a piece, which the parsers of later pieces must know (0 for other formats).
     fn rows(&self, _piece: &[u8]) -> u64 {
         0
     }
 
-    /// The next piece follows this many rows.
+    /// Skips this many rows, which lie before the next piece.
     fn skip_rows(&mut self, _rows: u64) {}
 
-    /// What has been read since it was last asked: the edges leave the parser.
+    /// Takes the tallies and the edges of everything read since the last call out of the parser.
     fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>);
 
-    /// Checks that nothing is missing where `found` is all there is; gives the number of vertices, and how edges are listed.
+    /// Checks that nothing is missing, given the tallies of the whole file; returns the number of vertices, and how edges are listed.
     fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>>;
 }
 
-/// Takes edges piece by piece; an error ends the reading.
+/// Receives edges piece by piece; an error ends the reading.
 pub(super) type Take<'a> = dyn FnMut(&[[Vertex; 2]]) -> Result<(), InputError> + 'a;
 
-/// What a piece of a file says of the whole.
+/// Counts and notes of a piece of a file. Those of all pieces together decide about the whole file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tallies {
-    /// Edges.
+    /// Number of edges.
     pub(crate) entries: u64,
     /// One more than the largest vertex.
     pub(super) vertices: u64,
     /// Rows of METIS.
     pub(super) rows: u64,
-    /// What comments say.
+    /// Notes in comments.
     pub(super) note: Note,
-    /// The first edge, where it may be none.
+    /// The first edge, if its line may be a header.
     pub(super) first: Option<[Vertex; 2]>,
-    /// The largest vertex of the others.
+    /// Largest vertex of all edges but the first, if the first may be a header.
     pub(super) largest_but_first: Option<Vertex>,
 }
 
 impl Tallies {
-    /// Adds what was found in the piece that follows.
+    /// Adds the tallies of the piece that follows.
     pub(crate) fn join(&mut self, next: &Self) {
         self.entries += next.entries;
         self.vertices = self.vertices.max(next.vertices);
@@ -102,7 +102,8 @@ pub(super) struct Tick<'a> {
     progress: Option<&'a dyn Progress>,
     done: AtomicU64,
     total: u64,
-    /// False where the bytes of text are not the bytes of the file (compressed): then only [`at`](Self::at) reports.
+    /// Whether the bytes of text are the bytes of the file (not of a stream). [`advance`](Self::advance) reports if so, otherwise
+    /// [`at`](Self::at).
     plain: bool,
 }
 
@@ -111,22 +112,22 @@ impl<'a> Tick<'a> {
         Self { progress, done: AtomicU64::new(0), total, plain }
     }
 
-    /// So many bytes more of the text have been parsed.
+    /// Reports that `bytes` more bytes of the text have been parsed.
     pub(super) fn advance(&self, bytes: u64) {
         if let (true, Some(progress)) = (self.plain, self.progress) {
-            let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes; // a number to show, nothing hangs on it
+            let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes; // a number to show; nothing depends on it
             progress.update(done.min(self.total), self.total);
         }
     }
 
-    /// All has been read.
+    /// Reports that everything has been read.
     pub(super) fn end(&self) {
         if let Some(progress) = self.progress {
             progress.update(self.total, self.total);
         }
     }
 
-    /// So many bytes of the file have been read.
+    /// Reports that `done` bytes of the file have been read.
     pub(super) fn at(&self, done: u64) {
         if let (false, Some(progress)) = (self.plain, self.progress) {
             progress.update(done, self.total);
@@ -143,19 +144,20 @@ pub(super) fn read(source: Source, parser: &mut dyn TextReader, progress: Option
     edge_list(vertices, edges, listing, &path)
 }
 
-/// What a parser says of all that was found in the file at `path`.
+/// The conclusion of the parser from the tallies of the whole file at `path`.
 pub(super) fn concluded(parser: &mut dyn TextReader, found: &Tallies, path: &Path) -> Result<(u64, Listing), InputError> {
     parser.conclude(found).map_err(|fault| fault.into_error(path.to_owned(), |_| Place::Whole))
 }
 
-/// The edges of the file at `path`, with the number of its vertices.
+/// Makes the edge list of the file at `path`.
 pub(super) fn edge_list(vertices: u64, edges: Vec<[Vertex; 2]>, listing: Listing, path: &Path) -> Result<EdgeList, InputError> {
     let too_many = |_| GraphError::TooManyVertices(vertices);
     let list = usize::try_from(vertices).map_err(too_many).and_then(|vertices| EdgeList::new(vertices, edges, listing));
     list.map_err(|reason| InputError::Graph { path: path.to_owned(), reason })
 }
 
-/// Gives the whole source to a parser, in blocks of at most about `most` bytes where that is a choice; `after` each block.
+/// Gives the whole source to a parser block by block, and calls `after` after each block. Blocks of a mapped file have about `most` bytes
+/// at most.
 pub(super) fn go_through(
     source: Source,
     parser: &mut dyn TextReader,
@@ -199,7 +201,7 @@ pub(super) fn go_through(
     Ok(())
 }
 
-/// Parses a block of a file that is mapped.
+/// Parses a block of a mapped file.
 pub(super) fn mapped_block(
     parser: &mut dyn TextReader,
     map: &[u8],
@@ -224,7 +226,7 @@ pub(super) fn stream(
     mut consume: impl FnMut(&[u8], u64) -> Result<(), InputError>,
 ) -> Result<(), InputError> {
     let Content::Stream { head, rest } = std::mem::replace(&mut source.content, Content::Stream { head: Vec::new(), rest: None }) else {
-        return Ok(()); // a mapped source: the callers have taken another way
+        return Ok(()); // a mapped source, which the caller reads without this function
     };
     let rest = rest.unwrap_or_else(|| Box::new(std::io::empty()));
     let consumed = &source.consumed;

@@ -1,4 +1,4 @@
-//! Text that is a sequence of numbers, whatever its lines, parsed in parallel: the Ligra and Rodinia formats.
+//! Text that is a sequence of numbers, whatever the lines, parsed in parallel: the Ligra and Rodinia formats.
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ use crate::graph::Vertex;
 /// The numbers of a block of text; the memory is used again for the next block.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
-    /// The numbers; 0 where a field is none.
+    /// The numbers; 0 for a field that is not a 32-bit number.
     pub(super) values: Vec<Vertex>,
-    /// Positions in `values` of fields that are no 32-bit number, but may be a weight; ascending.
+    /// Positions in `values` of fields that are a weight, but not a 32-bit number; ascending.
     strange: Vec<usize>,
 }
 
@@ -50,14 +50,14 @@ impl Tokens {
         Ok(())
     }
 
-    /// The first field in `range`, and every `step`th from there, that is not a 32-bit number.
+    /// The first field that is not a 32-bit number, among every `step`th field of `range`.
     pub(super) fn strange(&self, range: Range<usize>, step: usize) -> Option<usize> {
         let from = self.strange.partition_point(|&index| index < range.start);
         self.strange[from..].iter().copied().take_while(|&index| index < range.end).find(|index| (index - range.start) % step == 0)
     }
 }
 
-/// Parses the fields of a chunk into `out` and gives the positions of strange ones.
+/// Parses the fields of a chunk into `out`; returns the positions that [`Tokens`] keeps in `strange`.
 fn parse(text: &[u8], chunk: Range<usize>, first: usize, out: &mut [Vertex]) -> Result<Vec<usize>, Box<Fault>> {
     let mut strange = Vec::new();
     let mut at = chunk.start;
@@ -94,7 +94,7 @@ fn parse(text: &[u8], chunk: Range<usize>, first: usize, out: &mut [Vertex]) -> 
     Ok(strange)
 }
 
-/// Where the field `index` of a text starts, and what it is; only asked for on failure.
+/// The start and the text of field `index`, for messages.
 #[cold]
 pub(super) fn locate(text: &[u8], index: usize) -> (usize, String) {
     fields(text).nth(index).map_or_else(|| (0, String::new()), |(at, word)| (at, shown(word)))

@@ -7,11 +7,11 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 /// The largest window that is accepted, as in the reference decoder: `zstd --ultra -22` needs it.
 const WINDOW: u64 = 128 << 20;
 
-/// Decompresses frame after frame and verifies their checksums; frames to be skipped are skipped.
+/// Decompresses frame after frame and verifies their checksums. Skippable frames are skipped.
 pub(super) struct ZstdReader<R> {
     source: R,
     frame: Option<FrameDecoder>,
-    /// What is still to come of the frame, where its header says it.
+    /// Bytes of the frame's content that are still to come, if its header gives the size.
     left: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl<R: BufRead> ZstdReader<R> {
         Ok(true)
     }
 
-    /// Reads the rest of a frame header, the descriptor of which has been read, and gives the bytes the decoder must keep.
+    /// Reads the fields behind the descriptor of a frame header that define the window, and returns the size of the window in bytes.
     fn window(&mut self, header: &mut Vec<u8>) -> io::Result<u64> {
         let descriptor = header[4];
         let single_segment = descriptor & 0x20 != 0;
