@@ -40,7 +40,7 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Parses a comment without its sign: ` socbfs vertices 5 entries 8 listing once` or ` Nodes: 5 Edges: 8`. `None` for any other comment.
+    /// Parses a comment without its sign, ` socbfs vertices 5 entries 8 listing once` or ` Nodes: 5 Edges: 8`; `None` for any other.
     ///
     /// # Errors
     /// A message, if a note of socbfs is damaged.

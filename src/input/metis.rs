@@ -1,7 +1,7 @@
-//! METIS `.graph` (METIS 5.1 manual, section 4.1.1; also the format of the tenth DIMACS challenge): a header `vertices edges [fmt [ncon]]`,
-//! then one line per vertex with its neighbours, 1-based. `%` starts a comment line; an empty line is a vertex without neighbours. The three
-//! digits of `fmt` say whether vertices have sizes, whether they have (`ncon`) weights, and whether edges have weights. Every edge is listed
-//! at both of its ends.
+//! METIS `.graph` (METIS 5.1 manual, section 4.1.1; also the format of the tenth DIMACS challenge): a header
+//! `vertices edges [fmt [ncon]]`, then one line per vertex with its neighbours, 1-based. `%` starts a comment line; an empty line is a
+//! vertex without neighbours. The three digits of `fmt` say whether vertices have sizes, whether they have (`ncon`) weights, and whether
+//! edges have weights. Every edge is listed at both of its ends.
 
 use std::ops::Range;
 

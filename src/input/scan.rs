@@ -1,13 +1,13 @@
-//! Integers, blanks and lines in text, fast.
+//! Fast scanning of text for integers, blanks and lines.
 
 use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
-/// How many bytes past a position the fast paths may look: they are left for a careful one where fewer follow.
+/// Bytes behind a position that the fast paths may read. Where fewer bytes follow, a careful path parses them.
 pub(super) const MARGIN: usize = 96;
 
-/// How much text one task parses: large against the cost of a task, small against a cache.
+/// Bytes of text that one task parses: large compared with the cost of a task, small compared with a cache.
 pub(super) const CHUNK: usize = 1 << 20;
 
 /// White space, line ends included.
@@ -23,11 +23,11 @@ pub(super) fn is_space(byte: u8) -> bool {
 #[inline(always)]
 unsafe fn word(text: &[u8], at: usize) -> u64 {
     debug_assert!(at + 8 <= text.len());
-    // SAFETY: the caller promises that eight bytes follow; read_unaligned asks for no alignment.
+    // SAFETY: the caller promises that eight bytes follow; read_unaligned needs no alignment.
     u64::from_le(unsafe { text.as_ptr().add(at).cast::<u64>().read_unaligned() })
 }
 
-/// The digits at the start of a word (as the low nibbles of its bytes, what follows them is undefined) and how many they are.
+/// The digits at the start of a word, as the low nibbles of its bytes (the bytes behind the digits are undefined), and their number.
 #[inline(always)]
 fn digits(word: u64) -> (u64, u32) {
     let nibbles = word ^ 0x3030_3030_3030_3030;
@@ -46,7 +46,7 @@ fn value(nibbles: u64, count: u32) -> u64 {
     (fours & 0x0000_ffff_0000_ffff).wrapping_mul(42_949_672_960_001) >> 32
 }
 
-/// The number at `at` and its length in digits: 0 where there is none, or one of more than 15 digits.
+/// The number at `at` and its length in digits. The length is 0 if there is no number, or one of more than 15 digits.
 ///
 /// # Safety
 /// `at + 16 <= text.len()`.
@@ -71,11 +71,11 @@ pub(super) unsafe fn number(text: &[u8], at: usize) -> (u64, usize) {
     }
 }
 
-/// What stands in a field where a number is wanted.
+/// The content of a field in which a number is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Number(u64),
-    /// Digits, but more than 64 bits hold.
+    /// A number that does not fit 64 bits.
     Huge,
     /// A minus sign and digits.
     Negative,
@@ -113,7 +113,7 @@ pub(super) const WEIGHT: [bool; 256] = {
     table
 };
 
-/// Is the field a weight: an integer or a decimal number, `inf`, `nan`?
+/// Whether the field is a weight: an integer, a decimal number, `inf` or `nan`.
 pub(super) fn is_weight(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let unsigned = |text: &'_ [u8]| usize::from(matches!(text, [b'+' | b'-', ..]));
@@ -130,7 +130,7 @@ pub(super) fn is_weight(text: &[u8]) -> bool {
     match text {
         _ if whole + fraction == 0 => false,
         [] => true,
-        // D is Fortran's.
+        // Fortran writes D for the exponent.
         [b'e' | b'E' | b'd' | b'D', rest @ ..] => {
             let rest = &rest[unsigned(rest)..];
             !rest.is_empty() && digits(rest) == rest.len()
@@ -150,7 +150,7 @@ pub(super) fn fields(line: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// A piece of text as it can be shown in a message: short, and without control characters.
+/// A piece of text for a message: in quotes, shortened, with control characters escaped.
 pub(super) fn shown(text: &[u8]) -> String {
     const MOST: usize = 40;
     let cut = &text[..text.len().min(MOST)];
@@ -170,7 +170,7 @@ pub(super) fn count_lines(text: &[u8]) -> usize {
 /// Number of fields: places where white space, or the end, follows something else.
 pub(super) fn count_fields(text: &[u8]) -> usize {
     let Some(&last) = text.last() else { return 0 };
-    // Blocks whose count fits a byte, so that sixteen and more bytes are compared and added up at once.
+    // The count of a block fits a byte, so that sixteen or more bytes are compared and added up at once.
     let mut ends = usize::from(!is_space(last));
     let mut at = 0;
     while at + 1 < text.len() {

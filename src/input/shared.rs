@@ -1,9 +1,9 @@
-//! Files that several processes read together. Each process reads a part of a file that can be cut; of any other file each reads all, piece
-//! by piece, and keeps some.
+//! Files that several processes read together. If a file can be cut, each process reads a part of it. Otherwise each process reads the
+//! whole file piece by piece, and keeps a share of every piece.
 //!
 //! Text with one edge or row per line can be cut behind any line end, edges of a fixed number of bytes behind each edge, and the targets of
-//! a `.sg` file anywhere. Files that are compressed or not mapped can't be cut, nor the formats of Ligra and Rodinia, in which the meaning
-//! of a number depends on how many numbers are before it.
+//! a `.sg` file anywhere. Files that are compressed or not mapped can't be cut. Nor can Ligra's and Rodinia's formats, in which the meaning
+//! of a number depends on how many numbers precede it.
 
 use std::{
     cell::OnceCell,
@@ -29,20 +29,20 @@ use crate::{
 /// Bytes of a block of a file that is read piece by piece.
 const BLOCK: usize = 8 << 20;
 
-/// Bytes that one task sums up.
+/// Bytes that one task hashes.
 const SUMMED: usize = 1 << 20;
 
-/// A file that is open, and nothing read of it but its first bytes.
+/// An open file, of which only the first bytes have been read.
 pub(crate) struct OpenFile(Source);
 
-/// The format that was recognised, for other processes.
+/// The recognised format, in a form that can be sent to other processes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Chosen {
     format: String,
     by_structure: bool,
 }
 
-/// A graph of which all edges were given away.
+/// The counts and the listing of a graph whose edges were given away piece by piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Whole {
     pub(crate) vertices: u64,
@@ -56,7 +56,7 @@ impl OpenFile {
         Source::open(path).map(Self)
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.0.path
     }
@@ -66,14 +66,14 @@ impl OpenFile {
         self.0.size
     }
 
-    /// Finds out the format.
+    /// Recognises the format, unless `wanted` gives it.
     pub(crate) fn recognise(&self, wanted: Option<Format>) -> Result<Chosen, InputError> {
         let Recognised { format, compression, reason, by_structure } = recognise(&self.0, wanted)?;
         log::info!("{}: read as {format} ({compression}), {reason}", self.0.path.display());
         Ok(Chosen { format: format.name().to_owned(), by_structure })
     }
 
-    /// Whether the file can be cut here. Other processes may not be able to map it.
+    /// Whether this process can cut the file. Another process may be unable to, because it can't map the file.
     pub(crate) fn can_be_cut(&self, chosen: &Chosen) -> bool {
         let mapped = self.0.compression == Compression::None && matches!(self.0.content, Content::Mapped(_));
         mapped && !matches!(self.format(chosen), Ok(Format::Ligra | Format::Rodinia | Format::Parboil))
@@ -84,7 +84,7 @@ impl OpenFile {
         chosen.format.parse().map_err(unknown)
     }
 
-    /// Part `part` of `parts` of a file that can be cut. Reads what stands before the edges.
+    /// Part `part` of `parts` of a file that can be cut. Reads everything before the edges.
     pub(crate) fn cut(self, chosen: &Chosen, part: usize, parts: usize) -> Result<FilePart, InputError> {
         let format = self.format(chosen)?;
         let path = self.0.path;
@@ -134,9 +134,10 @@ impl OpenFile {
 pub(crate) struct FilePart {
     path: PathBuf,
     map: MappedFile,
-    /// Where the edges begin.
+    /// Byte at which the edges begin.
     body: usize,
-    /// The sum over what stands before them. One rank asks for the sums of all parts, and in a `.sg` file that is all offsets.
+    /// Hash of everything before the edges, computed once: rank 0 needs the checksums of all parts, and all of them include this hash.
+    /// (In a `.sg` file it covers all offsets.)
     head: OnceCell<u128>,
     part: usize,
     parts: usize,
@@ -149,7 +150,7 @@ enum Reader {
 }
 
 impl FilePart {
-    /// Where part `part` begins: in bytes, and for rows in entries.
+    /// Start of part `part` in bytes and, for rows, in entries (otherwise 0).
     fn begin(&self, part: usize) -> (usize, usize) {
         let share = |all: usize| (all as u128 * part as u128 / self.parts as u128) as usize;
         match &self.reader {
@@ -166,14 +167,14 @@ impl FilePart {
         self.begin(part).0..self.begin(part + 1).0
     }
 
-    /// A sum over part `part`, and over what stands before the edges; parts with the same sum hold the same bytes at the same place.
+    /// A hash of part `part` and of everything before the edges. Parts with the same hash hold the same bytes at the same place.
     pub(crate) fn checksum(&self, part: usize) -> u128 {
         let head = *self.head.get_or_init(|| self.sum(0..self.body));
         let bytes: Vec<u8> = [head, self.sum(self.bytes(part))].into_iter().flat_map(u128::to_le_bytes).collect();
         XxHash3_128::oneshot(&bytes)
     }
 
-    /// A sum over some bytes and their place.
+    /// A hash of the bytes in `range` and of their place.
     fn sum(&self, range: Range<usize>) -> u128 {
         let mut sums = vec![range.start as u128, range.end as u128];
         sums.extend(self.map[range].par_chunks(SUMMED).map(XxHash3_128::oneshot).collect::<Vec<_>>());
@@ -181,7 +182,7 @@ impl FilePart {
         XxHash3_128::oneshot(&bytes)
     }
 
-    /// How many rows the part holds, of which parts behind it must know.
+    /// Number of METIS rows in the part, which the parts behind it need to know.
     pub(crate) fn rows(&self) -> u64 {
         match &self.reader {
             Reader::Sequence { parser, .. } => parser.rows(&self.map[self.bytes(self.part)]),
@@ -194,7 +195,7 @@ impl FilePart {
         let range = self.bytes(self.part);
         let Reader::Sequence { parser, edges } = &mut self.reader else { return Ok(Tallies::default()) };
         let tick = Tick::new(progress, range.len() as u64, true);
-        // What the header says, every part has found.
+        // Every part has parsed the header: its tallies must not be counted once per part.
         parser.take();
         parser.skip_rows(rows_before);
         if !range.is_empty() {
@@ -209,7 +210,7 @@ impl FilePart {
         Ok(found)
     }
 
-    /// The edges of the part, where `found` is what was found in all of them.
+    /// The edges of the part; `found` are the joined tallies of all parts.
     pub(crate) fn conclude(self, found: &Tallies) -> Result<EdgeSlice, InputError> {
         let range = self.begin(self.part).1..self.begin(self.part + 1).1;
         match self.reader {

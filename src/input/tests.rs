@@ -1,4 +1,4 @@
-//! Every format, read and written.
+//! Tests of the readers and writers of every format.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -10,7 +10,7 @@ use proptest::sample::Index;
 use super::*;
 use crate::graph::{Listing, MAX_VERTICES, Vertex};
 
-/// A list, taken apart.
+/// The vertices, entries and listing of an edge list.
 type Parts = (usize, Vec<[Vertex; 2]>, Listing);
 
 fn parts(list: &EdgeList) -> Parts {
@@ -24,13 +24,13 @@ fn read_as(name: &str, bytes: &[u8], format: Option<Format>) -> Result<Parts, In
     let path = folder.path().join(name);
     fs::write(&path, bytes).unwrap();
     let whole = read(&path, &ReadOptions { format, progress: None }).map(|list| parts(&list));
-    // Not all numbers of parts of every file: there are many files.
+    // One number of parts for each file: there are many files.
     let count = 1 + bytes.len() % 7;
     if let Some(shared) = read_in_parts(&path, format, count) {
         assert_same(&shared, &whole, &format!("{name} in {count} parts"));
     }
     let pieces = read_in_pieces(&path, format);
-    // The size of a stream is known only at its end: an error before that is reported first.
+    // Read in pieces, the size of a stream is checked only at its end, and an earlier error is reported first.
     let is_rows = recognise(&path, format).is_ok_and(|recognised| recognised.format == Format::GapSg);
     if pieces.is_ok() || whole.is_ok() || !is_rows {
         assert_same(&pieces, &whole, &format!("{name} in pieces"));
@@ -46,7 +46,7 @@ fn assert_same(found: &Result<Parts, InputError>, whole: &Result<Parts, InputErr
     }
 }
 
-/// The same file as so many processes read it together; `None` where it can't be cut.
+/// Reads the file as `count` processes do together; `None` if it can't be cut.
 fn read_in_parts(path: &Path, format: Option<Format>, count: usize) -> Option<Result<Parts, InputError>> {
     let open = |part| {
         let opened = OpenFile::open(path)?;
@@ -79,7 +79,7 @@ fn read_in_parts(path: &Path, format: Option<Format>, count: usize) -> Option<Re
     Some(read())
 }
 
-/// The same file as a process reads it that gives the edges away.
+/// Reads the file as a process does that gives the edges away piece by piece.
 fn read_in_pieces(path: &Path, format: Option<Format>) -> Result<Parts, InputError> {
     let opened = OpenFile::open(path)?;
     let chosen = opened.recognise(format)?;
@@ -141,7 +141,7 @@ fn tar(files: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// What used to be accepted in silence, or refused without a cure.
+/// Faults that used to be accepted in silence, or refused without a cure.
 mod wrong {
     use super::*;
 
@@ -149,7 +149,7 @@ mod wrong {
     fn a_number_of_edges_that_is_announced_is_compared() {
         assert!(message("g.txt", b"# Nodes: 3 Edges: 3\n0 1\n1 2\n").contains("announces 3 edges, but the file holds 2"));
         assert!(message("g.el", b"# socbfs entries 1\n0 1\n1 2\n").contains("announces 1 edges, but the file holds 2"));
-        // A file of ours, cut anywhere behind its first line.
+        // A file written by socbfs, cut anywhere behind its first line.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.el");
         let list = EdgeList::new(9, (0..8).map(|v| [v, v + 1]).collect(), Listing::Once).unwrap();
@@ -206,26 +206,26 @@ mod wrong {
         assert!(message("g.el.zst", &frame(3)).contains("announces"));
     }
 
-    /// Also behind the matrix, and where a header was to come.
+    /// Damage is also found behind the matrix, and where a header is expected.
     #[test]
     fn a_damaged_compressed_archive_is_told() {
         let random: String = (0..60_000_u32).map(|x| char::from(b' ' + (x.wrapping_mul(2_654_435_761) >> 25) as u8 % 90)).collect();
         let mtx = "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n2 1\n3 2\n";
-        // Of more than what is looked at to recognise the format.
+        // Longer than the start from which the format is recognised.
         let long = format!("%%MatrixMarket matrix coordinate pattern general\n%{}\n3 3 2\n2 1\n3 2\n", random.repeat(2));
         for mtx in [mtx, &long] {
             let after = tar(&[("g/g.mtx", mtx), ("g/g_b.mtx", &random)]);
             let before = tar(&[("g/g_b.mtx", &random), ("g/g.mtx", mtx)]);
             for (archive, name) in [(&after, "the matrix first"), (&before, "the matrix last")] {
                 for (suffix, whole) in [("gzip", gzip(archive)), ("xz", xz(archive, None)), ("zstd", zstd(archive))] {
-                    let file = "g"; // no word of the message
+                    let file = "g"; // a name without the suffix that the message must contain
                     assert_eq!(read_bytes(file, &whole).unwrap().1, [[1, 0], [2, 1]], "{suffix}, {name}");
                     for end in [whole.len() - 1, whole.len() - 9, whole.len() / 2, 600] {
                         let message = message(file, &whole[..end]);
                         assert!(message.contains(suffix), "{suffix}, {name}, cut to {end} of {}: {message}", whole.len());
                     }
                 }
-                // The checksum, which stands at the end.
+                // Damage to the checksum, which is at the end.
                 let mut damaged = gzip(archive);
                 let at = damaged.len() - 7;
                 damaged[at] ^= 1;
@@ -262,7 +262,7 @@ mod wrong {
     }
 }
 
-/// Random bytes, and right files with random changes, for every reader: an error or a graph, never a panic.
+/// Every reader gets random bytes, and valid files with random changes: it returns an error or a graph, and never panics.
 mod fuzz {
     use super::*;
 
@@ -279,7 +279,7 @@ mod fuzz {
         "p tw 3 2\n1 2\n2 3\n",
     ];
 
-    /// A right file: of text, or of ours.
+    /// A valid file: a text of `SEEDS`, or a `.sg` file written by socbfs.
     fn seed(index: usize) -> Vec<u8> {
         if index < SEEDS.len() {
             return SEEDS[index].as_bytes().to_vec();
@@ -322,7 +322,7 @@ mod fuzz {
         if let Err(error) = read_as(name, &bytes, format) {
             assert!(!error.to_string().is_empty());
         }
-        // And what a decompressor is given that is damaged.
+        // A decompressor also gets damaged data.
         if packed > 0 && !bytes.is_empty() {
             let mut damaged = bytes;
             let at = damaged.len() / 2;
@@ -561,7 +561,7 @@ mod recognition {
             assert!(read_bytes("g.txt", format!("# SNAP\n{text}").as_bytes()).is_ok());
         }
         assert_eq!(read_as("g.txt", b"3 3\n2 3\n1 3\n1 2\n", Some(Format::Metis)).unwrap().1.len(), 6);
-        assert_eq!(ok("g.txt", "5 3\n0 1\n1 6\n3 4\n").1.len(), 4); // 6 is above 5
+        assert_eq!(ok("g.txt", "5 3\n0 1\n1 6\n3 4\n").1.len(), 4); // vertex 6 is above 5, so the first line is not a header
     }
 
     #[test]
@@ -659,7 +659,7 @@ mod faults {
             let message = message(name, text.as_bytes());
             assert!(message.starts_with(wanted), "{text:?}\n got: {message}\nwant: {wanted}");
             if !name.ends_with(".dat") {
-                // Compressed text is read by another path, with the same words.
+                // Compressed text is read by another path, which must give the same message.
                 let packed = super::message(&format!("{name}.gz"), &gzip(text.as_bytes()));
                 assert_eq!(packed.replacen(".gz", "", 1), message);
             }
@@ -719,7 +719,7 @@ mod compression {
             ("g.el.xz", [xz(one, None), xz(two, None)].concat()),
             ("g.el.zst", [zstd(one), zstd(two)].concat()),
             ("g.el.zst", [&[0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd(TEXT.as_bytes())].concat()),
-            ("g.el", gzip(TEXT.as_bytes())), // by content
+            ("g.el", gzip(TEXT.as_bytes())), // recognised by content
         ] {
             assert_eq!(read_bytes(name, &bytes).unwrap(), expected, "{name}");
         }
@@ -739,7 +739,7 @@ mod compression {
             let error = message(name, &[&good[..], b"rubbish!"].concat());
             assert!(error.contains("can't decompress"), "{name} with more behind it: {error}");
         }
-        // The checksum: flip a bit of the content's, which the last bytes hold.
+        // Flips a bit of the checksum of the content, which is in the last bytes.
         for (name, mut bytes) in [("g.el.gz", gzip(text.as_bytes())), ("g.el.zst", zstd(text.as_bytes()))] {
             let at = bytes.len() - if name.ends_with("gz") { 8 } else { 1 };
             bytes[at] ^= 1;
@@ -749,7 +749,7 @@ mod compression {
 
     #[test]
     fn windows_that_nobody_needs_are_refused() {
-        // A frame header that asks for a window of 2 TiB, and one for a content of 2^62 bytes in a single segment.
+        // A frame header that requires a window of 2 TiB, and one that announces a content of 2^62 bytes in a single segment.
         let window = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 1, 0, 0];
         let segment = [0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 0];
         for bytes in [&window[..], &segment[..]] {
@@ -789,7 +789,7 @@ mod writers {
         parts(&read(&path, &ReadOptions::default()).unwrap())
     }
 
-    /// Three entries as text.
+    /// The text that is written for three entries.
     fn text(format: Format, vertices: usize, listing: Listing, directed: bool) -> String {
         let folder = tempfile::tempdir().unwrap();
         let list = EdgeList::new(vertices, vec![[0, 1], [2, 1], [2, 2]], listing).unwrap();
@@ -912,7 +912,7 @@ mod writers {
     }
 }
 
-/// Printers of the formats that are read but not written, for any list.
+/// Writes any list in the formats that socbfs reads but does not write, and in variants that it does not write.
 mod print {
     use std::fmt::Write;
 
@@ -1007,7 +1007,7 @@ mod print {
     }
 }
 
-/// Small graphs with repeats and self-loops, and vertices of up to ten digits only where the vertices are many.
+/// Graphs of few edges, with repeats and self-loops. Some have so many vertices that their numbers have up to ten digits.
 fn graphs() -> impl Strategy<Value = (usize, Vec<[Vertex; 2]>)> {
     prop_oneof![1_usize..40, Just(100_000), Just(4_000_000_000)].prop_flat_map(|vertices| {
         let end = prop_oneof![0..vertices as u32, 0..vertices.min(12) as u32];
@@ -1015,7 +1015,7 @@ fn graphs() -> impl Strategy<Value = (usize, Vec<[Vertex; 2]>)> {
     })
 }
 
-/// Graphs whose rows can be written out in no time.
+/// Graphs with so few vertices that all rows are written out quickly.
 fn small_graphs() -> impl Strategy<Value = (usize, Vec<[Vertex; 2]>)> {
     prop_oneof![1_usize..40, Just(1200)].prop_flat_map(|vertices| {
         let end = 0..vertices as u32;
@@ -1027,7 +1027,7 @@ fn listings() -> impl Strategy<Value = Listing> {
     prop_oneof![Just(Listing::Once), Just(Listing::Symmetric), Just(Listing::BothDirections), Just(Listing::Unknown)]
 }
 
-/// The entries in the order of rows.
+/// The entries sorted by row, in their given order within a row.
 fn by_row(mut edges: Vec<[Vertex; 2]>) -> Vec<[Vertex; 2]> {
     edges.sort_by_key(|edge| edge[0]); // stable
     edges
@@ -1043,7 +1043,7 @@ fn packed(name: &str, bytes: Vec<u8>, how: u8) -> (String, Vec<u8>) {
     }
 }
 
-/// A file of every format for a graph, with what must be read from it.
+/// A graph as a file of every format, each with the result that reading it must give.
 fn files(vertices: usize, edges: &[[Vertex; 2]]) -> Vec<(&'static str, Option<Format>, Vec<u8>, Parts)> {
     let plain =
         |line: usize| [("", " ", "\n"), ("", "\t", "\r\n"), ("# x\n", " ", " 5\n"), (" ", "  ", " \n"), ("\n", " ", " 0.5 -7\n")][line % 5];
@@ -1074,7 +1074,7 @@ fn files(vertices: usize, edges: &[[Vertex; 2]]) -> Vec<(&'static str, Option<Fo
     files
 }
 
-/// What files of the formats and compressions start with.
+/// First bytes of files of the formats and compressions.
 const STARTS: &[&[u8]] = &[
     b"",
     b"%%MatrixMarket matrix coordinate pattern general\n3 3 3\n",
@@ -1087,7 +1087,7 @@ const STARTS: &[&[u8]] = &[
     b"\x28\xb5\x2f\xfd",
 ];
 
-/// A few cases, so that the tests stay quick; `PROPTEST_CASES` asks for more.
+/// Few cases, so that the tests stay quick, unless `PROPTEST_CASES` sets their number.
 fn config() -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     if asked { ProptestConfig::default() } else { ProptestConfig::with_cases(64) }
@@ -1111,7 +1111,7 @@ proptest! {
         let once = listing.is_once();
         let expected = if once { (vertices, lower, Listing::Symmetric) } else { (vertices, edges.clone(), listing) };
         prop_assert_eq!(back(Format::MatrixMarket, false), expected);
-        // As a directed graph: an entry is an arc, or two.
+        // In a directed graph an entry is one arc, or two if the listing is symmetric.
         let mirror = |&[source, target]: &[Vertex; 2]| [[source, target], [target, source]].into_iter().take(1 + usize::from(source != target));
         let (arcs, listed): (Vec<[Vertex; 2]>, _) = match listing {
             Listing::Symmetric => (edges.iter().flat_map(mirror).collect(), Listing::BothDirections),
@@ -1168,7 +1168,7 @@ proptest! {
                 }
                 bytes
             };
-            // Damage to the content, and to what the compression made of it.
+            // Damage before the compression, and after it.
             let (packed_name, inner) = packed(name, damage(bytes.clone()), how);
             let _ = read_as(&packed_name, &inner, format);
             let (packed_name, outer) = packed(name, bytes, how);

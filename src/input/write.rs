@@ -1,4 +1,4 @@
-//! Writers.
+//! Writers of graph files.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,11 +11,11 @@ use super::{Compression, Format, InputError, Progress};
 use crate::files::AtomicFile;
 use crate::graph::{EdgeList, Listing, Vertex};
 
-/// How to write.
+/// Options of [`write()`].
 #[derive(Default)]
 pub struct WriteOptions<'a> {
-    /// The graph is directed: every arc is written as it is, and nothing that makes it undirected. An entry of a list that is
-    /// [`Listing::Symmetric`] is two arcs.
+    /// Whether the graph is directed: every arc is then written as it is, without its reverse. An entry of a [`Listing::Symmetric`] list is
+    /// two arcs.
     pub directed: bool,
     /// Called with the number of entries written so far.
     pub progress: Option<&'a dyn Progress>,
@@ -23,20 +23,21 @@ pub struct WriteOptions<'a> {
 
 /// Writes `edges` to `path`, which appears only when it is complete (see [`AtomicFile`]).
 ///
-/// What [`read`](super::read()) gives back:
-/// - [`Format::EdgeListText`]: the same entries in the same order. Their number, vertices behind the last edge, and a known
-///   [`Listing`] are noted in a comment on the first line (readers of bare numbers, such as GAP's, want it skipped: `tail -n +2`).
-/// - [`Format::MatrixMarket`]: the same entries in the same order, as `pattern general`; where the list has every edge
-///   once and is not `directed`, as `pattern symmetric`, which has the larger vertex first.
-/// - [`Format::GapSg`]: the same graph, row by row, neighbours ascending, repeats and self-loops kept: arcs as they are if
-///   `directed`; otherwise entries as they are where both directions are listed already, and each entry in both where not
-///   (a self-loop has one direction, and is written once). GAP's own converter drops repeats and self-loops; its programs read both.
+/// [`read`](super::read()) then returns:
+/// - [`Format::EdgeListText`]: the same entries in the same order. A comment on the first line records their number, the number of vertices
+///   if the last vertices have no edge, and a known [`Listing`]. (GAP's reader expects numbers only: remove the line with `tail -n +2`.)
+/// - [`Format::MatrixMarket`]: the same entries in the same order, as `pattern general`. If the list has every edge once and is not
+///   `directed`, it is `pattern symmetric`, with the larger vertex first.
+/// - [`Format::GapSg`]: the same graph, row by row, with neighbours ascending, repeats and self-loops kept. If `directed`, arcs stay as
+///   they are. Otherwise entries stay as they are if both directions are listed already; if not, each entry is written in both directions
+///   (a self-loop once). GAP's own converter drops repeats and self-loops; its programs read files with and without them.
 ///
-/// In text, an entry that is two arcs is two lines, one behind the other; a self-loop is one.
+/// In text, an entry that is two arcs makes two lines, one behind the other; a self-loop makes one.
 ///
 /// # Errors
-/// [`InputError::Write`] with the path; [`InputError::Unsupported`] for a format that can't be written, and for a name that
-/// promises compression; [`InputError::OutOfMemory`] (`.sg` is sorted in memory).
+/// [`InputError::Write`] with the path; [`InputError::Unsupported`] for a format that can't be written, a name with the suffix of a
+/// compression, or too many vertices for `.sg`; [`InputError::Graph`] for a vertex out of range; [`InputError::OutOfMemory`] (`.sg` is
+/// sorted in memory).
 pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptions<'_>) -> Result<(), InputError> {
     let unsupported = |reason: String| Err(InputError::Unsupported { path: path.to_owned(), reason });
     let compression = Compression::of_path(path);
@@ -47,7 +48,7 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
     if !Format::WRITABLE.contains(&format) {
         return unsupported(format!("{format} is read, but not written; write {}", Format::WRITABLE.map(Format::name).join(" or ")));
     }
-    // A vertex out of range is found here, before anything is written, not by a reader of the file.
+    // A vertex out of range is an error here, before anything is written.
     let vertices = edges.vertices();
     let bad = blocks(edges.len(), BLOCK).into_par_iter().find_map_first(|block| {
         let (mut at, mut bad) = (block.start, None);
@@ -86,12 +87,12 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
 /// Entries that one task formats.
 const BLOCK: usize = 1 << 16;
 
-/// `0..len` in blocks.
+/// `0..len` in blocks of `size`.
 fn blocks(len: usize, size: usize) -> Vec<std::ops::Range<usize>> {
     (0..len).step_by(size).map(|start| start..(start + size).min(len)).collect()
 }
 
-/// Writes `0..len` block by block as `format` renders them; a few blocks per thread are rendered at a time, in parallel.
+/// Writes the entries `0..len` block by block. `format` renders a block; four blocks per thread are rendered in parallel at a time.
 fn in_blocks(
     out: &mut impl Write,
     len: usize,
@@ -123,10 +124,10 @@ fn push_line(buffer: &mut Vec<u8>, first: Vertex, second: Vertex) {
     buffer.push(b'\n');
 }
 
-/// A list as text holds it.
+/// A list in the form in which text holds it.
 struct Lines<'a> {
     edges: &'a EdgeList,
-    /// Each entry that is no self-loop is followed by its mirror.
+    /// Whether each entry that is not a self-loop is followed by its mirror.
     mirrored: bool,
     /// Number of lines.
     count: u64,
@@ -139,7 +140,7 @@ impl<'a> Lines<'a> {
         let (entries, mirrored) = (edges.len() as u64, edges.listing().is_mirrored(directed));
         let listing = match edges.listing() {
             Listing::Symmetric if directed => Listing::BothDirections,
-            // Of arcs it says nothing.
+            // As a list of arcs it says nothing about the opposite direction.
             Listing::Once if directed => Listing::Unknown,
             listing => listing,
         };
@@ -174,7 +175,7 @@ fn edge_list(out: &mut impl Write, lines: &Lines<'_>, progress: Option<&dyn Prog
     });
     let isolated_behind = seen.max().unwrap_or(0) < edges.vertices() || edges.is_empty();
     let vertices = isolated_behind.then_some(edges.vertices() as u64);
-    // First, so that a file that is cut still has it.
+    // The note is on the first line, so that a file that is cut off still has it.
     if let Some(text) = (Note { vertices, listing: Some(lines.listing), entries: Some(lines.count) }).text() {
         writeln!(out, "#{text}")?;
     }
@@ -193,24 +194,24 @@ fn matrix_market(out: &mut impl Write, lines: &Lines<'_>, progress: Option<&dyn 
     writeln!(out, "{0} {0} {1}", edges.vertices(), lines.count)?;
     in_blocks(out, edges.len(), progress, |block, buffer| {
         lines.for_each(block, |source, target| {
-            // The lower triangle: row >= column. A vertex is below u32::MAX, so that adding 1 can't overflow.
+            // The lower triangle: row >= column. A vertex is below u32::MAX, so adding 1 can't overflow.
             let (row, column) = if symmetric && source < target { (target, source) } else { (source, target) };
             push_line(buffer, row + 1, column + 1);
         });
     })
 }
 
-/// A graph as `.sg` holds it.
+/// A graph in the form in which `.sg` holds it.
 struct Serialised {
     out: Rows,
     incoming: Incoming,
 }
 
-/// Incoming arcs as `.sg` holds them.
+/// The incoming arcs of a `.sg` file.
 enum Incoming {
-    /// Of an undirected graph: none.
+    /// None: the graph is undirected.
     None,
-    /// Of a directed graph in which every arc has its mirror: the outgoing ones again.
+    /// The outgoing arcs again: in this directed graph every arc has its mirror.
     Same,
     Rows(Rows),
 }
@@ -222,7 +223,7 @@ struct Rows {
     targets: Vec<Vertex>,
 }
 
-/// Which ends of an entry get a row entry.
+/// The ends of an entry whose rows get an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Source,
@@ -232,7 +233,7 @@ enum Side {
 }
 
 impl Serialised {
-    /// Gives the bytes wanted where there is no memory for them.
+    /// The error is the number of bytes for which there is no memory.
     fn new(edges: &EdgeList, directed: bool) -> Result<Self, u64> {
         if edges.listing().is_mirrored(directed) {
             return Ok(Self { out: Rows::new(edges, Side::Both)?, incoming: Incoming::Same });
@@ -279,7 +280,7 @@ impl Serialised {
 }
 
 impl Rows {
-    /// Rows of the vertices on `side` of the entries, all of which must be in range.
+    /// Rows of the vertices on `side` of the entries, all of which must be in range. The error is as for [`Serialised::new`].
     fn new(edges: &EdgeList, side: Side) -> Result<Self, u64> {
         let vertices = edges.vertices();
         let entries = if side == Side::Both { 2 * edges.len() - self_loops(edges) as usize } else { edges.len() };
@@ -296,7 +297,7 @@ impl Rows {
                 }),
             });
         };
-        // Counters; relaxed, since the end of each parallel loop orders them before the next.
+        // The counters are relaxed: the end of each parallel loop orders them before the next.
         let mut next: Vec<AtomicU64> = with_capacity(vertices).ok_or(bytes)?;
         next.resize_with(vertices, AtomicU64::default);
         each(&|row, _| {
@@ -331,7 +332,7 @@ impl Rows {
     }
 }
 
-/// An empty vector with room, if there is memory.
+/// An empty vector with room for `capacity` elements, if there is memory.
 fn with_capacity<T>(capacity: usize) -> Option<Vec<T>> {
     let mut vector = Vec::new();
     vector.try_reserve_exact(capacity).ok()?;

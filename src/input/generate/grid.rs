@@ -20,8 +20,8 @@ impl Grid {
         Self { width, height, deletion: threshold(deletion), random: Seeded::new(seed) }
     }
 
-    /// The edges of vertex `v` to the right and downwards that were not deleted. Both chances are drawn for every vertex, so
-    /// that which edges go does not depend on where the grid ends.
+    /// The edges of vertex `v` to the right and downwards that were not deleted. Two random numbers are drawn for every vertex, also at the
+    /// borders of the grid, so that the downward edge always uses the second one.
     fn edges(&self, v: u64) -> impl Iterator<Item = [Vertex; 2]> {
         let mut numbers = self.random.item(v);
         let right = !numbers.chance(self.deletion) && v % self.width + 1 < self.width;

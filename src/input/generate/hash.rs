@@ -1,5 +1,5 @@
-//! Random numbers by counter: any number of the sequence can be had without those before it, so that edges can be made
-//! in any order and on any number of threads.
+//! Counter-based random numbers: any number of the sequence can be computed without those before it, so that edges can be generated in any
+//! order and on any number of threads.
 //!
 //! Number `k` of item `i` under `seed` is `mix(item(seed, i) + (k + 1) * GOLDEN)`, with `item(seed, i) = mix(mix(seed + GOLDEN) +
 //! (i + 1) * GOLDEN)`, all modulo 2^64. `mix` is the finaliser of SplitMix64 (Steele, Lea, Flood, "Fast Splittable
@@ -16,7 +16,7 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// All the numbers under one seed.
+/// The random numbers of all items under one seed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seeded(u64);
 
@@ -44,8 +44,8 @@ impl Numbers {
         mix(self.0)
     }
 
-    /// A number below `bound`: the high half of a 128-bit product. No number is more than 1 in 2^64 / `bound` too frequent,
-    /// which for bounds of 32 bits can't be observed.
+    /// A number below `bound`: the high half of a 128-bit product. The frequency of a number is off by at most 1 in 2^64 / `bound`, which
+    /// can't be observed for bounds of 32 bits.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64

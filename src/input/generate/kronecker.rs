@@ -1,12 +1,12 @@
 //! The Kronecker graph of Graph500, exactly as version 3 of its reference code makes it.
 //!
-//! Each edge has a stream of random numbers of its own, 2^64 numbers after that of the edge before. It falls into one of the
-//! four quadrants of the adjacency matrix, then of that quadrant, and so on, with probabilities .57, .19, .19 and .05 in units
-//! of 1/10000. As the graph is undirected, edges below the diagonal are flipped above it, and as the recursion would give low
-//! numbers high degrees, the vertices are scrambled by a fixed bijection.
+//! Each edge has a stream of random numbers of its own, 2^64 numbers after that of the edge before. The edge falls into one of the four
+//! quadrants of the adjacency matrix, then of that quadrant, and so on, with probabilities .57, .19, .19 and .05 in units of 1/10000. As
+//! the graph is undirected, edges below the diagonal are flipped above it, and as the recursion would give low numbers high degrees, the
+//! vertices are scrambled by a fixed bijection.
 //!
-//! The reference code finds each edge's stream by multiplying up to eight matrices. Here one matrix leads from an edge to the
-//! next, and several edges are made side by side: what takes the time is a chain of dependent multiplications, one per quadrant.
+//! The reference code finds each edge's stream by multiplying up to eight matrices. Here one matrix leads from an edge to the next. Several
+//! edges are generated side by side, because the time of one edge is a chain of dependent multiplications, one per quadrant.
 
 use std::ops::Range;
 
@@ -27,8 +27,8 @@ const END_LOW: u64 = 9_500;
 /// Numbers below this are drawn again, so that the rest, 2^31 - 1 less this, is a multiple of the units.
 const REJECTED: u64 = 0x7fff_ffff % UNITS;
 
-/// Edges made side by side. Rows of this many 64-bit numbers vectorise on any processor, and the eight of them that are in use
-/// fill a small part of its first-level cache.
+/// Edges generated side by side. Rows of this many 64-bit numbers vectorise on any processor, and the eight rows in use fill a small part
+/// of its first-level cache.
 const LANES: usize = 64;
 
 /// One number per lane.
@@ -40,7 +40,7 @@ struct Quadrants {
     source: Row,
     /// Targets before the flip.
     target: Row,
-    /// Negative, as a signed number, where a number had to be rejected: then source and target are void.
+    /// Negative as a signed number if a random number was rejected: source and target are then invalid.
     rejected: Row,
 }
 
@@ -54,7 +54,7 @@ impl Quadrants {
             self.rejected[lane] |= number.wrapping_sub(REJECTED);
             // Division by 10000 as a multiplication, exact for every number below 2^31.
             let draw = number - ((number * 0xd1b7_1759) >> 45) * UNITS;
-            // 1 where the draw is below the end, else 0: the sign of the difference. Each implies the ones after it.
+            // The sign of the difference: 1 if the draw is below the end, else 0. If one of the three is 1, so are those after it.
             let right = draw.wrapping_sub(END_RIGHT) >> 63;
             let right_or_below = draw.wrapping_sub(END_BELOW) >> 63;
             let not_high = draw.wrapping_sub(END_LOW) >> 63;
@@ -84,7 +84,7 @@ impl Kronecker {
         }
         let mut stream = first.clone();
         stream.skip(50, 7, 0);
-        // The reference multiplies by 2^32 - 1 where one would expect 2^32.
+        // The reference code multiplies by 2^32 - 1 where one would expect 2^32.
         let mut word = || stream.number().wrapping_mul(0xffff_ffff).wrapping_add(stream.number());
         Self { scale, edges, first, jumps, scramble: [word(), word()] }
     }
@@ -95,7 +95,7 @@ impl Kronecker {
         bits.fold(self.first.state, |state, bit| self.jumps[bit].apply(&state))
     }
 
-    /// Quadrants of one edge, by the book: used where a number has to be drawn again.
+    /// Quadrants of one edge, drawn one after the other: for an edge with a rejected number, which must be drawn again.
     fn quadrants_one(&self, state: [u64; ORDER]) -> [u64; 2] {
         let mut stream = Mrg { state };
         let (mut source, mut target) = (0, 0);

@@ -19,7 +19,7 @@ use source::Source;
 /// Largest `scale`: 2^31 vertices still have 32-bit numbers.
 pub const MAX_SCALE: u32 = 31;
 
-/// By how much the probabilities of R-MAT may miss a sum of 1: what decimal fractions lose when they become binary.
+/// Allowed difference between 1 and the sum of R-MAT's probabilities, for the rounding of decimal fractions to binary ones.
 const PROBABILITY_TOLERANCE: f64 = 1e-9;
 
 /// A graph to be generated.
@@ -105,13 +105,13 @@ pub enum GenerateError {
     /// The probabilities of the four quadrants don't sum to 1.
     #[error("a + b + c + d = {0}, but the probabilities of the four quadrants must sum to 1")]
     ProbabilitySum(f64),
-    /// Edges were asked for, but there is no vertex to join.
+    /// Edges are requested, but there is no vertex to join.
     #[error("a graph of 0 vertices can't have {0} edges")]
     NoVertices(u64),
     /// More edges than a 64-bit number can count or this machine can address.
     #[error("{0} edges are more than a program of {bits} bits can address", bits = usize::BITS)]
     TooManyEdges(u128),
-    /// The graph can't be held.
+    /// The graph has too many vertices, or does not fit in memory.
     #[error(transparent)]
     Graph(#[from] GraphError),
 }
@@ -125,7 +125,7 @@ impl Generator {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`GenerateError`] that names the first parameter that is wrong.
+    /// A [`GenerateError`] that names the first wrong parameter.
     pub fn validate(&self) -> Result<(), GenerateError> {
         match *self {
             Self::Kronecker { scale, edge_factor, .. } => {
@@ -157,8 +157,8 @@ impl Generator {
         }
     }
 
-    /// What the calls of `progress` in [`generate`](Self::generate) add up to (edges, or vertices for the generators that go
-    /// through the vertices). 0 where the parameters are out of range.
+    /// The total that the calls of `progress` in [`generate`](Self::generate) add up to: edges, or vertices for the generators that go
+    /// through the vertices. 0 if the parameters are out of range.
     pub fn work(&self) -> u64 {
         match *self {
             Self::Kronecker { scale, edge_factor, .. } | Self::Rmat { scale, edge_factor, .. } => {
@@ -176,15 +176,15 @@ impl Generator {
     /// The list is [`Listing::Once`]; self-loops and repeats are left in.
     ///
     /// # Errors
-    /// Those of [`validate`](Self::validate), and [`GraphError::OutOfMemory`] where the system refuses the memory.
+    /// Those of [`validate`](Self::validate), and [`GraphError::OutOfMemory`] if there is not enough memory.
     pub fn generate(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<EdgeList, GenerateError> {
         let source = self.source()?;
         let edges = source::collect(&*source, progress)?;
-        // `validate` found that the number of vertices fits 32 bits.
+        // `validate` has checked that the number of vertices fits 32 bits.
         Ok(EdgeList::new(source.vertices() as usize, edges, Listing::Once)?)
     }
 
-    /// The edges as a stream: made part by part whenever they are read, the same ones as [`generate`](Self::generate) lists.
+    /// The edges as a stream, generated part by part each time they are read. They are those that [`generate`](Self::generate) lists.
     ///
     /// # Errors
     /// Those of [`validate`](Self::validate).
@@ -207,7 +207,7 @@ impl Generator {
 }
 
 impl fmt::Display for Generator {
-    /// Everything that is needed to make the same graph again.
+    /// Everything that is needed to generate the same graph again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kronecker { scale, edge_factor, seed1, seed2 } => {
@@ -233,7 +233,7 @@ fn check_vertices(vertices: u128) -> Result<(), GenerateError> {
     if vertices <= MAX_VERTICES as u128 {
         Ok(())
     } else {
-        // The error counts in 64 bits; a grid can ask for more.
+        // The error counts in 64 bits; the parameters of a grid can multiply to more.
         Err(GraphError::TooManyVertices(u64::try_from(vertices).unwrap_or(u64::MAX)).into())
     }
 }

@@ -2,17 +2,17 @@
 //! good multiple recursive random number generators", ACM TOMACS 3(2), 1993, table 3, k = 5),
 //! `x[n] = (X x[n-1] + Y x[n-5]) mod (2^31 - 1)`.
 //!
-//! The state is the column vector of the last five numbers, newest first, and one step multiplies it by a matrix `A`; so
-//! any number of steps is one multiplication by a power of `A`, and far apart streams of the same sequence are cheap.
+//! The state is the column vector of the last five numbers, newest first, and one step multiplies it by a matrix `A`. Any number of steps
+//! is therefore one multiplication by a power of `A`, and streams that are far apart in the same sequence are cheap.
 
-/// The modulus, 2^31 - 1, a Mersenne prime: numbers are folded instead of divided, because 2^31 = 1.
+/// The modulus, 2^31 - 1, a Mersenne prime: numbers are folded instead of divided, because 2^31 is congruent to 1.
 pub(crate) const MODULUS: u64 = (1 << 31) - 1;
 /// Weight of the newest number.
 pub(crate) const X: u64 = 107_374_182;
 /// Weight of the oldest number.
 pub(crate) const Y: u64 = 104_480;
 
-/// Numbers of the state.
+/// Count of numbers in the state.
 pub(crate) const ORDER: usize = 5;
 
 /// A smaller number congruent to `value`: below 2^31 + `value` / 2^31.
@@ -31,8 +31,8 @@ pub(crate) const fn reduce_once(value: u64) -> u64 {
 /// The next number after `newest` and, five steps back, `oldest` (both below the modulus).
 #[inline(always)]
 pub(crate) const fn next(newest: u64, oldest: u64) -> u64 {
-    // Masks that change nothing tell the compiler that 32-bit multiplications will do, which is what it needs to vectorise.
-    // X * newest < 2^58, so that one fold leaves less than 2^31 + 2^27.
+    // The masks change nothing, but tell the compiler that 32-bit multiplications suffice, so that it can vectorise.
+    // X * newest < 2^58, so one fold leaves less than 2^31 + 2^27.
     reduce_once(fold(X * (newest & MODULUS) + Y * (oldest & MODULUS)))
 }
 
@@ -41,10 +41,10 @@ pub(crate) const fn next(newest: u64, oldest: u64) -> u64 {
 pub(crate) struct Matrix([[u64; ORDER]; ORDER]);
 
 impl Matrix {
-    /// One step.
+    /// The matrix of one step.
     pub(crate) const STEP: Self = Self([[X, 0, 0, 0, Y], [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 0]]);
 
-    /// Twice as many steps.
+    /// The matrix of twice as many steps.
     pub(crate) fn squared(&self) -> Self {
         let mut product = [[0; ORDER]; ORDER];
         for column in 0..ORDER {
@@ -56,12 +56,12 @@ impl Matrix {
         Self(product)
     }
 
-    /// `2^exponent` times as many steps.
+    /// The matrix of `2^exponent` times as many steps.
     pub(crate) fn doubled(&self, exponent: u32) -> Self {
         (0..exponent).fold(*self, |matrix, _| matrix.squared())
     }
 
-    /// The state these steps further on.
+    /// The state after the steps of this matrix.
     #[inline(always)]
     pub(crate) fn apply(&self, state: &[u64; ORDER]) -> [u64; ORDER] {
         let mut image = [0; ORDER];
@@ -116,7 +116,7 @@ impl Mrg {
         Self { state: [low(seed1), low(seed1 >> 30), low(seed2), low(seed2 >> 30), ((seed2 >> 60) << 4) + (seed1 >> 60) + 1] }
     }
 
-    /// Moves `high * 2^128 + middle * 2^64 + low` steps on.
+    /// Skips `high * 2^128 + middle * 2^64 + low` numbers.
     pub(crate) fn skip(&mut self, high: u64, middle: u64, low: u64) {
         let mut matrix = Matrix::STEP;
         let last = if high != 0 {

@@ -20,7 +20,7 @@ impl Rmat {
         Self { scale, edges, ends: [end(a), end(a + b), end(a + b + c)], random: Seeded::new(seed) }
     }
 
-    /// Quadrants are drawn with 32 bits each, two from one random number.
+    /// Edge `index`. Each quadrant is drawn with 32 bits, so that a random number gives two quadrants.
     #[inline]
     fn edge(&self, index: u64) -> [Vertex; 2] {
         let mut numbers = self.random.item(index);

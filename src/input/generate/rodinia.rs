@@ -1,6 +1,6 @@
-//! The random graph of the Rodinia benchmark suite's breadth-first search: every vertex draws a number of edges from 2 to 4
-//! and joins itself to as many vertices, drawn uniformly from all (itself included). As both ends count an edge, the
-//! average degree is 6. Rodinia seeds from the clock and prints weights; only the distribution is taken over.
+//! The random graph of the Rodinia benchmark suite's breadth-first search: every vertex draws a number of edges from 2 to 4 and joins
+//! itself to as many vertices, drawn uniformly from all (itself included). As both ends count an edge, the average degree is 6. Rodinia
+//! seeds from the clock and prints weights; this generator has only its distribution.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ impl Rodinia {
         Self { vertices, random: Seeded::new(seed) }
     }
 
-    /// How many edges a vertex draws, and the numbers to draw them with.
+    /// Number of edges that a vertex draws, and the random numbers for their targets.
     fn draw(&self, vertex: u64) -> (u64, Numbers) {
         let mut numbers = self.random.item(vertex);
         (LEAST + numbers.below(MOST - LEAST + 1), numbers)

@@ -1,4 +1,4 @@
-//! The whole list of a generator, made in parallel: the generator can make any part of its list without the others.
+//! Generates the whole list of a generator in parallel. A generator can generate any part of its list without the other parts.
 
 use std::{mem, ops::Range};
 
@@ -13,12 +13,12 @@ use crate::{
 /// Most edges a list may have: no allocation may be larger than `isize::MAX` bytes.
 pub(super) const MAX_EDGES: usize = isize::MAX as usize / size_of::<[Vertex; 2]>();
 
-/// Units of work in one part. Small enough to keep threads evenly busy and the buffer in the first-level cache,
-/// large enough that what starting a part costs does not show.
+/// Units of work in one part: small enough to keep threads evenly busy and the buffer in the first-level cache, large enough that the cost
+/// of starting a part does not matter.
 const PART: u64 = 4096;
 
-/// A generator, able to make the edges of any range of its units of work (edges, or vertices that bring edges along)
-/// without having made the others.
+/// A generator that can generate the edges of any range of its units of work without the others. A unit is an edge, or a vertex with the
+/// edges it draws.
 pub(super) trait Source: Sync {
     /// Number of vertices.
     fn vertices(&self) -> u64;
@@ -26,12 +26,12 @@ pub(super) trait Source: Sync {
     /// Units of work: the ranges passed to the other methods are parts of `0..units`.
     fn units(&self) -> u64;
 
-    /// Number of edges of all units, where that is known without going through them. As written here, a unit is an edge.
+    /// Number of edges of all units, if it is known without going through them. By default a unit is an edge.
     fn known_edges(&self) -> Option<u64> {
         Some(self.units())
     }
 
-    /// Number of edges of these units. As written here, a unit is an edge.
+    /// Number of edges of these units. By default a unit is an edge.
     fn count(&self, units: Range<u64>) -> usize {
         (units.end - units.start) as usize
     }
@@ -40,10 +40,10 @@ pub(super) trait Source: Sync {
     fn fill(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>);
 }
 
-/// Makes the whole list on the current rayon pool.
+/// Generates the whole list on the current rayon pool.
 pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<[Vertex; 2]>, GenerateError> {
     let mut edges = Vec::new();
-    // Memory first where the size is known, before anything else grows with it.
+    // If the number of edges is known, their memory is reserved before anything else that grows with it.
     if let Some(known) = source.known_edges() {
         reserve(&mut edges, u128::from(known))?;
     }
@@ -54,7 +54,7 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
     };
     let parts = units.div_ceil(PART) as usize;
     let counts: Vec<usize> = (0..parts).into_par_iter().map(|index| source.count(part(index))).collect();
-    // In 64 bits: the edges of 2^32 vertices are more than 32 can count.
+    // The sum has 64 bits: 2^32 vertices have more edges than 32 bits can count.
     let total: u64 = counts.iter().map(|&count| count as u64).sum();
     let total = reserve(&mut edges, total.into())?;
 
@@ -76,13 +76,13 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
         }
         progress(work);
     });
-    // SAFETY: the slots cover the first `total` places of the spare capacity without gaps (their lengths sum to `total`),
-    // and each was written from end to end, or the assertion above would have stopped us.
+    // SAFETY: the slots cover the first `total` places of the spare capacity without gaps (their lengths sum to `total`), and each was
+    // written from end to end, or the assertion above would have panicked.
     unsafe { edges.set_len(total) };
     Ok(edges)
 }
 
-/// Edges of a generator, made again each time they are read: nothing of the list is kept.
+/// Edges of a generator, generated again each time they are read. No list of them is kept.
 pub struct GeneratedEdges(Box<dyn Source>);
 
 impl std::fmt::Debug for GeneratedEdges {
@@ -102,7 +102,7 @@ impl GeneratedEdges {
 
 impl EdgeStream for GeneratedEdges {
     fn vertices(&self) -> usize {
-        // `Generator::validate` found that it fits 32 bits.
+        // `Generator::validate` has checked that it fits 32 bits.
         self.0.vertices() as usize
     }
 
@@ -128,11 +128,11 @@ impl EdgeStream for GeneratedEdges {
     }
 }
 
-/// Makes room for `count` edges, and gives their number as one of this machine's.
+/// Makes room for `count` edges, and returns `count` as a `usize`.
 fn reserve(edges: &mut Vec<[Vertex; 2]>, count: u128) -> Result<usize, GenerateError> {
     let count = usize::try_from(count).ok().filter(|&count| count <= MAX_EDGES).ok_or(GenerateError::TooManyEdges(count))?;
     let bytes = (count * size_of::<[Vertex; 2]>()) as u64;
-    // What the system promises it need not have: touching it would end the process, or another one.
+    // The system may grant more memory than it has, and end this or another process when the memory is touched.
     if edges.capacity() < count {
         memory::check_available(bytes, "the edge list").map_err(GraphError::OutOfMemory)?;
     }

@@ -34,8 +34,8 @@ fn samples() -> Vec<Generator> {
     ]
 }
 
-/// The rule the golden hashes were taken by: FNV-1a over both ends of every edge as little-endian 64-bit numbers, started at
-/// 1469598103934665603, which is FNV's offset basis without its last digit.
+/// The hash behind the golden hashes: FNV-1a over both ends of every edge as little-endian 64-bit numbers, started at 1469598103934665603,
+/// which is FNV's offset basis without its last digit.
 fn fnv(edges: &[[Vertex; 2]]) -> u64 {
     let bytes = edges.iter().flatten().flat_map(|&v| u64::from(v).to_le_bytes());
     bytes.fold(1_469_598_103_934_665_603, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
@@ -116,7 +116,7 @@ fn seeds_change_the_list() {
     }
 }
 
-/// The generators with our own random numbers promise the same list in every version.
+/// The generators that use socbfs's own random numbers promise the same list in every version.
 #[test]
 fn lists_stay_as_they_are() {
     let hashes: Vec<String> = samples()[1..].iter().map(|generator| format!("{:016x}", fnv(&generated(generator)))).collect();
@@ -151,7 +151,7 @@ fn rmat_takes_certainties() {
 fn uniform_reaches_every_vertex_evenly() {
     let edges = generated(&Generator::Uniform { vertices: 1000, edges: 100_000, seed: 7 });
     let degree = degrees(1000, &edges);
-    // Mean 200, standard deviation 14: seven of them.
+    // The mean is 200, the standard deviation 14; the bounds are seven standard deviations away.
     assert!(degree.iter().all(|&degree| (100..300).contains(&degree)), "{:?} {:?}", degree.iter().min(), degree.iter().max());
 }
 
