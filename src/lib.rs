@@ -47,9 +47,9 @@
 //! | Room | What it holds |
 //! |---|---|
 //! | [`graph`], [`input`] | [`EdgeList`](graph::EdgeList), [`Layout`]; reading, writing and generating graphs |
-//! | [`search`], [`runtime`] | [`Search`]: one search after another over a layout; [`Runtime`]: the same with this machine's settings |
+//! | [`search`], [`runtime`] | [`Search`]: one search after another over a layout; [`Runtime`]: searches with this machine's settings |
 //! | [`many`] | [`ManySearch`]: up to 64 roots in one pass |
-//! | [`policy`], [`bfs`] | [`Policy`]: which direction, and where; what a level is, what a plan says of it |
+//! | [`policy`], [`bfs`] | [`Policy`]: decides the direction and the placement of a level; statistics and plans of levels |
 //! | [`engine`], [`memory`] | vector instructions, devices of a search; memory that CPU and GPU share |
 //! | [`validate`], [`mod@bench`], [`stats`] | Graph500's five checks; roots, energy windows, records; quartiles |
 //! | [`board`], [`calibrate`] | profiles of boards; what handovers and strategies cost on this machine |
@@ -60,7 +60,7 @@
 //! - `cli` (default): the command `socbfs`, its reports and its training. A program that only searches leaves it out with
 //!   `default-features = false`, and compiles 40 crates.
 //! - `compression` (in `cli`): graph files compressed with gzip, xz and zstd are read.
-//! - `nvml`: discrete GPUs of NVIDIA as power sensors. `train`: `socbfs train` learns.
+//! - `nvml`: discrete GPUs of NVIDIA as power sensors. `train`: `socbfs train` trains networks.
 
 #[cfg(feature = "cli")]
 pub mod analysis;
@@ -80,7 +80,7 @@ pub mod input;
 mod machine;
 pub mod many;
 pub mod memory;
-// For the tests and the benchmarks of this repository; what a program needs of it is re-exported below.
+// Public for the tests and the benchmarks of this repository; the items that a program needs are re-exported below.
 #[doc(hidden)]
 pub mod opencl;
 pub mod policy;
@@ -104,16 +104,16 @@ pub use search::{Outcome, Output, Search, SearchOptions, Until};
 /// Power sensors, and the energy of a window of time.
 pub use socbfs_power as power;
 
-/// What the command allocates with.
+/// The allocator of the command.
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use cli::Allocator as CommandAllocator;
-/// What the command's `main` calls.
+/// The command, which the `main` of its program calls.
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use cli::main as command;
 
-/// The README's example is compiled and run as a test of documentation.
+/// Compiles and runs the README's example as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

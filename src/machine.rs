@@ -1,5 +1,5 @@
-//! The facts that Linux reports about a machine, from the files below a root: `/` on a live system, any folder in a test. A file that
-//! can't be read gives no value.
+//! The facts that Linux reports about a machine, from the files below a root: `/` on a live system, any folder in a test. A file that can't
+//! be read gives no value.
 
 use std::{
     fs::{self, OpenOptions},
@@ -9,17 +9,17 @@ use std::{
     str::FromStr,
 };
 
-/// Largest file that is read: those of the kernel are small, and one below another root may be anything.
+/// Most bytes that are read of a file: files of the kernel are small, but a file below another root may be anything.
 const MOST: u64 = 4 << 20;
 
-/// Whether the files below `root` are this machine's own: only there programs may be run.
+/// Whether the files below `root` are this machine's own. Programs may be run only if they are.
 #[cfg(any(feature = "cli", test))]
 pub(crate) fn is_live(root: &Path) -> bool {
     fs::canonicalize(root).is_ok_and(|root| root == Path::new("/"))
 }
 
-/// A file of the system's, or of a copy. Not read is what is not a file: in a copy of a stranger's machine a pipe would hold us, and a link
-/// to a device do something.
+/// The first [`MOST`] bytes of a file of the system, or of a copy of its files. Only regular files are read: in a copy from an unknown
+/// machine, opening a pipe would block, and a link to a device could have an effect.
 pub(crate) fn bytes(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -30,12 +30,12 @@ pub(crate) fn bytes(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// As [`bytes`], of UTF-8.
+/// As [`bytes`], for UTF-8 text.
 pub(crate) fn text(path: &Path) -> Option<String> {
     String::from_utf8(bytes(path)?).ok()
 }
 
-/// The first line of a file, trimmed, without the zero byte that ends strings of the device tree. An empty one is none.
+/// The first line of a file, trimmed, without the zero byte that ends strings of the device tree. `None` if it is empty.
 pub(crate) fn line(path: &Path) -> Option<String> {
     let text = text(path)?;
     let line = text.lines().next()?.trim_end_matches('\0').trim();
@@ -47,12 +47,12 @@ pub(crate) fn number<T: FromStr>(path: &Path) -> Option<T> {
     line(path)?.parse().ok()
 }
 
-/// The setting in force of a file that lists all: it stands in brackets, as in "always [madvise] never".
+/// The setting in force, from a file that lists all settings and puts this one in brackets, as in "always [madvise] never".
 pub(crate) fn chosen(path: &Path) -> Option<String> {
     Some(line(path)?.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
 
-/// Entries of a folder whose names `wanted` accepts, by name, shorter names first (so `cpu10` after `cpu9`).
+/// Entries of a folder whose names `wanted` accepts, shorter names first, then by name (so `cpu10` is after `cpu9`).
 pub(crate) fn list(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<(usize, String, PathBuf)> = entries
@@ -76,17 +76,17 @@ pub(crate) fn numbered(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The name of `path`.
+/// The last component of `path`.
 #[cfg(any(feature = "cli", test))]
 pub(crate) fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// A file of lines `field: value`, read once.
+/// The text of a file with lines `field: value`.
 pub(crate) struct Fields(String);
 
 impl Fields {
-    /// The first value of a field. An empty one is none.
+    /// The first value of a field. `None` if it is empty.
     pub(crate) fn get(&self, field: &str) -> Option<&str> {
         let (_, value) = self.0.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == field)?;
         Some(value.trim()).filter(|value| !value.is_empty())
@@ -113,7 +113,7 @@ pub(crate) fn processor(root: &Path) -> Fields {
     Fields(text(&root.join("proc/cpuinfo")).unwrap_or_default())
 }
 
-/// Files of machines that are not here, for tests.
+/// Files of other machines, for tests.
 #[cfg(test)]
 #[path = "../tests/fixtures/mod.rs"]
 pub(crate) mod fixtures;

@@ -9,22 +9,22 @@ pub struct Summary {
     pub count: usize,
     /// Smallest sample.
     pub min: f64,
-    /// First quartile: of the sorted samples x, the mean of x\[(n-1)/4\] and x\[n/4\], with whole-number divisions.
+    /// First quartile: the mean of x\[(n-1)/4\] and x\[n/4\] of the sorted samples x, with integer divisions.
     pub first_quartile: f64,
     /// Median.
     pub median: f64,
-    /// Third quartile: the first quartile's mirror image, counted from the other end.
+    /// Third quartile: computed as the first quartile, but counted from the other end.
     pub third_quartile: f64,
     /// Largest sample.
     pub max: f64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation with n - 1 in the denominator, 0 where it is within the rounding of the samples; `None` for a single sample.
+    /// Standard deviation with n - 1 in the denominator, 0 if it is within the rounding of the samples; `None` for a single sample.
     pub stddev: Option<f64>,
 }
 
 impl Summary {
-    /// Summarises `samples`, in any order. `None` where there are none.
+    /// Summarises `samples`, in any order. `None` if there are none.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let count = samples.len();
         let last = count.checked_sub(1)?;
@@ -32,7 +32,7 @@ impl Summary {
         sorted.sort_by(f64::total_cmp);
         let mean = samples.iter().sum::<f64>() / count as f64;
         let squares: f64 = samples.iter().map(|sample| (sample - mean) * (sample - mean)).sum();
-        // A constant that was computed again for every sample differs in its last bits: rounding is no spread.
+        // A constant that was computed again for every sample differs in its last bits. Such rounding does not count as spread.
         let rounding = f64::EPSILON * count as f64 * sorted[0].abs().max(sorted[last].abs());
         let middle_of = |i: usize, j: usize| (sorted[i] + sorted[j]) * 0.5;
         Some(Self {
@@ -48,13 +48,13 @@ impl Summary {
     }
 }
 
-/// The middle of `samples`, in any order (of an even number the mean of the two in the middle; 0 of none).
+/// The median of `samples`, in any order (the mean of the two middle samples if their number is even; 0 if there are none).
 pub fn median(samples: &[f64]) -> f64 {
     Summary::of(samples).map_or(0.0, |summary| summary.median)
 }
 
-/// Statistics of a rate (such as TEPS) over several runs. As amounts differ from run to run, they are taken of the inverse,
-/// the time per piece of work, and inverted.
+/// Statistics of a rate (such as TEPS) over several runs. The amounts of work differ between runs, so the statistics are computed on the
+/// inverse, the time per unit of work, and inverted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RateSummary {
     /// Number of runs.
@@ -78,8 +78,8 @@ pub struct RateSummary {
 }
 
 impl RateSummary {
-    /// Summarises runs given as (seconds, amount of work). `None` where there is no run, or where a run has no work or took no
-    /// time and therefore has no rate.
+    /// Summarises runs given as (seconds, amount of work). `None` if there is no run, or if a run has no work or took no time and therefore
+    /// has no rate.
     pub fn of(runs: impl IntoIterator<Item = (f64, f64)>) -> Option<Self> {
         let times: Vec<f64> = runs.into_iter().map(|(seconds, amount)| seconds / amount).collect();
         if !times.iter().all(|time| time.is_finite() && *time > 0.0) {

@@ -1,4 +1,4 @@
-//! Output files that exist completely or not at all.
+//! Output files that appear completely or not at all.
 
 use std::{
     collections::BTreeSet,
@@ -14,28 +14,28 @@ use nix::unistd::geteuid;
 
 use super::{claim::Claim, temporary::Temporary, whole::explained};
 
-/// Permissions of any new file, from which the umask takes some.
+/// Permissions of a new file, before the umask removes some.
 const NEW: u32 = 0o666;
 
-/// Temporaries that have a name now.
+/// Paths of the temporaries that have a name now.
 static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner) // a set of paths is never half-changed
 }
 
-/// Removes every temporary that an [`AtomicFile`] of this process has beside its target, and lets no thread make another. For the handler
-/// of Ctrl-C, right before it ends the process: what is being written then is lost, as if it had never been begun.
+/// Removes every temporary that an [`AtomicFile`] of this process has beside its target, and prevents all threads from making another. It
+/// is for the handler of Ctrl-C, right before it ends the process: unfinished outputs are lost.
 pub fn remove_temporaries() {
     let mut registered = temporaries();
     for path in std::mem::take(&mut *registered) {
-        let _ = fs::remove_file(path); // gone already, or the folder is: nothing more can be done
+        let _ = fs::remove_file(path); // on failure the file or its folder is gone already: nothing more can be done
     }
-    // A thread that wants one from now on waits for the end.
+    // The lock stays taken: a thread that wants to make a temporary waits until the process ends.
     std::mem::forget(registered);
 }
 
-/// As [`remove_temporaries`], by a thread that may be in the midst of making one.
+/// As [`remove_temporaries`], for a thread that may itself be making a temporary: does nothing if the lock is taken.
 pub fn try_remove_temporaries() {
     if let Ok(mut registered) = TEMPORARIES.try_lock() {
         for path in std::mem::take(&mut *registered) {
@@ -45,43 +45,43 @@ pub fn try_remove_temporaries() {
     }
 }
 
-/// A file that appears under its name, in place of what had that name before, only when it is complete: it is written to a
-/// temporary in its folder (so on the same file system), to which [`commit`](Self::commit) gives the name. Where the file system
-/// allows it, the temporary has no name before, so that a process that is killed leaves none. Dropping the `AtomicFile` removes the
-/// temporary. Not synced to the disk: a crash of the machine (not of the process) may lose it.
+/// A file that appears under its name, and replaces an old file of that name, only when it is complete. It is written to a temporary in the
+/// same folder (so on the same file system), to which [`commit`](Self::commit) gives the name. Where the file system allows it, the
+/// temporary has no name until then, so that a killed process leaves none. Dropping the `AtomicFile` removes the temporary. The file is not
+/// synced to the disk: a crash of the machine (not of the process) may lose it.
 ///
-/// Whatever can be tried is tried by [`create`](Self::create), so that what took hours to measure is not lost at the end.
+/// [`create`](Self::create) checks everything that can be checked early, so that results of hours are not lost at the end.
 ///
 /// A target that is not a regular file (a terminal, a pipe, `/dev/null`) is written to directly. A symbolic link is followed, unless
 /// another user may have put it there. A file that something is mounted on can't be replaced: [`commit`](Self::commit) copies to it.
 ///
-/// The new file has the permissions of the old one (without set-user-ID, set-group-ID and sticky bits) where that belongs to
-/// this user, and those of any new file otherwise: the permissions of another user's file are that user's choice, not ours.
+/// The new file has the permissions of the old one (without set-user-ID, set-group-ID and sticky bits) if the old one belongs to this user,
+/// and otherwise those of any new file: another user chose the permissions of their own file.
 ///
-/// Buffered: callers may write in small pieces.
+/// Writes are buffered: callers may write in small pieces.
 #[derive(Debug)]
 pub struct AtomicFile {
-    // In this order: the file is closed before its path is removed (some systems insist).
+    // Fields are dropped in this order: the file is closed before its path is removed, which some systems require.
     file: BufWriter<File>,
     place: Place,
     target: PathBuf,
     _claim: Option<Claim>,
 }
 
-/// Where it is written to.
+/// The file that is written to.
 #[derive(Debug)]
 enum Place {
-    /// To the target itself.
+    /// The target itself.
     Direct,
-    /// To a temporary without a name.
+    /// A temporary without a name.
     Unnamed,
-    /// To a temporary with a name.
+    /// A temporary with a name.
     Named(Registered),
-    /// To a temporary that is copied to this file at the end.
+    /// A temporary that is copied to this file at the end.
     Copied(File),
 }
 
-/// A temporary that is registered as long as it exists.
+/// A temporary that is in [`TEMPORARIES`] as long as it exists.
 #[derive(Debug)]
 struct Registered(Option<Temporary>);
 
@@ -96,11 +96,11 @@ impl Drop for Registered {
 }
 
 impl AtomicFile {
-    /// Opens a temporary in the folder of `path`. What stands at `path` stays until [`commit`](Self::commit).
+    /// Opens a temporary in the folder of `path`. A file at `path` stays as it is until [`commit`](Self::commit).
     ///
     /// # Errors
-    /// Where the folder does not exist or can't be written to; `path` is a directory, a symbolic link that leads nowhere or that
-    /// another user may have planted, a file that this user may not replace, or one that this process reads or writes already.
+    /// If the folder does not exist or can't be written to; if `path` is a directory, a symbolic link that leads nowhere or that another
+    /// user may have planted, a file that this user may not replace, or one that this process reads or writes already.
     pub fn create(path: &Path) -> io::Result<Self> {
         let existing = match fs::metadata(path) {
             Ok(metadata) => Some(metadata),
@@ -123,7 +123,7 @@ impl AtomicFile {
         let folder = parent(&target);
         let claim = Claim::output(&fs::canonicalize(folder).map_err(plain)?.join(name))?;
         let opened = existing.as_ref().map(|metadata| open_existing(&target, metadata, folder)).transpose()?.flatten();
-        // Permissions of our own file are kept, but never those with which it would act for us in another's hands.
+        // The permissions of this user's own file are kept, except set-user-ID and set-group-ID, with which others would act as this user.
         let kept = existing.as_ref().filter(|metadata| metadata.uid() == geteuid().as_raw()).map(|metadata| metadata.mode() & 0o777);
         let (file, place) = match (opened, unnamed(folder)) {
             (Some(opened), Some(file)) if is_mount(&target) => (file, Place::Copied(opened)),
@@ -133,7 +133,7 @@ impl AtomicFile {
             }
             (_, Some(file)) => (file, Place::Unnamed),
             _ => {
-                // Registered under the lock, so that a handler of Ctrl-C sees it if it exists.
+                // Created and registered under one lock, so that the handler of Ctrl-C knows every temporary that exists.
                 let mut registered = temporaries();
                 let (file, temporary) = Temporary::create(folder, &prefix(name), NEW).map_err(plain)?;
                 registered.insert(temporary.path().to_owned());
@@ -141,15 +141,15 @@ impl AtomicFile {
             }
         };
         if let Some(mode) = kept {
-            let _ = file.set_permissions(fs::Permissions::from_mode(mode)); // beyond the umask; without them the file is still good
+            let _ = file.set_permissions(fs::Permissions::from_mode(mode)); // not limited by the umask; on failure the file is still usable
         }
         Ok(Self { file: buffered(file), place, target, _claim: Some(claim) })
     }
 
-    /// Gives the temporary a name of its own beside the target, if it has none, by which others can open it: they write into it, and
-    /// nothing is written through this. `None` where there is no temporary that gets the target's name in the end.
+    /// Gives the temporary a name beside the target, if it has none, and returns its path, so that others can open and write it; nothing is
+    /// then written through this. `None` if there is no temporary that gets the target's name in the end.
     ///
-    /// Until it is committed or dropped, a process that is killed leaves it behind.
+    /// A process that is killed before the file is committed or dropped leaves the temporary behind.
     pub fn named(&mut self) -> Option<PathBuf> {
         if let Place::Unnamed = self.place {
             // Registered under the lock, as in `create`.
@@ -165,10 +165,10 @@ impl AtomicFile {
         }
     }
 
-    /// Writes out what is buffered and gives the file its name.
+    /// Writes out the buffer and gives the file its name.
     ///
     /// # Errors
-    /// Where the disk is full or the folder has changed; the temporary is removed.
+    /// If the disk is full or the folder has changed; the temporary is removed.
     pub fn commit(mut self) -> io::Result<()> {
         self.file.flush()?;
         let file = self.file.get_mut();
@@ -177,7 +177,7 @@ impl AtomicFile {
             Place::Unnamed => give_name(file, &self.target),
             Place::Named(temporary) => {
                 let Some(temporary) = temporary.0.take() else { return Ok(()) };
-                // Under the lock: after Ctrl-C has removed the temporaries nothing may be renamed, and what was is none of them.
+                // Under the lock: once Ctrl-C has removed the temporaries nothing may be renamed, and a renamed file is not a temporary.
                 let mut registered = temporaries();
                 registered.remove(temporary.path());
                 temporary.persist(&self.target)
@@ -209,7 +209,7 @@ fn buffered(file: File) -> BufWriter<File> {
     BufWriter::with_capacity(1 << 16, file)
 }
 
-/// The folder of `path`, as the system takes it.
+/// The folder of `path`; `.` if `path` is only a name.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -217,9 +217,9 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// What the name of a temporary begins with.
+/// The first part of a temporary's name.
 fn prefix(name: &OsStr) -> String {
-    // Names have 255 bytes at most, of which a temporary needs some for itself.
+    // Names have 255 bytes at most, of which a temporary needs some for its number and suffix.
     let name: String = name.to_string_lossy().chars().take(40).collect();
     format!(".{name}.")
 }
@@ -243,7 +243,8 @@ fn refuse_link(path: &Path, leads_somewhere: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the file that is to be replaced, as proof that this user may write to it. (`None`: a program that runs, which may be replaced.)
+/// Opens the file that is to be replaced, as proof that this user may write to it. (`None`: the file is a running program, which may be
+/// replaced, but not written to.)
 fn open_existing(target: &Path, metadata: &fs::Metadata, folder: &Path) -> io::Result<Option<File>> {
     let refuse = |reason| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     if metadata.permissions().readonly() {
@@ -262,7 +263,7 @@ fn open_existing(target: &Path, metadata: &fs::Metadata, folder: &Path) -> io::R
     }
 }
 
-/// A file in `folder` without a name. `None` where the system or the file system knows no such files.
+/// Creates a file without a name in `folder`. `None` if the system or the file system does not support such files.
 fn unnamed(folder: &Path) -> Option<File> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
@@ -277,16 +278,16 @@ fn unnamed(folder: &Path) -> Option<File> {
     }
 }
 
-/// Puts a file that has no name in the place of `target`.
+/// Gives a file that has no name the name `target`, and replaces the file of that name, if any.
 fn give_name(file: &mut File, target: &Path) -> io::Result<()> {
     let folder = parent(target);
     let prefix = prefix(target.file_name().unwrap_or_default());
     // Under the lock, as in `commit`.
     let _registered = temporaries();
-    // A link can't take the place of a file: the name is a temporary one first.
+    // A link can't replace a file, so the file first gets a temporary name.
     match Temporary::make(folder, &prefix, |path| link(file, path)) {
         Ok(((), linked)) => linked.persist(target),
-        // A file system that makes such files but does not link them. The data are safe yet.
+        // Some file systems support files without a name, but can't link them. The data are still in the file, so they are copied.
         Err(_) => {
             let (mut copy, named) = Temporary::create(folder, &prefix, NEW).map_err(plain)?;
             copy.set_permissions(file.metadata()?.permissions())?;
@@ -365,14 +366,14 @@ mod tests {
         file.write_all(b"new").unwrap();
         file.flush().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        // Where the file system has files without a name, a process that is killed now leaves nothing.
+        // If the file system supports files without a name, a process that is killed now leaves nothing.
         assert!(names(folder.path()).len() == if matches!(file.place, Place::Unnamed) { 1 } else { 2 });
         file.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(folder.path()), ["a.txt"]);
     }
 
-    /// As on a file system without files that have no name.
+    /// An output as on a file system that does not support files without a name.
     fn named(path: &Path) -> AtomicFile {
         let mut file = AtomicFile::create(path).unwrap();
         let mut registered = temporaries();
@@ -401,7 +402,7 @@ mod tests {
     #[test]
     fn what_can_not_be_linked_is_copied() {
         let folder = tempfile::tempdir().unwrap();
-        // One that has been unlinked can't be linked again.
+        // An unlinked file can't be linked again.
         let mut file = tempfile::tempfile_in(folder.path()).unwrap();
         let named = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(folder.path().join("gone")).unwrap();
         fs::remove_file(folder.path().join("gone")).unwrap();
@@ -419,7 +420,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
         let fresh = folder.path().join("fresh");
         fs::write(&fresh, "").unwrap();
-        // Ours: permissions stay, but no bits with which it would act for us.
+        // A file of this user: its permissions are kept, but not set-user-ID and set-group-ID.
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o6751)).unwrap();
         AtomicFile::create(&path).unwrap().commit().unwrap();

@@ -1,4 +1,4 @@
-//! Which files this process reads and writes: no file is both, and none is written twice.
+//! Records the files that this process reads and writes. A file may not be both, and two outputs may not go to the same file.
 
 use std::{
     collections::BTreeSet,
@@ -23,12 +23,12 @@ fn refused(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::ResourceBusy, reason)
 }
 
-/// Keeps a file that a command reads from being written by the same command.
+/// Records `path` as an input, so that the same process can't write to it.
 ///
 /// # Errors
-/// Where it is an output already.
+/// If it is an output already.
 pub fn protect(path: &Path) -> io::Result<()> {
-    // The reader reports a file that can't be found.
+    // A file that can't be found is reported when it is read.
     let Ok(path) = fs::canonicalize(path) else { return Ok(()) };
     if !path.is_file() {
         return Ok(());
@@ -42,12 +42,12 @@ pub fn protect(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file is an output as long as this lives.
+/// A file that is recorded as an output until this is dropped.
 #[derive(Debug)]
 pub(super) struct Claim(PathBuf);
 
 impl Claim {
-    /// Takes `path`, which is canonical.
+    /// Records `path`, which must be canonical, as an output.
     pub(super) fn output(path: &Path) -> io::Result<Self> {
         let mut claims = claims();
         let claims = claims.get_or_insert_default();

@@ -1,5 +1,5 @@
-//! Files that are mapped into memory while other processes may change them. One that is cut off gets the process that reads behind its new
-//! end SIGBUS: a handler of that signal asks here which file it was.
+//! Files that are mapped into memory while other processes may change them. If a mapped file is truncated, reading behind its new end
+//! raises SIGBUS; the handler of that signal looks up the file here.
 
 use std::{
     fs::{File, Metadata},
@@ -12,17 +12,17 @@ use std::{
 
 use memmap2::Mmap;
 
-/// Every file that is mapped.
+/// All mapped files.
 static MAPPED: Mutex<Vec<Arc<Origin>>> = Mutex::new(Vec::new());
 
-/// What is known of a file that is mapped.
+/// The file behind a mapping.
 #[derive(Debug)]
 struct Origin {
     path: PathBuf,
     file: File,
     start: usize,
     size: usize,
-    /// Size and time of the last change when it was mapped.
+    /// Size and modification time (seconds, nanoseconds) when the file was mapped.
     state: (u64, i64, i64),
 }
 
@@ -40,21 +40,21 @@ fn mapped() -> MutexGuard<'static, Vec<Arc<Origin>>> {
     MAPPED.lock().unwrap_or_else(PoisonError::into_inner) // a list of files is never half-changed
 }
 
-/// The file that is mapped at `address`. For the handler of a signal that a thread got because it read there: such a thread holds no lock
-/// of this module, and is not in the midst of allocating.
+/// The file that is mapped at `address`. This may be called in the handler of a signal that a read at `address` raised: a thread that reads
+/// there holds no lock of this module and is not inside the allocator.
 pub fn mapped_at(address: usize) -> Option<PathBuf> {
     let is_there = |origin: &&Arc<Origin>| address.checked_sub(origin.start).is_some_and(|offset| offset < origin.size);
     mapped().iter().find(is_there).map(|origin| origin.path.clone())
 }
 
-/// A file that is mapped and has changed since: what was found in it need not fit together.
+/// A mapped file that has changed since it was mapped, if there is one. Data that was read from it may be inconsistent.
 pub fn changed_while_mapped() -> Option<PathBuf> {
     mapped().iter().find(|origin| origin.has_changed()).map(|origin| origin.path.clone())
 }
 
 /// A file that is mapped for reading.
 ///
-/// Its bytes may change at any time: no conclusion about them that memory safety rests on may be kept.
+/// Its bytes may change at any time, so memory safety must not rest on an earlier check of them.
 #[derive(Debug)]
 pub struct MappedFile {
     map: Mmap,
@@ -65,11 +65,11 @@ impl MappedFile {
     /// Maps all of `file`, which was opened as `path`.
     ///
     /// # Errors
-    /// Where it can't be mapped: some network and FUSE file systems, no address space left.
+    /// If the file can't be mapped: on some network and FUSE file systems, or without address space.
     pub fn new(file: &File, path: &Path) -> io::Result<Self> {
         let (file, state) = (file.try_clone()?, state(&file.metadata()?));
-        // SAFETY: the map is only read, and only as bytes: another process that changes the file changes bytes under us, on which, see
-        // above, nothing relies. One that truncates it gets this process SIGBUS, as every tool that maps files.
+        // SAFETY: the map is only read, and only as bytes. Another process may change these bytes, but memory safety does not rest on
+        // their values (see the type). If another process truncates the file, this one gets SIGBUS, as every program that maps files.
         let map = unsafe { Mmap::map(&file) }?;
         let origin = Arc::new(Origin { path: path.to_owned(), file, start: map.as_ptr() as usize, size: map.len(), state });
         mapped().push(Arc::clone(&origin));

@@ -1,5 +1,5 @@
-//! Files that another user may have changed, and files that must not be lost: files that are written ([`AtomicFile`], [`open_own`]), read
-//! whole ([`read`], [`read_text`]), or mapped while another process may cut them off ([`MappedFile`]).
+//! Files that must not be lost, or that another user or process may change. They are written ([`AtomicFile`], [`open_own`]), read whole
+//! ([`read`], [`read_text`]), or mapped while another process may truncate them ([`MappedFile`]).
 
 mod atomic;
 mod claim;

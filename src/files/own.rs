@@ -14,22 +14,22 @@ use super::{claim::Claim, whole::read_open};
 /// A file that only this user can have made.
 #[derive(Debug)]
 pub struct OwnFile {
-    /// Open to be read and to be appended to.
+    /// Open for reading and appending.
     pub file: File,
     path: PathBuf,
     _claim: Claim,
 }
 
 impl OwnFile {
-    /// Its path.
+    /// The path as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is in it.
+    /// Reads all of it.
     ///
     /// # Errors
-    /// Where it can't be read, or has more than `most` bytes.
+    /// If it can't be read, or has more than `most` bytes.
     pub fn read_all(&mut self, most: u64) -> io::Result<Vec<u8>> {
         let size = self.file.metadata()?.len();
         self.file.rewind()?;
@@ -37,16 +37,16 @@ impl OwnFile {
     }
 }
 
-/// Opens `path` to read it and to append to it; makes it where it is absent. Neither follows a symbolic link nor takes a file of another
-/// user, or one with a second name: what is behind them would be overwritten.
+/// Opens `path` for reading and appending, and creates the file if it is absent. A symbolic link, a file of another user, and a file with a
+/// second name are refused: writing to them would change a file that another user may have chosen.
 ///
 /// # Errors
-/// Where that is so, where `path` is not a regular file, or where it can't be opened or made.
+/// If `path` is one of these or not a regular file, if this process reads or writes the file already, or if it can't be opened or created.
 pub fn open_own(path: &Path) -> io::Result<OwnFile> {
     let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason.to_owned()));
     let options = || {
         let mut options = OpenOptions::new();
-        // Nonblocking: a pipe must not hold us before it is refused.
+        // Nonblocking: opening a pipe must not wait before it is refused.
         options.read(true).append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).mode(0o666);
         options
     };
@@ -71,7 +71,7 @@ pub fn open_own(path: &Path) -> io::Result<OwnFile> {
     Ok(OwnFile { file, path: path.to_owned(), _claim: claim })
 }
 
-/// Whether a test can give files to another user: only root can, and where users are mapped (a namespace) only to those of the map.
+/// Whether a test can give files to another user: only root can, and in a user namespace only to users that are mapped there.
 #[cfg(test)]
 pub(crate) fn can_give_away() -> bool {
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! A temporary file, which later takes the place of another.
+//! A temporary file, which may later replace another file.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -8,28 +8,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Names tried before the folder is given up.
+/// Number of names that are tried before giving up.
 const ATTEMPTS: usize = 1000;
 
-/// A file that is removed when this is dropped, unless [`persist`](Self::persist) has renamed it.
+/// The path of a file that is removed on drop, unless [`persist`](Self::persist) has renamed it.
 #[derive(Debug)]
 pub(crate) struct Temporary(PathBuf);
 
 impl Temporary {
-    /// Creates a file in `folder` that did not exist, with the permissions `mode` less the umask. Its name is `prefix`, a random number
-    /// and `.tmp`.
+    /// Creates a new file in `folder`, with the permissions `mode` less the umask. Its name is `prefix`, a random number and `.tmp`.
     ///
     /// # Errors
-    /// Where the folder is absent or refuses the file.
+    /// If the folder is absent or refuses the file.
     pub(crate) fn create(folder: &Path, prefix: &str, mode: u32) -> io::Result<(File, Self)> {
         // `create_new` (O_EXCL) follows no symbolic link and opens no file that another user has put there.
         Self::make(folder, prefix, |path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path))
     }
 
-    /// Calls `make` with one random name after the other until one does not exist yet.
+    /// Calls `make` with one random name after the other until it succeeds, at most [`ATTEMPTS`] times.
     ///
     /// # Errors
-    /// The first error of `make` that is not [`io::ErrorKind::AlreadyExists`].
+    /// The first error of `make` that is not [`io::ErrorKind::AlreadyExists`], or that one if every name exists.
     pub(crate) fn make<T>(folder: &Path, prefix: &str, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, Self)> {
         for attempt in 0..ATTEMPTS {
             // The standard library seeds this from the system's random numbers, differently each time.
@@ -44,15 +43,15 @@ impl Temporary {
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name that was tried for a temporary file exists already"))
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Renames it to `target`, in place of what has that name.
+    /// Renames the file to `target`, and replaces the file of that name, if any.
     ///
     /// # Errors
-    /// Where it can't be renamed; then it is removed.
+    /// If it can't be renamed; it is then removed.
     pub(crate) fn persist(self, target: &Path) -> io::Result<()> {
         fs::rename(&self.0, target)?;
         std::mem::forget(self);
@@ -62,7 +61,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0); // gone already, or the folder is: nothing more can be done
+        let _ = fs::remove_file(&self.0); // on failure the file or its folder is gone already: nothing more can be done
     }
 }
 

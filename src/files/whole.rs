@@ -13,7 +13,7 @@ pub const CONFIGURATION: u64 = 16 << 20;
 /// The largest record of a run, or file of training records, that is read, in bytes. A record of 64 roots of a road network has 100 MB.
 pub const RECORD: u64 = 1 << 30;
 
-/// What may be read.
+/// The kinds of files that may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Regular files only.
@@ -25,12 +25,12 @@ pub enum Kind {
 /// Reads all of a file.
 ///
 /// # Errors
-/// Where it can't be read, is of another kind, has more than `most` bytes, or is not to be held in memory.
+/// If it can't be read, is of another kind, has more than `most` bytes, or does not fit in memory.
 pub fn read(path: &Path, kind: Kind, most: u64) -> io::Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true);
     if kind == Kind::Regular {
-        // A pipe without a writer must not block us before it is refused.
+        // Nonblocking: opening a pipe without a writer must not wait before it is refused.
         options.custom_flags(nix::libc::O_NONBLOCK);
     }
     let mut file = options.open(path).map_err(|error| explained(path, error))?;
@@ -45,7 +45,7 @@ pub fn read(path: &Path, kind: Kind, most: u64) -> io::Result<Vec<u8>> {
     read_open(&mut file, metadata.len(), most)
 }
 
-/// `error` of opening `path`; where that is a symbolic link that leads nowhere, says so.
+/// The `error` of opening `path`, or one that says so if `path` is a symbolic link that leads nowhere.
 pub fn explained(path: &Path, error: io::Error) -> io::Error {
     match fs::read_link(path) {
         Ok(to) if error.kind() == io::ErrorKind::NotFound => {
@@ -55,15 +55,15 @@ pub fn explained(path: &Path, error: io::Error) -> io::Error {
     }
 }
 
-/// As [`read`], of UTF-8.
+/// As [`read`], for UTF-8 text.
 ///
 /// # Errors
-/// As [`read`], and where it is not UTF-8.
+/// As [`read`], and if the file is not UTF-8.
 pub fn read_text(path: &Path, kind: Kind, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, kind, most)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Reads what is left of a file that is open; `expected` bytes, as far as is known.
+/// Reads the rest of an open file. `expected` is its size as far as it is known, in bytes.
 pub(super) fn read_open(file: &mut impl Read, expected: u64, most: u64) -> io::Result<Vec<u8>> {
     let too_large = || {
         let reason = format!("it has more than {most} bytes, the most that is read of such a file");
@@ -84,7 +84,7 @@ pub(super) fn read_open(file: &mut impl Read, expected: u64, most: u64) -> io::R
             return Err(too_large());
         }
         if bytes.capacity() == 0 {
-            // The size is not a promise, but mostly true.
+            // The expected size is usually right, but not guaranteed.
             bytes.try_reserve_exact(expected as usize + count).map_err(|_| no_memory(expected))?;
         }
         bytes.try_reserve(count).map_err(|_| no_memory(2 * bytes.len() as u64))?;
@@ -111,7 +111,7 @@ mod tests {
         for kind in [Kind::Regular, Kind::Stream] {
             assert!(read(Path::new("/dev/zero"), kind, CONFIGURATION).unwrap_err().to_string().contains("device"));
         }
-        // One of the kernel's, whose size is said to be 0.
+        // A file of the kernel, which reports a size of 0.
         assert!(read_text(Path::new("/proc/self/status"), Kind::Regular, CONFIGURATION).unwrap().starts_with("Name:"));
         fs::write(&path, b"\xff").unwrap();
         assert_eq!(read_text(&path, Kind::Regular, 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
@@ -122,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        // It has no writer: this would hang.
+        // The pipe has no writer: opening it in blocking mode would hang.
         assert!(read(&path, Kind::Regular, 9).unwrap_err().to_string().contains("pipe"));
         let writer = {
             let path = path.clone();
@@ -130,7 +130,7 @@ mod tests {
         };
         assert_eq!(read_text(&path, Kind::Stream, 9).unwrap(), "text");
         writer.join().unwrap().unwrap();
-        // Its size is not known before it is read.
+        // The size of a pipe is not known before it is read.
         let writer = std::thread::spawn(move || fs::write(path, [b'x'; 100]));
         assert_eq!(read(&folder.path().join("pipe"), Kind::Stream, 9).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         let _ = writer.join().unwrap();
