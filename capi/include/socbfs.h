@@ -15,13 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The parent or the level of a vertex that was not reached; no depth limit; no target.
+// The parent or the level of a vertex that was not reached; as a depth or a target: no such limit.
 #define SOCBFS_NONE UINT32_MAX
 
-// For graphs: arcs are kept as they are. Without it every edge is undirected.
+// Flag of a graph: arcs are kept as they are. Without it every edge is undirected.
 #define SOCBFS_DIRECTED 1
 
-// Everything was reached that can be.
+// The search reached every vertex that can be reached.
 #define SOCBFS_COMPLETE 0
 
 // The search ended at the depth limit.
@@ -32,13 +32,13 @@
 
 // The result of a call.
 typedef enum socbfs_code {
-  // It did what it says.
+  // The call succeeded.
   SOCBFS_OK = 0,
-  // A pointer is null that must not be.
+  // A pointer that must not be null is null.
   SOCBFS_NULL = 1,
   // A number is out of range, or an array has the wrong length.
   SOCBFS_ARGUMENT = 2,
-  // A file or arrays hold no graph.
+  // The file or the arrays do not hold a graph.
   SOCBFS_INPUT = 3,
   // There is not enough memory.
   SOCBFS_MEMORY = 4,
@@ -54,7 +54,7 @@ typedef enum socbfs_code {
   SOCBFS_PANIC = 9,
 } socbfs_code;
 
-// A graph, ready to be searched. Searches keep what they need of it: it may be freed before them.
+// A graph, ready to be searched. Searches keep what they need of it: the graph may be freed before them.
 typedef struct socbfs_graph socbfs_graph;
 
 // Searches one graph from up to 64 roots in one pass.
@@ -66,14 +66,14 @@ typedef struct socbfs_meter socbfs_meter;
 // Settings of searches: device, policy, board, threads.
 typedef struct socbfs_runtime socbfs_runtime;
 
-// Searches one graph, again and again.
+// Searches one graph any number of times.
 typedef struct socbfs_search socbfs_search;
 
 // Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not call
 // socbfs_log_to, and must not throw.
 typedef void (*socbfs_log)(void *user, uint32_t level, const char *message);
 
-// Receives the steps that take long: a sentence when a step begins, null when it ends. It must not call the library, and must not throw.
+// Receives the steps that take long: a text when a step begins, null when it ends. It must not call the library, and must not throw.
 typedef void (*socbfs_progress)(void *user, const char *step);
 
 // What a search did.
@@ -82,7 +82,7 @@ typedef struct socbfs_outcome {
   uint64_t reached;
   // Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not. 0 for many searches.
   uint64_t edges;
-  // Nanoseconds from the call to the parents.
+  // Nanoseconds from the call to the parents or levels.
   uint64_t nanoseconds;
   // Levels of the (deepest) tree: a root alone is 1.
   uint32_t levels;
@@ -105,11 +105,11 @@ extern "C" {
 // The version of the library, as text.
 const char *socbfs_version(void);
 
-// Why the last call of this thread that failed did so, and the cure. Valid until the next call that fails; never null.
+// The reason and the cure of this thread's last failed call. Valid until the thread's next failed call; never null.
 const char *socbfs_message(void);
 
-// Messages of the library go to `callback` up to `level` (0 or a null callback: nowhere). This is the only setting of the whole process.
-// Returns SOCBFS_ARGUMENT if the program is a Rust program with its own logger.
+// Sends messages of the library up to `level` to `callback` (level 0 or a null callback: nowhere). This is the only setting for the whole
+// process. Returns SOCBFS_ARGUMENT if the program is a Rust program with its own logger.
 //
 // # Safety
 // `callback` may be called with `user`, from any thread, until the next call of this function has returned.
@@ -118,11 +118,11 @@ enum socbfs_code socbfs_log_to(uint32_t level,
                                void *user);
 
 // Makes a graph from compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
-// vertices + 1 numbers. Both arrays are read where they are, without a copy, and are not needed any more when the call returns: the graph
-// that is searched has sorted arrays of its own. `threads` builds it (0: one for every CPU the process may run on).
+// vertices + 1 numbers. Both arrays are read in place, without a copy, and are not needed after the call: the graph has sorted arrays of
+// its own. `threads` is the number of threads that build it (0: one for every CPU that the process may run on).
 //
 // # Safety
-// The arrays hold what is said here; `graph` points to a pointer.
+// The arrays have the lengths described here; `graph` points to a pointer.
 enum socbfs_code socbfs_graph_from_csr(uint32_t vertices,
                                        const uint32_t *offsets,
                                        const uint32_t *targets,
@@ -130,7 +130,7 @@ enum socbfs_code socbfs_graph_from_csr(uint32_t vertices,
                                        uint32_t threads,
                                        struct socbfs_graph **graph);
 
-// The same with offsets of 64 bits.
+// As socbfs_graph_from_csr, with offsets of 64 bits.
 //
 // # Safety
 // As for socbfs_graph_from_csr.
@@ -141,7 +141,7 @@ enum socbfs_code socbfs_graph_from_csr64(uint32_t vertices,
                                          uint32_t threads,
                                          struct socbfs_graph **graph);
 
-// Makes a graph from edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. They are copied.
+// Makes a graph from edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. The edges are copied.
 //
 // # Safety
 // `pairs` holds 2 * edges numbers; `graph` points to a pointer.
@@ -152,7 +152,7 @@ enum socbfs_code socbfs_graph_from_edges(uint32_t vertices,
                                          uint32_t threads,
                                          struct socbfs_graph **graph);
 
-// Makes a graph from a file, in any of the formats that `socbfs convert --help` lists. `path` is its name as the system spells it.
+// Makes a graph from a file, in any of the formats that `socbfs convert --help` lists. `path` is passed to the system as it is.
 //
 // # Safety
 // `path` is a string that ends in 0; `graph` points to a pointer.
@@ -167,7 +167,7 @@ enum socbfs_code socbfs_graph_from_file(const char *path,
 // `graph` is null or a graph.
 uint32_t socbfs_graph_vertices(const struct socbfs_graph *graph);
 
-// The number of edges as they were listed, without self-loops (0 for a null graph). A list with both directions of every edge counts each
+// The number of edges as listed, without self-loops (0 for a null graph). If the list has both directions of every edge, each edge counts
 // once.
 //
 // # Safety
@@ -180,8 +180,8 @@ uint64_t socbfs_graph_edges(const struct socbfs_graph *graph);
 // `graph` is null, or points to null or to a graph that was not freed.
 void socbfs_graph_free(struct socbfs_graph **graph);
 
-// Settings of searches, each as on the command line of `socbfs`, or null (0) for what fits this machine: `device` is "auto", "cpu", "gpu"
-// or a name ("cpu" where it is null), `policy` is one of `socbfs bench --help`, `board` a profile's name or file.
+// Makes settings of searches, each as on the command line of `socbfs`; null (0) selects what fits this machine. `device` is "auto", "cpu",
+// "gpu" or a name (null: "cpu"), `policy` is one that `socbfs bench --help` lists, `board` is the name or the file of a profile.
 //
 // # Safety
 // Each text is null or a string that ends in 0; `runtime` points to a pointer.
@@ -197,8 +197,8 @@ enum socbfs_code socbfs_runtime_new(const char *device,
 // As for socbfs_graph_free.
 void socbfs_runtime_free(struct socbfs_runtime **runtime);
 
-// Sets a search up: opens devices, allocates everything, starts threads. `runtime` may be null: the CPU, with what fits this machine.
-// `progress` may be null.
+// Sets up a search: opens devices, allocates everything, starts threads. With a null `runtime` it runs on the CPU, with the settings that
+// fit this machine. `progress` may be null.
 //
 // # Safety
 // `graph` is a graph, `runtime` null or a runtime; `progress` may be called with `user` until the call returns; `search` points to a
@@ -215,8 +215,8 @@ enum socbfs_code socbfs_search_new(const struct socbfs_graph *graph,
 // `search` is a search; `outcome` is null or points to an outcome.
 enum socbfs_code socbfs_search_run(const struct socbfs_search *search, uint32_t root, struct socbfs_outcome *outcome);
 
-// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: no such limit). The tree is the whole one cut
-// off below the last level; the outcome says why it ended. It allocates nothing. `outcome` may be null.
+// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: no such limit). The tree is the complete tree
+// cut off below the last level; the outcome says why the search ended. It allocates nothing. `outcome` may be null.
 //
 // # Safety
 // As for socbfs_search_run.
@@ -226,8 +226,8 @@ enum socbfs_code socbfs_search_run_until(const struct socbfs_search *search,
                                          uint32_t target,
                                          struct socbfs_outcome *outcome);
 
-// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, the caller's arrays of `length` numbers, one
-// for each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
+// As socbfs_search_run_until, but writes the parents to `parents` and the levels to `levels`: arrays of the caller with `length` numbers,
+// one for each vertex. Either may be null; they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
 // Afterwards socbfs_search_parents and socbfs_search_levels have no result. It allocates nothing. `outcome` may be null.
 //
 // # Safety
@@ -241,9 +241,9 @@ enum socbfs_code socbfs_search_run_into(const struct socbfs_search *search,
                                         size_t length,
                                         struct socbfs_outcome *outcome);
 
-// The parents of the last search, one for each vertex: the root's is itself, SOCBFS_NONE where not reached. The array is the search's own,
-// and valid until the next search or until it is freed. `count` may be null. After a search that was stopped it is 0,
-// and the array null.
+// Gives the parents of the last search, one for each vertex: the root is its own parent, SOCBFS_NONE stands for a vertex not reached. The
+// array belongs to the search, and is valid until its next search or until it is freed. `count` receives the number of parents and may be
+// null. After a search that was stopped the count is 0 and the array null.
 //
 // # Safety
 // `search` is a search, `parents` points to a pointer, `count` is null or points to a number.
@@ -251,8 +251,8 @@ enum socbfs_code socbfs_search_parents(const struct socbfs_search *search,
                                        const uint32_t **parents,
                                        uint32_t *count);
 
-// The levels of the last search into `levels`: 0 for the root, SOCBFS_NONE where not reached. `length` must be the number of vertices. It
-// allocates nothing.
+// Writes the levels of the last search to `levels`: 0 for the root, SOCBFS_NONE for a vertex not reached. `length` must be the number of
+// vertices. It allocates nothing.
 //
 // # Safety
 // `search` is a search, `levels` has room for `length` numbers.
@@ -260,8 +260,8 @@ enum socbfs_code socbfs_search_levels(const struct socbfs_search *search,
                                       uint32_t *levels,
                                       size_t length);
 
-// Stops the search that runs and those that follow, until socbfs_search_go_on. May be called from any thread (but not from a signal's
-// handler after the search is freed).
+// Stops the running search and those that follow, until socbfs_search_go_on. It may be called from any thread and from a signal handler,
+// but not after the search is freed.
 //
 // # Safety
 // `search` is null or a search.
@@ -273,7 +273,7 @@ void socbfs_search_stop(const struct socbfs_search *search);
 // `search` is null or a search.
 void socbfs_search_go_on(const struct socbfs_search *search);
 
-// Searches that have not ended in `seconds` from now are stopped between two levels (a negative number: no deadline).
+// Searches that have not ended within `seconds` from now are stopped between two levels (a negative number: no deadline).
 //
 // # Safety
 // `search` is a search.
@@ -285,14 +285,14 @@ enum socbfs_code socbfs_search_deadline(const struct socbfs_search *search, doub
 // As for socbfs_graph_free.
 void socbfs_search_free(struct socbfs_search **search);
 
-// Sets searches from many roots up, on `threads` threads (0: one for every CPU the process may run on).
+// Sets up searches from many roots, on `threads` threads (0: one for every CPU that the process may run on).
 //
 // # Safety
 // `graph` is a graph; `many` points to a pointer.
 enum socbfs_code socbfs_many_new(const struct socbfs_graph *graph, uint32_t threads, struct socbfs_many **many);
 
-// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i]
-// is levels[v * count + i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It allocates
+// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): levels[v * count + i] is the level of vertex v
+// in the search from roots[i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It allocates
 // nothing. `outcome` may be null.
 //
 // # Safety
@@ -304,7 +304,7 @@ enum socbfs_code socbfs_many_levels8(const struct socbfs_many *many,
                                      size_t length,
                                      struct socbfs_outcome *outcome);
 
-// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order where `parents` is not null. Both have `length`
+// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order if `parents` is not null. Each array has `length`
 // numbers.
 //
 // # Safety
@@ -317,7 +317,7 @@ enum socbfs_code socbfs_many_trees(const struct socbfs_many *many,
                                    size_t length,
                                    struct socbfs_outcome *outcome);
 
-// Stops the searches that run and those that follow, until socbfs_many_go_on. May be called from any thread.
+// Stops the running searches and those that follow, until socbfs_many_go_on. It may be called from any thread.
 //
 // # Safety
 // `many` is null or a handle.
@@ -335,30 +335,30 @@ void socbfs_many_go_on(const struct socbfs_many *many);
 // As for socbfs_graph_free.
 void socbfs_many_free(struct socbfs_many **many);
 
-// Opens the power sensors that fit this machine. Returns SOCBFS_NO_SENSOR if there are none that may be read: the message says
-// what would help.
+// Opens the power sensors that fit this machine. Returns SOCBFS_NO_SENSOR if there is none that may be read; the message says what would
+// help.
 //
 // # Safety
 // `meter` points to a pointer.
 enum socbfs_code socbfs_meter_new(struct socbfs_meter **meter);
 
-// What the meter measures, in words (null of a null meter). Valid until it is freed.
+// What the meter measures, in words (null for a null meter). Valid until the meter is freed.
 //
 // # Safety
 // `meter` is null or a meter.
 const char *socbfs_meter_scope(const struct socbfs_meter *meter);
 
-// Begins a window of time, and discards one that was begun before.
+// Begins a window of time, and discards an open one.
 //
 // # Safety
 // `meter` is a meter.
 enum socbfs_code socbfs_meter_begin(const struct socbfs_meter *meter);
 
-// Ends the window and reports its energy. Returns SOCBFS_NO_SENSOR if it could not be measured (too short, a sensor was lost): the number
-// would be wrong, so there is none.
+// Ends the window and reports its energy. Returns SOCBFS_NO_SENSOR if the window could not be measured (it was too short, or a sensor was
+// lost): `energy` is then left as it is, because the number would be wrong.
 //
 // # Safety
-// `meter` is a meter; `energy` points to one.
+// `meter` is a meter; `energy` points to a socbfs_energy.
 enum socbfs_code socbfs_meter_end(const struct socbfs_meter *meter,
                                   struct socbfs_energy *energy);
 

@@ -1,4 +1,4 @@
-//! Pointers of C, checked as far as they can be.
+//! Pointers from C, checked as far as possible.
 
 use std::{
     ffi::{CStr, c_char},
@@ -8,13 +8,13 @@ use std::{
 use crate::{message::Failure, socbfs_code};
 
 /// # Safety
-/// `handle` is null or points to what it says, for as long as the caller uses the reference.
+/// `handle` is null or points to a valid `T` for as long as the caller uses the reference.
 pub(crate) unsafe fn pointer<'a, T>(handle: *const T, what: &str) -> Result<&'a T, Failure> {
     // SAFETY: passed on.
     unsafe { handle.as_ref() }.ok_or_else(|| Failure::null(what))
 }
 
-/// Where a handle is to be put, which is null until it is.
+/// The place for a new handle. It is set to null, until [`give`] puts the handle there.
 ///
 /// # Safety
 /// `place` is null or points to a pointer.
@@ -25,12 +25,12 @@ pub(crate) unsafe fn out<'a, T>(place: *mut *mut T, what: &str) -> Result<&'a mu
     Ok(place)
 }
 
-/// Puts a handle there.
+/// Puts a new handle at `place`.
 pub(crate) fn give<T>(place: &mut *mut T, handle: T) {
     *place = Box::into_raw(Box::new(handle));
 }
 
-/// Frees a handle and forgets it.
+/// Frees a handle and sets its pointer to null.
 ///
 /// # Safety
 /// `place` is null, or points to null or to a handle of [`give`].
@@ -39,9 +39,9 @@ pub(crate) unsafe fn free<T>(place: *mut *mut T) {
     let Some(place) = (unsafe { place.as_mut() }) else { return };
     let handle = std::mem::replace(place, std::ptr::null_mut());
     if !handle.is_null() {
-        // SAFETY: it was made by `give`, and its only pointer that we know of is forgotten.
+        // SAFETY: `give` made it, and the only pointer to it that is known here has been set to null.
         let handle = unsafe { Box::from_raw(handle) };
-        // Its end may not unwind into the caller either.
+        // A panic while it is dropped must not unwind into the caller either.
         let _ = crate::message::entry(|| {
             drop(handle);
             Ok(())
@@ -49,7 +49,7 @@ pub(crate) unsafe fn free<T>(place: *mut *mut T) {
     }
 }
 
-/// An array of C. Its pointer may be null only where it has no entries.
+/// An array from C. Its pointer may be null only if it has no entries.
 ///
 /// # Safety
 /// `start` is null or points to `length` entries, for as long as the caller uses them.
@@ -83,7 +83,7 @@ fn check<T>(start: *const T, length: usize, what: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A string of C.
+/// A string from C; `None` if the pointer is null.
 ///
 /// # Safety
 /// `start` is null or points to a string that ends in 0, for as long as the caller uses it.
@@ -96,11 +96,11 @@ pub(crate) unsafe fn text<'a>(start: *const c_char, what: &str) -> Result<Option
     text.map(Some).map_err(|_| Failure::argument(format!("{what} is not UTF-8")))
 }
 
-/// The use of what one thread uses at a time.
+/// Locks the content of a handle, which one thread may use at a time.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Failure> {
     match mutex.try_lock() {
         Ok(guard) => Ok(guard),
-        // A call before has panicked and said so; the next search sets everything right.
+        // An earlier call panicked and returned SOCBFS_PANIC; the next search resets the state.
         Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => Err(Failure {
             code: socbfs_code::SOCBFS_BUSY,

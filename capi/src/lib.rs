@@ -1,7 +1,7 @@
 //! The C interface of socbfs. `include/socbfs.h` is made from this file, comments included.
 //!
-//! Every entry catches panics, checks its pointers for null, and sets the message of its thread where it fails. Handles are shared
-//! references with locks inside, so that a program that uses one from two threads gets a code and no race.
+//! Every entry point catches panics, checks its pointers for null, and sets the message of its thread if it fails. Handles are used as
+//! shared references; those that change have locks inside, so that a program that uses one from two threads gets a code and no data race.
 #![allow(non_camel_case_types, reason = "the names of C")]
 
 mod handle;
@@ -35,13 +35,13 @@ use self::{
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum socbfs_code {
-    /// It did what it says.
+    /// The call succeeded.
     SOCBFS_OK = 0,
-    /// A pointer is null that must not be.
+    /// A pointer that must not be null is null.
     SOCBFS_NULL = 1,
     /// A number is out of range, or an array has the wrong length.
     SOCBFS_ARGUMENT = 2,
-    /// A file or arrays hold no graph.
+    /// The file or the arrays do not hold a graph.
     SOCBFS_INPUT = 3,
     /// There is not enough memory.
     SOCBFS_MEMORY = 4,
@@ -57,20 +57,20 @@ pub enum socbfs_code {
     SOCBFS_PANIC = 9,
 }
 
-/// The parent or the level of a vertex that was not reached; no depth limit; no target.
+/// The parent or the level of a vertex that was not reached; as a depth or a target: no such limit.
 pub const SOCBFS_NONE: u32 = u32::MAX;
 
-/// For graphs: arcs are kept as they are. Without it every edge is undirected.
+/// Flag of a graph: arcs are kept as they are. Without it every edge is undirected.
 pub const SOCBFS_DIRECTED: u32 = 1;
 
-/// Everything was reached that can be.
+/// The search reached every vertex that can be reached.
 pub const SOCBFS_COMPLETE: u32 = 0;
 /// The search ended at the depth limit.
 pub const SOCBFS_DEPTH: u32 = 1;
 /// The search ended when it had reached the target.
 pub const SOCBFS_TARGET: u32 = 2;
 
-/// A graph, ready to be searched. Searches keep what they need of it: it may be freed before them.
+/// A graph, ready to be searched. Searches keep what they need of it: the graph may be freed before them.
 pub struct socbfs_graph {
     layout: Arc<Layout>,
 }
@@ -80,7 +80,7 @@ pub struct socbfs_runtime {
     runtime: Runtime,
 }
 
-/// Searches one graph, again and again.
+/// Searches one graph any number of times.
 pub struct socbfs_search {
     search: Mutex<OwnedSearch>,
     stopper: Stopper,
@@ -109,10 +109,10 @@ impl Stoppable for socbfs_many {
     }
 }
 
-/// Stops its searches, or lets them run again.
+/// Stops the searches of a handle, or lets them run again.
 ///
 /// # Safety
-/// `handle` is null or one.
+/// `handle` is null or a handle.
 unsafe fn hold(handle: *const impl Stoppable, stops: bool) {
     // SAFETY: the caller's promise.
     let Some(handle) = (unsafe { handle.as_ref() }) else { return };
@@ -133,7 +133,7 @@ pub struct socbfs_outcome {
     pub reached: u64,
     /// Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not. 0 for many searches.
     pub edges: u64,
-    /// Nanoseconds from the call to the parents.
+    /// Nanoseconds from the call to the parents or levels.
     pub nanoseconds: u64,
     /// Levels of the (deepest) tree: a root alone is 1.
     pub levels: u32,
@@ -151,7 +151,7 @@ pub struct socbfs_energy {
     pub seconds: f64,
 }
 
-/// Receives the steps that take long: a sentence when a step begins, null when it ends. It must not call the library, and must not throw.
+/// Receives the steps that take long: a text when a step begins, null when it ends. It must not call the library, and must not throw.
 pub type socbfs_progress = Option<unsafe extern "C" fn(user: *mut c_void, step: *const c_char)>;
 
 /// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not call
@@ -164,14 +164,14 @@ pub extern "C" fn socbfs_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Why the last call of this thread that failed did so, and the cure. Valid until the next call that fails; never null.
+/// The reason and the cure of this thread's last failed call. Valid until the thread's next failed call; never null.
 #[unsafe(no_mangle)]
 pub extern "C" fn socbfs_message() -> *const c_char {
     message::last()
 }
 
-/// Messages of the library go to `callback` up to `level` (0 or a null callback: nowhere). This is the only setting of the whole process.
-/// Returns SOCBFS_ARGUMENT if the program is a Rust program with its own logger.
+/// Sends messages of the library up to `level` to `callback` (level 0 or a null callback: nowhere). This is the only setting for the whole
+/// process. Returns SOCBFS_ARGUMENT if the program is a Rust program with its own logger.
 ///
 /// # Safety
 /// `callback` may be called with `user`, from any thread, until the next call of this function has returned.
@@ -181,11 +181,11 @@ pub unsafe extern "C" fn socbfs_log_to(level: u32, callback: socbfs_log, user: *
 }
 
 /// Makes a graph from compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
-/// vertices + 1 numbers. Both arrays are read where they are, without a copy, and are not needed any more when the call returns: the graph
-/// that is searched has sorted arrays of its own. `threads` builds it (0: one for every CPU the process may run on).
+/// vertices + 1 numbers. Both arrays are read in place, without a copy, and are not needed after the call: the graph has sorted arrays of
+/// its own. `threads` is the number of threads that build it (0: one for every CPU that the process may run on).
 ///
 /// # Safety
-/// The arrays hold what is said here; `graph` points to a pointer.
+/// The arrays have the lengths described here; `graph` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_graph_from_csr(
     vertices: u32,
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn socbfs_graph_from_csr(
     })
 }
 
-/// The same with offsets of 64 bits.
+/// As socbfs_graph_from_csr, with offsets of 64 bits.
 ///
 /// # Safety
 /// As for socbfs_graph_from_csr.
@@ -240,7 +240,7 @@ unsafe fn from_rows(offsets: Numbers<'_>, targets: &[u32], flags: u32, threads: 
     unsafe { build(flags, threads, graph, |options| Ok(Layout::build_from(&rows, options)?)) }
 }
 
-/// Makes a graph from edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. They are copied.
+/// Makes a graph from edges: pairs[2 * i] and pairs[2 * i + 1] are the ends of edge i. The edges are copied.
 ///
 /// # Safety
 /// `pairs` holds 2 * edges numbers; `graph` points to a pointer.
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn socbfs_graph_from_edges(
     })
 }
 
-/// Makes a graph from a file, in any of the formats that `socbfs convert --help` lists. `path` is its name as the system spells it.
+/// Makes a graph from a file, in any of the formats that `socbfs convert --help` lists. `path` is passed to the system as it is.
 ///
 /// # Safety
 /// `path` is a string that ends in 0; `graph` points to a pointer.
@@ -303,7 +303,7 @@ unsafe fn build(
         return Err(Failure::argument(format!("flags {flags:#x} are not known: 0 or SOCBFS_DIRECTED")));
     }
     let options = BuildOptions { directed: flags & SOCBFS_DIRECTED != 0, ..BuildOptions::default() };
-    // A pool of our own: that of the process is not ours to start.
+    // A pool of its own: a library must not start the global pool of the process.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build();
     let pool = pool.map_err(|error| Failure::memory(format!("can't start {threads} threads: {error}; use fewer")))?;
     let layout = Arc::new(pool.install(|| make(&options))?);
@@ -321,7 +321,7 @@ pub unsafe extern "C" fn socbfs_graph_vertices(graph: *const socbfs_graph) -> u3
     unsafe { graph.as_ref() }.map_or(0, |graph| graph.layout.vertices() as u32)
 }
 
-/// The number of edges as they were listed, without self-loops (0 for a null graph). A list with both directions of every edge counts each
+/// The number of edges as listed, without self-loops (0 for a null graph). If the list has both directions of every edge, each edge counts
 /// once.
 ///
 /// # Safety
@@ -342,8 +342,8 @@ pub unsafe extern "C" fn socbfs_graph_free(graph: *mut *mut socbfs_graph) {
     unsafe { free(graph) }
 }
 
-/// Settings of searches, each as on the command line of `socbfs`, or null (0) for what fits this machine: `device` is "auto", "cpu", "gpu"
-/// or a name ("cpu" where it is null), `policy` is one of `socbfs bench --help`, `board` a profile's name or file.
+/// Makes settings of searches, each as on the command line of `socbfs`; null (0) selects what fits this machine. `device` is "auto", "cpu",
+/// "gpu" or a name (null: "cpu"), `policy` is one that `socbfs bench --help` lists, `board` is the name or the file of a profile.
 ///
 /// # Safety
 /// Each text is null or a string that ends in 0; `runtime` points to a pointer.
@@ -388,8 +388,8 @@ pub unsafe extern "C" fn socbfs_runtime_free(runtime: *mut *mut socbfs_runtime) 
     unsafe { free(runtime) }
 }
 
-/// Sets a search up: opens devices, allocates everything, starts threads. `runtime` may be null: the CPU, with what fits this machine.
-/// `progress` may be null.
+/// Sets up a search: opens devices, allocates everything, starts threads. With a null `runtime` it runs on the CPU, with the settings that
+/// fit this machine. `progress` may be null.
 ///
 /// # Safety
 /// `graph` is a graph, `runtime` null or a runtime; `progress` may be called with `user` until the call returns; `search` points to a
@@ -453,15 +453,15 @@ pub unsafe extern "C" fn socbfs_search_run(search: *const socbfs_search, root: u
         }
         match outcome {
             Some(outcome) => *outcome = c_outcome(search.with(|search| search.run(root))?, SOCBFS_COMPLETE),
-            // What was reached is not used here, so it is not counted.
+            // Without an outcome, the vertices reached need not be counted.
             None => drop(search.with(|search| search.run_uncounted(root))?),
         }
         Ok(())
     })
 }
 
-/// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: no such limit). The tree is the whole one cut
-/// off below the last level; the outcome says why it ended. It allocates nothing. `outcome` may be null.
+/// Searches from `root` up to distance `depth`, or until `target` is reached (SOCBFS_NONE: no such limit). The tree is the complete tree
+/// cut off below the last level; the outcome says why the search ended. It allocates nothing. `outcome` may be null.
 ///
 /// # Safety
 /// As for socbfs_search_run.
@@ -484,8 +484,8 @@ pub unsafe extern "C" fn socbfs_search_run_until(
     })
 }
 
-/// As socbfs_search_run_until, with the parents in `parents` and the levels in `levels`, the caller's arrays of `length` numbers, one
-/// for each vertex; either may be null, and they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
+/// As socbfs_search_run_until, but writes the parents to `parents` and the levels to `levels`: arrays of the caller with `length` numbers,
+/// one for each vertex. Either may be null; they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
 /// Afterwards socbfs_search_parents and socbfs_search_levels have no result. It allocates nothing. `outcome` may be null.
 ///
 /// # Safety
@@ -548,9 +548,9 @@ fn c_outcome(outcome: bfs::Outcome, end: u32) -> socbfs_outcome {
     socbfs_outcome { reached: outcome.reached, edges: outcome.edges, nanoseconds, levels: outcome.levels, end }
 }
 
-/// The parents of the last search, one for each vertex: the root's is itself, SOCBFS_NONE where not reached. The array is the search's own,
-/// and valid until the next search or until it is freed. `count` may be null. After a search that was stopped it is 0,
-/// and the array null.
+/// Gives the parents of the last search, one for each vertex: the root is its own parent, SOCBFS_NONE stands for a vertex not reached. The
+/// array belongs to the search, and is valid until its next search or until it is freed. `count` receives the number of parents and may be
+/// null. After a search that was stopped the count is 0 and the array null.
 ///
 /// # Safety
 /// `search` is a search, `parents` points to a pointer, `count` is null or points to a number.
@@ -561,7 +561,7 @@ pub unsafe extern "C" fn socbfs_search_parents(search: *const socbfs_search, par
         let (search, parents) = unsafe { (pointer(search, "search")?, parents.as_mut().ok_or_else(|| Failure::null("parents"))?) };
         let search = lock(&search.search)?;
         let all = search.get().parents();
-        // That of an empty slice is no place in memory.
+        // The pointer of an empty slice points to no memory.
         *parents = if all.is_empty() { std::ptr::null() } else { all.as_ptr() };
         // SAFETY: the caller's promise.
         if let Some(count) = unsafe { count.as_mut() } {
@@ -571,8 +571,8 @@ pub unsafe extern "C" fn socbfs_search_parents(search: *const socbfs_search, par
     })
 }
 
-/// The levels of the last search into `levels`: 0 for the root, SOCBFS_NONE where not reached. `length` must be the number of vertices. It
-/// allocates nothing.
+/// Writes the levels of the last search to `levels`: 0 for the root, SOCBFS_NONE for a vertex not reached. `length` must be the number of
+/// vertices. It allocates nothing.
 ///
 /// # Safety
 /// `search` is a search, `levels` has room for `length` numbers.
@@ -592,8 +592,8 @@ pub unsafe extern "C" fn socbfs_search_levels(search: *const socbfs_search, leve
     })
 }
 
-/// Stops the search that runs and those that follow, until socbfs_search_go_on. May be called from any thread (but not from a signal's
-/// handler after the search is freed).
+/// Stops the running search and those that follow, until socbfs_search_go_on. It may be called from any thread and from a signal handler,
+/// but not after the search is freed.
 ///
 /// # Safety
 /// `search` is null or a search.
@@ -613,7 +613,7 @@ pub unsafe extern "C" fn socbfs_search_go_on(search: *const socbfs_search) {
     unsafe { hold(search, false) }
 }
 
-/// Searches that have not ended in `seconds` from now are stopped between two levels (a negative number: no deadline).
+/// Searches that have not ended within `seconds` from now are stopped between two levels (a negative number: no deadline).
 ///
 /// # Safety
 /// `search` is a search.
@@ -625,7 +625,7 @@ pub unsafe extern "C" fn socbfs_search_deadline(search: *const socbfs_search, se
         if seconds.is_nan() {
             return Err(Failure::argument("the deadline is not a number of seconds".to_owned()));
         }
-        // What can't be represented is too far away to matter.
+        // A deadline that can't be represented is too far away to matter.
         let deadline = Duration::try_from_secs_f64(seconds).ok().and_then(|wait| Instant::now().checked_add(wait));
         lock(&search.search)?.with(|search| search.set_deadline(deadline));
         Ok(())
@@ -642,7 +642,7 @@ pub unsafe extern "C" fn socbfs_search_free(search: *mut *mut socbfs_search) {
     unsafe { free(search) }
 }
 
-/// Sets searches from many roots up, on `threads` threads (0: one for every CPU the process may run on).
+/// Sets up searches from many roots, on `threads` threads (0: one for every CPU that the process may run on).
 ///
 /// # Safety
 /// `graph` is a graph; `many` points to a pointer.
@@ -658,8 +658,8 @@ pub unsafe extern "C" fn socbfs_many_new(graph: *const socbfs_graph, threads: u3
     })
 }
 
-/// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): that of vertex v in the search from roots[i]
-/// is levels[v * count + i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It allocates
+/// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): levels[v * count + i] is the level of vertex v
+/// in the search from roots[i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It allocates
 /// nothing. `outcome` may be null.
 ///
 /// # Safety
@@ -677,7 +677,7 @@ pub unsafe extern "C" fn socbfs_many_levels8(
     unsafe { many_trees(many, roots, count, levels, std::ptr::null_mut(), length, outcome) }
 }
 
-/// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order where `parents` is not null. Both have `length`
+/// As socbfs_many_levels8 with levels of 32 bits, and with parents in the same order if `parents` is not null. Each array has `length`
 /// numbers.
 ///
 /// # Safety
@@ -723,7 +723,7 @@ unsafe fn many_trees<N: LevelNumber>(
     })
 }
 
-/// Stops the searches that run and those that follow, until socbfs_many_go_on. May be called from any thread.
+/// Stops the running searches and those that follow, until socbfs_many_go_on. It may be called from any thread.
 ///
 /// # Safety
 /// `many` is null or a handle.
@@ -753,8 +753,8 @@ pub unsafe extern "C" fn socbfs_many_free(many: *mut *mut socbfs_many) {
     unsafe { free(many) }
 }
 
-/// Opens the power sensors that fit this machine. Returns SOCBFS_NO_SENSOR if there are none that may be read: the message says
-/// what would help.
+/// Opens the power sensors that fit this machine. Returns SOCBFS_NO_SENSOR if there is none that may be read; the message says what would
+/// help.
 ///
 /// # Safety
 /// `meter` points to a pointer.
@@ -775,7 +775,7 @@ pub unsafe extern "C" fn socbfs_meter_new(meter: *mut *mut socbfs_meter) -> socb
     })
 }
 
-/// What the meter measures, in words (null of a null meter). Valid until it is freed.
+/// What the meter measures, in words (null for a null meter). Valid until the meter is freed.
 ///
 /// # Safety
 /// `meter` is null or a meter.
@@ -785,7 +785,7 @@ pub unsafe extern "C" fn socbfs_meter_scope(meter: *const socbfs_meter) -> *cons
     unsafe { meter.as_ref() }.map_or(std::ptr::null(), |meter| meter.scope.as_ptr())
 }
 
-/// Begins a window of time, and discards one that was begun before.
+/// Begins a window of time, and discards an open one.
 ///
 /// # Safety
 /// `meter` is a meter.
@@ -795,7 +795,7 @@ pub unsafe extern "C" fn socbfs_meter_begin(meter: *const socbfs_meter) -> socbf
         // SAFETY: the caller's promise.
         let meter = unsafe { pointer(meter, "meter") }?;
         let (meter, window) = &mut *lock(&meter.meter)?;
-        // What is forgotten is ended: readings are kept for windows that are open.
+        // A discarded window is ended too: the meter keeps readings as long as a window is open.
         if let Some(before) = window.take() {
             drop(meter.end(before));
         }
@@ -804,11 +804,11 @@ pub unsafe extern "C" fn socbfs_meter_begin(meter: *const socbfs_meter) -> socbf
     })
 }
 
-/// Ends the window and reports its energy. Returns SOCBFS_NO_SENSOR if it could not be measured (too short, a sensor was lost): the number
-/// would be wrong, so there is none.
+/// Ends the window and reports its energy. Returns SOCBFS_NO_SENSOR if the window could not be measured (it was too short, or a sensor was
+/// lost): `energy` is then left as it is, because the number would be wrong.
 ///
 /// # Safety
-/// `meter` is a meter; `energy` points to one.
+/// `meter` is a meter; `energy` points to a socbfs_energy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_meter_end(meter: *const socbfs_meter, energy: *mut socbfs_energy) -> socbfs_code {
     entry(|| {
@@ -837,7 +837,7 @@ pub unsafe extern "C" fn socbfs_meter_free(meter: *mut *mut socbfs_meter) {
     unsafe { free(meter) }
 }
 
-// What the header says must be what the library means.
+// The constant in the header must have the library's value.
 const _: () = assert!(SOCBFS_NONE == NONE);
 
 impl From<SearchError> for Failure {

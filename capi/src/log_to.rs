@@ -1,4 +1,4 @@
-//! Messages of the library for a callback.
+//! Passes messages of the library to a callback.
 
 use std::{
     ffi::c_void,
@@ -12,7 +12,7 @@ use crate::{
     socbfs_log,
 };
 
-/// The callback and what it is called with.
+/// The callback and its argument `user`.
 struct Target(socbfs_log, *mut c_void);
 
 // SAFETY: the pointer is only passed to the callback, which may be called from any thread (`socbfs_log_to`).
@@ -33,12 +33,12 @@ impl Logger {
             (_, 3) => LevelFilter::Info,
             _ => LevelFilter::Debug,
         };
-        // The first call installs it; a later one finds it installed.
+        // The first call installs the logger; a later call finds it installed.
         let is_ours = log::set_logger(&LOGGER).is_ok() || std::ptr::addr_eq(log::logger(), &raw const LOGGER);
         if !is_ours {
             return Err(Failure::argument("the program has its own logger, which gets all messages".to_owned()));
         }
-        // Waits for running callbacks.
+        // The write lock waits for running callbacks.
         *LOGGER.0.write().unwrap_or_else(PoisonError::into_inner) = Target(callback, user);
         log::set_max_level(filter);
         Ok(())
@@ -47,7 +47,7 @@ impl Logger {
 
 impl Log for Logger {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true // the level is the crate's to compare
+        true // the crate `log` compares the level
     }
 
     fn log(&self, record: &Record<'_>) {

@@ -1,4 +1,4 @@
-//! Codes and the message of each thread.
+//! The result of an entry point: its code, and the message of each thread.
 
 use std::{
     cell::RefCell,
@@ -44,18 +44,18 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Text with its zero bytes taken out.
+/// The text without its zero bytes.
 pub(crate) fn without_zeros(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 
 /// The message of this thread.
 pub(crate) fn last() -> *const c_char {
-    // A thread that is about to end has none.
+    // A thread that is ending has no message any more.
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Does the work of an entry: nothing unwinds out of it. Where all goes well it allocates nothing of its own.
+/// Does the work of an entry point. No panic unwinds out of it. If the work succeeds, this allocates nothing.
 pub(crate) fn entry(work: impl FnOnce() -> Result<(), Failure>) -> socbfs_code {
     let failure = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return socbfs_code::SOCBFS_OK,

@@ -1,4 +1,4 @@
-//! The header is the one that cbindgen makes of the library.
+//! Checks that the header is the one that cbindgen makes from the library.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{fs, path::Path};

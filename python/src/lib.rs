@@ -1,6 +1,6 @@
-//! The compiled part of the Python package `socbfs`. What a user sees, with its documentation and types, is `socbfs/__init__.py`.
+//! The compiled part of the Python package `socbfs`. The part that users see, with its documentation and types, is `socbfs/__init__.py`.
 //!
-//! TreeArrays are read where they are, and searches run without the interpreter's lock, so that other threads of the program go on.
+//! Arrays of rows are read in place, and searches run without the interpreter's lock, so that other threads of the program go on.
 
 use std::{
     error::Error,
@@ -28,7 +28,7 @@ use pyo3::{
 /// Vertices that fit NumPy's int32, in which -1 stands for "not reached".
 const MOST_VERTICES: usize = i32::MAX as usize;
 
-/// What went wrong, as an exception.
+/// An error as a Python exception.
 struct Failure(PyErr);
 
 impl From<Failure> for PyErr {
@@ -83,11 +83,11 @@ impl From<SearchError> for Failure {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A search that panicked was not put back.
+    // The content is usable after a panic: a search that panicked was not put back.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A vertex of Python: -1 and what is beyond 32 bits is out of range like any other.
+/// A vertex number from Python. A negative number or one beyond 32 bits is out of range like any other.
 fn vertex(number: i64, what: &str, vertices: usize) -> PyResult<u32> {
     u32::try_from(number)
         .ok()
@@ -95,9 +95,9 @@ fn vertex(number: i64, what: &str, vertices: usize) -> PyResult<u32> {
         .ok_or_else(|| PyIndexError::new_err(format!("{what} {number} is not a vertex: the graph has {vertices} vertices (0..{vertices})")))
 }
 
-/// Whole numbers of an array of signed ones: what is negative becomes too large, and is refused as such.
+/// Signed numbers as unsigned ones. A negative number becomes too large, and is refused as such.
 fn numbers32(array: &[i32]) -> Numbers<'_> {
-    // SAFETY: the same size and alignment, and every value of the one is a value of the other.
+    // SAFETY: both types have the same size and alignment, and every bit pattern of one is valid for the other.
     Numbers::Bits32(unsafe { std::slice::from_raw_parts(array.as_ptr().cast(), array.len()) })
 }
 
@@ -106,7 +106,7 @@ fn numbers64(array: &[i64]) -> Numbers<'_> {
     Numbers::Bits64(unsafe { std::slice::from_raw_parts(array.as_ptr().cast(), array.len()) })
 }
 
-/// The first `count` of them, or all where there are fewer.
+/// The first `count` numbers, or all if there are fewer.
 fn first(numbers: Numbers<'_>, count: u64) -> Numbers<'_> {
     let count = usize::try_from(count).unwrap_or(usize::MAX).min(numbers.len());
     match numbers {
@@ -149,7 +149,7 @@ struct Core {
     idle_many: Mutex<Vec<ManySearch<Arc<Layout>>>>,
 }
 
-/// Settings, by name, as on the command line.
+/// The settings with these names, as on the command line.
 fn runtime(device: &str, policy: Option<&str>, board: Option<PathBuf>, threads: usize) -> Result<Runtime, Failure> {
     let refused = |error: &(dyn Error + 'static)| Failure(PyValueError::new_err(with_causes("", error)));
     let device: DeviceChoice = device.parse().map_err(|error| refused(&error))?;
@@ -206,7 +206,7 @@ impl Core {
         Ok(ManySearch::new(Arc::clone(&self.layout), self.runtime.threads.value, self.runtime.cpus.value.numbers())?)
     }
 
-    /// Levels of many searches, and the parents where they are wanted, vertex by vertex.
+    /// Levels of many searches, and parents if wanted. Row v holds those of vertex v, one for each root.
     fn many<'py, N: LevelNumber + Element>(
         &self,
         py: Python<'py>,
@@ -217,7 +217,7 @@ impl Core {
         let levels = empty::<N, Ix2>(py, shape)?;
         let parents = with_parents.then(|| empty::<u32, Ix2>(py, shape)).transpose()?;
         {
-            // SAFETY: nothing else has references to these arrays. Every entry is written before they are returned, or they are not.
+            // SAFETY: nothing else has references to these arrays, which are returned only after every entry has been written.
             let (levels, parents) = unsafe {
                 (levels.as_slice_mut()?, parents.as_ref().map(|parents| parents.as_slice_mut()).transpose()?.unwrap_or_default())
             };
@@ -244,7 +244,7 @@ impl Core {
         let runtime = runtime(&settings.0, settings.1.as_deref(), settings.2, settings.3)?;
         let (py, offsets, targets) = (offsets.py(), Indices::of(offsets, "indptr")?, Indices::of(targets, "indices")?);
         let (offsets, targets) = (offsets.numbers("indptr")?, targets.numbers("indices")?);
-        // Arrays of SciPy may be longer than the last offset says.
+        // SciPy's array of targets may be longer than its last offset.
         let entries = offsets.len().checked_sub(1).map_or(0, |last| offsets.get(last));
         let rows = RowArrays::new(offsets, first(targets, entries), Listing::Unknown).map_err(Failure::from)?;
         if rows.vertices() > MOST_VERTICES {
@@ -291,7 +291,7 @@ impl Core {
         (self.vertices(), self.layout.stats().edges, self.layout.directed())
     }
 
-    /// Degrees as they count for the speed.
+    /// Degrees as they count for TEPS.
     fn degrees<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
         PyArray1::from_slice(py, self.layout.input_degrees())
     }
@@ -311,7 +311,7 @@ impl Core {
         let vertices = self.vertices();
         let root = vertex(root, "root", vertices)?;
         let target = target.map(|target| vertex(target, "target", vertices)).transpose()?;
-        // What is too long to be represented is no limit.
+        // A timeout that is too long to be represented is no limit.
         let wait = match timeout {
             Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
                 return Err(PyValueError::new_err(format!("timeout {seconds} is not a number of seconds")));
@@ -322,7 +322,7 @@ impl Core {
         let array = |is_wanted: bool| is_wanted.then(|| empty::<u32, Ix1>(py, [vertices])).transpose();
         let (parents, levels) = (array(with_parents)?, array(with_levels)?);
         let partial = {
-            // SAFETY: nothing else has references to these arrays. Every entry is written before they are returned, or they are not.
+            // SAFETY: nothing else has references to these arrays, which are returned only after every entry has been written.
             let output = unsafe {
                 Output {
                     parents: parents.as_ref().map(|array| array.as_slice_mut()).transpose()?,
@@ -347,7 +347,7 @@ impl Core {
         Ok((parents, levels, partial.outcome.levels, partial.outcome.elapsed.as_secs_f64(), end))
     }
 
-    /// Vertices reached, and edges as they count for the speed, of parents or levels that `bfs` has found.
+    /// Number of vertices reached, and of edges as they count for TEPS, from parents or levels that `bfs` has returned.
     fn reached(&self, py: Python<'_>, found: PyReadonlyArray1<'_, u32>) -> PyResult<(u64, u64)> {
         let found = found.as_slice()?;
         if found.len() != self.vertices() {
@@ -377,7 +377,7 @@ impl Core {
 type TreeArrays<'py> = (Option<Bound<'py, PyArray1<u32>>>, Option<Bound<'py, PyArray1<u32>>>, u32, f64, &'static str);
 type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 
-/// The order in which a queue would go through the tree, and the predecessors, as SciPy gives them.
+/// The vertices in the order in which a search with a queue would visit the tree, and the predecessors, as SciPy returns them.
 #[pyfunction]
 fn queue_order<'py>(py: Python<'py>, parents: PyReadonlyArray1<'py, u32>, root: u32) -> PyResult<TwoArrays<'py>> {
     const NO_PREDECESSOR: i32 = -9999;
@@ -385,7 +385,7 @@ fn queue_order<'py>(py: Python<'py>, parents: PyReadonlyArray1<'py, u32>, root: 
     let no_tree = || PyValueError::new_err("the parents are not a tree");
     let (order, predecessors) = py
         .detach(|| {
-            // Children by parent, as rows of a matrix.
+            // The children of each parent, as compressed rows.
             let mut starts = vec![0_u32; parents.len() + 1];
             let children = || (0..).zip(parents).filter(|&(v, &parent): &(u32, &u32)| parent != NONE && v != root);
             for (_, &parent) in children() {
@@ -466,14 +466,14 @@ impl Sensors {
 
     fn begin(&self) {
         let (meter, window) = &mut *locked(&self.meter);
-        // What is forgotten is ended: readings are kept for windows that are open.
+        // A discarded window is ended too: the meter keeps readings as long as a window is open.
         if let Some(before) = window.take() {
             drop(meter.end(before));
         }
         *window = Some(meter.begin());
     }
 
-    /// (joules or None, seconds, why there are none)
+    /// (joules or None, seconds, why joules is None)
     fn end(&self, py: Python<'_>) -> PyResult<(Option<f64>, f64, Option<String>)> {
         let measured = py.detach(|| {
             let (meter, window) = &mut *locked(&self.meter);
