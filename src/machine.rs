@@ -19,7 +19,7 @@ pub(crate) fn is_live(root: &Path) -> bool {
 }
 
 /// The first [`MOST`] bytes of a file of the system, or of a copy of its files. Only regular files are read: in a copy from an unknown
-/// machine, opening a pipe would block, and a link to a device could have an effect.
+/// machine, a pipe would block, and opening a device through a link could have side effects.
 pub(crate) fn bytes(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;

@@ -318,7 +318,7 @@ fn is_mount(path: &Path) -> bool {
     mounts.split(|&byte| byte == b'\n').any(|line| mount_point(line).is_some_and(|point| point == path.as_os_str().as_encoded_bytes()))
 }
 
-/// The mount point in a line of mountinfo: the fifth field, in which blanks and the like are octal (`\040`).
+/// The mount point in a line of mountinfo: the fifth field, in which blanks and similar characters are octal (`\040`).
 fn mount_point(line: &[u8]) -> Option<Vec<u8>> {
     let field = line.split(|&byte| byte == b' ').nth(4)?;
     let mut point = Vec::with_capacity(field.len());

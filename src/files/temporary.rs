@@ -31,7 +31,7 @@ impl Temporary {
     /// The first error of `make` that is not [`io::ErrorKind::AlreadyExists`], or that one if every name exists.
     pub(crate) fn make<T>(folder: &Path, prefix: &str, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, Self)> {
         for attempt in 0..ATTEMPTS {
-            // The standard library seeds this from the system's random numbers, differently each time.
+            // The standard library seeds `RandomState` from the system's random numbers, differently each time.
             let name = format!("{prefix}{:016x}.tmp", RandomState::new().hash_one(attempt));
             let path = folder.join(name);
             match make(&path) {

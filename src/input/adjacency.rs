@@ -14,7 +14,7 @@ use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
 
 /// Ligra's first word.
 pub(super) const LIGRA: &[u8] = b"AdjacencyGraph";
-/// Ligra's first word where edges have weights.
+/// Ligra's first word if edges have weights.
 pub(super) const LIGRA_WEIGHTED: &[u8] = b"WeightedAdjacencyGraph";
 
 /// A section of the file.
@@ -42,7 +42,7 @@ pub(super) struct AdjacencyReader {
     section: Section,
     /// Numbers of the section that have been read.
     seen: u64,
-    /// Numbers per entry: 2 where a weight follows each target.
+    /// Numbers per entry: 2 if a weight follows each target.
     stride: usize,
     weighted: bool,
     vertices: u64,
@@ -138,7 +138,7 @@ impl AdjacencyReader {
         Ok(end)
     }
 
-    /// Takes the numbers of a block.
+    /// Reads the numbers of a block, section by section.
     fn numbers(&mut self, text: &[u8], tokens: &Tokens) -> Result<(), Box<Fault>> {
         let mut at = 0;
         self.advance();
@@ -146,7 +146,7 @@ impl AdjacencyReader {
             let left = usize::try_from(self.length() - self.seen).unwrap_or(usize::MAX);
             let end = tokens.values.len().min(at.saturating_add(left));
             let step = if self.section == Section::Targets { self.stride } else { 1 };
-            // The first target among the numbers: the second where the block starts with a weight.
+            // The first target among the numbers: if the block starts with a weight, it is the second number.
             let first = at + (self.seen as usize) % step;
             if self.section != Section::Weights {
                 if let Some(index) = tokens.strange(first..end, step) {
@@ -208,7 +208,7 @@ impl AdjacencyReader {
         Ok(())
     }
 
-    /// Rodinia's pairs: every start is where the targets of the vertex before end.
+    /// Rodinia's pairs: the start of each vertex must be the end of the vertex before.
     fn rows(&mut self, values: &[Vertex]) -> Result<(), (usize, String)> {
         self.make_room(values.len()).map_err(|reason| (0, reason))?;
         for (index, &value) in values.iter().enumerate() {
@@ -249,7 +249,7 @@ impl AdjacencyReader {
         let room: Vec<usize> = (0..count.div_ceil(TASK)).map(|task| TASK.min(count - task * TASK)).collect();
         fill(&mut self.edges, &room, |task, out| {
             let start = task * TASK;
-            // The last row that starts at or before the entry; there is one, since the first starts at 0.
+            // The last row that starts at or before the entry. There is one, because the first row starts at 0.
             let mut row = offsets.partition_point(|&offset| offset as usize <= entry + start) - 1;
             for (index, &target) in values[start * stride..].iter().step_by(stride).take(room[task]).enumerate() {
                 while offsets[row + 1] as usize <= entry + start + index {

@@ -32,7 +32,7 @@ pub enum InputError {
         /// The file.
         path: PathBuf,
     },
-    /// Reading failed half-way.
+    /// Reading failed after the file was opened.
     #[error("{}: can't read it: {reason}{}", .path.display(), cure(.reason))]
     Read {
         /// The file.
@@ -92,7 +92,7 @@ pub enum InputError {
         /// The error of the graph.
         reason: GraphError,
     },
-    /// The system refused the memory for the edges.
+    /// There is not enough memory for the edges.
     #[error("{}: no memory for {bytes} bytes of edges; {CURE}", .path.display())]
     OutOfMemory {
         /// The file.
@@ -151,7 +151,7 @@ pub(super) enum Fault {
     Whole { reason: String, cure: String },
     /// Not supported.
     Unsupported(String),
-    /// More vertices than fit.
+    /// More vertices than a graph can have.
     Graph(GraphError),
     /// No memory for this many bytes.
     Memory(u64),

@@ -55,8 +55,8 @@ use crate::graph::EdgeList;
 
 /// Receives the progress of reading or writing from time to time, from any thread.
 pub trait Progress: Sync {
-    /// `done` of `total` bytes (reading) or entries (writing). `total` is 0 where it is not known (a pipe); calls from
-    /// several threads may arrive out of order.
+    /// `done` of `total` bytes (reading) or entries (writing). `total` is 0 if it is not known (a pipe); calls from several threads may
+    /// arrive out of order.
     fn update(&self, done: u64, total: u64);
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Source {
     pub(super) consumed: Arc<AtomicU64>,
 }
 
-/// What is in the file, decompressed.
+/// The content of the file, decompressed.
 pub(super) enum Content {
     /// The whole file.
     Mapped(MappedFile),
@@ -305,7 +305,7 @@ mod tests {
     fn a_compressed_file_is_read_or_refused_with_its_reason() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.el");
-        // `0 1`, by gzip.
+        // `0 1`, compressed by gzip.
         let bytes = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x33\x50\x30\xe4\x02\x00\xf1\x8f\xaa\xcf\x04\x00\x00\x00";
         fs::write(&path, bytes).unwrap();
         let result = read(&path, &ReadOptions::default());

@@ -1,4 +1,4 @@
-//! The Kronecker graph of Graph500, exactly as version 3 of its reference code makes it.
+//! The Kronecker graph of Graph500, exactly as version 3 of its reference code generates it.
 //!
 //! Each edge has a stream of random numbers of its own, 2^64 numbers after that of the edge before. The edge falls into one of the four
 //! quadrants of the adjacency matrix, then of that quadrant, and so on, with probabilities .57, .19, .19 and .05 in units of 1/10000. As
@@ -45,7 +45,7 @@ struct Quadrants {
 }
 
 impl Quadrants {
-    /// Draws the next quadrant of every lane, without a branch. The new numbers take the place of the oldest.
+    /// Draws the next quadrant of every lane, without a branch. The new numbers replace the oldest.
     #[inline(always)]
     fn draw(&mut self, newest: &Row, oldest: &mut Row) {
         for lane in 0..LANES {

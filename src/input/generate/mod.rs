@@ -27,7 +27,7 @@ const PROBABILITY_TOLERANCE: f64 = 1e-9;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Generator {
-    /// The Kronecker graph of Graph500, bit for bit as its reference code 3.x makes it.
+    /// The Kronecker graph of Graph500, bit for bit as its reference code 3.x generates it.
     Kronecker {
         /// log2 of the number of vertices, 1 to [`MAX_SCALE`].
         scale: u32,
@@ -170,8 +170,8 @@ impl Generator {
         }
     }
 
-    /// Generates the graph on the current rayon pool. `progress` is called from its threads with the work done since its
-    /// last call (see [`work`](Self::work)); it should return at once.
+    /// Generates the graph on the current rayon pool. `progress` is called from the pool's threads with the work done since its last call
+    /// (see [`work`](Self::work)); it should return quickly.
     ///
     /// The list is [`Listing::Once`]; self-loops and repeats are left in.
     ///

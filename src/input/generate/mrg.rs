@@ -21,8 +21,7 @@ const fn fold(value: u64) -> u64 {
     (value & MODULUS) + (value >> 31)
 }
 
-/// The remainder of `value`, which must be below twice the modulus: adds 1 exactly where `value` has reached the modulus, and
-/// drops bit 31.
+/// The remainder of `value`, which must be below twice the modulus: adds 1 exactly if `value` has reached the modulus, and drops bit 31.
 #[inline(always)]
 pub(crate) const fn reduce_once(value: u64) -> u64 {
     (value + ((value + 1) >> 31)) & MODULUS
