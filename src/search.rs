@@ -22,39 +22,39 @@ use crate::{
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
 };
 
-/// When the parts of a search ended.
+/// The levels of a search, and when its parts ended.
 struct Searched {
     levels: u32,
     end_of: End,
-    /// All levels were done.
+    /// When all levels were done.
     found: Instant,
-    /// The parents were in original numbers.
+    /// When the parents were in original numbers.
     end: Instant,
 }
 
-/// Level records kept of one search; deeper levels are summed in the last.
+/// Level records kept of one search, at most; deeper levels are added up in the last one.
 const RECORDS: usize = 4096;
 
-/// How to search.
+/// Options of a search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchOptions {
     /// The policy that decides the direction of each level.
     pub policy: Policy,
-    /// Threads (0: one for every CPU the process may run on).
+    /// Number of threads (0: one for every CPU the process may run on).
     pub threads: usize,
     /// CPUs the threads are bound to, one each in turn, the calling thread first (empty: not bound).
     pub cpus: Vec<usize>,
-    /// The amounts of work from which threads share a level (`None`: the defaults, measured on two cores of a desktop processor).
+    /// The least amounts of work for which threads share a level (`None`: the defaults, measured on two cores of a desktop processor).
     pub parallel: Option<ParallelThresholds>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Option<Simd>,
     /// OpenCL devices. Levels on the GPU run on the first; [`Policy::Concurrent`] uses all of them beside the CPU.
     pub devices: Vec<GpuSetup>,
-    /// Where policies that decide directions only run their levels.
+    /// Where levels run under policies that decide only directions.
     pub runs: LevelDevice,
     /// Prepare for every policy, so that [`Search::set_policy`] may change it to any.
     pub every_policy: bool,
-    /// Continue on the CPU alone where a device fails in the middle of a search.
+    /// Continue on the CPU alone if a device fails during a search.
     pub fall_back: bool,
 }
 
@@ -85,10 +85,10 @@ pub enum SearchError {
         what: &'static str,
         /// Its length.
         given: usize,
-        /// The length needed (of roots: the most there may be).
+        /// The length needed (for roots: the largest allowed).
         wanted: usize,
     },
-    /// A level does not fit the numbers that it is to be written as.
+    /// A level does not fit the number type of the caller's array.
     #[error("the search is deeper than {deepest} levels, the most that the array can hold: pass one of 32-bit numbers")]
     TooDeep {
         /// The deepest level that can be written.
@@ -109,7 +109,7 @@ pub enum SearchError {
         /// The policy.
         policy: String,
     },
-    /// The policy needs a device, and the search has lost its own.
+    /// The policy needs a device, and the search has lost its devices.
     #[error("policy {policy} needs an OpenCL device, and the search continues without its own since that failed ({reason})")]
     FellBack {
         /// The policy.
@@ -117,7 +117,7 @@ pub enum SearchError {
         /// What failed ([`Search::fallen_back`]).
         reason: String,
     },
-    /// A [`Stopper`] or the deadline ended it before it was done.
+    /// A [`Stopper`] or the deadline ended the search before it was done.
     #[error("the search from {0} was stopped before it was done")]
     Stopped(Vertex),
     /// A device failed in the middle of a search.
@@ -139,7 +139,7 @@ pub enum SearchError {
 pub struct Stopper(Arc<AtomicBool>);
 
 impl Stopper {
-    /// Stops. The search gives [`SearchError::Stopped`].
+    /// Stops searches. They return [`SearchError::Stopped`].
     pub fn stop(&self) {
         self.0.store(true, Relaxed); // it orders no other memory
     }
@@ -149,7 +149,7 @@ impl Stopper {
         self.0.store(false, Relaxed);
     }
 
-    /// Whether it stops.
+    /// Whether searches are stopped.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Relaxed)
     }
@@ -166,7 +166,7 @@ pub struct Outcome {
     pub levels: u32,
     /// Edges for TEPS (both ends reached; repeats counted, self-loops not).
     pub edges: u64,
-    /// From the call to the parents in original numbers.
+    /// Time from the call to the parents in original numbers.
     #[serde(skip)]
     pub elapsed: Duration,
     /// The part of `elapsed` that mapped parents back to original numbers.
@@ -174,12 +174,12 @@ pub struct Outcome {
     pub mapping: Duration,
 }
 
-/// Where a search ends before it has reached everything (by default nowhere).
+/// Conditions that end a search before it has reached everything (by default none).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Until {
-    /// At this distance from the root: vertices farther away are not searched.
+    /// End at this distance from the root: vertices farther away are not searched.
     pub depth: Option<u32>,
-    /// After the level that reaches this vertex (an original number).
+    /// End after the level that reaches this vertex (an original number).
     pub target: Option<Vertex>,
 }
 
@@ -187,7 +187,7 @@ pub struct Until {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// Everything that can be reached was.
+    /// Everything that can be reached was reached.
     Complete,
     /// At the depth limit. Vertices beyond it, if there are any, are not in the tree.
     Depth,
@@ -204,10 +204,10 @@ pub struct Partial {
     pub end: End,
 }
 
-/// Where a search writes what it finds ([`Search::run_into`]): the caller's arrays, with an entry for each vertex.
+/// Where a search writes its tree ([`Search::run_into`]): the caller's arrays, with an entry for each vertex.
 #[derive(Debug, Default)]
 pub struct Output<'a> {
-    /// Parents: a root's is itself, [`NONE`] where not reached.
+    /// Parents: the root's is the root itself; [`NONE`] where not reached.
     pub parents: Option<&'a mut [Vertex]>,
     /// Distances from the root, [`NONE`] where not reached.
     pub levels: Option<&'a mut [u32]>,
@@ -216,9 +216,9 @@ pub struct Output<'a> {
 /// Why a level loop stops.
 #[derive(Clone, Copy)]
 enum Halt {
-    /// There is no tree.
+    /// The search was stopped: there is no tree.
     Stopped,
-    /// The tree is what was reached.
+    /// The search has ended: the tree is what was reached.
     Ended(End),
 }
 
@@ -234,10 +234,10 @@ pub struct Search<'g> {
     fallen_back: Option<String>,
     stopper: Stopper,
     deadline: Option<Instant>,
-    /// What was set of the engine, for the one that takes over from a device that failed.
+    /// Settings of the engine, for the engine that replaces it after a device failed.
     single_levels: bool,
     traced: usize,
-    /// The last search was not stopped, and has not written its tree elsewhere.
+    /// Whether the engine has the tree of the last search, which was not stopped and has not written its tree elsewhere.
     has_tree: bool,
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn threads_of(threads: usize, cpus: &[usize]) -> usize {
     }
 }
 
-/// The requirements of `policy` on the engine.
+/// What `policy` needs of the engine.
 fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> HybridUse {
     let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
     let begins_on_gpu = || {
@@ -296,12 +296,12 @@ impl<'g> Search<'g> {
         })
     }
 
-    /// A handle with which any thread stops searches.
+    /// A handle with which any thread can stop searches.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
-    /// Searches are stopped, as by a [`Stopper`], as soon as a level ends after `deadline` (`None`: never).
+    /// Stops searches, as a [`Stopper`] does, as soon as a level ends after `deadline` (`None`: never).
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
@@ -309,8 +309,8 @@ impl<'g> Search<'g> {
     /// Changes the policy.
     ///
     /// # Errors
-    /// [`SearchError::NoDevice`] where the search was not set up for what the policy does (see [`SearchOptions::every_policy`]), and
-    /// [`SearchError::FellBack`] where it was, and has lost its devices.
+    /// [`SearchError::NoDevice`] if the search was not set up for what the policy does (see [`SearchOptions::every_policy`]), and
+    /// [`SearchError::FellBack`] if it was, but has lost its devices.
     pub fn set_policy(&mut self, policy: Policy, runs: LevelDevice) -> Result<(), SearchError> {
         let wanted = uses(&policy, runs, self.layout);
         if !self.engine.uses().covers(wanted) {
@@ -326,13 +326,13 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Whether a device runs levels before they are planned where the plan is sure, from the next search on (else the record of each has
-    /// its own time).
+    /// Sets whether a device runs levels before they are planned where the plan is sure, from the next search on. If it does not, the
+    /// record of each level has its own time.
     pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
         self.engine.set_looks_ahead(looks_ahead);
     }
 
-    /// Whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on (see
+    /// Sets whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on (see
     /// [`GpuOptions::bins`](crate::engine::GpuOptions::bins)).
     pub fn set_bins(&mut self, bins: bool) {
         self.engine.set_bins(bins);
@@ -346,26 +346,26 @@ impl<'g> Search<'g> {
         self.engine.offers_bins()
     }
 
-    /// Whether every level is run and recorded by itself, from the next search on (else consecutive levels that are too small to share run
-    /// in one step and have one record).
+    /// Sets whether every level is run and recorded by itself, from the next search on. If not, consecutive levels that are too small to
+    /// share run in one step and have one record.
     pub fn set_single_levels(&mut self, single_levels: bool) {
         self.single_levels = single_levels;
         self.engine.set_single_levels(single_levels);
     }
 
-    /// Whether a search continues on the CPU alone where a device fails (see [`SearchOptions::fall_back`]), from the next one on.
+    /// Sets whether a search continues on the CPU alone if a device fails (see [`SearchOptions::fall_back`]), from the next search on.
     pub fn set_fall_back(&mut self, fall_back: bool) {
         self.options.fall_back = fall_back;
     }
 
-    /// Whether the devices run their parts of a split level one after the other, the GPU first, from the next search on: so that each is
-    /// timed while the other is idle.
+    /// Sets whether CPU and devices run their parts of a split level one after the other, the devices first, from the next search on. Each
+    /// side is then timed while the other is idle.
     pub fn set_split_in_turn(&mut self, in_turn: bool) {
         self.engine.split_in_turn = in_turn;
     }
 
-    /// Whether the state is handed to the device and back before every level on the CPU, from the next search on: so that a handover can
-    /// be timed where it would stand.
+    /// Sets whether the state is handed to the device and back before every level on the CPU, from the next search on, so that a handover
+    /// can be timed where it would happen.
     pub fn set_handover_round_levels(&mut self, handover: bool) {
         self.engine.handover_round_levels = handover;
     }
@@ -385,12 +385,12 @@ impl<'g> Search<'g> {
         self.layout
     }
 
-    /// Threads the search uses.
+    /// Number of threads that the search uses.
     pub fn threads(&self) -> usize {
         self.engine.threads()
     }
 
-    /// Vector instructions the search uses.
+    /// Vector instructions that the search uses.
     pub fn simd(&self) -> Simd {
         self.engine.simd()
     }
@@ -398,14 +398,14 @@ impl<'g> Search<'g> {
     /// Searches from `root` (an original number).
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
+    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] if a device fails.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
         let (outcome, end) = self.run_to_end(root, None, None)?;
         Ok(self.counted(outcome, end))
     }
 
-    /// As [`Search::run`], up to a distance or to a target. Every level is run by itself; where a device owns the state, it hands it over
-    /// after each level of a search with a target.
+    /// As [`Search::run`], up to a distance or to a target. Every level is run by itself. With a target, a device that owns the state hands
+    /// it to the host after each level.
     ///
     /// # Errors
     /// As [`Search::run`], and [`SearchError::TargetOutOfRange`].
@@ -418,10 +418,10 @@ impl<'g> Search<'g> {
         Ok(Partial { outcome: self.counted(outcome, end), end })
     }
 
-    /// As [`Search::run_until`], with the tree in the caller's arrays and nowhere else: [`Search::parents`] is empty afterwards. What is
-    /// not wanted is not written, and distances alone take no longer than parents: on the CPU they are noted as vertices are found (up to
-    /// level 254, else they are computed from the parents). What was reached is not counted, as in [`Search::run_uncounted`]: see
-    /// [`Search::counts`].
+    /// As [`Search::run_until`], but writes the tree to the caller's arrays and nowhere else: [`Search::parents`] is empty afterwards.
+    /// Arrays that are not given are not written. Distances alone take no longer than parents: the CPU records them as vertices are found
+    /// (up to level 254; in a deeper search they are computed from the parents). What was reached is not counted, as in
+    /// [`Search::run_uncounted`]: see [`Search::counts`].
     ///
     /// # Errors
     /// As [`Search::run_until`], and [`SearchError::Length`].
@@ -444,8 +444,8 @@ impl<'g> Search<'g> {
         done.map(|(outcome, end)| Partial { outcome, end })
     }
 
-    /// The vertices and edges that [`Search::run_into`] has reached, counted as in [`Outcome`]. `found` is the array that it has written:
-    /// parents or levels.
+    /// The numbers of vertices and edges that [`Search::run_into`] has reached, counted as in [`Outcome`]. `found` is an array that it has
+    /// written: parents or levels.
     ///
     /// # Panics
     /// If `found` has not exactly one entry per vertex.
@@ -456,12 +456,12 @@ impl<'g> Search<'g> {
         (reached, if self.layout.directed() { edges } else { edges / 2 })
     }
 
-    /// As [`Search::run`], without counting what was reached, which is not part of the time: for searches that follow one another in a
-    /// window whose energy is measured. `reached` and `edges` are 0, and where a device took part, a last level of leaves alone, which the
-    /// layout left out, is not among the `levels`.
+    /// As [`Search::run`], without counting what was reached (which is never part of the time), for searches that follow one another in a
+    /// window whose energy is measured. `reached` and `edges` are 0. If a device took part, `levels` does not count a last level that
+    /// consists of leaves which the layout left out.
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] where one fails.
+    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] if a device fails.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
         self.run_to_end(root, None, None).map(|(outcome, _)| outcome)
     }
@@ -503,17 +503,17 @@ impl<'g> Search<'g> {
         Ok((Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found }, end_of))
     }
 
-    /// `None`: it was stopped.
+    /// Returns `None` if the search was stopped.
     fn search(&mut self, root: Vertex, until: Option<Until>, output: Option<&mut Output<'_>>) -> Result<Option<Searched>, DeviceError> {
         let Until { depth, target } = until.unwrap_or_default();
-        // A leaf that was left out is one level above the vertex on which it hangs, where the search begins then.
+        // A root that is a left-out leaf is one level above its neighbour, from which the search then begins.
         let (internal, above) = match self.layout.place(root) {
             Place::Searched(internal) => (internal, 0),
             Place::LeafOf(host) if depth != Some(0) && target != Some(root) => (host, 1),
             place => return self.search_alone(root, place, until, output).map(Some),
         };
         let depth = depth.map(|depth| depth - above);
-        // Of a target that is such a leaf, the vertex on which it hangs, after whose level there is one more.
+        // If the target is a left-out leaf, the search looks for its neighbour, and runs one more level after the neighbour's.
         let (target, below) = match target.map(|target| self.layout.place(target)) {
             Some(Place::Searched(target)) => (Some(target), 0),
             Some(Place::LeafOf(host)) => (Some(host), 1),
@@ -540,10 +540,10 @@ impl<'g> Search<'g> {
         let run = |engine: &mut HybridEngine<'g>| level_loop_until(engine, planner, internal, records, halt);
         let ended = if until.is_some() { self.engine.level_by_level(run)? } else { run(&mut self.engine)? };
         let (levels, end_of) = match ended {
-            // Only leaves are on the target's level.
+            // The target's level has only leaves that were left out.
             (levels, None) if target_level.is_some_and(|level| levels >= level) => (levels + 1, End::Target),
             (levels, None) => (levels, End::Complete),
-            // What has been run has not found that there is nothing more.
+            // The last frontier, which was not searched, is a level of the tree too.
             (levels, Some(Halt::Ended(end))) => (levels + 1, end),
             (_, Some(Halt::Stopped)) => {
                 self.engine.give_up();
@@ -555,7 +555,7 @@ impl<'g> Search<'g> {
         Ok(Some(Searched { levels: levels + above, end_of, found, end: Instant::now() }))
     }
 
-    /// A search that reaches nothing of what is searched.
+    /// Searches from a root whose tree contains only vertices that the layout leaves out.
     fn search_alone(
         &mut self,
         root: Vertex,
@@ -593,7 +593,7 @@ impl<'g> Search<'g> {
         Ok(Searched { levels, end_of, found, end: Instant::now() })
     }
 
-    /// Ends a search: parents come to where [`Search::parents`] finds them, or to the caller's arrays.
+    /// Ends a search: puts the parents where [`Search::parents`] reads them, or into the caller's arrays.
     fn finish(&mut self, end: End, mut output: Option<&mut Output<'_>>) -> Result<(), DeviceError> {
         let all = end == End::Complete;
         if let Some(Output { parents, levels }) = &mut output {
@@ -612,7 +612,7 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Whether it must be asked if a tree's last level is of leaves that were left out.
+    /// Whether the last level of the tree may consist of leaves that were left out.
     fn may_end_in_leaves(&self, root: Vertex, end: End) -> bool {
         end == End::Complete && matches!(self.layout.place(root), Place::Searched(_) | Place::LeafOf(_))
     }
@@ -622,7 +622,7 @@ impl<'g> Search<'g> {
             WRONG_NUMBERS => format!("{} (driver {})", device.name, device.driver),
             _ => device.name.clone(),
         };
-        // Those of which a call has failed; where none has (wrong numbers), it may be any.
+        // The devices of which a call has failed. If none has (wrong numbers), it may be any device.
         let failed: Vec<_> =
             self.devices.iter().zip(self.engine.failed_devices()).filter_map(|(device, failed)| failed.then_some(device)).collect();
         let suspects = if failed.is_empty() { self.devices.iter().collect() } else { failed };
@@ -653,15 +653,15 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Parents of the last search, by original vertex: the root's is itself, [`NONE`] where not reached. Empty after one that
+    /// Parents of the last search, by original vertex: the root's is the root itself; [`NONE`] where not reached. Empty after a search that
     /// was stopped, or has written its tree into the caller's arrays.
     pub fn parents(&self) -> &[Vertex] {
         if self.has_tree { self.engine.parents() } else { &[] }
     }
 
-    /// Levels of the last search, by original vertex ([`NONE`] where not reached), into `levels` (one per vertex). They are computed from
-    /// the parents, in time linear in the vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no root has no level
-    /// (no tree: a device's driver has a bug, which [`validate`](mod@crate::validate) finds).
+    /// Writes the levels of the last search to `levels`, by original vertex ([`NONE`] where not reached). They are computed from the
+    /// parents, in time linear in the number of vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no root has no
+    /// level: a device's driver then has a bug, which [`validate`](mod@crate::validate) finds.
     ///
     /// # Panics
     /// If `levels` has not exactly one entry per vertex.
@@ -691,14 +691,14 @@ impl<'g> Search<'g> {
 
 /// See [`Search::levels_into`].
 pub(crate) fn levels_of(parents: &[Vertex], levels: &mut [u32]) {
-    /// No search is as deep: of vertices whose parents are just followed, and of those that lead to no root.
+    /// Two marks, larger than any level: vertices whose parents are being followed, and vertices whose parents lead to no root.
     const FOLLOWED: u32 = NONE - 1;
     const ASTRAY: u32 = NONE - 2;
     assert_eq!(levels.len(), parents.len(), "one level per vertex");
     levels.fill(NONE);
     let mut any_astray = false;
     for v in 0..parents.len() {
-        // Up to the first vertex whose level is known, counting; then the same way again, writing.
+        // Follows parents to the first vertex whose level is known, counting the steps; then follows them again, writing levels.
         let (mut at, mut steps) = (v, 0);
         while levels[at] == NONE && parents[at] != NONE && parents[at] as usize != at {
             levels[at] = FOLLOWED;
@@ -708,7 +708,7 @@ pub(crate) fn levels_of(parents: &[Vertex], levels: &mut [u32]) {
         if levels[at] == NONE && parents[at] as usize == at {
             levels[at] = 0;
         }
-        // A circle, or a parent that was not reached.
+        // A cycle, or a parent that was not reached.
         let is_astray = levels[at] >= ASTRAY;
         any_astray |= is_astray && steps > 0;
         let top = levels[at];
@@ -737,11 +737,11 @@ mod tests {
         };
         assert_eq!(levels(&[1, 1, 0, 2, NONE]), [1, 0, 2, 3, NONE]);
         assert_eq!(levels(&[]), [0; 0]);
-        // A circle and what leads into it, beside a tree; a parent that was not reached; several circles.
+        // A cycle and vertices that lead into it, beside a tree; a parent that was not reached; several cycles.
         assert_eq!(levels(&[1, 2, 1, 0, 4, 4]), [NONE, NONE, NONE, NONE, 0, 1]);
         assert_eq!(levels(&[NONE, 0, 1, 3]), [NONE, NONE, NONE, 0]);
         assert_eq!(levels(&[1, 0, 3, 2]), [NONE; 4]);
-        // Each vertex is gone over twice, however many circles there are.
+        // Each vertex is visited twice, however many cycles there are.
         let pairs: Vec<Vertex> = (0..300_000).map(|v| v ^ 1).collect();
         assert!(levels(&pairs).iter().all(|&level| level == NONE));
         let n = 300_000;

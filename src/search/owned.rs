@@ -1,4 +1,4 @@
-//! A search that keeps its layout alive, for the handles of other languages, which have no borrowing.
+//! A search that keeps its layout alive, for handles in languages without borrowing.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::graph::Layout;
 /// A [`Search`] and a share of the layout that it borrows.
 #[derive(Debug)]
 pub struct OwnedSearch {
-    // Dropped in this order: the search before what it borrows.
+    // Fields are dropped in this order: the search before the layout that it borrows.
     search: Search<'static>,
     layout: Arc<Layout>,
 }
@@ -19,8 +19,8 @@ impl OwnedSearch {
     /// # Errors
     /// Those of `make`.
     pub fn new<E>(layout: Arc<Layout>, make: impl for<'g> FnOnce(&'g Layout) -> Result<Search<'g>, E>) -> Result<Self, E> {
-        // SAFETY: the layout lies behind the `Arc`, which is never written to and is dropped after the search; and no caller can see the
-        // lifetime that is made up here: `make` and the closures of `with` must do with any, and `get` shortens it.
+        // SAFETY: the layout is behind the `Arc`, is never written to, and is dropped after the search. No caller can see the lifetime that
+        // is made up here: `make` and the closures of `with` must accept any, and `get` shortens it.
         let borrowed: &'static Layout = unsafe { &*Arc::as_ptr(&layout) };
         Ok(Self { search: make(borrowed)?, layout })
     }
@@ -30,12 +30,12 @@ impl OwnedSearch {
         &self.layout
     }
 
-    /// The search, to be read.
+    /// The search, for reading.
     pub fn get(&self) -> &Search<'_> {
         &self.search
     }
 
-    /// Does something with the search.
+    /// Calls `use_it` with the search.
     pub fn with<T>(&mut self, use_it: impl for<'g> FnOnce(&mut Search<'g>) -> T) -> T {
         use_it(&mut self.search)
     }

@@ -5,14 +5,14 @@ use std::time::Instant;
 use super::{Outcome, Search, SearchError};
 use crate::{bfs::LevelRecord, engine::Span, graph::Vertex, opencl::Launch};
 
-/// A search with the spans of its threads and devices. Times are nanoseconds from its call on.
+/// A search with the times at which its threads and devices worked. Times are nanoseconds since the call.
 #[derive(Debug, Clone)]
 pub struct Traced {
-    /// What it found, as of [`Search::run_uncounted`].
+    /// Its outcome, as that of [`Search::run_uncounted`].
     pub outcome: Outcome,
     /// Its levels.
     pub records: Vec<LevelRecord>,
-    /// When each thread worked, the calling one first. (Where a level is too small to share, the calling one notes nothing.)
+    /// When each thread worked, the calling one first. (The calling thread records nothing for levels too small to share.)
     pub threads: Vec<Vec<Stretch>>,
     /// What each device ran.
     pub devices: Vec<TracedDevice>,
@@ -30,25 +30,24 @@ pub struct Stretch {
 /// The work of a device, by the times of its events.
 #[derive(Debug, Clone)]
 pub struct TracedDevice {
-    /// The device.
+    /// Name of the device.
     pub name: String,
-    /// Its kernels by name, in the order of their launches. (Empty: it keeps no times, see
-    /// [`Device::open_timed`](crate::opencl::Device::open_timed).)
+    /// Its kernels by name, in the order of their launches (empty if the device keeps no times: see
+    /// [`Device::open_timed`](crate::opencl::Device::open_timed)).
     pub kernels: Vec<(String, Stretch)>,
 }
 
 impl Search<'_> {
-    /// Makes room for what the threads and devices of [`run_traced`](Self::run_traced) note: up to `most` stretches each. 0 ends it.
-    /// Searches allocate nothing for it.
+    /// Makes threads and devices record up to `most` stretches each, for [`run_traced`](Self::run_traced). 0 ends the recording. The memory
+    /// is allocated here: searches allocate nothing for it.
     pub fn set_traced(&mut self, most: usize) {
         self.traced = most;
         self.engine.trace(most);
     }
 
-    /// As [`Search::run_uncounted`], with what threads and devices noted.
+    /// As [`Search::run_uncounted`], with the times that threads and devices recorded.
     ///
-    /// A device's clock is set by the host's so that no kernel ends after the host has seen its end, and the one that was seen soonest
-    /// ends when it was seen.
+    /// A device's times are shifted to the host's clock by the largest amount for which no kernel ends after the host has seen its end.
     ///
     /// # Errors
     /// As [`Search::run_uncounted`].
@@ -92,7 +91,7 @@ mod tests {
             time: LaunchTime { start_ns, end_ns },
             asked: begin + Duration::from_nanos(asked),
         };
-        // The device's clock is 10,000 ahead; the second is seen at once, the first 40 late.
+        // The device's clock is 10,000 ahead. The host sees the end of the second kernel at once, and that of the first 40 late.
         let launches = [launch(10_100, 10_200, 240), launch(10_300, 10_450, 450)];
         let since = |at: Instant| at.duration_since(begin).as_nanos() as u64;
         let found: Vec<_> = by_the_host(&launches, since).into_iter().map(|(_, stretch)| (stretch.begin_ns, stretch.end_ns)).collect();

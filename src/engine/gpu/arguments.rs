@@ -1,8 +1,8 @@
 //! The arguments of every kernel, in the order of its parameters in `kernels/`. A test compares the names with those that the driver
 //! reports.
 
-/// One module of indices for each kernel, whose constants have the names of the parameters. After the last one come those that depend on
-/// compiler options: columns, then parts of the adjacency.
+/// Defines a module of argument indices for each kernel. The constants have the names of the parameters. After these come the parameters
+/// that depend on compiler options: columns, then parts of the adjacency.
 macro_rules! arguments {
     ($($kernel:ident: $($argument:ident)+;)+) => {
         $(
@@ -12,9 +12,9 @@ macro_rules! arguments {
                 #[repr(u32)]
                 enum Index { $($argument),+ }
                 $(pub(in super::super) const $argument: u32 = Index::$argument as u32;)+
-                /// The parameters' names.
+                /// Names of the parameters.
                 pub(in super::super) const NAMES: &[&str] = &[$(stringify!($argument)),+];
-                /// Index of the first parameter behind them.
+                /// Index of the first parameter after these.
                 pub(in super::super) const REST: u32 = NAMES.len() as u32;
             }
         )+
@@ -54,7 +54,7 @@ mod tests {
         opencl::{Device, Limits, devices},
     };
 
-    /// The parameters behind those that are named here, of kernels compiled with so many columns and parts.
+    /// Names of the parameters after the named ones, for kernels compiled with `columns` columns and `parts` parts.
     fn rest(kernel: &str, columns: usize, parts: usize) -> Vec<String> {
         let numbered = |name: &str, count| (0..count).map(|i| format!("{name}{i}")).collect::<Vec<_>>();
         let part = numbered("part", parts);
@@ -71,7 +71,7 @@ mod tests {
         let found = devices().unwrap_or_default();
         let mut compared = 0;
         for info in &found {
-            // Others may not report names, or take a minute to compile.
+            // Other drivers may not report names, or take a minute to compile.
             if !info.platform.contains("Portable Computing Language") {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Checks of the values that a device has written, before they index memory of the host: a driver's bug must end in an error that names
-//! it.
+//! Checks of the values that a device has written, before they index memory of the host: a bug in a driver must end in an error that says
+//! so.
 
 use super::{
     GpuEngine, RUN_LEVELS,
@@ -29,7 +29,8 @@ pub(super) fn expanded(slot: &Slot) -> u64 {
 }
 
 impl GpuEngine<'_> {
-    /// Counters of a step: no more vertices, arcs and levels than there are. (Before the first level of the device they are the host's.)
+    /// Checks the counters of a step: no more vertices, arcs and levels than there can be. (Before the first level of the device, the arcs
+    /// are the host's count, and not checked.)
     pub(super) fn check_counts(&self, slot: &Slot) -> Result<(), DeviceError> {
         let at_most = |word, most: usize| slot.get(word) as usize <= most;
         let levels = slot.get(LEVELS);
@@ -40,7 +41,8 @@ impl GpuEngine<'_> {
         )
     }
 
-    /// Counters of a step whose predecessor left `before`: the frontier has one form, and the search went on from there or stands still.
+    /// Checks the counters of a step whose predecessor left `before`: the frontier has one form, and the search has advanced from `before`
+    /// or not changed.
     pub(super) fn check_step(&self, before: &Slot, after: &Slot) -> Result<(), DeviceError> {
         self.check_counts(after)?;
         let state = after.get(STATE);
@@ -53,7 +55,7 @@ impl GpuEngine<'_> {
         demand(forms == 1 && is_known && goes_on)
     }
 
-    /// A queue: vertices, none of them twice.
+    /// Checks that a queue holds only vertices, none of them twice.
     pub(crate) fn check_queue(&mut self, queue: &[Vertex]) -> Result<(), DeviceError> {
         let vertices = self.layout.csr().vertices();
         let mut is_possible = true;
@@ -73,8 +75,8 @@ impl GpuEngine<'_> {
         demand(is_possible)
     }
 
-    /// The bitmaps of a state that has come back: no padding and no vertex without an edge is new in them, and where they hold the
-    /// frontier, it has as many vertices as were counted.
+    /// Checks the bitmaps of a state that was handed back: padding and vertices without an edge count as visited, and where the bitmaps
+    /// hold the frontier, it has as many vertices as were counted.
     pub(super) fn check_bitmaps(&self, state: &SearchState) -> Result<(), DeviceError> {
         let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);
         match state.frontier {
@@ -85,7 +87,8 @@ impl GpuEngine<'_> {
         }
     }
 
-    /// How many vertices of `words`, whose bits are now `now`, are not in the bitmap `before`. Those that are excluded must be in both.
+    /// Number of vertices of the words `words` that are set in `now` (these words alone) but not in `before` (a whole bitmap). Excluded
+    /// vertices must be set in both.
     pub(crate) fn new_in(&self, words: std::ops::Range<usize>, now: &[u64], before: &[u64]) -> Result<u64, DeviceError> {
         let (mut missing, mut new) = (0, 0);
         for ((&excluded, &now), &before) in self.host_closed[words.clone()].iter().zip(now).zip(&before[words]) {
@@ -96,26 +99,26 @@ impl GpuEngine<'_> {
         Ok(new)
     }
 
-    /// Levels of vertices: no search is deeper than it has vertices.
+    /// Checks levels of vertices: none is above the number of vertices.
     pub(crate) fn check_levels(&self, levels: &[u32]) -> Result<(), DeviceError> {
         let most = self.layout.padded();
         demand(levels.iter().fold(0, |deepest, &level| deepest.max(level)) as usize <= most)
     }
 }
 
-/// Parents by original vertex: each is one of `vertices`, or none.
+/// Checks parents by original vertex: each is below `vertices`, or [`NONE`].
 pub(crate) fn check_parents(parents: &[Vertex], vertices: usize) -> Result<(), DeviceError> {
-    // Without a branch: several at a time.
+    // Without a branch, so that several can be compared at a time.
     let wrong = parents.iter().fold(0u32, |wrong, &parent| wrong | u32::from(parent != NONE && parent as usize >= vertices));
     demand(wrong == 0)
 }
 
-/// Vertices visited: no more than take part, and the root, which may be a vertex without an edge.
+/// Checks the number of vertices visited: at most those that take part, and at least the root, which may be a vertex without an edge.
 pub(in crate::engine) fn check_total(visited: u64, searched: u64) -> Result<(), DeviceError> {
     demand(visited <= searched.max(1))
 }
 
-/// Vertices found: as many as bits came for them.
+/// Checks that the number of vertices found is that of the new bits.
 pub(in crate::engine) fn check_found(found: u64, bits: u64) -> Result<(), DeviceError> {
     demand(found == bits)
 }

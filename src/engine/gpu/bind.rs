@@ -1,4 +1,4 @@
-//! Arguments of kernels that change seldom or never.
+//! Kernel arguments that change seldom or never.
 
 use super::{GpuEngine, RUN_LEVELS, arguments as args, graph::Places, sampling::HUB_PLACES};
 use crate::{
@@ -77,7 +77,7 @@ impl GpuEngine<'_> {
             tgm_pieces.set_buffer(args::tgm_pieces::mask_a, &self.masks[0])?;
             tgm_pieces.set_buffer(args::tgm_pieces::mask_b, &self.masks[1])?;
         }
-        // All else stands at the same places.
+        // All other parameters have the same indices in both kernels.
         for kernel in [&kernels.tg_pieces].into_iter().chain(&kernels.tgm_pieces) {
             use args::tg_pieces as arg;
             kernel.set_buffer(arg::offsets, &out.offsets)?;
@@ -131,8 +131,8 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Gives the kernels the arrays of `state`, of which the device's state says that nothing is swapped. `other` is the visited bitmap
-    /// that is not the current one; the current one itself where the device was given no other.
+    /// Gives the kernels the arrays of `state`, for a device state in which nothing is swapped. `other` is the index of the visited bitmap
+    /// that is not current, or of the current one if the device was given no other.
     pub(super) fn bind_state(&self, state: &SearchState, other: usize) -> Result<(), DeviceError> {
         let Self { kernels, .. } = self;
         let [visited_a, visited_b] = [&state.visited[state.current], &state.visited[other]];
@@ -153,7 +153,7 @@ impl GpuEngine<'_> {
             kernels.to_mask.set_buffer(arg::visited_a, visited_a)?;
             kernels.to_mask.set_buffer(arg::visited_b, visited_b)?;
         }
-        // These begin alike.
+        // The parameters of these kernels begin alike.
         for kernel in [&kernels.tg, &kernels.tg_run, &kernels.tg_pieces] {
             use args::tg as arg;
             kernel.set_buffer(arg::queue_a, queue_a)?;

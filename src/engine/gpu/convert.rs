@@ -1,4 +1,4 @@
-//! Conversions of the frontier: queue to bitmap, bitmap to queue.
+//! Conversions of the frontier: bitmap or mask to queue, queue or bitmap to mask.
 
 use super::{GpuEngine, arguments as args};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl GpuEngine<'_> {
-    /// The frontier as a queue.
+    /// Makes the frontier a queue.
     pub(super) fn make_queue(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
         self.seed(state)?;
         match state.frontier {
@@ -19,17 +19,17 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// A bitmap becomes a queue.
+    /// Launches the conversion of a bitmap to a queue.
     pub(super) fn launch_to_queue(&mut self, guard: u32) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = &self.kernels.bitmap_to_queue;
         kernel.set(args::bitmap_to_queue::slot, slot)?;
         kernel.set(args::bitmap_to_queue::guard, guard)?;
-        // Compaction needs every word to have its item: these groups do not loop.
+        // The kernel does not loop, so there must be a work-item for every word (or every few words).
         self.start(kernel, (self.words() as usize).div_ceil(self.words_per_item() * self.group))
     }
 
-    /// A mask becomes a queue, and is cleared.
+    /// Launches the conversion of a mask to a queue, which clears the mask.
     pub(super) fn launch_mask_to_queue(&mut self) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = &self.kernels.mask_to_queue;
@@ -37,12 +37,12 @@ impl GpuEngine<'_> {
         self.start(kernel, (self.layout.padded() / 4).div_ceil(self.words_per_item() * self.group))
     }
 
-    /// Words that an item of a conversion works through, as in `kernels/convert.cl`.
+    /// Words that a work-item of a conversion works through (`WORDS_PER_ITEM` in `kernels/convert.cl`).
     fn words_per_item(&self) -> usize {
         if self.group == 1 { 64 } else { 1 }
     }
 
-    /// The frontier as a mask.
+    /// Makes the frontier a mask.
     pub(super) fn make_mask(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
         self.seed(state)?;
         if !matches!(state.frontier, Frontier::Mask { .. }) {
@@ -52,7 +52,7 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// A queue or a bitmap becomes a mask.
+    /// Launches the conversion of a queue or a bitmap to a mask.
     pub(super) fn launch_to_mask(&mut self) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = &self.kernels.to_mask;
@@ -60,7 +60,7 @@ impl GpuEngine<'_> {
         self.start(kernel, self.groups_for(self.layout.padded() / 32))
     }
 
-    /// Clears the masks, which a search that was left in the middle may have left set.
+    /// Clears the masks, for example after a search that ended early.
     pub(crate) fn clear_masks(&self) -> Result<(), DeviceError> {
         self.masks[0].fill(0)?;
         self.masks[1].fill(0)

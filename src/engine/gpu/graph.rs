@@ -1,4 +1,4 @@
-//! The graph as a device sees it: adjacency in parts, columns of first neighbours, numbers.
+//! The graph as a device sees it: adjacency in parts, columns of first neighbours, original numbers.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::{
 /// Most buffers over which the neighbours can be spread (`PARTS` of `kernels/common.cl`).
 pub(crate) const MOST_PARTS: usize = 16;
 
-/// Where the neighbours are spread over several buffers because the device's largest is too small (Zhang et al. 2018,
-/// section 4.3): an arc's part is its number divided by `edges_per_part`, and its place there the rest.
+/// How the neighbours are spread over several buffers if the device's largest buffer is too small for them (Zhang et al. 2018, section
+/// 4.3): an arc's part is its number divided by `edges_per_part`, and its index there is the remainder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EdgeParts {
-    /// Buffers.
+    /// Number of buffers.
     pub(crate) parts: usize,
     /// Neighbours in each but the last.
     pub(crate) edges_per_part: usize,
 }
 
 impl EdgeParts {
-    /// As few parts as buffers of `max_alloc_bytes` allow, or `at_least` that many (for tests).
+    /// As few parts as buffers of `max_alloc_bytes` allow, but at least `at_least` (for tests).
     fn new(arcs: usize, max_alloc_bytes: u64, at_least: usize, device: &str) -> Result<Self, OpenClError> {
         let most = usize::try_from(max_alloc_bytes / 4).unwrap_or(usize::MAX).max(1);
         let parts = arcs.div_ceil(most).max(at_least).max(1);
@@ -36,8 +36,8 @@ impl EdgeParts {
                 device: device.to_owned(),
             });
         }
-        // The kernels are compiled for the size of a part. As large as the device takes them, it is the same for all graphs, and they are
-        // compiled once. Parts that begin at a page can be read where the host has them.
+        // The kernels are compiled for the size of a part. The largest size that the device takes is the same for all graphs, so that the
+        // kernels are compiled once. Parts that begin at a page can be read in place.
         let largest = most / 1024 * 1024;
         if parts > 1 && at_least <= 1 && largest > 0 && arcs.div_ceil(largest) <= MOST_PARTS {
             return Ok(Self { parts: arcs.div_ceil(largest), edges_per_part: largest });
@@ -48,7 +48,7 @@ impl EdgeParts {
         Ok(Self { parts, edges_per_part })
     }
 
-    /// Parts as the kernels are compiled for: 1, 4 or 16.
+    /// Number of parts that the kernels are compiled for: 1, 4 or 16.
     fn slots(self) -> usize {
         match self.parts {
             1 => 1,
@@ -58,7 +58,7 @@ impl EdgeParts {
     }
 }
 
-/// The device that holds graphs, and the place of their arrays.
+/// A device, and where it reads the arrays of a graph.
 #[derive(Clone, Copy)]
 struct Target<'a> {
     device: &'a Arc<Device>,
@@ -66,11 +66,11 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// An array of the host, for the device.
+    /// Lets the device read an array of the host.
     fn put<'g>(self, values: &'g [u32], what: &'static str) -> Result<HostBuffer<'g, u32>, OpenClError> {
         match self.memory {
             GraphMemory::Device => HostBuffer::copied(self.device, values, what),
-            // SAFETY: such buffers are nowhere but in a `DeviceGraph`, which its engine drops with itself and nothing forgets.
+            // SAFETY: only a `DeviceGraph` holds such buffers. Its engine drops it, and nothing forgets it.
             GraphMemory::InPlace => unsafe { Buffer::over_host(self.device, values, what) },
         }
     }
@@ -95,7 +95,7 @@ impl<'g> Lists<'g> {
         Ok(Self { offsets: target.put(&csr.offsets, "offsets")?, parts, slots: split.slots() })
     }
 
-    /// Gives the parts to `kernel` from argument `first` on.
+    /// Sets the parts as arguments of `kernel`, from index `first` on.
     pub(crate) fn bind(&self, kernel: &Kernel, first: u32) -> Result<(), DeviceError> {
         for slot in 0..self.slots {
             kernel.set_buffer(first + slot as u32, &self.parts[slot.min(self.parts.len() - 1)])?;
@@ -104,14 +104,14 @@ impl<'g> Lists<'g> {
     }
 }
 
-/// The places of the parents of original vertices.
+/// Where `map_back` finds the parents of original vertices.
 #[derive(Debug)]
 pub(crate) struct Places<'g> {
-    /// Original vertex to internal number, and leaves to places behind them.
+    /// The internal number of each original vertex, or a place behind these numbers for a leaf that was left out.
     pub(crate) of: HostBuffer<'g, Vertex>,
-    /// What the leaves at these places hang on, as internal numbers; a dummy where no leaves were left out.
+    /// The neighbours of the leaves at these places, as internal numbers; a dummy if no leaves were left out.
     pub(crate) hosts: HostBuffer<'g, Vertex>,
-    /// The same, as original numbers.
+    /// The same neighbours, as original numbers.
     pub(crate) names: HostBuffer<'g, Vertex>,
 }
 
@@ -120,14 +120,14 @@ pub(crate) struct Places<'g> {
 pub(crate) struct GraphArrays<'g> {
     /// The lists that a top-down level reads.
     pub(crate) out: &'g Csr,
-    /// Those that a bottom-up level reads, where they are others.
+    /// The lists that a bottom-up level reads; `None` if they are the same.
     pub(crate) incoming: Option<&'g Csr>,
-    /// Columns of first neighbours, by internal and by original number.
+    /// Columns of first neighbours, by internal (`columns`) and by original number (`names`).
     pub(crate) columns: &'g [Slab<Vertex>],
     pub(crate) names: &'g [Slab<Vertex>],
     /// Internal to original numbers; empty where they are the same.
     pub(crate) to_original: &'g [Vertex],
-    /// See [`Places`]; the first is empty where vertices have their original numbers.
+    /// The arrays of [`Places`]; the first is empty where vertices have their original numbers.
     pub(crate) places: [&'g [Vertex]; 3],
 }
 
@@ -159,13 +159,13 @@ pub(crate) struct DeviceGraph<'g> {
 }
 
 impl<'g> DeviceGraph<'g> {
-    /// Puts `layout` on `device`, its neighbours in `at_least` parts or more. Where nothing is said of the `memory`, a device with memory
-    /// of its own gets a copy, as far as there is room; any other reads the host's arrays.
+    /// Puts `layout` on `device`, its neighbours in `at_least` parts or more. If `memory` is `None`, a device with memory of its own gets a
+    /// copy, as far as there is room; any other reads the host's arrays.
     pub(crate) fn new(device: &Arc<Device>, layout: &'g Layout, at_least: usize, memory: Option<GraphMemory>) -> Result<Self, OpenClError> {
         Self::of(device, GraphArrays::of(layout), at_least, memory)
     }
 
-    /// The same of these arrays.
+    /// As [`new`](Self::new), for `arrays`.
     pub(crate) fn of(
         device: &Arc<Device>,
         arrays: GraphArrays<'g>,
@@ -218,7 +218,7 @@ impl<'g> DeviceGraph<'g> {
         self.incoming.as_ref().unwrap_or(&self.out)
     }
 
-    /// How the neighbours are spread.
+    /// How the neighbours are spread over buffers.
     pub(crate) fn split(&self) -> EdgeParts {
         self.split
     }
@@ -228,7 +228,7 @@ impl<'g> DeviceGraph<'g> {
         self.out.parts.iter().all(HostBuffer::is_zero_copy)
     }
 
-    /// Gives the columns to `kernel` from argument `first` on; returns the argument after them.
+    /// Sets the columns as arguments of `kernel`, from index `first` on. Returns the index after them.
     pub(crate) fn bind_columns(&self, kernel: &Kernel, first: u32) -> Result<u32, DeviceError> {
         if self.columns.is_empty() {
             kernel.set_buffer(first, &self.to_original)?;
@@ -242,7 +242,7 @@ impl<'g> DeviceGraph<'g> {
         Ok(at)
     }
 
-    /// The part of the compiler's options that depends on the graph.
+    /// The compiler options that depend on the graph.
     pub(crate) fn options(&self) -> String {
         let per_part = if self.split.parts == 1 { 1 } else { self.split.edges_per_part };
         format!(
@@ -271,7 +271,7 @@ mod tests {
             assert!(split.parts * split.edges_per_part >= arcs && split.edges_per_part as u64 * 4 <= bytes.max(4), "{split:?}");
         }
         assert!(EdgeParts::new(1 << 20, 4096, 1, "a device").is_err());
-        // Graphs of all sizes find the kernels compiled that another left.
+        // The size of a part does not depend on the graph, so that compiled kernels are reused.
         for arcs in [300_000, 500_001, 1 << 20, 3_900_000] {
             assert_eq!(split(arcs, 1_000_000, 1).edges_per_part, 249_856, "{arcs} arcs");
         }

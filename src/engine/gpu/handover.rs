@@ -1,4 +1,4 @@
-//! The handover of the state to the device and back, and the beginning and end of a search there.
+//! The handover of the state to the device and back, and the beginning and end of a search on the device.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ impl GpuEngine<'_> {
         state.next.to_device(0..0)
     }
 
-    /// Hands the state to the device without its contents but for what a search never changes.
+    /// Hands the state to the device without its contents, except for the entries that no search changes.
     pub(crate) fn acquire_empty(&self, state: &mut SearchState) -> Result<(), DeviceError> {
         let words = state.visited[0].device_len();
         state.parent.to_device(self.layout.padded()..self.layout.first_leaf())?;
@@ -34,7 +34,7 @@ impl GpuEngine<'_> {
         state.next.to_device(0..0)
     }
 
-    /// Hands the whole state back to the host, which knows no masks.
+    /// Hands the whole state back to the host. A mask becomes a queue first, since the host has no masks.
     pub(crate) fn release(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
         if let Frontier::Mask { .. } = state.frontier {
             self.make_queue(state)?;
@@ -46,12 +46,12 @@ impl GpuEngine<'_> {
         self.check_bitmaps(state)
     }
 
-    /// Hands the state back without its contents: a search is over, or begins again.
+    /// Hands the state back without its contents, when a search is over or begins again.
     pub(crate) fn release_empty(&self, state: &mut SearchState) -> Result<(), DeviceError> {
         self.fetch(state, 0..0, 0..0, 0..0)
     }
 
-    /// The host's turn with all arrays, after one wait. Carries these parents, words of the bitmaps, and entries of the queue.
+    /// Hands all arrays to the host, after one wait. Transfers the given ranges of parents, words of the bitmaps, and entries of the queue.
     fn fetch(&self, state: &mut SearchState, parents: Range<usize>, words: Range<usize>, queued: Range<usize>) -> Result<(), DeviceError> {
         state.parent.call_to_host(parents)?;
         for bitmap in &mut state.visited {
@@ -59,7 +59,7 @@ impl GpuEngine<'_> {
         }
         state.queue.call_to_host(queued)?;
         state.next.call_to_host(0..0)?;
-        // The result of a search before may be mapped for reading.
+        // The result of an earlier search may be mapped for reading.
         state.mapped.call_to_host(0..0)?;
         self.device.finish()?;
         for numbers in [&mut state.parent, &mut state.queue, &mut state.next, &mut state.mapped] {
@@ -72,7 +72,7 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Begins again after a call failed: waits for what still runs, and clears what a search that was left in the middle has left.
+    /// Prepares another search after a call failed: waits for what still runs, and clears what an interrupted search has left.
     pub(crate) fn recover(&mut self) -> Result<(), DeviceError> {
         self.device.finish()?;
         self.slot = 0;
@@ -104,7 +104,7 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Forgets where the search stands on the device: somebody else brings it on from here.
+    /// Marks the state of the search on the device as out of date: the device must be given the state before the next step.
     pub(super) fn forget(&mut self) {
         self.seeded = false;
         self.steps = self.most_steps;
@@ -112,7 +112,7 @@ impl GpuEngine<'_> {
         self.run_ahead.clear();
     }
 
-    /// Brings the parents into the order of the original vertices, where that differs, and hands them to the host.
+    /// Puts the parents into the order of the original vertices, where that differs, and lets the host read them.
     pub(crate) fn map_back(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
         let Some(places) = &self.graph.places else {
             let numbers = state.parent.device_len();

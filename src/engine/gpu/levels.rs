@@ -1,8 +1,8 @@
 //! Levels on the device: one at a time, or several as steps that are launched one after another, with one wait for all of them.
 //!
 //! Each step reads the state of the search from the counter slot of the step before, and checks whether it applies: the frontier is not
-//! empty, its form is the step's, and the planner would surely plan it ([`Ahead`]). A step that does not apply costs a launch and changes
-//! nothing.
+//! empty, it has the form that the step needs, and the planner would surely choose this step ([`Ahead`]). A step that does not apply costs
+//! a launch and changes nothing.
 
 use super::{
     GpuEngine, RUN_LEVELS, arguments as args,
@@ -18,52 +18,52 @@ use crate::{
 /// Steps launched together, at most.
 pub(super) const MOST_STEPS: usize = 16;
 
-/// The guard of a level that has been planned.
+/// The guard of a level that has been planned: it always holds.
 const PLANNED: u32 = 0;
 
 /// A step that is not the first of its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Levels by one group.
+    /// A run of small levels by one work-group.
     Run,
-    /// A level of the other kernels.
+    /// A TG level by all work-groups.
     TopDown,
-    /// TGM where that is what runs.
+    /// A TGM level.
     Mask,
     BottomUp,
-    /// A bitmap becomes a queue.
+    /// The conversion of a bitmap to a queue.
     ToQueue,
 }
 
 use Next::{BottomUp, Mask, Run, ToQueue, TopDown};
 
-/// After a run of small levels: those that are too large for it, and the small ones at the end. Where directions change, bottom-up levels
-/// are in the middle of a search.
+/// Steps after a run of small levels: levels too large for a run, then the small levels at the end. If the policy changes direction,
+/// bottom-up levels are in the middle of a search.
 const AFTER_RUN: &[Next] = &[TopDown, TopDown, BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, TopDown, TopDown, Run];
-/// After a level by all groups.
+/// Steps after a TG level by all work-groups.
 const AFTER_TOP_DOWN: &[Next] = &[TopDown, BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, TopDown, TopDown, Run];
-/// Where levels are small for long, as on roads: a level now and then may be too large.
+/// Steps where levels stay small for long, as on roads. Now and then a level may be too large for a run.
 const LONG_RUNS: &[Next] = &[Run, Run, Run, TopDown, Run, Run, Run, Run, Run, Run];
 const AFTER_BOTTOM_UP: &[Next] = &[BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, BottomUp, BottomUp, BottomUp, BottomUp];
 const AFTER_MASK: &[Next] = &[Mask; 10];
 
-/// Levels that a step has run and that the search does not know of yet.
+/// Levels that a step has run and that the search has not been given yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
     kernel: GpuKernel,
     levels: u32,
     found: u64,
-    /// Frontier after it, in the form in which it is by now.
+    /// Frontier after the step, in its present form.
     frontier: Frontier,
-    /// Arcs that leave it.
+    /// Arcs that leave this frontier.
     edges: u64,
-    /// Arcs of frontiers that came and went within the step.
+    /// Arcs of the frontiers that were both found and expanded within the step.
     between: u64,
-    /// Size of the frontier before.
+    /// Size of the frontier before this one.
     before: u64,
 }
 
-/// Levels that have been run ahead, first the one that the search learns of next.
+/// Levels that have been run ahead, and the index of the entry that the search gets next.
 #[derive(Debug, Default)]
 pub(super) struct RunAhead {
     done: [Option<Done>; MOST_STEPS],
@@ -77,13 +77,13 @@ impl RunAhead {
         done
     }
 
-    /// Forgets them.
+    /// Discards all entries.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// A running chain: the steps launched, and how many bitmaps are written by them.
+/// A launched chain: slot and kernel of each step (`None`: a conversion), and the number of bottom-up levels among them.
 struct Chain {
     steps: [(u32, Option<GpuKernel>); 2 * MOST_STEPS],
     len: usize,
@@ -98,7 +98,7 @@ impl Chain {
 }
 
 impl GpuEngine<'_> {
-    /// Lets the device continue by itself where the planner's next decisions are sure.
+    /// Sets the decisions that the planner is sure of. [`run`](Self::run) launches later levels as far as they go.
     pub(crate) fn look_ahead(&mut self, ahead: &Ahead) {
         self.ahead = *ahead;
     }
@@ -109,7 +109,8 @@ impl GpuEngine<'_> {
         self.tell(state, kernel)
     }
 
-    /// Runs one level, or with TG a run of levels too small to share; and the levels that are sure to follow, which the next calls return.
+    /// Runs one level, or with TG a run of levels too small to share. Also launches the levels that are sure to follow, which the next
+    /// calls return.
     pub(crate) fn run(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         if let Some(done) = self.run_ahead.next() {
             return self.take(state, kernel, done, true);
@@ -118,15 +119,15 @@ impl GpuEngine<'_> {
         self.tell(state, kernel)
     }
 
-    /// Tells the search of the first step of a chain.
+    /// Gives the search the first step of a chain.
     fn tell(&mut self, state: &mut SearchState, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
-        // A level that was planned always applies: else the device does not know where the search stands.
+        // A level that was planned always applies, unless the device has a wrong state of the search.
         let done = self.run_ahead.next().ok_or(DeviceError::WRONG)?;
         self.take(state, kernel, done, false)
     }
 
     fn take(&self, state: &mut SearchState, kernel: GpuKernel, done: Done, ahead: bool) -> Result<LevelWork, DeviceError> {
-        // The guards hold only where the planner decides the same: else the counts that it was told are not those of the device.
+        // The guards hold only where the planner decides the same. If it does not, its counts are not those of the device.
         demand(done.kernel == kernel)?;
         state.frontier = done.frontier;
         state.bitmap_is_current = true;
@@ -142,7 +143,7 @@ impl GpuEngine<'_> {
         })
     }
 
-    /// Launches a level, those after it that are sure if `more`, and waits for all of them.
+    /// Launches a level, and if `more` those after it that are sure. Waits for all of them.
     fn chain(&mut self, state: &mut SearchState, kernel: GpuKernel, more: bool) -> Result<(), DeviceError> {
         self.run_ahead.clear();
         self.sampled = None;
@@ -192,7 +193,7 @@ impl GpuEngine<'_> {
         self.read_chain(state, begin, &chain)
     }
 
-    /// Steps after the first, where the planner's decision will be sure.
+    /// Launches the steps after the first, as far as the planner is sure of them.
     fn launch_more(&mut self, state: &SearchState, kernel: GpuKernel, pattern: &[Next], chain: &mut Chain) -> Result<(), DeviceError> {
         self.tell_guards()?;
         let plans = self.ahead.plans;
@@ -221,7 +222,7 @@ impl GpuEngine<'_> {
                     chain.add(self.slot, Some(GpuKernel::Tg));
                 }
                 (TopDown, Some((guard, GpuKernel::Tg)), _) => {
-                    // Smaller ones are left to the next run.
+                    // Smaller levels are left to the next run.
                     self.launch_queue(guard, self.run_arcs.min(u64::from(u32::MAX)) as u32)?;
                     chain.add(self.slot, Some(GpuKernel::Tg));
                 }
@@ -230,7 +231,8 @@ impl GpuEngine<'_> {
                     chain.add(self.slot, Some(GpuKernel::Tgm));
                 }
                 (BottomUp, _, Some((guard, kernel))) if kernel.direction() == Direction::BottomUp && !leaves_bottom_up => {
-                    // They are told which bitmap is which, so they follow one another: where one does not apply, neither does the next.
+                    // The steps get the two bitmaps as arguments in alternation, so they must run in turn: where one does not apply,
+                    // neither does the next.
                     let current = (state.current + chain.bottom_up) % 2;
                     self.launch_words(state, current, kernel, 0..self.words(), guard)?;
                     chain.add(self.slot, Some(kernel));
@@ -248,7 +250,7 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Gives the device the guards, if it has others.
+    /// Writes the guards to the device, unless it has them already.
     fn tell_guards(&mut self) -> Result<(), DeviceError> {
         if self.guarded != Some(self.ahead) {
             self.guarded = None;
@@ -259,7 +261,7 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Waits for a chain, and notes what its steps did.
+    /// Waits for a chain, and records what its steps did.
     fn read_chain(&mut self, state: &mut SearchState, begin: u32, chain: &Chain) -> Result<(), DeviceError> {
         self.read_slots()?;
         let last = self.read_slot(self.slot);
@@ -287,7 +289,7 @@ impl GpuEngine<'_> {
         if chain.len > 1 {
             self.steps = if done <= 1 { (chain.len / 2).max(2) } else { self.most_steps };
         }
-        // What comes after the last level may have converted its frontier.
+        // A step after the last level may have converted its frontier.
         if let Some(Some(done)) = done.checked_sub(1).map(|last| &mut self.run_ahead.done[last]) {
             done.frontier = form(now, last.get(TAIL));
         }
@@ -303,12 +305,12 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// 32-bit words of a bitmap.
+    /// Number of 32-bit words of a bitmap.
     pub(super) fn words(&self) -> u32 {
         (self.layout.padded() / 32) as u32
     }
 
-    /// Tells the device where the search stands, unless it has brought it there itself.
+    /// Gives the device the state of the search, unless the device itself produced that state.
     pub(crate) fn seed(&mut self, state: &SearchState) -> Result<(), DeviceError> {
         if self.seeded {
             return Ok(());
@@ -339,7 +341,7 @@ impl GpuEngine<'_> {
         self.start(kernel, 1)
     }
 
-    /// Levels by one group, until the frontier is empty or large.
+    /// Launches a run of levels by one work-group, which ends when the frontier is empty or large.
     fn launch_run(&mut self, guard: u32) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = &self.kernels.tg_run;
@@ -348,7 +350,7 @@ impl GpuEngine<'_> {
         self.start(kernel, 1)
     }
 
-    /// TG, one level of `least` arcs or more.
+    /// Launches a level of TG, which applies to frontiers of `least` arcs or more.
     fn launch_queue(&mut self, guard: u32, least: u32) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = &self.kernels.tg;
@@ -356,12 +358,12 @@ impl GpuEngine<'_> {
         kernel.set(args::tg::guard, guard)?;
         kernel.set(args::tg::least, least)?;
         if self.group == 1 {
-            // Without room an item uses none.
+            // Without room for claims, work-items use no bins.
             kernel.set(args::tg::most_pieces, if self.bins { self.most_pieces } else { 0 })?;
         }
         self.start(kernel, self.groups)?;
-        // Where the adjacency has lists long enough to be cut, or the items have filled bins. By as many groups, which the size of a piece
-        // and the number of bins depend on.
+        // Needed where lists may have been cut, or bins filled. It has as many groups as the first launch, since the size of a piece and
+        // the number of bins depend on that number.
         if self.has_long_lists || self.bins {
             self.kernels.tg_pieces.set(args::tg_pieces::slot, slot)?;
             self.start(&self.kernels.tg_pieces, self.groups)?;
@@ -369,7 +371,7 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Whether TG claims vertices by bins from now on, where there is room for them.
+    /// Sets whether TG claims vertices by bins from now on, if there is room for bins.
     pub(crate) fn set_bins(&mut self, bins: bool) {
         self.bins = bins && self.offers_bins;
     }
@@ -387,7 +389,8 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Starts TG or TGM over the first `len` entries of the queue, which about `edges` leave. What it finds is in the next queue.
+    /// Starts TG or TGM over the first `len` entries of the queue, which about `edges` arcs leave. The vertices found are in the next
+    /// queue.
     pub(crate) fn launch_top_down(
         &mut self,
         state: &mut SearchState,
@@ -404,24 +407,24 @@ impl GpuEngine<'_> {
         self.launch_to_mask()?;
         self.launch_mask(PLANNED)?;
         self.launch_mask_to_queue()?;
-        // A mask becomes the queue that the device does not swap: the one that it began with.
+        // TGM swaps no queues, so the conversion has written to the queue that the level began with.
         std::mem::swap(&mut state.queue, &mut state.next);
         Ok(())
     }
 
-    /// How many vertices `kernel` found, the last that was started, after [`call_slots`](Self::call_slots) and the device's end of all that
-    /// it was given.
+    /// Number of vertices that `kernel`, the last one started, has found. To be called after [`call_slots`](Self::call_slots) and a wait
+    /// for the device.
     pub(crate) fn found(&mut self, kernel: GpuKernel) -> Result<u64, DeviceError> {
         self.slots_in_flight = false;
         let last = self.read_slot(self.slot);
-        // What TGM found was made a queue by the step after it.
+        // The step after TGM has converted the mask to a queue.
         let level = if kernel == GpuKernel::Tgm { self.read_slot((self.slot + SLOTS - 1) % SLOTS) } else { last };
         self.check_counts(&level)?;
         demand(level.get(TAIL) == last.get(TAIL))?;
         Ok(if level.get(LEVELS) == 0 { 0 } else { u64::from(last.get(TAIL)) })
     }
 
-    /// Starts BG or BGC over a range of 32-bit words of the bitmap. What it finds is in `visited[1 - current]`.
+    /// Starts BG or BGC over a range of 32-bit words of the bitmap. The result is in `visited[1 - current]`.
     pub(crate) fn launch_bottom_up(
         &mut self,
         state: &SearchState,
@@ -429,7 +432,7 @@ impl GpuEngine<'_> {
         words: std::ops::Range<u32>,
     ) -> Result<(), DeviceError> {
         self.forget();
-        // One vertex in the frontier: there is something to do.
+        // A frontier of one vertex, so that the level applies.
         self.write_seed(state, IS_QUEUE, 1, 0)?;
         self.launch_words(state, state.current, kernel, words, PLANNED)
     }
@@ -443,7 +446,7 @@ impl GpuEngine<'_> {
         guard: u32,
     ) -> Result<(), DeviceError> {
         let slot = self.next_slot();
-        // Both begin with the same arguments.
+        // The parameters of both kernels begin alike.
         let kernel: &Kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
         kernel.set_buffer(args::bg::visited, &state.visited[current])?;
         kernel.set_buffer(args::bg::own, &state.visited[current])?;
@@ -458,7 +461,7 @@ impl GpuEngine<'_> {
     }
 }
 
-/// The form of a frontier of `len` vertices, by the bits of a slot.
+/// A frontier of `len` vertices, in the form that the bits of `state` name.
 fn form(state: u32, len: u32) -> Frontier {
     if state & IS_BITMAP != 0 {
         Frontier::Bitmap { len: u64::from(len) }

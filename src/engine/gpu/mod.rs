@@ -32,7 +32,7 @@ use crate::{
     policy::SampledCosts,
 };
 
-/// Levels in one launch of one group, so that no driver's watchdog takes it for a hang.
+/// Levels that one launch of a single work-group runs, at most, so that no driver's watchdog takes the launch for a hang.
 const RUN_LEVELS: u32 = 512;
 
 /// Where a device reads the graph.
@@ -44,33 +44,34 @@ pub enum GraphMemory {
     Device,
 }
 
-/// Options of kernels: how they are compiled, and their arguments.
+/// Options of the GPU engine: how its kernels are compiled and launched, and where the graph lies.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GpuOptions {
-    /// Items in a work-group (`None`: 1 on an OpenCL device that is a CPU, else 256, as far as the device allows). 1 is a
-    /// variant of the kernels of its own, in which every item works through vertices by itself.
+    /// Work-items in a work-group (`None`: 1 on an OpenCL device that is a CPU, else 256, as far as the device allows). With 1, a separate
+    /// variant of the kernels is compiled, in which every work-item works through vertices by itself.
     pub group: Option<usize>,
     /// Spread the neighbours over at least this many buffers, 1 to 16 (0: as few as the device allows).
     pub parts: usize,
-    /// One work-group runs frontiers of up to this many arcs, level after level, in one launch (`None`: 16 for each of its items; 8192
-    /// where an item works by itself).
+    /// One work-group runs frontiers of fewer arcs than this, level after level, in one launch (`None`: 16 per work-item; 8192 where a
+    /// work-group is one work-item).
     pub run_arcs: Option<u32>,
     /// Words of the visited bitmap that BGC keeps in local memory (`None`: 1024, as far as there is room).
     pub cached_words: Option<usize>,
-    /// Steps (levels, or runs of small ones) launched together before the host waits, as far as the planner is sure of them: 1 to 16
-    /// (`None`: 8). A step that finds nothing costs a launch, a wait saved a round trip.
+    /// Steps (levels, or runs of small levels) that are launched together before the host waits, as far as the planner is sure of them: 1
+    /// to 16 (`None`: 8). A step that does not apply costs a launch; each wait avoided saves a round trip.
     pub steps: Option<usize>,
     /// What a bottom-up level costs on this device, where it decides a direction by itself, as in an asynchronous search (`None`: as on the
     /// CPU).
     pub costs: Option<SampledCosts>,
-    /// Vertices looked at in a sample of unvisited ones (`None`: 256).
+    /// Vertices tried for a sample of unvisited vertices (`None`: 256).
     pub places: Option<u32>,
-    /// Neighbours looked at of each, at most (`None`: 64).
+    /// Neighbours tested per sampled vertex, at most (`None`: 64).
     pub probes: Option<u32>,
-    /// Vertices are claimed by bins instead of by atomics, where an item works by itself (`None`: where that may gain something, which
-    /// [`Search::set_bins`](crate::search::Search::set_bins) changes).
+    /// Claim vertices by bins instead of by atomics, where a work-group is one work-item (`None`: where that may be faster).
+    /// [`Search::set_bins`](crate::search::Search::set_bins) switches between the two afterwards.
     pub bins: Option<bool>,
-    /// Where the graph lies (`None`: in the device's memory where that is not the host's and has room, else in the host's).
+    /// Where the device reads the graph (`None`: a copy in the device's memory if that is not the host's and has room, else the host's
+    /// arrays).
     pub graph: Option<GraphMemory>,
 }
 
@@ -78,16 +79,16 @@ pub struct GpuOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuEngineError {
-    /// OpenCL refused.
+    /// OpenCL can't be set up.
     #[error(transparent)]
     OpenCl(#[from] OpenClError),
     /// Memory can't be shared.
     #[error(transparent)]
     Share(#[from] ShareError),
-    /// The host has no memory.
+    /// The host has not enough memory.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
-    /// A call failed.
+    /// A call to the device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// Counters of the kernels would wrap around.
@@ -100,7 +101,7 @@ pub enum GpuEngineError {
         /// The most that this device's kernels count.
         most: usize,
     },
-    /// The device computes something else than the kernels say.
+    /// The device computes wrong results.
     #[error("kernel {kernel:?} finds wrong levels: driver {driver} has a bug that neither kind of kernels avoids; choose another device")]
     Wrong {
         /// The kernel.
@@ -110,7 +111,7 @@ pub enum GpuEngineError {
     },
 }
 
-/// Memory that a device shares.
+/// Allocates memory that the host shares with a device.
 pub(crate) struct OnDevice<'a> {
     pub(crate) device: &'a Arc<Device>,
     pub(crate) way: SharingMode,
@@ -122,7 +123,8 @@ impl Allocate<ShareError> for OnDevice<'_> {
     }
 
     fn queue(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, ShareError> {
-        // A mapping is of the whole array, both ways; a copy is of the entries in use, often a few of as many as there are vertices.
+        // A mapping covers the whole array in both directions. A copy covers only the entries in use, often few of an array with room for
+        // every vertex.
         let way = if self.way == SharingMode::SvmFine { self.way } else { SharingMode::Copy };
         SharedSlice::on(self.device, way, len, what)
     }
@@ -132,8 +134,8 @@ impl Allocate<ShareError> for OnDevice<'_> {
     }
 }
 
-/// Runs levels on one device. Every call of a level works on a [`SearchState`] that the device owns, in which
-/// `visited[current]` is up to date and the queue holds no vertex twice.
+/// Runs levels on one device. Every call of a level works on a [`SearchState`] that the device owns, in which `visited[current]` is up to
+/// date and the queue holds no vertex twice.
 #[derive(Debug)]
 pub(crate) struct GpuEngine<'g> {
     layout: &'g Layout,
@@ -142,55 +144,56 @@ pub(crate) struct GpuEngine<'g> {
     kernels: Kernels,
     /// Slots of counters: see [`slots`].
     counters: Buffer<u32>,
-    /// Where they are read to: memory that outlives a read which fails and continues all the same, as the stack would not.
+    /// Destination of reads of `counters`. It is not on the stack, since a read that failed may still write to it later.
     arrived: Slab<u32>,
     slots_in_flight: bool,
-    /// Conditions of steps that were not planned one by one.
+    /// Conditions under which steps apply that are launched before they are planned.
     guards: Buffer<u32>,
-    /// Where they are written from, for the same reason.
+    /// Source of writes to `guards`; not on the stack for the same reason.
     guard_words: Slab<u32>,
     /// The slot of the last step.
     slot: u32,
-    /// That slot says where the search stands.
+    /// Whether that slot holds the current state of the search.
     seeded: bool,
-    /// The bits of its state.
+    /// The state bits of that slot.
     device_state: u32,
-    /// What the planner would surely decide.
+    /// The decisions that the planner is sure of at later levels.
     ahead: Ahead,
-    /// What the guards on the device say.
+    /// The decisions that the guards on the device encode (`None`: unknown).
     guarded: Option<Ahead>,
-    /// Levels that have been run before they are planned.
+    /// Levels that have been run before they were planned.
     run_ahead: RunAhead,
     /// See [`GpuEngine::count_times`].
     counted_ns: u64,
-    /// The last slot that was read, with samples where they were taken.
+    /// The last slot that was read, with samples if any were taken.
     sampled: Option<Slot>,
-    /// Two masks, which change places; always zero outside of TGM levels.
+    /// Two frontier masks, used in turn by TGM. Both are all zero unless the frontier is a mask.
     masks: [Buffer<u8>; 2],
-    /// Vertices of a queue that is checked; else nothing.
+    /// Bits of the vertices of a queue that is being checked; all zero otherwise.
     seen: Slab<u64>,
-    /// Padding and vertices without an edge: the host's, and the device's.
+    /// Bits of padding and of vertices without an edge, on the host (`host_closed`) and on the device (`excluded`).
     host_closed: Slab<u64>,
     excluded: Buffer<u64>,
     /// Levels of vertices found in an asynchronous search.
     level_of: Option<Buffer<u32>>,
     group: usize,
     groups: usize,
-    /// One group runs frontiers of up to this many arcs.
+    /// One work-group runs frontiers of fewer arcs than this.
     run_arcs: u64,
-    /// There are lists long enough to be cut, by a group of several items.
+    /// Whether there are lists long enough to be cut into pieces. Only groups of several work-items cut lists.
     has_long_lists: bool,
-    /// There is room for claims by bins; TG uses them.
+    /// Whether there is room for claims by bins (`offers_bins`), and whether TG uses them (`bins`).
     offers_bins: bool,
     bins: bool,
-    /// Half of the words of that room.
+    /// Half of the words of the buffer of bins.
     most_pieces: u32,
-    /// The graph has few arcs a vertex and no hub: most levels are small.
+    /// Whether the graph has few arcs per vertex and no hub, so that most levels are small.
     roads: bool,
-    /// So they were in the current search.
+    /// Whether the steps of the next chain are those for long runs of small levels.
     long_runs: bool,
     most_steps: usize,
-    /// Steps of the next chain: half as many as in the last one if only the first of that applied, since each of the others cost a launch.
+    /// Steps of the next chain, at most: half as many as in the last chain if at most one step of that ran levels, since every other step
+    /// cost a launch.
     steps: usize,
     places: usize,
     probes: u32,
@@ -203,18 +206,19 @@ impl GpuEngine<'_> {
         &self.device
     }
 
-    /// Adds the times of kernels that have ended to what [`take_counted_ns`](Self::take_counted_ns) gives, where the device keeps times.
+    /// Adds the times of kernels that have ended to the sum that [`take_counted_ns`](Self::take_counted_ns) returns, if the device keeps
+    /// times.
     pub(crate) fn count_times(&mut self) -> Result<(), DeviceError> {
         let counted = &mut self.counted_ns;
         self.device.times_of_ended(|time| *counted += time.end_ns.saturating_sub(time.start_ns))
     }
 
-    /// Nanoseconds of the kernels whose times were counted since this was last asked.
+    /// Nanoseconds of the kernels whose times were counted since the last call.
     pub(crate) fn take_counted_ns(&mut self) -> u64 {
         std::mem::take(&mut self.counted_ns)
     }
 
-    /// Items in a work-group.
+    /// Work-items in a work-group.
     pub(crate) fn group(&self) -> usize {
         self.group
     }
@@ -229,7 +233,7 @@ impl GpuEngine<'_> {
         self.bins
     }
 
-    /// Buffers over which the neighbours are spread.
+    /// Number of buffers over which the neighbours are spread.
     pub(crate) fn parts(&self) -> usize {
         self.graph.split().parts
     }
@@ -244,19 +248,20 @@ impl GpuEngine<'_> {
         self.slot
     }
 
-    /// Has the slots of all steps read without waiting.
+    /// Starts to read the slots of all steps, without waiting.
     pub(crate) fn call_slots(&mut self) -> Result<(), DeviceError> {
         self.slots_in_flight = true;
-        // SAFETY: nothing looks at `arrived` before a wait (`found`, or a blocking read of the same), and `drop` waits or keeps it.
+        // SAFETY: `arrived` is not accessed before a wait: `found` is called after one, and `read_slots` blocks. `drop` waits for the read,
+        // or keeps the memory.
         unsafe { self.counters.read_later(0..self.arrived.len(), &mut self.arrived) }
     }
 
-    /// Reads the slots of all steps. Waits for them.
+    /// Waits for the slots of all steps, and reads them.
     fn read_slots(&mut self) -> Result<(), DeviceError> {
         self.counters.read(0..self.arrived.len(), &mut self.arrived)
     }
 
-    /// A slot that was read.
+    /// Slot `slot` as it was last read.
     fn read_slot(&self, slot: u32) -> Slot {
         Slot::of(&self.arrived, slot)
     }
@@ -264,12 +269,12 @@ impl GpuEngine<'_> {
     /// Starts `groups` work-groups of a kernel.
     fn start(&self, kernel: &Kernel, groups: usize) -> Result<(), DeviceError> {
         // SAFETY: these are the kernels of kernels/*.cl, which stay inside the arrays that `bind` and the levels give them: every index is
-        // compared with the number of vertices, arcs or words (tests/gpu_races.rs has Oclgrind check that). Memory changes hands in
+        // compared with the number of vertices, arcs or words (tests/gpu_races.rs has Oclgrind check that). Memory changes its owner in
         // `handover` only, after a wait.
         unsafe { kernel.run(groups, self.group) }
     }
 
-    /// Groups for `items` pieces of work, each for one item.
+    /// Number of work-groups for `items` pieces of work, one per work-item; at most `self.groups`.
     fn groups_for(&self, items: usize) -> usize {
         items.div_ceil(self.group).clamp(1, self.groups)
     }

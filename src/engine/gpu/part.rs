@@ -1,8 +1,9 @@
-//! Levels of one rank of a cluster on its device, by the kernels of any other search.
+//! Levels of one rank of a cluster on its device, with the same kernels as any other search.
 //!
-//! A rank has rows for its own vertices. Top-down it goes from frontier vertices, which are any rank's, to rows; bottom-up its rows look
-//! for a parent among all vertices. To the kernels that is a directed graph whose vertices have one number as sources and another as
-//! targets: visited bits of neighbours are indexed by vertex; parents, visited bits of rows, and bits of found rows are indexed by row.
+//! A rank has rows for its own vertices. A top-down level goes from frontier vertices, which may be any rank's, to rows; in a bottom-up
+//! level the rows look for a parent among all vertices. To the kernels this is a directed graph whose vertices have one number as sources
+//! and another as targets. Visited bits of neighbours are indexed by vertex; parents, visited bits of rows, and bits of found rows are
+//! indexed by row.
 //!
 //! Every level ends with all bits on the host, which has to send them to the other ranks. Parents stay on the device until the host needs
 //! them.
@@ -27,39 +28,40 @@ use crate::{
 /// The part of a graph that a rank keeps, for its device.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartArrays<'g> {
-    /// Rows to their neighbours.
+    /// The neighbours of each row.
     pub(crate) lists: &'g Csr,
-    /// The same arcs by neighbour: all vertices to rows.
+    /// The same arcs by neighbour: the rows of each vertex.
     pub(crate) by_source: &'g Csr,
-    /// First neighbours of the rows, by internal and by original number.
+    /// First neighbours of the rows, by internal (`columns`) and by original number (`names`).
     pub(crate) columns: &'g [Slab<Vertex>],
     pub(crate) names: &'g [Slab<Vertex>],
     /// Internal to original numbers; empty where they are the same.
     pub(crate) to_original: &'g [Vertex],
 }
 
-/// The state that host and device own in turn. Bitmaps of rows have a word for every 64 rows. Bitmaps of vertices have one more word, 0.
+/// The state that host and device own in turn. Bitmaps of rows have a word for every 64 rows.
 #[derive(Debug)]
 pub(crate) struct PartState {
     /// Parents by row, in original numbers.
     pub(crate) parent: SharedSlice<Vertex>,
-    /// Visited bits of all vertices.
+    /// Visited bits of all vertices, followed by a zero word.
     pub(crate) visited: SharedSlice<u64>,
-    /// Those of the rows, when the level began and when it is done.
+    /// Visited bits of the rows: when the level began (`own`), and when it is done (`next`).
     pub(crate) own: SharedSlice<u64>,
     pub(crate) next: SharedSlice<u64>,
     /// The frontier as bits.
     pub(crate) bitmap: SharedSlice<u64>,
     /// The frontier as a queue.
     pub(crate) queue: SharedSlice<Vertex>,
-    /// The device may hold other parents than the host where no vertex has one: none of them was ever carried to it.
+    /// Whether parents were never transferred to the device, which may then hold others than the host for vertices without a parent.
     pub(crate) parents_are_new: bool,
-    /// The host has given parents to vertices since the device last had them.
+    /// Whether the host has set parents since the device last had them.
     pub(crate) host_has_found: bool,
 }
 
 impl PartState {
-    /// Memory for `words` words of vertices, `rows` words of rows, and a queue of `queue` entries. `allocate` makes the arrays.
+    /// Allocates a state with bitmaps of `words` words for vertices and of `rows` words for rows, and a queue of `queue` entries.
+    /// `allocate` makes the arrays.
     pub(crate) fn new<E>(allocate: &impl Allocate<E>, words: usize, rows: usize, queue: usize) -> Result<Self, E> {
         Ok(Self {
             parent: allocate.numbers(64 * rows, "parents")?,
@@ -73,13 +75,14 @@ impl PartState {
         })
     }
 
-    /// The host's turn with the parents, as it has it with all else.
+    /// Hands the parents to the host, which already owns all other arrays.
     pub(crate) fn parents_to_host(&mut self) -> Result<(), DeviceError> {
         let all = 0..self.parent.device_len();
         self.parent.to_host(all)
     }
 
-    /// The device's turn with the parents. What it has found itself it still has, and what it finds needs none of the others'.
+    /// Hands the parents to the device. They are transferred only if the host has changed some: the device still has the parents that it
+    /// found itself, and needs no others to find more.
     fn parents_to_device(&mut self) -> Result<(), DeviceError> {
         let carried = if self.parents_are_new || self.host_has_found { self.parent.device_len() } else { 0 };
         self.parent.to_device(0..carried)?;
@@ -88,7 +91,7 @@ impl PartState {
     }
 }
 
-/// A frontier, for a level top-down.
+/// The frontier of a top-down level.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PartFrontier {
     /// This many entries at the beginning of [`PartState::queue`].
@@ -102,7 +105,7 @@ pub(crate) enum PartFrontier {
 pub(crate) struct PartWork {
     /// Rows found.
     pub(crate) found: u64,
-    /// Time in which memory changed hands.
+    /// Time spent on handovers.
     pub(crate) handover_ns: u64,
 }
 
@@ -116,10 +119,10 @@ pub(crate) struct PartGpu<'g> {
     counters: Buffer<u32>,
     arrived: Slab<u32>,
     slot: u32,
-    /// A frontier that was made a queue of, and what is found top-down: the host reads neither.
+    /// A frontier that was converted from a bitmap, and the rows found top-down. The host reads neither.
     frontier: Buffer<Vertex>,
     found: Buffer<Vertex>,
-    /// Bits of nothing, of all vertices.
+    /// A bitmap of all vertices without any bit set.
     nothing: Buffer<u64>,
     group: usize,
     groups: usize,
@@ -142,7 +145,7 @@ impl<'g> PartGpu<'g> {
             counters: Buffer::new(device, (SLOT * SLOTS) as usize, "counters")?,
             arrived: Slab::zeroed((SLOT * SLOTS) as usize, "counters")?,
             slot: 0,
-            // Some room for what kernels write and do not keep, as in other searches.
+            // Four more entries for what kernels write and do not keep, as in other searches.
             frontier: Buffer::new(device, 64 * words + 4, "frontier queue")?,
             found: Buffer::new(device, lists.vertices() + 4, "frontier queue")?,
             nothing: Buffer::new(device, words, "bitmaps")?,
@@ -163,17 +166,17 @@ impl<'g> PartGpu<'g> {
         Ok(gpu)
     }
 
-    /// Memory that the host shares with the device.
+    /// Allocates a state that the host shares with the device.
     pub(crate) fn state(&self, words: usize, rows: usize, queue: usize) -> Result<PartState, ShareError> {
         PartState::new(&OnDevice { device: &self.device, way: self.way }, words, rows, queue)
     }
 
-    /// Whether the driver is known to compute kernels of such work-groups wrongly now and then, which a check may miss.
+    /// Whether the driver is known to compute kernels wrongly now and then with work-groups of this size. A check may miss that.
     pub(crate) fn is_known_to_be_wrong(&self) -> bool {
         self.device.driver().groups_of_one && self.group == 1
     }
 
-    /// The device, for a record.
+    /// Describes the device for a record.
     pub(crate) fn used(&self) -> DeviceUse {
         let info = self.device.info();
         DeviceUse {
@@ -208,7 +211,7 @@ impl<'g> PartGpu<'g> {
             kernels.tg.set_buffer(arg::offsets, &out.offsets)?;
             kernels.tg.set_buffer(arg::to_original, &graph.to_original)?;
             kernels.tg.set_buffer(arg::pieces, pieces)?;
-            // An item by itself would take them for bins.
+            // A group of one work-item would use them as bins.
             kernels.tg.set(arg::most_pieces, if self.group > 1 { (pieces.len() / 2) as u32 } else { 0 })?;
             kernels.tg.set(arg::least, 0)?;
             kernels.tg.set_buffer(arg::all_counters, counters)?;
@@ -230,7 +233,8 @@ impl<'g> PartGpu<'g> {
         for (kernel, columns) in [(&kernels.bg, args::bg::REST), (&kernels.bgc, args::bgc::REST)] {
             use args::bg as arg;
             kernel.set_buffer(arg::offsets, &incoming.offsets)?;
-            // Which arcs leave what was found is nothing that the device needs to know; lists by source have no rows.
+            // The kernels add up the arcs that leave the rows found, which a rank does not use. Lists by source have no rows, so these
+            // offsets serve.
             kernel.set_buffer(arg::offsets_out, &incoming.offsets)?;
             kernel.set_buffer(arg::to_original, &graph.to_original)?;
             kernel.set_buffer(arg::all_counters, counters)?;
@@ -243,16 +247,16 @@ impl<'g> PartGpu<'g> {
         kernels.bgc.set(args::bgc::cached, cached as u32)
     }
 
-    /// Bottom-up: the unvisited rows look for a neighbour that was visited before the level.
+    /// Runs a bottom-up level: the unvisited rows look for a neighbour that was visited before the level.
     pub(crate) fn bottom_up(&mut self, state: &mut PartState, kernel: GpuKernel) -> Result<PartWork, DeviceError> {
         let begin = Instant::now();
         lend(&mut state.visited, None)?;
         lend(&mut state.own, None)?;
-        // Every word is written.
+        // The level writes every word, so none is transferred.
         state.next.to_device(0..0)?;
         state.parents_to_device()?;
         let lent = Instant::now();
-        // One vertex in the frontier: there is something to do.
+        // A frontier of one vertex, so that the level applies.
         self.seed(IS_QUEUE, 1, 0)?;
         let words = 2 * state.own.device_len() as u32;
         let slot = self.next_slot();
@@ -278,7 +282,7 @@ impl<'g> PartGpu<'g> {
         Ok(PartWork { found, handover_ns: ((lent - begin) + back.elapsed()).as_nanos() as u64 })
     }
 
-    /// Top-down: the arcs, about `edges`, from the frontier to rows. (`next` holds what `own` does.)
+    /// Runs a top-down level over the arcs, about `edges`, from the frontier to rows. (`next` begins equal to `own`.)
     pub(crate) fn top_down(&mut self, state: &mut PartState, frontier: PartFrontier, edges: u64) -> Result<PartWork, DeviceError> {
         let begin = Instant::now();
         match frontier {
@@ -308,7 +312,7 @@ impl<'g> PartGpu<'g> {
         let slot = self.next_slot();
         let tg_pieces = self.has_long_lists.then_some(&self.kernels.tg_pieces);
         for kernel in [&self.kernels.tg].into_iter().chain(tg_pieces) {
-            // Both begin alike. Nothing is flipped: the second of two is not looked at.
+            // The parameters of both kernels begin alike. Nothing is flipped, so `visited_b` is not used.
             use args::tg as arg;
             kernel.set_buffer(arg::visited_a, &state.next)?;
             kernel.set_buffer(arg::visited_b, &state.next)?;
@@ -332,7 +336,7 @@ impl<'g> PartGpu<'g> {
         Ok(PartWork { found, handover_ns: ((lent - begin) + back.elapsed()).as_nanos() as u64 })
     }
 
-    /// Refuses bits that no level can have left: rows that are visited stay so, and as many are new as were counted.
+    /// Refuses bits that no level can have left: visited rows stay visited, and the number of new rows is the one counted.
     fn check(state: &PartState, found: u64) -> Result<(), DeviceError> {
         let (mut lost, mut new) = (0, 0);
         for (&before, &now) in state.own.iter().zip(state.next.iter()) {
@@ -347,7 +351,7 @@ impl<'g> PartGpu<'g> {
         self.slot
     }
 
-    /// Tells the device where the search stands.
+    /// Gives the device the state of the search.
     fn seed(&mut self, form: u32, len: u64, edges: u64) -> Result<(), DeviceError> {
         let capped = |number: u64| number.min(u64::from(u32::MAX)) as u32;
         let slot = self.next_slot();
@@ -361,7 +365,7 @@ impl<'g> PartGpu<'g> {
         self.start(kernel, 1)
     }
 
-    /// Waits for a level; how many rows it found.
+    /// Waits for a level. Returns the number of rows it found.
     fn wait(&mut self, slot: u32) -> Result<u64, DeviceError> {
         self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
         let level = Slot::of(&self.arrived, slot);
@@ -370,15 +374,16 @@ impl<'g> PartGpu<'g> {
     }
 
     fn start(&self, kernel: &Kernel, groups: usize) -> Result<(), DeviceError> {
-        // SAFETY: these are the kernels of kernels/*.cl, which stay inside what `bind` and the levels give them: sources index `by_source`
-        // and `visited`, which cover all vertices, rows index `lists`, columns, parents, `own` and `next`, which cover all rows, and a
-        // row's number is not above its vertex's, so that it may index `by_source` too (TG adds up the arcs of what it found, which are
-        // not read). Memory changes hands in `lend` and `take_back` only, the latter after a wait.
+        // SAFETY: these are the kernels of kernels/*.cl, which stay inside what `bind` and the levels give them. Sources index `by_source`
+        // and `visited`, which cover all vertices; rows index `lists`, columns, parents, `own` and `next`, which cover all rows. A row's
+        // number is not above its vertex's, so that it may index `by_source` too (TG adds up the arcs of what it found, which are not
+        // read). Handovers to the host wait first.
         unsafe { kernel.run(groups, self.group) }
     }
 }
 
-/// Lets the device read all values, or the first `count`. (Where values are copied, the host's stay valid, so that none are copied back.)
+/// Lets the device read all values, or the first `count`. (With [`SharingMode::Copy`] the host's values stay valid, so that none are copied
+/// back.)
 fn lend<T: Plain>(slice: &mut SharedSlice<T>, count: Option<usize>) -> Result<(), DeviceError> {
     let valid = 0..count.unwrap_or(slice.device_len());
     if slice.way() == Some(SharingMode::Copy) { slice.read_both(valid) } else { slice.to_device(valid) }

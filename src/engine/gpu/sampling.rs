@@ -1,4 +1,4 @@
-//! Estimates of the cost of a level, from a few vertices. They are taken after the last of the steps that are launched together, and
+//! Estimates of the cost of a level, from a few vertices. Samples are taken after the last of the steps that are launched together, and
 //! arrive with its counters.
 
 use super::{
@@ -10,7 +10,7 @@ use crate::{
     opencl::DeviceError,
 };
 
-/// Vertices sampled to estimate a bottom-up level, and neighbours tested of each, at most.
+/// Defaults of a sample that estimates a bottom-up level: vertices tried, and neighbours tested of each, at most.
 pub(super) const PLACES: usize = 256;
 pub(super) const MOST_PROBES: u32 = 64;
 /// Vertices sampled to estimate how many hubs are in the frontier: if every fifth vertex is a hub, a few hundred of the sample are, so that
@@ -50,7 +50,7 @@ impl GpuEngine<'_> {
                 self.read_samples()?
             }
         };
-        // What the sample is taken of: the entries of the queue, or the hubs themselves.
+        // The number of vertices that the sample stands for: the entries of the queue, or all hubs.
         let all = if let Frontier::Queue { len, .. } = state.frontier { len as f64 } else { state.hubs as f64 };
         let share = all * f64::from(slot.get(HUBS)) / f64::from(slot.get(ASKED)) / state.hubs as f64;
         Ok((slot.get(ASKED) > 0).then_some(share.min(1.0) as f32))
@@ -63,7 +63,7 @@ impl GpuEngine<'_> {
         self.start(kernel, self.groups_for(HUB_PLACES))
     }
 
-    /// Waits for samples by themselves.
+    /// Waits for samples that were launched without a level, and reads them.
     fn read_samples(&mut self) -> Result<Slot, DeviceError> {
         self.read_slots()?;
         Ok(self.read_slot(self.slot))

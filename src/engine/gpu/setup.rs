@@ -27,42 +27,42 @@ pub(super) const SOURCES: [&str; 7] = [
     include_str!("../../../kernels/split.cl"),
 ];
 
-/// Items in a work-group of a GPU, where the device allows that many.
+/// Work-items in a work-group by default, unless the device is a CPU or allows fewer.
 const GROUP: usize = 256;
-/// Vertices that a work-item on its own takes at a time, at most (`tgm` in `kernels/top_down.cl`).
+/// Vertices that a work-group of one work-item takes at a time, at most (`tgm` in `kernels/top_down.cl`).
 const AT_A_TIME: usize = 1024;
-/// Work-groups per compute unit of a GPU: they loop, there is none per vertex (Remis 2016, section 4.3).
+/// Work-groups per compute unit of a GPU. Groups loop over the vertices; there is none per vertex (Remis 2016, section 4.3).
 const GROUPS_PER_UNIT: usize = 8;
-/// Vertices that a group collects before it appends them to the queue.
+/// Vertices that a group of several work-items collects before it appends them to the queue.
 const COLLECTED: usize = 2048;
-/// Vertices that an item of its own collects.
+/// Vertices that a group of one work-item collects.
 const COLLECTED_ALONE: usize = 512;
-/// It expands one frontier vertex per 8 collected vertices side by side (`ROUND` in `kernels/top_down.cl`, which is 64; on PoCL, 16 and 32
-/// were slower).
+/// Collected vertices per frontier vertex that a group of one work-item expands side by side. (`ROUND` in `kernels/top_down.cl` is thus 64;
+/// on PoCL, 16 and 32 were slower.)
 const COLLECTED_PER_ROUND: usize = 8;
-/// Vertices that an item of its own collects where local memory is scarce, for example because a driver adds up the declarations of all
-/// kernels.
+/// Vertices that a group of one work-item collects where local memory is scarce, for example because a driver adds up the declarations of
+/// all kernels.
 const LEAST_COLLECTED_ALONE: usize = 4;
-/// Pieces of long lists that a group gets of a level, at most (`piece_arcs` in `kernels/top_down.cl`), with a reserve for levels whose arcs
-/// were estimated.
+/// Room for pieces of long lists, per work-group. A level has at most half as many (`piece_arcs` in `kernels/top_down.cl`); the rest is a
+/// reserve for levels whose arcs were estimated.
 const PIECES_PER_GROUP: usize = 16;
-/// Vertices from which on claims by bins may gain something: the bitmap of fewer is small, and cores seldom wait for each other's lines.
+/// Least vertices for which claims by bins may be faster: the bitmap of fewer is small, and cores seldom wait for each other's lines.
 const LEAST_FOR_BINS: usize = 1 << 18;
-/// Arcs of a vertex, on average, up to which they may (`SHORT_LISTS` in `kernels/top_down.cl`).
+/// Most arcs per vertex, on average, for which claims by bins may be faster (`SHORT_LISTS` in `kernels/top_down.cl`).
 const SHORT_LISTS: usize = 16;
-/// Words of bins for each pair of items, at least. Bins are at most eight times as many as items (`bins_for` in `kernels/top_down.cl`), so
-/// that each item has room for some claims in each bin.
+/// Words of bins per pair of work-items, at least. There are at most eight times as many bins as work-items (`bins_for` in
+/// `kernels/top_down.cl`), so that each work-item has room for some claims in each bin.
 const LEAST_BIN_WORDS: usize = 64;
-/// Steps launched together.
+/// Steps launched together by default.
 const STEPS: usize = 8;
-/// Words of the visited bitmap that BGC copies to local memory, at most: the 32,768 vertices of highest degree.
+/// Words of the visited bitmap that BGC copies to local memory by default: the bits of the 32,768 vertices of highest degree.
 const CACHED_WORDS: usize = 1024;
-/// Frontiers with up to this many arcs per item of one group are run by that group, level after level, in one launch.
+/// Frontiers of fewer arcs than this per work-item of one group are run by that group, level after level, in one launch.
 const RUN_ARCS_PER_ITEM: u64 = 16;
-/// The same where an item works by itself.
+/// The same limit for a group of one work-item, in arcs.
 const RUN_ARCS_ALONE: u64 = 8 << 10;
 
-/// The kernels, with those arguments set that never change.
+/// All kernels of the engine.
 #[derive(Debug)]
 pub(super) struct Kernels {
     pub(super) reset: Kernel,
@@ -75,9 +75,9 @@ pub(super) struct Kernels {
     pub(super) to_mask: Kernel,
     pub(super) tg: Kernel,
     pub(super) tgm: Kernel,
-    /// What comes after TG: pieces of long lists, or bins where an item works by itself.
+    /// The second launch of a TG level: pieces of long lists, or bins where a work-group is one work-item.
     pub(super) tg_pieces: Kernel,
-    /// The same after TGM; of a group of several items only.
+    /// The second launch of a TGM level; only groups of several work-items have it.
     pub(super) tgm_pieces: Option<Kernel>,
     pub(super) tg_run: Kernel,
     pub(super) bg: Kernel,
@@ -114,7 +114,7 @@ impl Kernels {
         })
     }
 
-    /// All of them.
+    /// All kernels.
     pub(super) fn all(&self) -> impl Iterator<Item = &Kernel> {
         let Self { reset, seed, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, to_mask, .. } = self;
         let Self { tg, tgm, tg_pieces, tgm_pieces, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents, .. } = self;
@@ -124,7 +124,7 @@ impl Kernels {
             .chain(tgm_pieces)
     }
 
-    /// The largest work-group that all of them take.
+    /// The largest work-group that all kernels accept.
     fn max_group(&self) -> usize {
         self.all().map(Kernel::max_group).min().unwrap_or(1)
     }
@@ -134,15 +134,15 @@ impl Kernels {
 #[derive(Debug)]
 pub(super) struct Built {
     pub(super) kernels: Kernels,
-    /// Items in a work-group.
+    /// Work-items in a work-group.
     pub(super) group: usize,
     /// Work-groups of a launch, at most.
     pub(super) groups: usize,
 }
 
 impl Built {
-    /// Builds the kernels for `graph` with work-groups of the size `wanted` (`None`: by the kind of device), or as near to it as the device
-    /// takes them. `vertices` are those that kernels count, with the padding.
+    /// Builds the kernels for `graph` with work-groups of size `wanted` (`None`: by the kind of device), or as near to it as the device
+    /// accepts. `vertices` is the number of vertices that kernels count, padding included.
     pub(super) fn new(
         device: &Arc<Device>,
         graph: &DeviceGraph<'_>,
@@ -156,8 +156,8 @@ impl Built {
         let words = device.local_bytes() as usize / 4;
         let mut room = words;
         let kernels = loop {
-            // A batch takes three numbers per item. The rest, less a reserve, holds the vertices found. An item by itself has two numbers
-            // for each vertex found, and three for each vertex that it expands.
+            // A batch takes three words per work-item. The rest, less a reserve, holds the vertices found. A group of one work-item has two
+            // words for each vertex found, and three for each vertex that it expands.
             let (left, most, least) = if group == 1 {
                 (room / 3, COLLECTED_ALONE, LEAST_COLLECTED_ALONE)
             } else {
@@ -168,12 +168,12 @@ impl Built {
             let flags = format!("-DGROUP={group} -DNEXT={collected} -DROUND={round} {}{}", graph.options(), slots::defines());
             let built = device.program(&source, &flags).and_then(|program| Kernels::new(&program, group > 1));
             match built {
-                // A kernel may take less than the device promises, and what its local memory allows.
+                // A kernel may accept smaller work-groups than the device reports.
                 Ok(kernels) if kernels.max_group() < group => group = GpuEngine::fitting(kernels.max_group(), device.max_work_group()),
                 Ok(kernels) => break kernels,
-                // A driver may count what all kernels declare together.
+                // A driver may add up the local memory that all kernels declare.
                 Err(OpenClError::LocalMemory { .. }) if collected > least => room /= 2,
-                // It may refuse work-groups of a size, or have too few registers for them.
+                // A driver may refuse work-groups of a size, or have too few registers for them.
                 Err(OpenClError::Build { .. } | OpenClError::NoKernel { .. }) if group > 32 => {
                     (group, room) = (GpuEngine::fitting(group / 2, device.max_work_group()), words);
                 }
@@ -192,26 +192,26 @@ impl Built {
         Ok(Self { kernels, group, groups })
     }
 
-    /// Memory for the pieces of long lists. The kernels get their number as an argument.
+    /// Allocates the pieces of long lists. The kernels get their number as an argument.
     pub(super) fn pieces(&self, device: &Arc<Device>) -> Result<Buffer<u32>, OpenClError> {
         Buffer::new(device, 2 * PIECES_PER_GROUP * self.groups, "pieces of long lists")
     }
 
-    /// Memory for claims by bins, where an item works by itself and the caller wants them (`wanted`), or leaves it open and they may be
-    /// faster. `None` also where the device has no memory for them: atomics do the same.
+    /// Allocates the bins of claims, if a work-group is one work-item and the caller wants bins (`wanted`), or leaves that open and bins
+    /// may be faster. `None` also if the device has no memory for bins: vertices are then claimed by atomics.
     fn bins(&self, vertices: usize, arcs: usize, device: &Arc<Device>, wanted: Option<bool>, roads: bool) -> Option<Buffer<u32>> {
         let may_gain = self.groups > 1 && !roads && vertices >= LEAST_FOR_BINS && arcs <= SHORT_LISTS * vertices;
         if self.group > 1 || !wanted.unwrap_or(may_gain) {
             return None;
         }
-        // Claims of a quarter of all arcs: a search that changes directions runs no level top-down with more.
+        // Room for claims of a quarter of all arcs: a search that changes direction runs no larger level top-down.
         let words = (arcs / 2).max(LEAST_BIN_WORDS * self.groups * self.groups).min((device.max_alloc_bytes() / 4) as usize);
         Buffer::new(device, words / 2 * 2, "bins of claims")
             .inspect_err(|error| log::debug!("{error}: vertices are claimed by atomics"))
             .ok()
     }
 
-    /// How many of the `words` words of the visited bitmap BGC keeps in local memory.
+    /// Number of words of the visited bitmap, of `words`, that BGC keeps in local memory.
     pub(super) fn cached_words(&self, device: &Device, wanted: Option<usize>, words: usize) -> usize {
         let free_local = (device.local_bytes().saturating_sub(self.kernels.bgc.local_bytes()) / 4) as usize;
         wanted.unwrap_or(CACHED_WORDS).min(words).min(free_local).max(1)
@@ -222,14 +222,14 @@ impl<'g> GpuEngine<'g> {
     /// Builds the kernels and puts the graph on `device`. `excluded` are the bits of vertices that take no part.
     pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, excluded: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
         let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS), options.graph)?;
-        // Its last kernel (map_back) loops over the original vertices, which may be more than those searched.
+        // `map_back` loops over the original vertices, which may be more than those searched.
         let built = Built::new(device, &graph, options.group, layout.padded().max(layout.vertices()))?;
         let (pieces, cached_words) = (built.pieces(device)?, built.cached_words(device, options.cached_words, layout.padded() / 32));
         let group = built.group;
         let degrees = || (0..layout.csr().vertices()).map(|v| layout.csr().degree(v as Vertex) as usize);
         let (longest, with_arcs) = (degrees().max().unwrap_or(0), degrees().filter(|&degree| degree > 0).count());
         let run_arcs = options.run_arcs.map_or(if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 }, u64::from);
-        // Roads and grids have two to four arcs a vertex.
+        // Roads and grids have two to four arcs per vertex.
         let roads = layout.csr().arcs() <= 5 * with_arcs && longest <= 64;
         let bins = built.bins(with_arcs, layout.csr().arcs(), device, options.bins, roads);
         let Built { kernels, groups, .. } = built;
@@ -280,14 +280,14 @@ impl<'g> GpuEngine<'g> {
         Ok(engine)
     }
 
-    /// The most vertices that kernels count: a loop over vertices or entries of a queue ends up to one round of all work-items behind the
-    /// last one, in a 32-bit number. An item takes up to [`AT_A_TIME`] vertices in a round.
+    /// The most vertices that kernels can count. A loop over vertices or entries of a queue ends up to one round of all work-items past the
+    /// last one, in a 32-bit number. A group of one work-item takes up to [`AT_A_TIME`] vertices in a round.
     const fn most_vertices(groups: usize, group: usize) -> usize {
         let round = groups.saturating_mul(if group == 1 { AT_A_TIME } else { group });
         (u32::MAX as usize).saturating_sub(round)
     }
 
-    /// The largest work-group of our kernels that is not above either number: 1 or a multiple of 32.
+    /// The largest size of a work-group that is above neither number and that the kernels support: 1 or a multiple of 32.
     fn fitting(wanted: usize, most: usize) -> usize {
         let group = wanted.min(most) / 32 * 32;
         if group == 0 { 1 } else { group }
@@ -307,7 +307,7 @@ mod tests {
             let round = groups * if group == 1 { AT_A_TIME } else { group };
             assert!(round <= u32::MAX as usize, "{groups} {group}");
             for vertices in [most, most.saturating_sub(1), most / 2] {
-                // The item that comes farthest was just before the last vertex.
+                // The work-item that gets farthest was just before the last vertex.
                 let last = vertices.saturating_sub(1) as u64 + round as u64;
                 assert!(vertices == 0 || u32::try_from(last).is_ok(), "{groups} x {group}, {vertices} vertices: {last}");
             }

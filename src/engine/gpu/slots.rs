@@ -1,5 +1,5 @@
 //! Constants that host and kernels share: the words of a counter slot, the bits of its state, and the layout of guards. The kernels get
-//! them as options of the compiler ([`defines`]), so that they are defined only here.
+//! them as compiler options ([`defines`]), so that they are defined only here.
 
 use crate::bfs::Ahead;
 
@@ -19,13 +19,13 @@ shared! {
 
     /// Vertices of the frontier after the step: entries of the queue, bits, or bytes of the mask.
     TAIL = 0;
-    /// Work handed out.
+    /// Units of work handed out to work-items so far.
     HEAD = 1;
     /// Arcs that leave the frontier after the step.
     EDGES = 2;
-    /// Pieces of long lists.
+    /// Pieces of long lists, or claims in bins.
     PIECES = 3;
-    /// Levels that the step ran (0: it did not apply, or converts).
+    /// Levels that the step ran (0: it did not apply, or is a conversion).
     LEVELS = 4;
     /// Vertices visited before this frontier was found.
     VISITED = 5;
@@ -33,22 +33,22 @@ shared! {
     EXPANDED = 6;
     /// Size of the frontier before this one.
     BEFORE = 7;
-    /// Bits: see below.
+    /// State bits: `FLIP_QUEUE` to `IS_MASK`.
     STATE = 8;
-    /// Of a sample: vertices that were unvisited, and neighbours they looked at.
+    /// Sample of unvisited vertices: their number (`SAMPLED`), and the neighbours that they looked at (`PROBES`).
     SAMPLED = 9;
     PROBES = 10;
-    /// Of a sample: vertices asked whether they are hubs of the frontier (or hubs, whether they are in it), and those that are.
+    /// Sample of hubs: vertices tested (`ASKED`: entries of the queue, else hubs), and those that are hubs of the frontier (`HUBS`).
     ASKED = 11;
     HUBS = 12;
-    /// Bins of claims that items have taken.
+    /// Bins of claims that work-items have taken to empty.
     EMPTIED = 13;
 
-    /// The queue is the second of the two, and the next one the first.
+    /// The queue of the frontier is the second of the two, and the next queue the first.
     FLIP_QUEUE = 1;
-    /// The same of the bitmaps.
+    /// The current bitmap is the second of the two.
     FLIP_BITMAP = 2;
-    /// The same of the masks.
+    /// The mask of the frontier is the second of the two.
     FLIP_MASK = 4;
     /// The frontier is a queue.
     IS_QUEUE = 8;
@@ -57,13 +57,13 @@ shared! {
     /// The frontier is a mask.
     IS_MASK = 32;
 
-    /// Linear forms of a guard, all of which must be above 0.
+    /// Linear forms of a guard. It holds where all of them are above 0.
     FORMS = Ahead::FORMS as u32;
-    /// Numbers of a form: a constant, and factors for vertices and arcs of the frontier, vertices and arcs left.
+    /// Numbers of a form: a constant, then the factors of frontier vertices, frontier arcs, unvisited vertices and unvisited arcs.
     TERMS = 5;
 }
 
-/// Words of a buffer of guards: vertices and arcs in all, then two guards.
+/// Words of the buffer of guards: vertices and arcs of the graph, then the guards.
 pub(super) const GUARDS: usize = 2 + Ahead::PLANS * (FORMS * TERMS) as usize;
 
 /// The compiler options with all of these constants.
@@ -71,25 +71,25 @@ pub(super) fn defines() -> String {
     SHARED.iter().map(|(name, value)| format!(" -D{name}={value}")).collect()
 }
 
-/// A slot that was read.
+/// The words of a slot that was read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Slot([u32; SLOT as usize]);
 
 impl Slot {
-    /// Slot `index` of all of them.
+    /// Slot `index` of the words of all slots.
     pub(super) fn of(all: &[u32], index: u32) -> Self {
         let mut words = [0; SLOT as usize];
         words.copy_from_slice(&all[(index * SLOT) as usize..((index + 1) * SLOT) as usize]);
         Self(words)
     }
 
-    /// A word of it.
+    /// Word `word` of the slot.
     pub(super) fn get(&self, word: u32) -> u32 {
         self.0[word as usize]
     }
 }
 
-/// The words of a buffer of guards for `ahead`.
+/// The words of the buffer of guards for `ahead`.
 pub(super) fn guards(ahead: &Ahead) -> [u32; GUARDS] {
     let mut words = [0; GUARDS];
     (words[0], words[1]) = (ahead.vertices as u32, ahead.arcs as u32);

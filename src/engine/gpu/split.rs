@@ -4,8 +4,8 @@ use super::{GpuEngine, arguments as args};
 use crate::{engine::state::SearchState, opencl::DeviceError};
 
 impl GpuEngine<'_> {
-    /// Has the device change words of the visited bitmap: from entry `first` of the queue on `count` pairs of place (of a 32-bit word)
-    /// and value.
+    /// Changes words of the visited bitmap on the device: from entry `first` on, the queue holds `count` pairs of an index (of a 32-bit
+    /// word) and a value.
     pub(crate) fn launch_apply_words(&self, state: &SearchState, first: usize, count: usize) -> Result<(), DeviceError> {
         let kernel = &self.kernels.apply_words;
         kernel.set_buffer(args::apply_words::changes, &state.queue)?;
@@ -15,8 +15,8 @@ impl GpuEngine<'_> {
         self.start(kernel, self.groups_for(count))
     }
 
-    /// Has the device put the parents of what the last top-down level found into the queue, side by side with the vertices in the
-    /// next one.
+    /// Copies the parents of the vertices that the last top-down level found into the queue, on the device: entry i of the queue is the
+    /// parent of entry i of the next queue.
     pub(crate) fn launch_gather_parents(&self, state: &SearchState) -> Result<(), DeviceError> {
         let kernel = &self.kernels.gather_parents;
         kernel.set_buffer(args::gather_parents::found, &state.next)?;

@@ -1,4 +1,4 @@
-//! Levels of vertices found by an asynchronous search.
+//! The levels of vertices found by an asynchronous search, recorded on the device.
 
 use super::{GpuEngine, arguments as args};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl GpuEngine<'_> {
-    /// Makes room for the levels of an asynchronous search.
+    /// Allocates the levels of an asynchronous search.
     pub(crate) fn remember_levels(&mut self) -> Result<(), OpenClError> {
         let levels = Buffer::new(&self.device, self.layout.padded(), "levels")?;
         let set = |kernel: &Kernel, index| kernel.set_buffer(index, &levels);
@@ -18,7 +18,7 @@ impl GpuEngine<'_> {
         Ok(())
     }
 
-    /// Has every vertex of the frontier remember that it is at `level`.
+    /// Records that every vertex of the frontier is at `level`.
     pub(crate) fn stamp(&self, state: &SearchState, level: u32) -> Result<(), DeviceError> {
         match state.frontier {
             Frontier::Queue { len: 0, .. } | Frontier::Mask { .. } => Ok(()),
@@ -39,7 +39,7 @@ impl GpuEngine<'_> {
         }
     }
 
-    /// Forgets all levels: 0 for all.
+    /// Sets all levels to 0.
     pub(crate) fn clear_levels(&self) -> Result<(), DeviceError> {
         match &self.level_of {
             Some(buffer) => buffer.fill(0),
@@ -47,7 +47,7 @@ impl GpuEngine<'_> {
         }
     }
 
-    /// The levels stamped, by internal vertex (0: found before the searches parted, or not at all), into `levels`.
+    /// Reads the recorded levels into `levels`, by internal vertex (0: found before CPU and device searched separately, or not at all).
     pub(crate) fn read_levels(&self, levels: &mut [u32]) -> Result<(), DeviceError> {
         match &self.level_of {
             Some(buffer) => buffer.read(0..buffer.len(), levels),

@@ -1,4 +1,4 @@
-//! Asynchronous searches: CPU and device search apart, and merge their results at the end (Remis 2016, section 3.3).
+//! Asynchronous searches: CPU and device search separately, and their results are merged at the end (Remis 2016, section 3.3).
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl HybridEngine<'_> {
-    /// Both search to the end, each on a state of its own.
+    /// Lets CPU and device search to the end, each on a state of its own.
     pub(super) fn run_apart(&mut self, plan: LevelPlan, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
         let mut handover_ns = self.give_to_cpu()?;
         let begin = Instant::now();
@@ -33,7 +33,7 @@ impl HybridEngine<'_> {
         let since = self.cpu.state().level;
         helper.gpu.release_empty(own)?;
         helper.seen_is_known = false;
-        // Two states: either has its half of the frontier, and takes the other half for unvisited.
+        // Makes two states. Each has its half of the frontier, and treats the other half as unvisited.
         {
             let cpu = &self.cpu;
             cpu.copy(&cpu.state_ref().parent[..padded], &mut own.parent);
@@ -70,12 +70,12 @@ impl HybridEngine<'_> {
         let together = Instant::now();
         let searched = self.cpu.searched();
         let (layout, [costs, far_costs]) = (self.layout, self.costs);
-        // The first to come takes out what it needs.
+        // The first thread that runs `search_far` takes the engine and the state.
         let far = Mutex::new(Some((&mut helper.gpu, own)));
         let near = Mutex::new((&mut self.cpu, &mut mine[..]));
         let outcome = Mutex::new((Ok(()), 0, 0, 0));
         let search_far = || {
-            // Held to the end: the second to come sleeps until then.
+            // The lock is held to the end of the search, so that the second thread sleeps until then.
             let mut far = locked(&far);
             let Some((gpu, own)) = far.take() else { return };
             let begin = Instant::now();
@@ -96,7 +96,7 @@ impl HybridEngine<'_> {
                     let mut outcome = locked(&outcome);
                     (outcome.1, outcome.3) = (elapsed, threads);
                 }
-                // Where the other thread has not come by now, this one does its part.
+                // If the other thread has not started by now, this thread does its part.
                 search_far();
             } else {
                 search_far();
@@ -138,7 +138,7 @@ impl HybridEngine<'_> {
     }
 }
 
-/// Searches from the state's frontier to the end on the CPU. Returns how many threads took part.
+/// Searches from the state's frontier to the end on the CPU. Returns the number of threads that took part.
 fn search_on_cpu(cpu: &mut CpuEngine<'_>, levels: &mut [u32], costs: SampledCosts) -> u32 {
     let single = std::mem::replace(&mut cpu.single_levels, true);
     let mut threads = 1;
@@ -166,7 +166,7 @@ fn search_on_cpu(cpu: &mut CpuEngine<'_>, levels: &mut [u32], costs: SampledCost
     threads
 }
 
-/// The same on a device.
+/// Searches from the state's frontier to the end on a device.
 fn search_on_device(
     gpu: &mut GpuEngine<'_>,
     own: &mut SearchState,
@@ -188,7 +188,7 @@ fn search_on_device(
         let work = gpu.run_one(own, kernel)?;
         own.done(LevelPlan { direction, placement: Placement::Gpu(kernel) }, &work);
         check_total(own.visited_count, searched)?;
-        // All these levels have one record: their launches may be more than a device keeps.
+        // All these levels have one record, and their launches may be more than a device keeps, so their times are added up here.
         gpu.count_times()?;
         gpu.stamp(own, own.level)?;
     }

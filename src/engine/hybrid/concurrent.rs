@@ -25,7 +25,7 @@ impl HybridEngine<'_> {
         Ok(work)
     }
 
-    /// The frontier queue is cut; each device gets a piece of its end, and gives back what it found as vertices and their parents.
+    /// Cuts the frontier queue. Each device gets a piece of its end, and returns the vertices that it found with their parents.
     fn split_top_down(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let mut clock = Clock::new();
         let (len, repeats_before) = self.cpu.frontier_to_queue();
@@ -50,7 +50,7 @@ impl HybridEngine<'_> {
             if changes > 0 {
                 helper.gpu.launch_apply_words(own, piece, changes)?;
             }
-            // How many of them leave the piece of each of several devices is an estimate.
+            // With several devices, the number of arcs that leave the piece of each is an estimate.
             helper.gpu.launch_top_down(own, kernel, piece, edges_left / count as u64)?;
             helper.gpu.launch_gather_parents(own)?;
             helper.gpu.call_slots()?;
@@ -84,7 +84,7 @@ impl HybridEngine<'_> {
         Ok(LevelWork { repeats_before, threads: work.threads, ..clock.level(found, times) })
     }
 
-    /// The words of the bitmap are cut; each device gets a range of the end.
+    /// Cuts the words of the bitmap. Each device gets a range of the end.
     fn split_bottom_up(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let mut clock = Clock::new();
         let repeats_before = self.cpu.resolve_claims();
@@ -110,7 +110,7 @@ impl HybridEngine<'_> {
                     helper.gpu.launch_apply_words(own, 0, changes)?;
                 }
                 helper.gpu.launch_bottom_up(own, kernel, 2 * first as u32..2 * end as u32)?;
-                // What comes back is known, so that one wait is enough.
+                // The ranges that come back are known beforehand, so that one wait is enough.
                 helper.gpu.call_slots()?;
                 own.visited[1].call_range(first..end)?;
                 own.parent.call_range(first * 64..end * 64)?;
@@ -148,12 +148,13 @@ impl HybridEngine<'_> {
 }
 
 impl Helper<'_> {
-    /// Brings the device's visited bitmap up to `now`. Words that changed go behind the first `taken` entries of its queue, as pairs of
-    /// place and value, of which it returns how many there are; where they would not fit there, the whole bitmap is carried.
+    /// Brings the device's visited bitmap up to date with `now`. Words that changed are written to the device's queue after its first
+    /// `taken` entries, as pairs of index and value; returns the number of pairs. If they do not fit there, the whole bitmap is
+    /// transferred.
     fn bring_bitmap(&mut self, taken: usize, now: &[u64], clock: &mut Clock) -> Result<usize, DeviceError> {
         let Some(own) = &mut self.own else { return Ok(0) };
         own.current = 0;
-        // A bitmap is moved faster than a quarter of it word by word.
+        // Moving the whole bitmap is faster than moving a quarter of it word by word.
         let room = own.queue.len().saturating_sub(taken).min(now.len()) / 2;
         let mut changes = if self.seen_is_known { Some(0) } else { None };
         if self.seen_is_known {
@@ -196,7 +197,7 @@ impl Helper<'_> {
     }
 }
 
-/// Sums up how long the steps of a level take.
+/// Adds up how long the steps of a level take.
 struct Clock {
     last: Instant,
     /// Nanoseconds by kind of step.
@@ -215,7 +216,7 @@ impl Clock {
         (now - before).as_nanos() as u64
     }
 
-    /// A level that both sides have run, and what it took.
+    /// The record of a level that both sides have run.
     fn level(self, found: u64, times: Times) -> LevelWork {
         LevelWork { levels: 1, found, finished: found == 0, cpu_ns: times.cpu_ns, gpu_ns: times.gpu_ns, ..self.spent }
     }
@@ -223,7 +224,7 @@ impl Clock {
 
 /// The part of `all` that a device with a share of `weight` thousandths gets.
 fn part(all: usize, weight: u64) -> usize {
-    // In 64 bits: thousandths of a large graph are more than 32 hold.
+    // In 64 bits, since thousandths of a large graph exceed 32.
     (all as u64 * weight.min(1000) / 1000) as usize
 }
 
@@ -234,9 +235,9 @@ struct Times {
     gpu_ns: u64,
 }
 
-/// Runs `work` on the CPU while another thread waits for the devices; `in_turn`: when they are done. The devices' time begins at
-/// `launched`, when they (of several the last) got their first kernel: some work while the host still enqueues, and are done when it begins
-/// to wait.
+/// Runs `work` on the CPU while another thread waits for the devices; if `in_turn`, after they are done. The devices' time begins at
+/// `launched`, when the last of them got its first kernel: some devices work while the host still enqueues, and are done when it begins to
+/// wait.
 fn together<'g, R: Default + Send>(
     (pair, in_turn, launched): (Option<&Team>, bool, Instant),
     cpu: &mut CpuEngine<'g>,
@@ -284,7 +285,7 @@ mod tests {
         assert_eq!(part(u32::MAX as usize, 1000), u32::MAX as usize);
         assert_eq!(part(u32::MAX as usize, u64::MAX), u32::MAX as usize);
         assert_eq!((part(1000, 0), part(0, 500), part(7, 500)), (0, 0, 3));
-        // What two devices get, and the last one the rest of: never more than there is.
+        // The parts of two devices: never more than there is. (The last one also gets the rest.)
         for all in [0, 1, 999, 4_294_968, 16 << 20] {
             for weight in [1, 333, 500, 999] {
                 assert!(part(all, weight) + part(all, 1000 - weight) <= all);

@@ -1,12 +1,12 @@
 //! CPU and GPU together: every level runs where its plan says, and memory is handed over where the owner changes.
 //!
 //! - *Selective* (Remis 2016, section 3.1): one device at a time, over one state that they hand to each other.
-//! - *Concurrent* (3.2): the CPU keeps the state; a device gets its part of the frontier (or of the unvisited vertices) and the
-//!   visited bitmap in memory of its own, both work at the same time, and what the device found is merged.
-//! - *Asynchronous* (3.3): the device gets half of the frontier and a copy of the state, both search to the end, and every
-//!   vertex keeps the smaller of its two levels. Either side treats the other's half of the frontier as unvisited, so a
-//!   bottom-up level may find these vertices again, one level too deep. No level that follows from it is too small, and the
-//!   other side finds the right one, so the smaller level is right.
+//! - *Concurrent* (3.2): the CPU keeps the state. Each device gets its part of the frontier (or of the unvisited vertices) and the visited
+//!   bitmap in memory of its own, CPU and devices work at the same time, and the vertices that the devices found are merged.
+//! - *Asynchronous* (3.3): the device gets half of the frontier and a copy of the state, both search to the end, and every vertex keeps the
+//!   smaller of its two levels. Either side treats the other's half of the frontier as unvisited, so a bottom-up level may find these
+//!   vertices again, one level too deep. No level that follows from it is too small, and the other side finds the right one, so the smaller
+//!   level is right.
 
 mod asynchronous;
 mod concurrent;
@@ -34,14 +34,14 @@ use crate::{
 /// The name of a device, and its launches.
 pub type DeviceLaunches = (String, Vec<Launch>);
 
-/// The requirements of a search on its devices.
+/// What a search needs its devices for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HybridUse {
     /// Levels run on the first device alone: the state lies in memory that it shares.
     pub alone: bool,
     /// Searches begin on the device and stay there.
     pub at_home_on_gpu: bool,
-    /// Levels are split, or the searches part: devices have a state of their own.
+    /// Levels are split, or CPU and device search separately: each device has a state of its own.
     pub together: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct GpuSetup {
     pub device: Arc<Device>,
     /// How memory is shared with it.
     pub way: SharingMode,
-    /// How its kernels are built.
+    /// Options of the engine that runs on it.
     pub options: GpuOptions,
 }
 
@@ -67,10 +67,10 @@ pub struct GpuSetup {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HybridError {
-    /// The CPU's side.
+    /// The engine of the CPU can't be set up.
     #[error(transparent)]
     Cpu(#[from] CpuEngineError),
-    /// A GPU's side.
+    /// The engine of a device can't be set up.
     #[error("{device}: {source}")]
     Gpu {
         /// The device.
@@ -90,12 +90,12 @@ impl From<OutOfMemory> for HybridError {
 #[derive(Debug)]
 struct Helper<'g> {
     gpu: GpuEngine<'g>,
-    /// The device's own state, where it works beside the CPU.
+    /// The device's own state, if it works beside the CPU.
     own: Option<SearchState>,
-    /// What the visited bitmap of that state holds, where that is known: what changes is carried to it, and no more.
+    /// The visited bitmap of that state as the device has it, if that is known. Only words that differ are then transferred.
     seen: Slab<u64>,
     seen_is_known: bool,
-    /// Its share of what the devices do together, in thousandths.
+    /// Share of the device in the work of all devices, in thousandths.
     weight: u64,
 }
 
@@ -105,33 +105,33 @@ pub struct HybridEngine<'g> {
     layout: &'g Layout,
     cpu: CpuEngine<'g>,
     helpers: Vec<Helper<'g>>,
-    /// Their devices: what another thread may wait for, unlike kernels, which are for one thread.
+    /// The devices of the helpers. Another thread may wait for these, but kernels belong to one thread.
     devices: Vec<Arc<Device>>,
     uses: HybridUse,
-    /// The device owns the state.
+    /// Whether the first device owns the state.
     on_device: bool,
-    /// Devices run levels before they are planned.
+    /// Whether devices run levels before they are planned.
     looks_ahead: bool,
-    /// A call failed in the middle of a search: owners and contents are put right before the next one begins.
+    /// Whether a call failed during a search. Owners and contents are restored before the next search begins.
     failed: bool,
-    /// The last search ended before its last level: as above, but for the parents, which are right.
+    /// Whether the last search ended before its last level. All but the parents, which are right, is restored as after a failure.
     ended_early: bool,
-    /// Levels are run one by one, each on one device or on both: no level continues to the end of the search.
+    /// Whether levels are run one by one, each on one device or on both. No level then searches to the end.
     level_by_level: bool,
     /// A thread that waits for devices while the caller searches.
     pair: Option<Team>,
-    /// Levels by internal vertex of searches that part: the CPU's, and the device's.
+    /// Levels by internal vertex in an asynchronous search: the CPU's, and the device's.
     levels: [Slab<u32>; 2],
     /// See [`Search::set_split_in_turn`](crate::search::Search::set_split_in_turn).
     pub(crate) split_in_turn: bool,
     /// See [`Search::set_handover_round_levels`](crate::search::Search::set_handover_round_levels).
     pub(crate) handover_round_levels: bool,
-    /// Direction of levels after the searches have parted, where no policy is asked: the CPU's, and the device's.
+    /// Costs that decide directions in an asynchronous search, which asks no policy: the CPU's, and the device's.
     costs: [SampledCosts; 2],
 }
 
 impl<'g> HybridEngine<'g> {
-    /// A CPU engine and `setups` beside it.
+    /// An engine of the CPU and the devices of `setups`.
     ///
     /// # Errors
     /// [`HybridError`] where memory, kernels or vector instructions are not available.
@@ -194,18 +194,18 @@ impl<'g> HybridEngine<'g> {
         Ok(engine)
     }
 
-    /// Whether searches begin on the device and stay there, from the next one on.
+    /// Sets whether searches begin on the device and stay there, from the next one on.
     pub fn set_home(&mut self, at_home_on_gpu: bool) {
         self.uses.at_home_on_gpu = at_home_on_gpu;
     }
 
-    /// Whether a device runs levels before they are planned where the plan is sure, from the next search on (else the record of each has
-    /// its own time).
+    /// Sets whether a device runs levels before they are planned where the plan is sure, from the next search on. If it does not, the
+    /// record of each level has its own time.
     pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
         self.looks_ahead = looks_ahead;
     }
 
-    /// Whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on.
+    /// Sets whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on.
     pub fn set_bins(&mut self, bins: bool) {
         for helper in &mut self.helpers {
             helper.gpu.set_bins(bins);
@@ -217,13 +217,13 @@ impl<'g> HybridEngine<'g> {
         self.helpers.iter().any(|helper| helper.gpu.offers_bins())
     }
 
-    /// Whether every level is run and recorded by itself, from the next search on (else runs of levels too small to share go by
-    /// in one go).
+    /// Sets whether every level is run and recorded by itself, from the next search on. If not, consecutive levels too small to share run
+    /// together.
     pub fn set_single_levels(&mut self, single_levels: bool) {
         self.cpu.single_levels = single_levels;
     }
 
-    /// Does `search` with every level run by itself and none beyond the one that is planned: it may end after any of them.
+    /// Calls `search` with every level run by itself, and none beyond the planned one, so that the search may end after any level.
     pub(crate) fn level_by_level<T>(&mut self, search: impl FnOnce(&mut Self) -> T) -> T {
         let single = std::mem::replace(&mut self.cpu.single_levels, true);
         self.level_by_level = true;
@@ -233,7 +233,7 @@ impl<'g> HybridEngine<'g> {
         result
     }
 
-    /// Whether vertex `v` (an internal number) has been reached. The host takes the state back where a device owns it.
+    /// Whether vertex `v` (an internal number) has been reached. If a device owns the state, the host takes it back.
     ///
     /// # Errors
     /// The device failed.
@@ -244,7 +244,8 @@ impl<'g> HybridEngine<'g> {
         })
     }
 
-    /// Ends a search between two levels, as [`HybridEngine::finish`] does after the last: the parents are those of what was reached.
+    /// Ends a search between two levels, as [`HybridEngine::finish`] does after the last: the parents are those of the vertices reached so
+    /// far.
     ///
     /// # Errors
     /// The device failed.
@@ -259,7 +260,7 @@ impl<'g> HybridEngine<'g> {
         self.uses
     }
 
-    /// Threads of the CPU.
+    /// Number of CPU threads.
     pub fn threads(&self) -> usize {
         self.cpu.threads()
     }
@@ -269,8 +270,7 @@ impl<'g> HybridEngine<'g> {
         self.cpu.simd()
     }
 
-    /// What each device was given: name, items in a work-group, parts of the adjacency, and whether it reads the host's own
-    /// arrays.
+    /// The devices, with the settings in use.
     pub fn devices(&self) -> impl Iterator<Item = DeviceUse> + '_ {
         self.helpers.iter().map(|helper| DeviceUse {
             name: helper.gpu.device().info().name.clone(),
@@ -283,7 +283,7 @@ impl<'g> HybridEngine<'g> {
         })
     }
 
-    /// Of each device whether a call of it has failed, and nothing is known of what it did since.
+    /// For each device, whether a call has failed since everything launched was last known to have ended.
     pub fn failed_devices(&self) -> impl Iterator<Item = bool> + '_ {
         self.devices.iter().map(|device| device.has_failed())
     }
@@ -293,20 +293,21 @@ impl<'g> HybridEngine<'g> {
         if self.failed { &[] } else { self.cpu.parents() }
     }
 
-    /// How many vertices have a parent (or a level) among `parents`, and the sum of their `degrees`, one for each original vertex of both.
+    /// Number of vertices that have a parent (or a level) in `parents`, and the sum of their `degrees`. Both slices have an entry per
+    /// original vertex.
     pub(crate) fn count_reached(&self, parents: &[Vertex], degrees: &[u32]) -> (u64, u64) {
         self.cpu.count_reached(parents, degrees)
     }
 
-    /// Whether the CPU notes levels from the next search on, for [`HybridEngine::finish_into`]. (Where devices take part they can be read
-    /// off the parents only.)
+    /// Sets whether the CPU records levels from the next search on, for [`HybridEngine::finish_into`]. (If devices take part, levels can
+    /// only be derived from the parents.)
     pub(crate) fn note_distances(&mut self, are_wanted: bool) {
         self.cpu.note_distances(are_wanted && self.helpers.is_empty());
     }
 
-    /// Ends a search of the CPU alone, early or not, with parents and levels in the caller's arrays, one entry for each original vertex.
-    /// `false` where it can't, since a device takes part or levels were not noted: [`HybridEngine::finish`] ends the search then.
-    /// Where not `all` was searched, the frontier is as deep as the search was meant to go.
+    /// Ends a search of the CPU alone, early or not, and writes parents and levels to the caller's arrays, one entry per original vertex.
+    /// Returns `false` if a device takes part or levels were not recorded: [`HybridEngine::finish`] must then end the search. Unless `all`
+    /// was searched, the frontier is the deepest level of the tree.
     pub(crate) fn finish_into(&mut self, parents: Option<&mut [Vertex]>, levels: Option<&mut [u32]>, all: bool) -> bool {
         if !self.helpers.is_empty() || levels.is_some_and(|levels| !self.cpu.noted_distances_into(levels, all)) {
             return false;
@@ -317,13 +318,12 @@ impl<'g> HybridEngine<'g> {
         true
     }
 
-    /// After [`HybridEngine::finish`]: the level of every original vertex. `false` where the parents are not a tree.
+    /// Writes the level of every original vertex, after [`HybridEngine::finish`]. Returns `false` if the parents are not a tree.
     pub(crate) fn levels_into(&self, levels: &mut [u32]) -> bool {
         !self.failed && self.cpu.levels_into(levels)
     }
 
-    /// Ends a search: parents come into the order of the original vertices, and to the host. Returns the nanoseconds spent
-    /// handing over where the device did it.
+    /// Ends a search: puts the parents into the order of the original vertices, and on the host.
     ///
     /// # Errors
     /// The device failed.
@@ -331,30 +331,31 @@ impl<'g> HybridEngine<'g> {
         self.finish_at(true)
     }
 
-    /// Where not `all` was searched, the host has the state, and the frontier is as deep as the search was meant to go.
+    /// Ends a search. Unless `all` was searched, the host has the state, and the frontier is the deepest level of the tree.
     fn finish_at(&mut self, all: bool) -> Result<(), DeviceError> {
         self.sound(|engine| {
             match engine.helpers.first_mut() {
                 Some(helper) if engine.on_device => helper.gpu.map_back(engine.cpu.state())?,
                 _ => engine.cpu.map_back_to(all),
             }
-            // A reader may follow them.
+            // The caller may use parents as indices.
             if engine.helpers.is_empty() { Ok(()) } else { check_parents(engine.cpu.parents(), engine.layout.vertices()) }
         })
     }
 
-    /// Has threads note when they work, and devices that keep times what they ran, up to `most` times each; 0 ends it.
+    /// Makes threads record when they work, and devices that keep times which kernels they run, up to `most` times each. 0 ends the
+    /// recording.
     pub fn trace(&mut self, most: usize) {
         self.cpu.team().trace(most);
         self.devices.iter().for_each(|device| device.keep_launches(most));
     }
 
-    /// What threads have noted and devices have run since this was last asked, each by its name.
+    /// The times that threads and devices have recorded since the last call, each device with its name.
     ///
     /// # Errors
     /// A device failed.
     pub fn traced(&mut self) -> Result<(Vec<Vec<Span>>, Vec<DeviceLaunches>), DeviceError> {
-        // What the last levels have launched was not asked for yet.
+        // Events of the last levels' launches have not been queried yet.
         self.device_ns()?;
         let launches = self.devices.iter().map(|device| (device.info().name.clone(), device.kept_launches())).collect();
         Ok((self.cpu.team().spans(), launches))
@@ -364,7 +365,7 @@ impl<'g> HybridEngine<'g> {
     fn device_ns(&mut self) -> Result<u64, DeviceError> {
         let mut sum = self.helpers.iter_mut().map(|helper| helper.gpu.take_counted_ns()).sum();
         for device in self.devices.iter().filter(|device| device.is_timed()) {
-            // A kernel has its times when it has ended.
+            // An event has times only after its kernel has ended.
             device.finish()?;
             device.times(|time| sum += time.end_ns.saturating_sub(time.start_ns))?;
         }
@@ -379,7 +380,7 @@ impl<'g> HybridEngine<'g> {
             Placement::Apart { gpu_permille } if self.uses.together && !self.helpers.is_empty() && !self.level_by_level => {
                 self.run_apart(plan, gpu_permille)
             }
-            // Without a device everything runs on the CPU, and so does one level of searches that part.
+            // Without a device everything runs on the CPU. So does an asynchronous plan if levels are run one by one.
             _ => {
                 let handover_ns = self.give_to_cpu()?;
                 let round = self.hand_round()?;
@@ -393,12 +394,12 @@ impl<'g> HybridEngine<'g> {
                 });
             }
         };
-        // The CPU has seen a part of it at most.
+        // The CPU has run a part of this level at most, so what it knows of the deepest vertices is out of date.
         self.cpu.forget_deepest();
         work
     }
 
-    /// Does `step` of a search of which none has failed so far.
+    /// Runs `step`, unless an earlier step of the search has failed.
     fn sound<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, DeviceError>) -> Result<T, DeviceError> {
         if self.failed {
             return Err(DeviceError::FAILED_BEFORE);
@@ -408,18 +409,18 @@ impl<'g> HybridEngine<'g> {
         result
     }
 
-    /// Gives the current search up between two levels: what it leaves with devices (masks, a state that one of them owns) is put right when
-    /// the next one begins.
+    /// Gives up the current search between two levels. What it leaves with devices (masks, a state that one of them owns) is cleaned up
+    /// when the next search begins.
     pub(crate) fn give_up(&mut self) {
         self.failed = !self.helpers.is_empty();
     }
 
-    /// Puts everything right after a search that failed or was given up: the host owns all states, and nothing is left in them.
+    /// Restores everything after a search that failed or was given up: the host owns all states, and they are empty.
     ///
     /// # Errors
     /// A device is still lost.
     fn recover(&mut self) -> Result<(), DeviceError> {
-        // The kernels behind the last level of the search before, or of one that failed, are none of this one.
+        // Kernels launched after the last level of the previous search, or by one that failed, do not belong to the next search.
         for helper in &mut self.helpers {
             helper.gpu.take_counted_ns();
             helper.gpu.device().forget_times();
@@ -439,7 +440,7 @@ impl<'g> HybridEngine<'g> {
         Ok(())
     }
 
-    /// Begins and ends the search from a root that is not searched: no vertex that is will be reached.
+    /// Begins and ends a search from a root that the layout leaves out. It reaches none of the vertices that levels are run over.
     ///
     /// # Errors
     /// The device failed.
@@ -453,25 +454,26 @@ impl<'g> HybridEngine<'g> {
         })
     }
 
-    /// Gives a vertex that is not searched its parent, after [`HybridEngine::finish`] of a search from such a vertex; both are original
-    /// numbers.
+    /// Sets the parent of a vertex that the layout leaves out, after [`HybridEngine::finish`] of a search from such a vertex. Both are
+    /// original numbers.
     pub fn enter_parent(&mut self, vertex: Vertex, parent: Vertex) {
         self.cpu.enter_parent(vertex, parent);
     }
 
-    /// The next search begins from this leaf, an original number, where the layout leaves it out ([`NONE`]: from none): its root is the
-    /// vertex on which it hangs.
+    /// Makes the next search begin from `leaf` (an original number), which the layout leaves out; [`NONE`]: from no leaf. The root of the
+    /// search is then the leaf's neighbour.
     pub fn set_leaf_root(&mut self, leaf: Vertex) {
         self.cpu.set_leaf_root(leaf);
     }
 
-    /// After a search: whether a leaf that was left out is deeper than all that was searched. `None` where devices took part, which do not
-    /// note it.
+    /// After a search: whether a leaf that was left out is deeper than all vertices searched. `None` if devices took part, since they do
+    /// not record it.
     pub(crate) fn leaf_is_deepest(&self) -> Option<bool> {
         self.cpu.leaf_is_deepest()
     }
 
-    /// The same, from the parents in original numbers, of a search on `levels` levels (where the root is such a leaf itself, with it).
+    /// As [`leaf_is_deepest`](Self::leaf_is_deepest), derived from the parents in original numbers after a search of `levels` levels
+    /// (including that of a leaf as root).
     pub(crate) fn leaf_is_below(&self, levels: u32) -> bool {
         self.cpu.leaf_is_below(levels)
     }
@@ -501,7 +503,7 @@ impl Engine for HybridEngine<'_> {
     type Error = DeviceError;
 
     fn begin(&mut self, root: Vertex) -> Result<u64, DeviceError> {
-        // Nothing is handed over without a device, and reading the clock takes as long as a level of a tiny graph.
+        // Without a device nothing is handed over, so the clock is not read: that takes as long as a level of a tiny graph.
         let begin = (!self.helpers.is_empty()).then(Instant::now);
         let since_begin = || begin.map_or(0, |begin| begin.elapsed().as_nanos() as u64);
         self.recover()?;
@@ -527,7 +529,7 @@ impl Engine for HybridEngine<'_> {
         if !self.on_device && !self.failed {
             return self.cpu.stats();
         }
-        // What is in the arrays is the device's to know.
+        // The device owns the arrays, so only counts are used.
         let searched = self.cpu.searched();
         let state = self.cpu.state();
         let edges = state.counted_edges.unwrap_or(0);
@@ -555,7 +557,7 @@ impl Engine for HybridEngine<'_> {
     }
 
     fn look_ahead(&mut self, ahead: &Ahead) {
-        // Levels that run together have one time, and a device that keeps times is asked for that of each.
+        // Levels that run together share one time, but a device that keeps times is asked for the time of each level.
         let one_by_one = !self.looks_ahead || self.level_by_level || self.devices.iter().any(|device| device.is_timed());
         let plans = if one_by_one { [None; Ahead::PLANS] } else { ahead.plans };
         if let Some(helper) = self.helpers.first_mut() {

@@ -25,7 +25,7 @@ impl HybridEngine<'_> {
         Ok(())
     }
 
-    /// Makes the CPU the owner of the state; returns the nanoseconds that took.
+    /// Makes the CPU the owner of the state. Returns the nanoseconds that this took.
     pub(super) fn give_to_cpu(&mut self) -> Result<u64, DeviceError> {
         let (true, Some(helper)) = (self.on_device, self.helpers.first_mut()) else { return Ok(0) };
         let begin = Instant::now();
@@ -51,7 +51,7 @@ impl HybridEngine<'_> {
         Ok(Moved { repeats, conversion_ns: (settled - begin).as_nanos() as u64, handover_ns: settled.elapsed().as_nanos() as u64 })
     }
 
-    /// Hands the state to the first device and back, where that is asked for round every level.
+    /// Hands the state to the first device and back, if that is requested for every level.
     pub(super) fn hand_round(&mut self) -> Result<Moved, DeviceError> {
         if !self.handover_round_levels {
             return Ok(Moved::default());
@@ -63,7 +63,7 @@ impl HybridEngine<'_> {
 
     pub(super) fn run_gpu(&mut self, plan: LevelPlan, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let moved = self.give_to_gpu()?;
-        // The policy counted repeats as if they were vertices.
+        // The policy counted repeats as vertices; the record gives their number.
         let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
         let single = self.cpu.single_levels;
         let state = self.cpu.state();
@@ -71,7 +71,7 @@ impl HybridEngine<'_> {
         let work = LevelWork { repeats_before: moved.repeats, conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
         state.done(plan, &work);
         let visited = state.visited_count;
-        // A level that finds no vertex would be followed by others for ever.
+        // Otherwise a device that reports found vertices when none are left would keep the search running for ever.
         check_total(visited, self.cpu.searched())?;
         Ok(work)
     }

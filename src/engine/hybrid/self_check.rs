@@ -1,4 +1,4 @@
-//! Devices are checked before the first search.
+//! The check of all devices before the first search.
 
 use super::{GpuSetup, HybridEngine, HybridError};
 use crate::{
@@ -11,13 +11,13 @@ use crate::{
     opencl::{DeviceError, KnownDriver},
 };
 
-/// Levels of a search by which devices are checked.
+/// Levels of the search by which devices are checked.
 const LEVELS_CHECKED: usize = 4;
 
 impl HybridEngine<'_> {
-    /// Compares the first levels of one search, by every kernel, with what the CPU finds: drivers of boards have bugs, and a
-    /// wrong answer must not wait for a validation to be found. Where the kernels of one kind of work-group are wrong, those of
-    /// the other kind may be right.
+    /// Compares the first levels of one search, by every kernel, with those that the CPU finds. Drivers of boards have bugs, and a wrong
+    /// answer must be noticed before a validation finds it. If the kernels of one kind of work-group are wrong, those of the other kind may
+    /// be right.
     pub(super) fn check_devices(&mut self, setups: &[GpuSetup]) -> Result<(), HybridError> {
         let csr = self.layout.csr();
         let Some(root) = (0..csr.vertices() as Vertex).max_by_key(|&v| csr.degree(v)) else { return Ok(()) };
@@ -48,7 +48,7 @@ impl HybridEngine<'_> {
         Ok(())
     }
 
-    /// How many vertices the CPU finds at the first levels.
+    /// Number of vertices that the CPU finds at each of the first levels.
     fn first_levels(&mut self, root: Vertex) -> [u64; LEVELS_CHECKED] {
         let mut found = [0; LEVELS_CHECKED];
         let single = std::mem::replace(&mut self.cpu.single_levels, true);
@@ -56,7 +56,7 @@ impl HybridEngine<'_> {
         for found in &mut found {
             let _ = self.cpu.stats();
             let Ok(work) = self.cpu.run(LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu });
-            // Exact where several threads may have found a vertex at once.
+            // Several threads may have found a vertex at once; these repeats are subtracted.
             *found = work.found - self.cpu.resolve_claims();
             if *found == 0 {
                 break;
@@ -66,7 +66,8 @@ impl HybridEngine<'_> {
         found
     }
 
-    /// The same, of a device whose kernels of one item are known to be wrong now and then, which a check may miss.
+    /// As [`wrong_kernel`](Self::wrong_kernel), but also names a kernel if the driver is known to compute groups of one work-item wrongly
+    /// now and then, which a check may miss.
     fn known_or_wrong(
         &mut self,
         index: usize,
@@ -80,7 +81,7 @@ impl HybridEngine<'_> {
         self.wrong_kernel(index, root, wanted)
     }
 
-    /// The first kernel of a device whose levels are not as wanted.
+    /// The first kernel of a device that does not find `wanted` vertices at each level.
     fn wrong_kernel(&mut self, index: usize, root: Vertex, wanted: &[u64; LEVELS_CHECKED]) -> Result<Option<GpuKernel>, DeviceError> {
         let helper = &mut self.helpers[index];
         let state = match &mut helper.own {
