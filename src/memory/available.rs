@@ -6,18 +6,18 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 use crate::machine::{self, Fields, number};
 
-/// Memory the system could give this process without swapping, in bytes (`None` where nothing says it): not more than its control group
-/// may still take, than its own limits (`ulimit -v`, `ulimit -d`) leave, and of a 32-bit process than it has addresses left.
+/// Memory that the system can give this process without swapping, in bytes (`None` if no source reports it): at most what its control group
+/// may still take and what its own limits (`ulimit -v`, `ulimit -d`) leave, and for a 32-bit process at most the addresses it has left.
 pub fn available_bytes() -> Option<u64> {
     available_bytes_below(Path::new("/"))
 }
 
-/// As [`available_bytes`], of the machine whose files are below `root`.
+/// As [`available_bytes`], for the machine whose files are below `root`.
 pub fn available_bytes_below(root: &Path) -> Option<u64> {
     available_of(&machine::memory(root), root)
 }
 
-/// As [`available_bytes_below`], where /proc/meminfo below `root` has been read already.
+/// As [`available_bytes_below`], if /proc/meminfo below `root` has been read already.
 pub(crate) fn available_of(memory: &Fields, root: &Path) -> Option<u64> {
     let is_live = root == Path::new("/");
     let live_32_bit = cfg!(target_pointer_width = "32") && is_live;
@@ -25,7 +25,7 @@ pub(crate) fn available_of(memory: &Fields, root: &Path) -> Option<u64> {
     least([system_bytes(memory), group_bytes(root), limits, live_32_bit.then(addresses_left)])
 }
 
-/// The addresses and the data that the limits of this process leave.
+/// Bytes that the limits of this process on its addresses and on its data leave.
 fn limits_leave() -> Option<u64> {
     let status = machine::status();
     let left = |resource, used| {
@@ -41,8 +41,8 @@ fn least(bounds: [Option<u64>; 4]) -> Option<u64> {
     bounds.into_iter().flatten().min()
 }
 
-/// What the system has for all programs, without swapping. Linux says it since 3.14; before, it is what is free, and what holds copies of
-/// files, as `free` counted it. Shared memory is counted among those copies, but only swapping frees it.
+/// Memory that the system has for all programs, without swapping. Linux reports it since 3.14. For older kernels it is free memory plus
+/// copies of files, as `free` counted it, less shared memory, which is counted among those copies but freed only by swapping.
 fn system_bytes(memory: &Fields) -> Option<u64> {
     let of_older_kernels = || {
         let cached = |field| memory.bytes(field).unwrap_or(0);
@@ -52,10 +52,10 @@ fn system_bytes(memory: &Fields) -> Option<u64> {
     memory.bytes("MemAvailable").or_else(of_older_kernels)
 }
 
-/// Of 32-bit addresses: those of processes, which most 32-bit kernels give 3 GiB, less those in use.
+/// Bytes of 32-bit addresses left: the 3 GiB that most 32-bit kernels give a process, less those in use.
 fn addresses_left() -> u64 {
     const OF_A_PROCESS: u64 = 3 << 30;
-    // Not the size that /proc/self/status gives: under an emulator that is the emulator's.
+    // The size in /proc/self/status is not used: under an emulator it is the emulator's.
     let used = fs::read_to_string("/proc/self/maps").map_or(0, |maps| mapped_bytes(&maps));
     OF_A_PROCESS.saturating_sub(used)
 }
@@ -73,14 +73,14 @@ fn mapped_bytes(maps: &str) -> u64 {
 struct Files {
     limit: &'static str,
     usage: &'static str,
-    /// Field of memory.stat: pages of files that are given back when memory is short.
+    /// Field of memory.stat: file pages that are freed when memory is short.
     cache: &'static str,
 }
 
 const VERSION_2: Files = Files { limit: "memory.max", usage: "memory.current", cache: "inactive_file " };
 const VERSION_1: Files = Files { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_inactive_file " };
 
-/// The memory that the control groups of this process leave it; `None` where there is none, or none with a limit.
+/// The memory that the control groups of this process leave it; `None` if there is no group with a limit.
 fn group_bytes(root: &Path) -> Option<u64> {
     let groups = machine::text(&root.join("proc/self/cgroup"))?;
     let mut least = None;
@@ -92,7 +92,8 @@ fn group_bytes(root: &Path) -> Option<u64> {
             list if list.split(',').any(|controller| controller == "memory") => (root.join("sys/fs/cgroup/memory"), VERSION_1),
             _ => continue,
         };
-        // The group and all that it is in. A container may name a path of its host that it can't see: the mount itself is its group then.
+        // The group and all its ancestors. In a container the path may be one of the host, which can't be seen here: the mount itself is
+        // the group then.
         let mut folder = mount.join(path.trim_start_matches('/'));
         loop {
             if let Some(left) = left_in(&folder, &files) {
@@ -108,7 +109,7 @@ fn group_bytes(root: &Path) -> Option<u64> {
 
 /// The memory that one control group leaves.
 fn left_in(folder: &Path, files: &Files) -> Option<u64> {
-    // "max" is not a number: no limit. Version 1 has a number near 2^63 for it.
+    // Without a limit, version 2 has "max", which is not a number, and version 1 a number near 2^63.
     let limit = number::<u64>(&folder.join(files.limit)).filter(|limit| *limit < 1 << 60)?;
     let usage = number::<u64>(&folder.join(files.usage))?;
     let stat = machine::text(&folder.join("memory.stat")).unwrap_or_default();
@@ -124,7 +125,7 @@ mod tests {
     fn mappings_add_up() {
         let maps = "00010000-00012000 r-xp 00000000 fd:00 42    /bin/socbfs\nbead0000-bedad000 rw-p 00000000 00:00 0 [stack]\n\nodd\n";
         assert_eq!(mapped_bytes(maps), 0x2000 + 0x2dd000);
-        // A test has little in use: of 32-bit addresses there must be left.
+        // A test uses little memory, so 32-bit addresses must be left.
         assert!(available_bytes().is_some_and(|bytes| bytes > 16 << 20));
         assert!(addresses_left() > 1 << 30 || cfg!(target_pointer_width = "64"));
     }
@@ -148,7 +149,7 @@ mod tests {
         assert!(available_bytes().is_some_and(|bytes| bytes > 0));
     }
 
-    /// Of an Odroid-XU3 with Linux 3.10.
+    /// As on an Odroid-XU3 with Linux 3.10.
     const OLD_MEMINFO: (&str, &str) =
         ("proc/meminfo", "MemTotal: 2041344 kB\nMemFree: 1024 kB\nBuffers: 512 kB\nCached: 2048 kB\nSwapCached: 9 kB\nShmem: 1536 kB\n");
 
@@ -189,7 +190,7 @@ mod tests {
         let tree = machine(&[
             MEMINFO,
             ("proc/self/cgroup", "9:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/\n"),
-            // The path of the host is not there; the mount is.
+            // The path of the host does not exist here; the mount does.
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "70000\n"),
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "50000\n"),
         ]);

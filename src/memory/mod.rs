@@ -1,4 +1,4 @@
-//! The memory of a search: [`Slab`] for the host alone, [`SharedSlice`] which host and device use in turn.
+//! The memory of a search: [`Slab`] for the host alone, and [`SharedSlice`], which host and device use in turn.
 
 mod available;
 mod shared_slice;
@@ -14,7 +14,7 @@ pub use slab::Slab;
 
 pub(crate) use crate::opencl::Plain;
 
-/// The cure where memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
+/// Advice for when memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
 pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
     "use a smaller graph, or, as this is a 32-bit program, which can't address more than 4 GiB at a time, a 64-bit build on a 64-bit system"
 } else {
@@ -27,13 +27,13 @@ pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
 pub struct OutOfMemory {
     /// What the memory was for.
     pub what: &'static str,
-    /// How much was asked for.
+    /// Bytes requested.
     pub bytes: u64,
-    /// What the system said.
+    /// The reason that the system gave.
     pub reason: String,
 }
 
-/// A pointer that worker threads share. Code that dereferences it says why the accesses are disjoint or atomic.
+/// A pointer that worker threads share. Code that dereferences it must say why the accesses are disjoint or atomic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shared<T>(*mut T);
 
@@ -59,25 +59,25 @@ impl<T: Plain> Shared<T> {
     }
 }
 
-/// The same memory as atomics, for passes in which several threads write to the same places.
+/// Views `values` as atomics, for passes in which several threads write to the same entries.
 pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
     // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
     unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
 }
 
-/// The same of bytes.
+/// As [`as_atomics`], for bytes.
 pub(crate) fn as_byte_atomics(values: &mut [u8]) -> &[AtomicU8] {
     // SAFETY: an AtomicU8 has the layout of a u8, and the exclusive borrow ends all plain access for its length.
     unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU8]) }
 }
 
-/// The same of 16 bits.
+/// As [`as_atomics`], for 16-bit words.
 pub(crate) fn as_short_atomics(values: &mut [u16]) -> &[AtomicU16] {
     // SAFETY: an AtomicU16 has the layout of a u16, and the exclusive borrow ends all plain access for its length.
     unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU16]) }
 }
 
-/// The same of wider words.
+/// As [`as_atomics`], for 64-bit words.
 pub(crate) fn as_wide_atomics(words: &mut [u64]) -> &[AtomicU64] {
     // The exclusive borrow ends all plain access for its length. (Words of armv7 are aligned to 8 bytes too.)
     const { assert!(align_of::<AtomicU64>() == align_of::<u64>()) };
@@ -85,20 +85,19 @@ pub(crate) fn as_wide_atomics(words: &mut [u64]) -> &[AtomicU64] {
     unsafe { &*(std::ptr::from_mut(words) as *const [AtomicU64]) }
 }
 
-/// Resident memory of this process at its highest point, in bytes (`None` where the system does not say).
+/// Resident memory of this process at its highest point, in bytes (`None` if the system does not report it).
 pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// Memory that is allocated beside a large piece before the next one: small pieces that are not counted, and the system's tables of
-/// pages.
+/// Memory that is needed in addition to a large allocation of `bytes`: small allocations that are not counted, and page tables.
 fn beside(bytes: u64) -> u64 {
     bytes.min(16 << 20) + bytes / 256
 }
 
-/// Refuses a plan that needs more memory than there is, before the system has to kill a process for it.
+/// Refuses a plan that needs more memory than is available, before the system has to kill a process for it.
 ///
 /// # Errors
 /// [`OutOfMemory`] naming `what`.

@@ -1,11 +1,11 @@
 //! One array that host and device use in turn.
 //!
-//! At any time the host owns it, or the device does, or both read. A side that does not own it can't reach it: while the device owns it the
-//! slice is empty on the host, and while the host owns it a launch with it is refused. The [`SharingMode`] determines where the array is,
+//! At any time the host owns it, or the device does, or both read. A side that does not own it can't reach it: while the device owns it,
+//! the slice is empty on the host; while the host owns it, launches with it are refused. The [`SharingMode`] determines where the array is,
 //! and what a handover does. Which mode is fastest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::calibrate)).
 //!
-//! A handover transfers only the values of the range it is given; all others are undefined after it (they are some values, so
-//! that reading them is not an error of the language).
+//! A handover transfers only the values of the range it is given. All others are undefined after it, but still values of their type, so
+//! that reading them is no error of the language.
 
 use std::{
     fmt,
@@ -23,11 +23,11 @@ use crate::opencl::{
     PAGE, Pages,
 };
 
-/// The place of a shared array.
+/// How an array is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharingMode {
-    /// In memory that the driver chooses so that both reach it; the host maps it.
+    /// In memory that the driver chooses so that both can access it; the host maps it.
     AllocHostPtr,
     /// In the host's pages; the host maps it.
     UseHostPtr,
@@ -35,15 +35,15 @@ pub enum SharingMode {
     SvmCoarse,
     /// In shared virtual memory that needs no mapping.
     SvmFine,
-    /// Twice, copied at every handover.
+    /// In two copies; a handover copies values from one to the other.
     Copy,
 }
 
 impl SharingMode {
-    /// All ways, those without a copy first.
+    /// All modes, those without a copy first.
     pub const ALL: [Self; 5] = [Self::AllocHostPtr, Self::UseHostPtr, Self::SvmCoarse, Self::SvmFine, Self::Copy];
 
-    /// Whether the device offers it.
+    /// Whether `device` offers this mode.
     pub fn offered(self, device: &DeviceInfo) -> bool {
         match self {
             Self::AllocHostPtr | Self::UseHostPtr | Self::Copy => true,
@@ -97,16 +97,16 @@ pub enum Owner {
 /// A reason why memory can't be shared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
-    /// The host has no memory.
+    /// The host has not enough memory.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
     /// The device has no memory, or its driver fails.
     #[error(transparent)]
     OpenCl(#[from] OpenClError),
-    /// The device does not know this way.
+    /// The device does not offer this sharing mode.
     #[error("{device} does not offer {way}")]
     NotOffered {
-        /// The way wanted.
+        /// The mode requested.
         way: SharingMode,
         /// Name of the device.
         device: String,
@@ -114,36 +114,36 @@ pub enum ShareError {
 }
 
 enum Backing<T: Plain> {
-    /// The host's alone.
+    /// Memory of the host alone.
     Host(Slab<T>),
-    /// Mapped for the host's turn. `mapped` is where, while it is.
+    /// Memory that is mapped while the host owns it. `mapped` is its address then.
     Mapped { memory: Arc<Memory>, mapped: Option<Mapped> },
-    /// Fine-grained: always in the same place.
+    /// Fine-grained shared virtual memory: always at the same address.
     Fine { memory: Arc<Memory>, start: NonNull<T> },
-    /// Two copies. `in_flight` while a transfer may be under way that nothing has waited for.
+    /// Two copies. `in_flight` is set while a transfer may be under way that has not been waited for.
     Copy { memory: Arc<Memory>, slab: Slab<T>, in_flight: bool },
 }
 
-/// An array that host and device take turns with. Reads as a slice on the host, which is empty while the device has its turn.
+/// An array that host and device own in turn. On the host it is a slice, which is empty while the device owns the array.
 pub struct SharedSlice<T: Plain> {
     start: NonNull<T>,
-    /// The values that the host sees: all of them, or none.
+    /// Number of values that the host sees: all of them, or none.
     len: usize,
     owner: Owner,
     whole: usize,
-    /// Values that [`call_range`](Self::call_range) has asked for.
+    /// Values that [`call_range`](Self::call_range) has requested.
     called: Range<usize>,
     way: Option<SharingMode>,
     backing: Backing<T>,
 }
 
-// SAFETY: it owns its memory, as a slab does, and what it knows of the device may be used by any thread.
+// SAFETY: it owns its memory, as a slab does, and its handles of the device may be used by any thread.
 unsafe impl<T: Plain> Send for SharedSlice<T> {}
 // SAFETY: as above; shared access only reads.
 unsafe impl<T: Plain> Sync for SharedSlice<T> {}
 
 impl<T: Plain> SharedSlice<T> {
-    /// `len` zeroed values of the host alone: handovers do nothing, the host always owns them.
+    /// `len` zeroed values of the host alone. Handovers do nothing: the host always owns them.
     ///
     /// # Errors
     /// [`OutOfMemory`], naming `what`.
@@ -156,7 +156,7 @@ impl<T: Plain> SharedSlice<T> {
         Self { start, len, owner: Owner::Host, whole: len, called: 0..0, way: None, backing: Backing::Host(slab) }
     }
 
-    /// `len` zeroed values that the host and `device` share, beginning with the host's turn.
+    /// `len` zeroed values that the host and `device` share. The host owns them first.
     ///
     /// # Errors
     /// [`ShareError`], naming `what`.
@@ -165,7 +165,7 @@ impl<T: Plain> SharedSlice<T> {
             return Err(ShareError::NotOffered { way, device: device.info().name.clone() });
         }
         let bytes = len.saturating_mul(size_of::<T>());
-        // SAFETY: not over the host's memory.
+        // SAFETY: none of the kinds used here lies over the host's memory.
         let made = |kind| unsafe { Memory::new(device, kind, bytes, what) };
         let backing = match way {
             SharingMode::AllocHostPtr => Backing::Mapped { memory: made(MemoryKind::HostAccessible)?, mapped: None },
@@ -186,17 +186,17 @@ impl<T: Plain> SharedSlice<T> {
             Self { start: NonNull::dangling(), len: 0, owner: Owner::Device, whole: len, called: 0..0, way: Some(way), backing };
         slice.begin().map_err(|error| error.on(&device.info().name))?;
         if way != SharingMode::UseHostPtr {
-            // SAFETY: the host has its turn, and zero bytes are a value of `Plain` types.
+            // SAFETY: the host owns the memory, and zero bytes are a value of `Plain` types.
             unsafe { slice.start.as_ptr().write_bytes(0, len) };
         }
         Ok(slice)
     }
 
-    /// The host's turn without any value carried.
+    /// Makes the host the owner without transferring any value.
     fn begin(&mut self) -> Result<(), DeviceError> {
         let start = match &mut self.backing {
             Backing::Mapped { memory, mapped } => {
-                // Pages of the host are zero already; any other memory is about to be.
+                // Pages of the host are zero already and must stay so. Any other memory is zeroed after this, or its values are undefined.
                 let access = if self.way == Some(SharingMode::UseHostPtr) { Access::Write } else { Access::Overwrite };
                 map(memory, mapped, 0..memory.bytes(), access, true)?
             }
@@ -218,26 +218,26 @@ impl<T: Plain> SharedSlice<T> {
         self.owner
     }
 
-    /// Where it lies; `None` of the host's alone.
+    /// The sharing mode; `None` for memory of the host alone.
     pub fn way(&self) -> Option<SharingMode> {
         self.way
     }
 
-    /// Number of values, whosever turn it is.
+    /// Number of values, whichever side owns them.
     pub fn device_len(&self) -> usize {
         self.whole
     }
 
-    /// Bytes of its values, whosever turn it is.
+    /// Bytes of the values, whichever side owns them.
     pub fn bytes(&self) -> u64 {
         (self.whole * size_of::<T>()) as u64
     }
 
-    /// The device's turn: kernels launched from now on may read and write. Carries the values of `valid`.
+    /// Makes the device the owner: kernels launched from now on may read and write. Transfers the values of `valid`.
     ///
     /// # Errors
-    /// [`OUT_OF_RANGE`]; what the driver says. Where it could not be unmapped, neither side has a turn then: the slice is empty, and
-    /// launches with it are refused.
+    /// [`OUT_OF_RANGE`]; errors of the driver. If unmapping fails, neither side owns the array: the slice is empty, and launches with it
+    /// are refused.
     pub fn to_device(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
         self.check(&valid)?;
         if self.owner == Owner::Device {
@@ -246,14 +246,14 @@ impl<T: Plain> SharedSlice<T> {
         match &mut self.backing {
             Backing::Host(_) => return Ok(()),
             Backing::Mapped { memory, mapped } => {
-                // A failure leaves nothing to the host: it is unknown whether the driver has ended the mapping.
+                // After a failure the host can't use the memory either: it is unknown whether the driver has ended the mapping.
                 (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
                 unmap(memory, mapped)?;
             }
             Backing::Fine { .. } => {}
             Backing::Copy { memory, slab, in_flight } => {
                 if self.owner == Owner::Host {
-                    // The slab is hidden until the device has ended what it was given.
+                    // The slab is hidden until the device has finished.
                     *in_flight = true;
                     upload(memory, slab, valid)?;
                 }
@@ -263,18 +263,18 @@ impl<T: Plain> SharedSlice<T> {
         Ok(())
     }
 
-    /// The host's turn, after everything launched before. Carries the values of `valid`.
+    /// Makes the host the owner, after everything launched before. Transfers the values of `valid`.
     ///
     /// # Errors
-    /// [`OUT_OF_RANGE`]; what the driver says, the loss of the device included. The device has its turn then, and the slice is empty.
+    /// [`OUT_OF_RANGE`]; errors of the driver, including the loss of the device. The device then owns the array, and the slice is empty.
     pub fn to_host(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
         self.fetch(valid, true)?;
         self.arrive();
         Ok(())
     }
 
-    /// Has the values of `valid` carried to the host without waiting: one [`Device::finish`] waits for several arrays, after which
-    /// [`arrive`](Self::arrive) begins the host's turn. Until then the slice is empty.
+    /// Starts to transfer the values of `valid` to the host, without waiting. One [`Device::finish`] waits for several arrays, after which
+    /// [`arrive`](Self::arrive) makes the host the owner. Until then the slice is empty.
     ///
     /// # Errors
     /// As [`to_host`](Self::to_host).
@@ -282,12 +282,12 @@ impl<T: Plain> SharedSlice<T> {
         self.fetch(valid, false)
     }
 
-    /// The host's turn, after [`call_to_host`](Self::call_to_host) and the device's end of all that it was given.
+    /// Makes the host the owner, after [`call_to_host`](Self::call_to_host) and a wait for the device.
     pub(crate) fn arrive(&mut self) {
         let start = match &mut self.backing {
             Backing::Host(slab) => of_slab(slab),
             Backing::Mapped { mapped: Some(place), .. } => place.cast(),
-            // Nothing was called for.
+            // No mapping was requested.
             Backing::Mapped { mapped: None, .. } => return,
             Backing::Fine { start, .. } => *start,
             Backing::Copy { slab, in_flight, .. } => {
@@ -298,7 +298,7 @@ impl<T: Plain> SharedSlice<T> {
         self.show(start, Owner::Host);
     }
 
-    /// Begins the way to the host, and waits for its end if it `waits`.
+    /// Starts the handover to the host, and waits for its end if `waits`.
     fn fetch(&mut self, valid: Range<usize>, waits: bool) -> Result<(), DeviceError> {
         self.check(&valid)?;
         let before = self.owner;
@@ -308,7 +308,7 @@ impl<T: Plain> SharedSlice<T> {
         match &mut self.backing {
             Backing::Host(_) => {}
             Backing::Mapped { memory, mapped } => {
-                // What was mapped for reading only is mapped again.
+                // Memory that was mapped for reading only is mapped again.
                 (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
                 unmap(memory, mapped)?;
                 let access = if valid.is_empty() { Access::Overwrite } else { Access::Write };
@@ -331,7 +331,7 @@ impl<T: Plain> SharedSlice<T> {
         Ok(())
     }
 
-    /// Both may read: the host at once, kernels from now on. Carries the values of `valid`.
+    /// Lets both sides read: the host at once, kernels from now on. Transfers the values of `valid`.
     ///
     /// # Errors
     /// As [`to_host`](Self::to_host).
@@ -345,9 +345,9 @@ impl<T: Plain> SharedSlice<T> {
         Ok(())
     }
 
-    /// Has the values of `valid` alone carried to the host, for reading, without waiting: after one [`Device::finish`] for several arrays
-    /// [`range`](Self::range) shows them. No others are carried or mapped: to the rest of the host the slice is empty until it is handed
-    /// over.
+    /// Starts to transfer the values of `valid` alone to the host, for reading, without waiting. After one [`Device::finish`] for several
+    /// arrays, [`range`](Self::range) returns them. No other values are transferred or mapped: apart from these, the slice is empty
+    /// on the host until the next handover.
     ///
     /// # Errors
     /// As [`to_host`](Self::to_host).
@@ -358,10 +358,10 @@ impl<T: Plain> SharedSlice<T> {
         Ok(())
     }
 
-    /// The values of the last [`call_range`](Self::call_range), after the device's end of all that it was given; both may read them then.
+    /// The values of the last [`call_range`](Self::call_range), after a wait for the device. Both sides may then read them.
     pub(crate) fn range(&mut self) -> &[T] {
         let called = self.called.clone();
-        // SAFETY: of an allocation that has as many values.
+        // SAFETY: `call_range` has checked that the range lies inside the allocation.
         let at = |start: NonNull<T>| unsafe { start.add(called.start) };
         let start = match &mut self.backing {
             Backing::Host(slab) => at(of_slab(slab)),
@@ -375,18 +375,18 @@ impl<T: Plain> SharedSlice<T> {
         };
         self.show(start, Owner::HostReading);
         self.len = 0;
-        // SAFETY: `called.len()` values from `start` were mapped for reading, or are the slab's, or need no mapping; the device only reads
-        // them until the slice, which is borrowed as long, is handed over.
+        // SAFETY: `called.len()` values from `start` were mapped for reading, or are the slab's, or need no mapping. The device only reads
+        // them until the array, which is borrowed as long as the result, is handed over.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), called.len()) }
     }
 
-    /// Lets the host read the values of `valid`; maps those of `shown`, and returns where these start. What is not waited for is not there
-    /// yet.
+    /// Lets the host read the values of `valid`. Maps those of `shown`, and returns where these start. Unless it `waits`, they are valid
+    /// only after a wait for the device.
     fn read(&mut self, valid: Range<usize>, shown: Range<usize>, waits: bool) -> Result<NonNull<T>, DeviceError> {
         self.check(&valid)?;
         self.check(&shown)?;
         let before = self.owner;
-        // SAFETY: of an allocation that has as many values.
+        // SAFETY: `shown` was checked to lie inside the allocation.
         let at = |start: NonNull<T>| unsafe { start.add(shown.start) };
         Ok(match &mut self.backing {
             Backing::Host(slab) => at(of_slab(slab)),
@@ -417,27 +417,26 @@ impl<T: Plain> SharedSlice<T> {
         })
     }
 
-    /// The host's turn, whatever turn it was and whatever handover failed, once the device has ended all that it was given. The values
-    /// are undefined.
+    /// Makes the host the owner, whichever side was and whatever handover failed, after a wait for the device. The values are undefined.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub(crate) fn reclaim(&mut self) -> Result<(), DeviceError> {
         if self.owner == Owner::Host {
             return Ok(());
         }
         if let Backing::Mapped { memory, mapped: mapped @ Some(_) } = &mut self.backing {
-            // A mapping whose end failed, which may be there or not: where it is not, the driver says so, and that is as good.
+            // A mapping that could not be ended, and may or may not exist. If it does not, the driver's error does no harm.
             let _ = unmap(memory, mapped);
             *mapped = None;
         }
         self.begin()
     }
 
-    /// Lets the device write `value` everywhere, after everything launched before. Does not wait.
+    /// Lets the device write `value` to all entries, after everything launched before. Does not wait.
     ///
     /// # Errors
-    /// [`HOST_OWNS_ARGUMENT`] unless it is the device's turn; what the driver says.
+    /// [`HOST_OWNS_ARGUMENT`] unless the device owns the array; errors of the driver.
     pub fn fill_on_device(&self, value: T) -> Result<(), DeviceError> {
         match self.memory() {
             Some(memory) if self.owner == Owner::Device => memory.fill(value, 0, self.whole * size_of::<T>()),
@@ -472,10 +471,10 @@ impl<T: Plain> SharedSlice<T> {
     }
 }
 
-/// A slab of whole pages: devices share no parts of one.
+/// A slab of whole pages, since devices share no part of a page.
 struct WholePages<T: Plain> {
     slab: Slab<T>,
-    /// What is used of it.
+    /// Bytes of it that are used.
     bytes: usize,
 }
 
@@ -512,7 +511,7 @@ fn unmap(memory: &Memory, mapped: &mut Option<Mapped>) -> Result<(), DeviceError
     Ok(())
 }
 
-/// Does not wait: the caller notes that the transfer is in flight.
+/// Copies the values of `valid` to the device. Does not wait: the caller records that the transfer is in flight.
 fn upload<T: Plain>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Result<(), DeviceError> {
     let offset = valid.start * size_of::<T>();
     let values = &slab[valid];
@@ -520,7 +519,7 @@ fn upload<T: Plain>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Res
     unsafe { memory.write(offset, values.as_ptr().cast(), size_of_val(values), false) }
 }
 
-/// If it does not wait, the caller notes that the transfer is in flight.
+/// Copies the values of `valid` to the host. Unless it `waits`, the caller records that the transfer is in flight.
 fn download<T: Plain>(memory: &Memory, slab: &mut Slab<T>, valid: Range<usize>, waits: bool) -> Result<(), DeviceError> {
     let offset = valid.start * size_of::<T>();
     let values = &mut slab[valid];
@@ -541,11 +540,11 @@ impl<T: Plain> Deref for SharedSlice<T> {
 
 impl<T: Plain> DerefMut for SharedSlice<T> {
     /// # Panics
-    /// While both read: writing then would be a race with the device.
+    /// While both sides read: writing would then race with the device.
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         assert!(self.owner != Owner::HostReading, "host and device read this memory; it must be handed to the host before it is written");
-        // SAFETY: as in `deref`, and kernels are not started with it during the host's turn.
+        // SAFETY: as in `deref`, and no kernel is started with this memory while the host owns it.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
@@ -565,14 +564,14 @@ impl<T: Plain> Default for SharedSlice<T> {
 impl<T: Plain> Drop for SharedSlice<T> {
     fn drop(&mut self) {
         if let Backing::Mapped { memory, mapped } = &mut self.backing {
-            // Kernels may keep the memory, which must not stay mapped for ever. Errors of the last moment help no caller.
+            // Kernels may keep the memory, which must not stay mapped. At this point no caller can use an error.
             let _ = unmap(memory, mapped);
         }
         if let Backing::Copy { memory, slab, in_flight: true } = &mut self.backing {
             memory.end_transfers(of_slab(slab).as_ptr() as usize, size_of_val(&slab[..]));
         }
         if let Some(memory) = self.memory() {
-            // With no slice to hand it over, no kernel may use it.
+            // No slice is left to hand the memory over, so no kernel may use it.
             memory.set_hold(Hold::Host);
         }
     }
