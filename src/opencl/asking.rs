@@ -1,4 +1,4 @@
-//! A note that a driver is listing or opening devices at the moment, for messages about one that hangs or ends the process there.
+//! Records that a driver is listing or opening devices, for messages about a driver that hangs or ends the process meanwhile.
 
 use std::{
     io,
@@ -14,24 +14,24 @@ use std::{
 
 use nix::libc;
 
-/// How long drivers may take before a warning.
+/// Time that drivers may take before a warning.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 static ASKING: AtomicBool = AtomicBool::new(false);
 
-/// Whether drivers are being asked, or open a device, right now.
+/// Whether drivers are listing or opening devices right now.
 pub fn is_asking() -> bool {
     ASKING.load(SeqCst)
 }
 
-/// Lets `ask` ask them, and says so where they don't answer.
+/// Calls `ask`, which lists devices, and prints a warning if it takes long.
 pub fn asking<T>(ask: impl FnOnce() -> T) -> T {
     watched("listing the OpenCL devices", ask)
 }
 
-/// Lets `open` open the device `name`, and says so where its driver does not come back.
+/// Calls `open`, which opens the device `name`, and prints a warning if it takes long.
 pub fn opening<T>(name: &str, open: impl FnOnce() -> T) -> T {
-    // A driver's word, which a terminal must not get raw.
+    // The name comes from the driver, so it must be escaped before it reaches a terminal.
     watched(&format!("opening the OpenCL device {}", name.escape_debug()), open)
 }
 
@@ -39,13 +39,13 @@ fn watched<T>(what: &str, ask: impl FnOnce() -> T) -> T {
     let line = format!("warning: {what} has not finished after {} s; --device cpu searches without OpenCL\n", PATIENCE.as_secs());
     asking_for(PATIENCE, ask, move || {
         if log::log_enabled!(log::Level::Warn) {
-            // Not through the logger, which may have something of its own for each thread: see `asking_for`.
+            // Not through the logger, which may need thread-local values with destructors: see `asking_for`.
             let _ = nix::unistd::write(io::stderr(), line.as_bytes());
         }
     })
 }
 
-/// Where the thread that watches stands.
+/// The state of the call and of the thread that watches it.
 #[derive(PartialEq)]
 enum State {
     Starting,
@@ -57,10 +57,10 @@ fn locked(lock: &Mutex<State>) -> MutexGuard<'_, State> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls `late` where `ask` takes longer than `patience`.
+/// Calls `ask`. If that takes longer than `patience`, another thread calls `late`.
 ///
-/// A driver that hangs while it is loaded holds the lock of the dynamic linker, and whatever has a destructor for each thread is registered
-/// under that lock: the thread that waits has registered what it needs before `ask` begins, and `late` must do without more.
+/// A driver that hangs while it is loaded holds the lock of the dynamic linker, and thread-local values with destructors are registered
+/// under that lock. The watching thread has registered what it needs before `ask` begins, and `late` must not need more.
 fn asking_for<T>(patience: Duration, ask: impl FnOnce() -> T, late: impl FnOnce() + Send + 'static) -> T {
     let shared = Arc::new((Mutex::new(State::Starting), Condvar::new()));
     let set = |(lock, changed): &(Mutex<State>, Condvar), state| {
@@ -75,7 +75,7 @@ fn asking_for<T>(patience: Duration, ask: impl FnOnce() -> T, late: impl FnOnce(
             late();
         }
     };
-    // Without a thread there is no warning, and no harm is done.
+    // Without a thread there is no warning, which does no harm.
     if thread::Builder::new().name("socbfs-asking".into()).spawn(watch).is_ok() {
         drop(shared.1.wait_while(locked(&shared.0), |state| *state == State::Starting));
     }
@@ -86,15 +86,15 @@ fn asking_for<T>(patience: Duration, ask: impl FnOnce() -> T, late: impl FnOnce(
     answer
 }
 
-/// Calls `ask`, and sets afterwards what happened on SIGABRT before. LLVM, which most drivers contain, replaces the handler of the program
-/// when it is loaded; no handler but its own would then explain an abort: of a driver at the next call, or of an allocation that failed.
+/// Calls `ask`, then restores the action on SIGABRT. LLVM, which most drivers contain, replaces the program's handler when it is loaded.
+/// Only the program's own handler can explain a later abort, by a driver or by an allocation that failed.
 fn keeping_abort<T>(ask: impl FnOnce() -> T) -> T {
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: without a new action it only fills `before`.
     let is_known = unsafe { libc::sigaction(libc::SIGABRT, ptr::null(), before.as_mut_ptr()) } == 0;
     let answer = ask();
     if is_known {
-        // SAFETY: filled above; the action was in force before.
+        // SAFETY: `before` is filled above; the action was in force before.
         unsafe { libc::sigaction(libc::SIGABRT, before.as_ptr(), ptr::null_mut()) };
     }
     answer

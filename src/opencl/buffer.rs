@@ -17,7 +17,7 @@ use super::{
     plain::Plain,
 };
 
-/// An array in the device's memory. The host reaches it by [`read`](Self::read) and [`write`](Self::write).
+/// An array in the device's memory. The host accesses it by [`read`](Self::read) and [`write`](Self::write).
 pub struct Buffer<T: Plain> {
     memory: Arc<Memory>,
     len: usize,
@@ -31,7 +31,7 @@ impl<T: Plain> Buffer<T> {
     /// [`OpenClError::TooLarge`], [`OpenClError::OutOfMemory`], naming `what`.
     pub fn new(device: &Arc<Device>, len: usize, what: &'static str) -> Result<Self, OpenClError> {
         let bytes = len.saturating_mul(size_of::<T>());
-        // SAFETY: not over the host's memory.
+        // SAFETY: this kind does not lie over the host's memory.
         let memory = unsafe { Memory::new(device, MemoryKind::Device, bytes, what) }?;
         Ok(Self { memory, len, values: PhantomData })
     }
@@ -39,28 +39,28 @@ impl<T: Plain> Buffer<T> {
     /// A copy of `values`.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`OpenClError::Call`] where the transfer fails.
+    /// As [`new`](Self::new); [`OpenClError::Call`] if the transfer fails.
     pub fn from_host(device: &Arc<Device>, values: &[T], what: &'static str) -> Result<Self, OpenClError> {
         let buffer = Self::new(device, values.len(), what)?;
         buffer.write(0..values.len(), values).map_err(|error| error.on(&device.info().name))?;
         Ok(buffer)
     }
 
-    /// A buffer that kernels read, over `values` where they lie (no copy), as long as the host only reads them too.
+    /// A buffer over `values` in place, without a copy. Kernels read it, and the host may only read `values` meanwhile.
     ///
-    /// Only memory that starts at a page can be shared; of any other a copy is made, and [`HostBuffer::is_zero_copy`] says so.
+    /// Only memory that starts at a page can be shared. Other memory is copied, and [`HostBuffer::is_zero_copy`] is `false`.
     ///
     /// # Errors
     /// As [`from_host`](Self::from_host).
     ///
     /// # Safety
-    /// The buffer must be dropped before `values` are, and not forgotten: its drop is what keeps kernels from reading what is freed.
+    /// The buffer must be dropped before `values`, and not forgotten: its drop keeps kernels from reading freed memory.
     pub unsafe fn over_host<'a>(device: &Arc<Device>, values: &'a [T], what: &'static str) -> Result<HostBuffer<'a, T>, OpenClError> {
         let start = NonNull::from(values).cast::<c_void>();
         let zero_copy = !values.is_empty() && start.as_ptr() as usize % PAGE == 0 && start.as_ptr() as usize % align(device) == 0;
         let buffer = if zero_copy {
-            // SAFETY: pages are mapped as a whole, so that memory which starts at one can be read to the end of its last one. Kernels only
-            // read it, and `HostBuffer`, which the caller drops, ends its use before the borrow of `values` ends.
+            // SAFETY: pages are mapped as a whole, so that memory which starts at a page can be read to the end of its last page. Kernels
+            // only read it, and `HostBuffer`, which the caller drops, ends its use before the borrow of `values` ends.
             let memory = unsafe { Memory::new(device, MemoryKind::OverHost { start, read_only: true }, size_of_val(values), what) }?;
             Self { memory, len: values.len(), values: PhantomData }
         } else {
@@ -79,15 +79,15 @@ impl<T: Plain> Buffer<T> {
         self.len == 0
     }
 
-    /// Bytes of its values.
+    /// Bytes of the values.
     pub fn bytes(&self) -> u64 {
         (self.len * size_of::<T>()) as u64
     }
 
-    /// Writes `value` everywhere, on the device, after everything launched before. Does not wait.
+    /// Lets the device write `value` to all entries, after everything launched before. Does not wait.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn fill(&self, value: T) -> Result<(), DeviceError> {
         self.memory.fill(value, 0, self.len * size_of::<T>())
     }
@@ -95,28 +95,28 @@ impl<T: Plain> Buffer<T> {
     /// Waits for everything launched before, then copies the values of `range` to `into`, which has as many.
     ///
     /// # Errors
-    /// [`OUT_OF_RANGE`]; what the driver says.
+    /// [`OUT_OF_RANGE`]; errors of the driver.
     pub fn read(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
         // SAFETY: the slice is as long as said and borrowed exclusively, and any bytes are values of its type.
         unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into), true) }
     }
 
-    /// Has the values of `range` copied to `into`, which has as many, after everything launched before. Does not wait.
+    /// Starts to copy the values of `range` to `into`, which has as many, after everything launched before. Does not wait.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     ///
     /// # Safety
-    /// Nothing may access `into` before the device has finished its work ([`Device::finish`]), and `into` must live until then; where
-    /// the device does not end, [`end_reads`](Self::end_reads) keeps it.
+    /// Nothing may access `into` before the device has finished its work ([`Device::finish`]), and `into` must live until then. If the
+    /// device fails to finish, [`end_reads`](Self::end_reads) keeps the memory.
     pub(crate) unsafe fn read_later(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
-        // SAFETY: the slice is as long as said, any bytes are values of its type, and the caller leaves it alone.
+        // SAFETY: the slice is as long as said, any bytes are values of its type, and the caller does not access it.
         unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into), false) }
     }
 
-    /// Waits for the reads into `into`, which is about to be freed.
+    /// Waits for the reads into `into`, which is about to be freed. If that fails, its memory is kept.
     pub(crate) fn end_reads(&self, into: &[T]) {
         self.memory.end_transfers(into.as_ptr() as usize, size_of_val(into));
     }
@@ -124,7 +124,7 @@ impl<T: Plain> Buffer<T> {
     /// Copies `from` to the values of `range`, which are as many, after everything launched before, and waits for it.
     ///
     /// # Errors
-    /// [`OUT_OF_RANGE`]; what the driver says.
+    /// [`OUT_OF_RANGE`]; errors of the driver.
     pub fn write(&self, range: Range<usize>, from: &[T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, from.len(), "clEnqueueWriteBuffer")?;
         // SAFETY: the slice is as long as said.
@@ -137,7 +137,7 @@ impl<T: Plain> Buffer<T> {
     }
 }
 
-/// The alignment of memory that the device shares: a page, or more where the device wants it.
+/// The alignment that host memory needs to be shared: a page, or more if the device requires it.
 fn align(device: &Device) -> usize {
     (device.info().base_align_bytes as usize).max(PAGE)
 }
@@ -154,7 +154,7 @@ impl<T: Plain> fmt::Debug for Buffer<T> {
     }
 }
 
-/// Values of the host that kernels read, in place where that is possible. Reads as a slice on the host.
+/// Values of the host that kernels read, in place if that is possible. On the host it is a slice.
 pub struct HostBuffer<'a, T: Plain> {
     buffer: Buffer<T>,
     zero_copy: bool,
@@ -170,7 +170,8 @@ impl<'a, T: Plain> HostBuffer<'a, T> {
         Ok(Self { buffer: Buffer::from_host(device, values, what)?, zero_copy: false, host: values })
     }
 
-    /// Whether the device got the host's own memory. A driver without access to it copies nevertheless, without saying so.
+    /// Whether the buffer lies over the host's own memory. A driver without access to that makes a copy nevertheless, and does not report
+    /// it.
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }
@@ -192,7 +193,7 @@ impl<T: Plain> Argument for HostBuffer<'_, T> {
 
 impl<T: Plain> Drop for HostBuffer<'_, T> {
     fn drop(&mut self) {
-        // Kernels may still keep the memory, whose owner is now free to drop it.
+        // Kernels may keep the buffer alive, but the owner of the memory below it may now free that.
         self.buffer.memory.retire();
     }
 }

@@ -1,7 +1,7 @@
 //! Programs that a driver has built, kept on disk: building takes seconds, loading milliseconds.
 //!
-//! A damaged binary can abort the process inside the driver (Mesa's rusticl 22.3 does), so no entry reaches a driver before
-//! its own hash was checked. An entry is a file named by the hash of everything that the binary depends on:
+//! A damaged binary can abort the process inside the driver (Mesa's rusticl 22.3 does), so no entry reaches a driver before its own hash
+//! has been checked. An entry is a file named by the hash of everything that the binary depends on:
 //!
 //! ```text
 //! bytes 0..16    "socbfs program 1"
@@ -10,11 +10,10 @@
 //! bytes 48..     the binary
 //! ```
 //!
-//! Entries of drivers that were replaced and of settings that are not used any more would pile up, so the folder is bounded: whenever an
-//! entry is added, those that were not loaded for [`MOST_DAYS`] are deleted, and then those that were loaded longest ago until at most
-//! [`MOST_BYTES`] are left.
-//! Only files that are entries by name and by their first bytes are touched. Another process that loads an entry at that moment has it
-//! open or builds its program again.
+//! Entries of replaced drivers and of settings that are no longer used would pile up, so the folder is bounded. Whenever an entry is added,
+//! entries that were not loaded for [`MOST_DAYS`] are deleted, and then those that were loaded longest ago, until at most [`MOST_BYTES`]
+//! are left. Only files that are entries by name and by their first bytes are touched, and remainders of killed processes. Another process
+//! that loads an entry at that moment has it open or builds its program again.
 
 use std::{
     cmp::Reverse,
@@ -37,14 +36,14 @@ const MAGIC: &[u8; 16] = b"socbfs program 1";
 const HEADER: usize = 48;
 /// Bytes that the entries of a folder may take together: some hundred programs.
 const MOST_BYTES: u64 = 64 << 20;
-/// How long an entry remains that is not loaded.
+/// Days after which an entry that was not loaded is deleted.
 const MOST_DAYS: u64 = 180;
 /// The beginning of the names of files that are being written.
 const BEING_WRITTEN: &str = ".program-";
 /// The age from which such a file is a remainder of a killed process.
 const MOST_TO_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The largest entry that is read; those of known drivers have less than a hundredth of it.
+/// The largest entry that is read. Entries of known drivers have less than a hundredth of it.
 const MOST: u64 = 64 << 20;
 
 /// Everything that a binary depends on, hashed.
@@ -57,7 +56,7 @@ impl Key {
         let parts =
             [source, options, &device.name, &device.driver, &device.version, &device.platform, &device.platform_version, &device.vendor];
         for part in parts {
-            // With lengths, so that no two lists of parts give the same bytes.
+            // Lengths are included, so that no two lists of parts give the same bytes.
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(part.as_bytes());
         }
@@ -76,8 +75,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// `$SOCBFS_CACHE_DIR`, else `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. `None` where no such folder can
-    /// be made, or the variable is set to nothing.
+    /// `$SOCBFS_CACHE_DIR`, else `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. `None` if no such folder can be
+    /// made, or `SOCBFS_CACHE_DIR` is empty.
     pub(super) fn of_user() -> Option<Self> {
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let base = match env::var_os("SOCBFS_CACHE_DIR") {
@@ -91,8 +90,8 @@ impl Cache {
         Self::in_folder(&base.join("programs"))
     }
 
-    /// In `folder`, which is made where it is absent. `None` where it can't be, or another user could put a program into it: what is
-    /// loaded from it runs.
+    /// The cache in `folder`, which is created if it does not exist. `None` if that fails, or if another user could put a program into it,
+    /// since programs loaded from it are run.
     pub(super) fn in_folder(folder: &Path) -> Option<Self> {
         if let Err(error) = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
             log::debug!("no cache of programs at {}: {error}", folder.display());
@@ -103,7 +102,7 @@ impl Cache {
                 log::warn!("no cache of programs at {}: it belongs to another user", folder.display());
                 return None;
             }
-            // Made by an umask that lets a group write. What lies in it is looked at one by one.
+            // The folder was made with a umask that lets others write. Its entries are checked one by one.
             Ok(metadata) if metadata.mode() & 0o022 != 0 => {
                 if let Err(error) = fs::set_permissions(folder, fs::Permissions::from_mode(0o700)) {
                     log::warn!("no cache of programs at {}: others may write to it, and that can't be changed: {error}", folder.display());
@@ -128,7 +127,7 @@ impl Cache {
         self.folder.join(name)
     }
 
-    /// The binary, where there is one and it is whole.
+    /// The binary, if there is one and it is undamaged.
     pub(super) fn load(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(key);
         let mut bytes = match read_own(&path) {
@@ -144,12 +143,12 @@ impl Cache {
             log::debug!("the cached program {} is {damage}, so it is built again", path.display());
             return None;
         }
-        // The time of its last use. In a folder that can't be written it stays as it is, and so does the entry.
+        // Records the time of the last use. In a folder that can't be written the old time stays, and so does the entry.
         let _ = open_own(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Some(bytes.split_off(HEADER))
     }
 
-    /// Keeps `binary`, in place of what was there. A cache that can't be written is not an error.
+    /// Stores `binary` in place of an earlier one. A cache that can't be written is not an error.
     pub(super) fn store(&self, key: &Key, binary: &[u8]) {
         let path = self.path(key);
         match self.write(&path, key, binary) {
@@ -162,7 +161,7 @@ impl Cache {
     }
 
     fn write(&self, path: &Path, key: &Key, binary: &[u8]) -> io::Result<()> {
-        // Beside the target and then renamed: another process sees the old entry or the new one, never a part.
+        // Written beside the target and then renamed, so that another process sees the old entry or the new one, never a part.
         let (mut file, temporary) = Temporary::create(&self.folder, BEING_WRITTEN, 0o600)?;
         for part in [MAGIC.as_slice(), &key.0, &hash(binary), binary] {
             file.write_all(part)?;
@@ -173,7 +172,7 @@ impl Cache {
 
 /// Opens a file that no other user can have written.
 fn open_own(path: &Path) -> io::Result<File> {
-    // Nonblocking: a pipe must not hold us before it is refused.
+    // Nonblocking, since a pipe must be refused and not waited for.
     let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
@@ -200,7 +199,7 @@ struct Entry {
 }
 
 impl Cache {
-    /// Deletes what is too old or too much. `new` stays.
+    /// Deletes entries that are too old or exceed the size. `new` stays.
     fn prune(&self, new: &Path, most_bytes: u64, now: SystemTime) {
         let old = |entry: &Entry, most: Duration| now.duration_since(entry.used).is_ok_and(|age| age > most);
         let delete = |entry: &Entry| match fs::remove_file(&entry.path) {
@@ -222,7 +221,7 @@ impl Cache {
                 entries.push(entry);
             }
         }
-        // What was used last comes first.
+        // The most recently used entries come first.
         entries.sort_by_key(|entry| Reverse(entry.used));
         let mut kept = fs::metadata(new).map_or(0, |about| about.len());
         for entry in entries {
@@ -246,7 +245,7 @@ fn is_ours(path: &Path) -> bool {
     open_own(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *MAGIC
 }
 
-/// The fault of an entry.
+/// The fault of an entry; `None` if it is good.
 fn damage(bytes: &[u8], key: &Key) -> Option<&'static str> {
     let Some((header, binary)) = bytes.split_at_checked(HEADER) else { return Some("truncated") };
     if &header[..16] != MAGIC {
@@ -314,7 +313,7 @@ mod tests {
         // An entry of another program under this name.
         fs::write(cache.path(&other), &whole).unwrap();
         assert_eq!(cache.load(&other), None);
-        // And it is put right.
+        // Storing repairs the entry.
         cache.store(&key, &binary);
         assert_eq!(cache.load(&key), Some(binary));
     }
@@ -341,7 +340,7 @@ mod tests {
         fs::rename(&path, &elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
         assert_eq!(cache.load(&key), None, "a link");
-        // A folder that a group could write to is ours again.
+        // A folder that a group can write to is made private.
         fs::set_permissions(&programs, fs::Permissions::from_mode(0o775)).unwrap();
         assert!(Cache::in_folder(&programs).is_some());
         assert_eq!(mode(&programs), 0o700);
@@ -365,7 +364,7 @@ mod tests {
         let now = SystemTime::now();
         let day = Duration::from_secs(24 * 60 * 60);
         let used = |path: &Path, days: u32| File::options().append(true).open(path).unwrap().set_modified(now - day * days).unwrap();
-        // The first was used last.
+        // The first entry was used last.
         for (days, key) in (1..).zip(&keys) {
             cache.store(key, &[7; 1000]);
             used(&cache.path(key), days);
@@ -387,7 +386,7 @@ mod tests {
         fs::create_dir(folder.path().join("fedcba9876543210fedcba9876543210")).unwrap();
         let left = || keys.iter().map(|key| cache.path(key).exists()).collect::<Vec<_>>();
 
-        // Loading is using.
+        // Loading counts as use.
         assert!(cache.load(&keys[5]).is_some());
         cache.prune(&cache.path(&keys[4]), 3 * 1048 + 500, SystemTime::now());
         assert_eq!(left(), [true, false, false, false, true, true], "the new one, and two that were used last");

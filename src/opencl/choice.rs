@@ -7,26 +7,27 @@ use super::{
     info::{DeviceInfo, DeviceKind},
 };
 
-/// A wish for a device.
+/// A choice of devices.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
-    /// The GPU with the most compute units, else none. Never an OpenCL device that is the CPU itself: the CPU's own engine is faster.
+    /// The GPU with the most compute units, if there is one. Never an OpenCL device that is the CPU itself: the CPU's own engine is faster.
     #[default]
     Auto,
     /// No OpenCL at all.
     Cpu,
     /// The GPU with the most compute units, else any OpenCL device.
     Gpu,
-    /// For each name one device: its name, else a part of it, else of its platform's, in any case; of several the one with the most
-    /// compute units. A name that stands twice means two devices. `NAME#2` is the second that NAME fits, in the order of
-    /// [`devices`](super::devices), where a name that fits in full leaves out those it is only a part of; `#2` is the second of all.
+    /// One device for each name. A name matches a device by its full name, else by a part of it, else by a part of its platform's name
+    /// or version, all without regard to case. Of several matches, the device with the most compute units is chosen. A name that is given
+    /// twice means two devices. `NAME#2` is the second match of NAME in the order of [`devices`](super::devices), among the best kind of
+    /// match; `#2` is the second device of all.
     Named(Vec<String>),
 }
 
 impl FromStr for DeviceChoice {
     type Err = Infallible;
 
-    /// `auto`, `cpu`, `gpu`, a name, or names between commas.
+    /// `auto`, `cpu`, `gpu`, a name, or names separated by commas.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text.trim().to_ascii_lowercase().as_str() {
             "auto" | "" => Self::Auto,
@@ -48,11 +49,11 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
-/// The devices of `devices` that `choice` means: none where the CPU's own engine shall search alone.
+/// The devices of `devices` that `choice` means: none if the CPU's own engine is to search alone.
 ///
 /// # Errors
-/// [`OpenClError::NoMatch`] where a name fits no (further) device, or no device can be had for `gpu`;
-/// [`OpenClError::Unusable`] where the only ones that fit can't be used.
+/// [`OpenClError::NoMatch`] if a name matches no (further) device, or there is no device for `gpu`; [`OpenClError::Unusable`] if the only
+/// devices that match can't be used.
 pub fn choose(devices: &[DeviceInfo], choice: &DeviceChoice) -> Result<Vec<DeviceInfo>, OpenClError> {
     let gpu = || largest(devices.iter().enumerate().filter(|(_, device)| device.kind == DeviceKind::Gpu && device.unusable.is_none()));
     let chosen = match choice {
@@ -67,7 +68,7 @@ pub fn choose(devices: &[DeviceInfo], choice: &DeviceChoice) -> Result<Vec<Devic
             let mut chosen = Vec::with_capacity(names.len());
             let mut rest = &names[..];
             while !rest.is_empty() {
-                // A device's own name may have commas in it, as Mesa's do: "llvmpipe (LLVM 15.0.6, 256 bits)".
+                // A device's own name may contain commas, as Mesa's do: "llvmpipe (LLVM 15.0.6, 256 bits)".
                 let pieces = (2..=rest.len()).rev().find(|&pieces| is_whole_name(devices, &rest[..pieces].join(","))).unwrap_or(1);
                 let (name, others) = rest.split_at(pieces);
                 chosen.push(named(devices, &name.join(","), &chosen)?);
@@ -79,12 +80,12 @@ pub fn choose(devices: &[DeviceInfo], choice: &DeviceChoice) -> Result<Vec<Devic
     Ok(chosen.into_iter().map(|index| devices[index].clone()).collect())
 }
 
-/// The device of most compute units; of equal ones the first.
+/// The device with the most compute units; of equal ones the first.
 fn largest<'a>(devices: impl Iterator<Item = (usize, &'a DeviceInfo)>) -> Option<usize> {
     devices.max_by_key(|&(index, device)| (device.compute_units, usize::MAX - index)).map(|(index, _)| index)
 }
 
-/// Whether a device fits a name (in the form that [`normal`] gives it).
+/// Whether a device matches a name (in the form that [`normal`] gives it).
 type Fits = fn(&DeviceInfo, &str) -> bool;
 
 fn in_full(device: &DeviceInfo, name: &str) -> bool {
@@ -95,17 +96,17 @@ fn by_device(device: &DeviceInfo, part: &str) -> bool {
     normal(&device.name).contains(part)
 }
 
-/// Second choice: "pocl" may stand in the device's name, "Portable Computing Language" in the platform's.
+/// Tried last: "pocl" may be in the device's name, "Portable Computing Language" in the platform's.
 fn by_platform(device: &DeviceInfo, part: &str) -> bool {
     [&device.platform, &device.platform_version].into_iter().any(|text| normal(text).contains(part))
 }
 
-/// A name as it is compared: in small letters, and as what stands between commas is read.
+/// The form in which names are compared: lower case, without spaces around commas.
 fn normal(name: &str) -> String {
     pieces(name).collect::<Vec<_>>().join(",").to_lowercase()
 }
 
-/// The text between two commas.
+/// The pieces of a text between commas, trimmed, without empty ones.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|piece| !piece.is_empty())
 }
@@ -125,13 +126,13 @@ fn is_whole_name(devices: &[DeviceInfo], text: &str) -> bool {
     names.into_iter().flatten().any(|name| devices.iter().any(|device| in_full(device, name)))
 }
 
-/// How [`DeviceChoice`] names each of the devices of these `names` (all there are, in the order of [`devices`](super::devices)), so that it
-/// means this one and no other: by its name, and its number among those of the same name.
+/// A text for each of the devices of these `names` (all there are, in the order of [`devices`](super::devices)), which [`DeviceChoice`]
+/// reads as this device and no other: its name, if necessary with its number among those of the same name.
 pub fn exact_choices(names: &[&str]) -> Vec<String> {
     let normal: Vec<String> = names.iter().map(|name| normal(name)).collect();
     let exact = |(index, name): (usize, &&str)| {
         let same = |among: &[String]| among.iter().filter(|other| **other == normal[index]).count();
-        // A name that is a word of its own here, or ends as a number does, is read as a name where a number follows it.
+        // A name that is a keyword, or that ends like a number, is read as a name if a number follows it.
         let Ok(read) = name.parse::<DeviceChoice>();
         let plain = matches!(read, DeviceChoice::Named(pieces) if !pieces.is_empty()) && numbered(&normal[index]).is_none();
         if plain && same(&normal) == 1 { (*name).to_owned() } else { format!("{name}#{}", same(&normal[..=index])) }
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(units(&devices, "mali-g52,mali-g52"), [2, 6]);
         assert_eq!(units(&devices, "mali"), [6]);
         assert_eq!(units(&devices, "mali#3"), [4]);
-        // It is the one that is meant, even where it can't be used.
+        // The full match is chosen, even if it can't be used.
         let broken = [gpu("Mali-G52 r1", 6), DeviceInfo { unusable: Some("no compiler".into()), ..gpu("Mali-G52", 2) }];
         assert!(matches!(choose(&broken, &"Mali-G52".parse().unwrap()), Err(OpenClError::Unusable { .. })));
     }

@@ -1,4 +1,4 @@
-//! An open device: one context, one queue in order.
+//! An open device: one context, and one queue, which is in order.
 
 use std::{
     fmt,
@@ -31,8 +31,8 @@ use super::{
     program::Program,
 };
 
-/// Limits of a device from a board's profile (or a test). The smaller of this limit and the device's own counts, and we enforce it:
-/// not every driver refuses what is too large for it.
+/// Limits of a device from a board's profile (or a test). The smaller of this limit and the device's own applies. It is enforced here,
+/// since not every driver refuses what is too large for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -47,7 +47,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits together with what the device says of itself: every value is there.
+    /// These limits combined with those that the device reports; every value is set.
     fn within(self, info: &DeviceInfo) -> Self {
         let dimension = info.max_work_item_sizes.first().copied().filter(|&size| size > 0).unwrap_or(usize::MAX);
         let group = info.max_work_group.min(dimension);
@@ -65,21 +65,21 @@ pub struct Device {
     info: DeviceInfo,
     limits: Limits,
     driver: KnownDriver,
-    /// The limit on all buffers together, where one was set.
+    /// The limit on all buffers together, if one was set.
     budget: Option<u64>,
     used: AtomicU64,
-    /// Calls that failed, and how many of them had failed when everything launched was last known to have ended.
+    /// Number of calls that failed, and that number when everything launched was last known to have ended.
     failures: AtomicU64,
     settled: AtomicU64,
     /// Programs built so far, by source and options.
     built: Mutex<Vec<Built>>,
     queue: Held<CommandQueue>,
     context: Held<Context>,
-    /// Launches whose times were not asked for yet, never more than it has room for; `None` where no times are kept.
+    /// Launches whose times have not been queried yet, never more than its capacity; `None` if no times are kept.
     launches: Option<Mutex<Vec<Launched>>>,
-    /// Launches whose times were asked for, never more than there is room for.
+    /// Launches whose times have been queried, never more than its capacity.
     kept: Mutex<Vec<Launch>>,
-    /// Names of its kernels. A launch may outlive its kernel, and its name must not be freed in the middle of a search.
+    /// Names of the device's kernels. A launch may outlive its kernel, and the name must not be freed during a search.
     names: Mutex<Vec<Arc<str>>>,
 }
 
@@ -93,7 +93,7 @@ pub struct Launch {
     pub kernel: Arc<str>,
     /// When the device ran it.
     pub time: LaunchTime,
-    /// When the host read its time: it had ended by then.
+    /// When the host queried its time. The kernel had ended by then.
     pub asked: Instant,
 }
 
@@ -106,7 +106,7 @@ pub struct LaunchTime {
     pub end_ns: u64,
 }
 
-/// Launches whose times are kept, at most: those of a search of many levels without a question in between.
+/// Launches whose times are kept until they are queried, at most: enough for a search of many levels without a query.
 const LAUNCHES_TIMED: usize = 1024;
 
 struct Built {
@@ -119,7 +119,7 @@ impl Device {
     /// Opens the device.
     ///
     /// # Errors
-    /// [`OpenClError::Unusable`] where `info` says so, [`OpenClError::Call`] where the driver refuses.
+    /// [`OpenClError::Unusable`] if `info` says so, [`OpenClError::Call`] if the driver refuses.
     pub fn open(info: &DeviceInfo, limits: Limits) -> Result<Arc<Self>, OpenClError> {
         Self::open_with(info, limits, false)
     }
@@ -142,7 +142,7 @@ impl Device {
         let properties = [CL_CONTEXT_PLATFORM, info.platform_id as isize, 0];
         let context =
             Context::from_devices(&[id], &properties, None, std::ptr::null_mut()).called("clCreateContext").map(Held::new).map_err(say)?;
-        // In order.
+        // The queue is in order unless a property says otherwise.
         let properties = if timed { CL_QUEUE_PROFILING_ENABLE } else { 0 };
         // SAFETY: context and device are valid and belong together.
         let queue = unsafe { CommandQueue::create(&context, id, properties) }.called("clCreateCommandQueue").map(Held::new).map_err(say)?;
@@ -173,7 +173,7 @@ impl Device {
         &self.info
     }
 
-    /// The limits in force; every value is there.
+    /// The limits in force; every value is set.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -193,7 +193,7 @@ impl Device {
         self.limits.local_bytes.unwrap_or(self.info.local_bytes)
     }
 
-    /// Bytes of all buffers that live on the device.
+    /// Bytes of all buffers that exist on the device.
     pub fn used_bytes(&self) -> u64 {
         self.used.load(Relaxed)
     }
@@ -206,16 +206,16 @@ impl Device {
     /// Waits until everything launched has ended.
     ///
     /// # Errors
-    /// An error since the last call: a lost device is noticed here.
+    /// Errors of the driver, such as the loss of the device.
     pub fn finish(&self) -> Result<(), DeviceError> {
         let failures = self.failures.load(SeqCst);
         self.noted(self.queue.finish().called("clFinish"))?;
-        // The queue is in order: whatever was enqueued before a call that had failed by then has ended too.
+        // The queue is in order: everything enqueued before one of these failures has ended too.
         self.settled.fetch_max(failures, SeqCst);
         Ok(())
     }
 
-    /// Takes note of a call that failed: from then on it is unknown what still runs, until [`finish`](Self::finish) succeeds.
+    /// Records a failed call: from then on it is unknown what still runs, until [`finish`](Self::finish) succeeds.
     #[inline]
     pub(super) fn noted<T>(&self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
         if result.is_err() {
@@ -229,28 +229,28 @@ impl Device {
         self.failures.load(SeqCst) != self.settled.load(SeqCst)
     }
 
-    /// Whether what is given back is given back as OpenCL intends: no call has failed since everything launched was last known to
-    /// have ended. Where one has, it is asked again. `false`: the device may still touch everything that it knows.
+    /// Whether objects can be released as OpenCL intends: no call has failed since everything launched was last known to have ended, or
+    /// another wait succeeds. If `false`, the device may still access everything that it was given.
     pub(super) fn is_sound(&self) -> bool {
         !self.has_failed() || self.finish().is_ok()
     }
 
-    /// Lets the device begin with what was launched, without waiting.
+    /// Makes the device begin with what was launched, without waiting.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn flush(&self) -> Result<(), DeviceError> {
         self.noted(self.queue.flush().called("clFlush"))
     }
 
-    /// Builds `source` with `options`, unless this device has done so before, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`,
-    /// else `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. Without a cache where that can't be written or
-    /// `SOCBFS_CACHE_DIR` is set to nothing, and on PoCL, which has a cache of its own.
+    /// Builds `source` with `options`, unless this device has done so before, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`, else
+    /// `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. There is no cache if that folder can't be written or
+    /// `SOCBFS_CACHE_DIR` is empty, nor on PoCL, which has a cache of its own.
     ///
     /// # Errors
     /// [`OpenClError::Build`] with the compiler's log.
     pub fn program(self: &Arc<Self>, source: &str, options: &str) -> Result<Program, OpenClError> {
-        // Held while a program is built: some drivers do not take two builds at a time well.
+        // The lock is held while a program is built, since some drivers do not handle two builds at a time well.
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(old) = built.iter().find(|old| old.source == source && old.options == options) {
             return Ok(Program::again(self, &old.program));
@@ -261,7 +261,7 @@ impl Device {
         Ok(program)
     }
 
-    /// As [`program`](Self::program), with the cache in `folder`, and from there or from source each time.
+    /// As [`program`](Self::program), with the cache in `folder`, and without reuse of what this device has built before.
     ///
     /// # Errors
     /// As [`program`](Self::program).
@@ -281,14 +281,14 @@ impl Device {
         &self.queue
     }
 
-    /// Ends the enqueueing of a command: takes note of a failure, and gives back the event that each command comes with.
+    /// Completes the enqueueing of a command: records a failure, and releases the command's event.
     #[inline]
     pub(super) fn enqueued(&self, event: Result<Event, DeviceError>) -> Result<(), DeviceError> {
         drop(Held::new(self.noted(event)?));
         Ok(())
     }
 
-    /// As [`enqueued`](Self::enqueued), of a kernel, whose event has its times.
+    /// As [`enqueued`](Self::enqueued), for a kernel, whose event is kept if its time is.
     #[inline]
     pub(super) fn launched(&self, event: Result<Event, DeviceError>, kernel: &Arc<str>) -> Result<(), DeviceError> {
         let event = Held::new(self.noted(event)?);
@@ -316,26 +316,26 @@ impl Device {
         self.launches.is_some()
     }
 
-    /// Gives `each` the time of every kernel launched since the last call, in the order of the launches, and forgets them. To be called
-    /// when they have ended: after a wait. Of more than 1024 launches it knows the first. Allocates nothing.
+    /// Calls `each` with the time of every kernel launched since the last call, in the order of the launches, and forgets them. To be
+    /// called after a wait, when the kernels have ended. Of more than 1024 launches, only the first are known. Allocates nothing.
     ///
     /// # Errors
-    /// What the driver says, such as that a kernel has not ended.
+    /// Errors of the driver, such as that a kernel has not ended.
     pub fn times(&self, each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
         self.times_while(|_| true, each)
     }
 
-    /// As [`times`](Self::times), of the launches before the first that has not ended: the others stay. For the middle of a long piece of
-    /// work, where another thread may have launched kernels that still run.
+    /// As [`times`](Self::times), for the launches before the first that has not ended; the others stay. For use during a long piece of
+    /// work, in which another thread may have launched kernels that still run.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn times_of_ended(&self, each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
         self.times_while(|event| matches!(event.command_execution_status(), Ok(CommandExecutionStatus(CL_COMPLETE))), each)
     }
 
-    /// Forgets the launches whose times were not read: those behind the last level of a search, or of one that failed, whose events
-    /// may have no times.
+    /// Forgets the launches whose times were not read: those after the last level of a search, or those of a search that failed, whose
+    /// events may have no times.
     pub fn forget_times(&self) {
         if let Some(launches) = &self.launches {
             launches.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -361,18 +361,18 @@ impl Device {
         Ok(())
     }
 
-    /// From now on keeps what [`times`](Self::times) returns, for up to `launches` launches, and forgets earlier times. A device that
-    /// [keeps no times](Self::is_timed) has nothing to keep.
+    /// From now on keeps up to `launches` of the launches that [`times`](Self::times) reads, and forgets earlier ones. A device that [keeps
+    /// no times](Self::is_timed) has nothing to keep.
     pub fn keep_launches(&self, launches: usize) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Vec::with_capacity(launches);
     }
 
-    /// The launches kept since this or [`keep_launches`](Self::keep_launches) was called; they are forgotten.
+    /// The launches kept since the last call of this function or of [`keep_launches`](Self::keep_launches); they are forgotten.
     pub fn kept_launches(&self) -> Vec<Launch> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
-    /// Takes `bytes` of the device's memory for a buffer, or refuses them.
+    /// Reserves `bytes` of the device's memory for a buffer, or refuses them.
     pub(super) fn take(&self, bytes: u64, what: &'static str) -> Result<(), OpenClError> {
         let limit = self.max_alloc_bytes();
         if bytes > limit {
@@ -389,7 +389,7 @@ impl Device {
         }
     }
 
-    /// Gives `bytes` back.
+    /// Returns `bytes` that were reserved.
     pub(super) fn give(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Relaxed);
     }

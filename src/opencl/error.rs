@@ -1,5 +1,5 @@
-//! What can go wrong with OpenCL: while things are set up ([`OpenClError`], with words), and while they run
-//! ([`DeviceError`], which owns nothing so that the hot loop can return it without allocating).
+//! Errors of OpenCL: [`OpenClError`] during set-up, with an explanation, and [`DeviceError`] during a search, which owns nothing so that
+//! the hot loop can return it without allocating.
 
 use std::fmt;
 
@@ -18,19 +18,19 @@ pub enum OpenClError {
          library in OPENCL_DYLIB_PATH"
     )]
     NoLibrary,
-    /// The library is there, but knows no implementation.
+    /// The library finds no implementation.
     #[error(
         "the OpenCL library finds no implementation; install the GPU's driver (or pocl-opencl-icd for the CPU), and check that its .icd \
          file is in /etc/OpenCL/vendors or in the folder that OCL_ICD_VENDORS names"
     )]
     NoPlatform,
-    /// Implementations are there, but no device.
+    /// There are implementations, but no device.
     #[error("no OpenCL device; the platforms found: {}; check that you may open /dev/dri/renderD* or /dev/mali0 (groups render, video)", .platforms.join(", "))]
     NoDevice {
-        /// Names of the platforms, with what each said.
+        /// Names of the platforms, with the problem of each.
         platforms: Vec<String>,
     },
-    /// No device is what was asked for.
+    /// No device matches the choice.
     #[error("no OpenCL device matches {wanted:?}; available: {}", listed(.have))]
     NoMatch {
         /// What was asked for.
@@ -53,18 +53,18 @@ pub enum OpenClError {
         device: String,
         /// Build options.
         options: String,
-        /// What the compiler said.
+        /// Output of the compiler.
         log: String,
     },
-    /// A program without the kernel wanted.
+    /// The program does not have the kernel.
     #[error("the program has no kernel {name:?}: {error}")]
     NoKernel {
         /// The kernel's name.
         name: String,
-        /// What the driver said.
+        /// Error of the driver.
         error: DeviceError,
     },
-    /// A buffer larger than the device takes, or than it is allowed to.
+    /// A buffer is larger than the device or the limits allow.
     #[error("{what} needs a buffer of {bytes} bytes, but {device} takes at most {limit} in one")]
     TooLarge {
         /// What the buffer was for.
@@ -85,22 +85,22 @@ pub enum OpenClError {
         bytes: u64,
         /// Name of the device.
         device: String,
-        /// What the driver said, or the limit that was set.
+        /// Error of the driver, or the limit that was exceeded.
         why: String,
     },
-    /// A kernel that declares more local memory than there is.
+    /// A kernel declares more local memory than there is.
     #[error("kernel {kernel} needs {bytes} bytes of local memory, {device} has {limit}")]
     LocalMemory {
         /// Name of the kernel.
         kernel: String,
         /// Bytes it declares.
         bytes: u64,
-        /// Bytes there are.
+        /// Bytes that there are.
         limit: u64,
         /// Name of the device.
         device: String,
     },
-    /// A name or option with a zero byte.
+    /// A name or option contains a zero byte.
     #[error("{0:?} holds a zero byte")]
     ZeroByte(String),
     /// A call failed.
@@ -118,25 +118,25 @@ fn listed(have: &[String]) -> String {
     if have.is_empty() { "none".to_owned() } else { have.join(", ") }
 }
 
-/// The host still owns memory that the kernel was given: [`DeviceError::code`] of a launch that came too early.
+/// [`DeviceError::code`] of a launch while the host still owns memory that the kernel was given.
 pub const HOST_OWNS_ARGUMENT: i32 = -9001;
 /// The memory that the kernel was given has been freed.
 pub const ARGUMENT_FREED: i32 = -9002;
-/// More local memory than the device has, or than it is allowed.
+/// More local memory than the device has, or than the limits allow.
 pub const LOCAL_MEMORY_LIMIT: i32 = -9003;
 /// A range that does not lie inside the buffer.
 pub const OUT_OF_RANGE: i32 = -9004;
-/// Memory that no device knows (made without one).
+/// Memory that was made without a device.
 pub const HOST_ONLY: i32 = -9005;
 /// Memory of another device than the kernel's.
 pub const OTHER_DEVICE: i32 = -9006;
-/// A level for a device in a search that has none.
+/// A level was planned for a device, but the search has none.
 pub const NO_DEVICE: i32 = -9007;
-/// A search that failed, and was not begun again.
+/// A search has failed, and was not begun again.
 pub const SEARCH_FAILED: i32 = -9008;
-/// Numbers from the device that no search can have.
+/// The device gave numbers that no search can have.
 pub const WRONG_NUMBERS: i32 = -9009;
-/// NVIDIA's own code for a kernel that accessed memory it must not; it stands in no header.
+/// NVIDIA's own code for a kernel that accessed memory it must not access. It is in no header.
 const NVIDIA_FAULT: i32 = -9999;
 
 /// A call to the device that failed. Owns nothing: returning it allocates nothing.
@@ -144,7 +144,7 @@ const NVIDIA_FAULT: i32 = -9999;
 pub struct DeviceError {
     /// The OpenCL function.
     pub call: &'static str,
-    /// OpenCL's error code, or one of this module's (-9001 and below) where we refused before OpenCL could.
+    /// OpenCL's error code, or one of this module's (-9001 and below) if the call was refused before it reached OpenCL.
     pub code: i32,
 }
 
@@ -201,7 +201,7 @@ impl DeviceError {
         }
     }
 
-    /// With the device's name, as an error of the set-up.
+    /// This error with the device's name, as an error of the set-up.
     pub(crate) fn on(self, device: &str) -> OpenClError {
         OpenClError::Call { device: device.to_owned(), error: self }
     }
@@ -219,9 +219,9 @@ impl fmt::Display for DeviceError {
 
 impl std::error::Error for DeviceError {}
 
-/// Turns the code that a function of `opencl3` gives into a [`DeviceError`].
+/// Turns the code that a function of `opencl3` returns into a [`DeviceError`].
 pub(super) trait Called<T> {
-    /// Names the call.
+    /// Adds the name of the call.
     fn called(self, call: &'static str) -> Result<T, DeviceError>;
 }
 

@@ -14,12 +14,12 @@ use opencl3::{
     program::{Program, release_program},
 };
 
-/// An object that is given back when it is dropped, whatever the driver says to that, unless it is [kept](Self::keep).
+/// An object that is released when it is dropped, whatever the driver answers, unless it is [kept](Self::keep).
 ///
-/// The `drop` of every type of opencl3 ends in `.expect()`, and a driver that has lost its device refuses to take things back as it refuses
-/// all else: with `panic = "abort"`, as the release profile has it, that would be the end of the process. So none of them is dropped
-/// itself. What some of them own of the heap (a context's list of its one device, the names of a program's kernels) is not freed, a
-/// few hundred bytes for each device that is opened.
+/// The `drop` of every type of opencl3 ends in `.expect()`, and a driver that has lost its device refuses to release objects as it refuses
+/// all else. With `panic = "abort"`, as in the release profile, that would end the process, so these types are never dropped themselves.
+/// What some of them own on the heap (a context's list of its one device, the names of a program's kernels) is not freed: a few hundred
+/// bytes for each device that is opened.
 pub(super) struct Held<T: Object> {
     object: ManuallyDrop<T>,
     keep: bool,
@@ -30,7 +30,7 @@ impl<T: Object> Held<T> {
         Self { object: ManuallyDrop::new(object), keep: false }
     }
 
-    /// Never gives it back: a device may still use it.
+    /// Never releases the object: a device may still use it.
     pub(super) fn keep(&mut self) {
         self.keep = true;
     }
@@ -56,8 +56,8 @@ impl<T: Object> Drop for Held<T> {
     #[inline]
     fn drop(&mut self) {
         if !self.keep {
-            // SAFETY: the reference that opencl3 made with the object, which is never dropped itself. A driver that fails at this has lost
-            // the device, which the next call reports.
+            // SAFETY: the reference is the one that opencl3 made with the object, which is never dropped itself. A driver that fails here
+            // has lost the device, which the next call reports.
             let _ = unsafe { self.object.release() };
         }
     }
@@ -65,10 +65,10 @@ impl<T: Object> Drop for Held<T> {
 
 /// An object whose references OpenCL counts.
 pub(super) trait Object {
-    /// Gives one reference back.
+    /// Releases one reference.
     ///
     /// # Safety
-    /// The reference must be the caller's, which does not use it again.
+    /// The reference must belong to the caller, which must not use it again.
     unsafe fn release(&self) -> Result<(), i32>;
 }
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::error::{DeviceError, OpenClError};
 
-/// Smaller buffers than this hold no graph worth a device.
+/// Least size in bytes of a device's largest buffer: smaller buffers hold no graph that is worth a device.
 const LEAST_ALLOC: u64 = 64 << 10;
 
 /// The kind of a device, as it reports it.
@@ -44,7 +44,7 @@ impl std::fmt::Display for DeviceKind {
     }
 }
 
-/// An OpenCL device and what it says of itself.
+/// An OpenCL device and the properties that it reports.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceInfo {
     /// Name of the platform (the implementation).
@@ -87,7 +87,7 @@ pub struct DeviceInfo {
     pub base_align_bytes: u32,
     /// Cache line of global memory in bytes.
     pub cacheline: u32,
-    /// Why it can't be used; `None` where it can.
+    /// Why the device can't be used; `None` if it can.
     pub unusable: Option<String>,
     /// The platform's handle. Handles of platforms and devices live as long as the process.
     #[serde(skip)]
@@ -100,16 +100,16 @@ pub struct DeviceInfo {
 /// Known faults of a driver that no check finds every time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct KnownDriver {
-    /// Kernels of one item in a work-group are computed wrong now and then.
+    /// Kernels with one work-item in a work-group are computed wrong now and then.
     pub(crate) groups_of_one: bool,
-    /// Maps, reads and writes that no call waits for fail, carry wrong values, or crash: all of them wait.
+    /// Maps, reads and writes that do not wait may fail, transfer wrong values, or crash, so all of them wait.
     pub(crate) unwaited_transfers: bool,
-    /// It has a cache of its own for launched kernels. It compiles a stored binary once more for work-groups of any size, and still
-    /// compiles each launched kernel: a cache beside its own takes twice as long, and gains nothing.
+    /// The driver has a cache of its own for launched kernels. It compiles a stored binary once more for work-groups of any size, and still
+    /// compiles each launched kernel: a second cache takes twice as long, and gains nothing.
     pub(crate) keeps_kernels: bool,
 }
 
-/// By words of the platform's name, and how the driver's version begins.
+/// Known faults, by a part of the platform's name and the beginning of the driver's version.
 const KNOWN_DRIVERS: &[(&str, &str, KnownDriver)] = &[
     // Mesa 22.3 confuses the masks of loops, and forgets pointers of transfers that are under way.
     ("rusticl", "22.3", KnownDriver { groups_of_one: true, unwaited_transfers: true, keeps_kernels: false }),
@@ -135,18 +135,18 @@ pub struct PlatformInfo {
     pub version: String,
     /// Its devices.
     pub devices: Vec<DeviceInfo>,
-    /// Why it shows no devices; `None` where it shows some.
+    /// Why it has no devices; `None` if it has some.
     pub problem: Option<String>,
 }
 
-/// The platforms in the order the library gives, which is not an order to rely on. One that fails says so in
+/// The platforms in the order in which the library lists them, which may change. A platform that fails has its reason in
 /// [`PlatformInfo::problem`] and does not hide the others.
 ///
 /// # Errors
 /// [`OpenClError::NoLibrary`] and [`OpenClError::NoPlatform`].
 pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
-    // Loaders find their drivers at the first call. A second thread that calls meanwhile finds no platform, or half of one and crashes
-    // (ocl-icd 2.3.1, seen where processors are slow).
+    // Loaders find their drivers at the first call. A second thread that calls meanwhile finds no platform, or part of one and crashes
+    // (ocl-icd 2.3.1, seen on slow processors).
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     match get_platforms().map_err(|ClError(code)| code) {
@@ -215,8 +215,8 @@ fn device(platform: &Platform, platform_name: &str, platform_version: &str, devi
     info
 }
 
-/// The kind by `bits`. A device that claims to be several at once (Oclgrind, the simulator, says CPU, GPU and accelerator) is none of
-/// them: it must not be taken for a GPU.
+/// The kind by `bits`. A device that claims to be several kinds at once (Oclgrind, the simulator, reports CPU, GPU and accelerator) is none
+/// of them: it must not be taken for a GPU.
 fn kind(bits: u64) -> DeviceKind {
     match bits & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR) {
         CL_DEVICE_TYPE_CPU => DeviceKind::Cpu,
@@ -226,7 +226,7 @@ fn kind(bits: u64) -> DeviceKind {
     }
 }
 
-/// The reason why kernels can't run on it.
+/// The reason why kernels can't run on the device.
 fn unusable(info: &DeviceInfo, available: bool, compiler: bool, little_endian: bool) -> Option<String> {
     if !available {
         return Some("the driver says that it is not available".into());
@@ -238,7 +238,7 @@ fn unusable(info: &DeviceInfo, available: bool, compiler: bool, little_endian: b
         return Some("it is big-endian, the graph is little-endian".into());
     }
     for (what, text) in [("OpenCL", &info.version), ("OpenCL C", &info.c_version)] {
-        // Versions are as "OpenCL 1.2 ..." by the standard; a driver that writes otherwise is given the benefit of the doubt.
+        // By the standard, versions look like "OpenCL 1.2 ...". Another form is accepted.
         if version(text).is_some_and(|version| version < (1, 2)) {
             return Some(format!("it has {text}, the kernels need {what} 1.2"));
         }
@@ -252,7 +252,7 @@ fn unusable(info: &DeviceInfo, available: bool, compiler: bool, little_endian: b
     None
 }
 
-/// (1, 2) of "OpenCL C 1.2 pocl".
+/// The version in a text: (1, 2) for "OpenCL C 1.2 pocl".
 fn version(text: &str) -> Option<(u32, u32)> {
     text.split_whitespace().find_map(|word| {
         let (major, minor) = word.split_once('.')?;

@@ -1,28 +1,27 @@
 //! Objects that are never released, because a device may still touch them.
 //!
-//! A device that failed may continue with what was enqueued before: a driver reports a loss while its kernels still run. What they
-//! were given must outlive them, and when they end is unknown. So it is kept until the process ends: handles are not
-//! released, shared virtual memory is not freed, and memory of the host that a device may use is not unmapped.
+//! A failed device may continue with what was enqueued before: a driver reports a loss while its kernels still run. Memory that was given
+//! to these kernels must outlive them, and when they end is unknown. So it is kept until the process ends: handles are not released, shared
+//! virtual memory is not freed, and memory of the host that a device may use is not unmapped.
 
 use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
-/// Bytes that were kept so far.
+/// Bytes kept so far.
 static BYTES: AtomicU64 = AtomicU64::new(0);
-/// Whether `RANGES` has entries: tested at every free, which must cost nothing.
+/// Whether `RANGES` has entries. Every free tests this, so the test must be cheap.
 static ANY: AtomicBool = AtomicBool::new(false);
-/// Addresses of the host's memory, begin and end, that some device may still touch.
+/// Begin and end addresses of host memory that some device may still access.
 static RANGES: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// Bytes of memory that this process keeps to its end because a device that failed may still use them (0 as long as none has
-/// failed).
+/// Bytes of memory that this process keeps until it ends, because a device that failed may still use them (0 as long as none has failed).
 pub fn kept_bytes() -> u64 {
     BYTES.load(Relaxed)
 }
 
-/// Counts `bytes` of an object that is not given back, and says so.
+/// Counts and logs `bytes` of an object that is not released.
 pub(super) fn count(bytes: u64, device: &str) {
     let before = BYTES.fetch_add(bytes, Relaxed);
     if before == 0 {
@@ -41,9 +40,9 @@ pub(super) fn keep_range(start: usize, bytes: usize) {
     }
 }
 
-/// Whether a device may still touch some of the host's memory at `start`, so that it must not be unmapped.
+/// Whether a device may still access some of the host's memory at `start`, so that it must not be unmapped.
 pub(crate) fn is_kept(start: usize, bytes: usize) -> bool {
-    // Code that frees memory has the last reference to it, and took it after the range was entered.
+    // Relaxed is enough: code that frees memory has the last reference to it, and got that after the range was entered.
     ANY.load(Relaxed)
         && RANGES
             .lock()

@@ -17,26 +17,26 @@ use super::{
     program::Program,
 };
 
-/// Memory that a kernel can be given: [`Buffer`](super::Buffer), [`HostBuffer`](super::HostBuffer) and the shared slices of
+/// Memory that can be an argument of a kernel: [`Buffer`](super::Buffer), [`HostBuffer`](super::HostBuffer) and the shared slices of
 /// [`memory`](crate::memory).
 pub trait Argument {
-    /// The memory; `None` of memory that no device knows.
+    /// The memory; `None` if it was made without a device.
     #[doc(hidden)]
     fn memory(&self) -> Option<&Arc<Memory>>;
 }
 
-/// What an argument of a kernel is.
+/// The kind of a kernel's argument.
 #[derive(Debug)]
 enum Slot {
     /// Not set, or a value.
     Value,
-    /// Memory, kept alive as long as the kernel could be launched with it.
+    /// Memory, kept alive as long as the kernel can be launched with it.
     Memory(Arc<Memory>),
-    /// So many bytes of local memory.
+    /// This many bytes of local memory.
     Local(u64),
 }
 
-/// A kernel and its arguments. OpenCL lets one thread at a time set them, so a kernel may be sent to another thread but not shared.
+/// A kernel and its arguments. In OpenCL only one thread at a time may set them, so a kernel may be sent to another thread but not shared.
 pub struct Kernel {
     name: Arc<str>,
     object: Held<Object>,
@@ -82,12 +82,12 @@ impl Kernel {
         &self.device
     }
 
-    /// The largest work-group it may have: the least of what the driver says of this kernel, the device, and the limits in force.
+    /// The largest work-group it may have: the least of the driver's limit for this kernel, the device's limit, and the limits in force.
     pub fn max_group(&self) -> usize {
         self.max_group
     }
 
-    /// How many arguments it has.
+    /// Number of arguments.
     pub fn arguments(&self) -> u32 {
         self.slots.borrow().len() as u32
     }
@@ -102,28 +102,28 @@ impl Kernel {
         self.preferred_multiple
     }
 
-    /// Local memory it takes in bytes: what it declares and what it was given by [`set_local`](Self::set_local).
+    /// Bytes of local memory that it takes: what it declares and what [`set_local`](Self::set_local) gave it.
     pub fn local_bytes(&self) -> u64 {
         let given = |slot: &Slot| if let Slot::Local(bytes) = slot { *bytes } else { 0 };
         self.declared_local + self.slots.borrow().iter().map(given).sum::<u64>()
     }
 
-    /// Gives it a number, by value: u32, i32 or u64 for `uint`, `int` and `ulong`.
+    /// Sets an argument to a number, by value: u32, i32 or u64 for `uint`, `int` and `ulong`.
     ///
     /// # Errors
     /// An index or a size that the kernel does not have.
     pub fn set<T: Scalar>(&self, index: u32, value: T) -> Result<(), DeviceError> {
         self.known(index)?;
-        // SAFETY: a number, which the call copies; the driver refuses one of another size than the argument.
+        // SAFETY: the argument is a number, which the call copies. The driver refuses a number of another size.
         unsafe { self.object.set_arg(index, &value) }.called("clSetKernelArg")?;
         self.store(index, Slot::Value);
         Ok(())
     }
 
-    /// Gives it memory, which the kernel keeps alive. Launches are refused while the host owns it.
+    /// Sets an argument to memory, which the kernel keeps alive. Launches are refused while the host owns it.
     ///
     /// # Errors
-    /// An index that the kernel does not have; memory of no device or of another one.
+    /// An index that the kernel does not have; memory of no device or of another device.
     pub fn set_buffer(&self, index: u32, argument: &impl Argument) -> Result<(), DeviceError> {
         const CALL: &str = "clSetKernelArg";
         self.known(index)?;
@@ -141,10 +141,10 @@ impl Kernel {
         Ok(())
     }
 
-    /// Gives it `bytes` of local memory.
+    /// Sets an argument to `bytes` of local memory.
     ///
     /// # Errors
-    /// [`LOCAL_MEMORY_LIMIT`] where all its local memory together is more than the device has or is allowed.
+    /// [`LOCAL_MEMORY_LIMIT`] if all its local memory together is more than the device has or the limits allow.
     pub fn set_local(&self, index: u32, bytes: usize) -> Result<(), DeviceError> {
         const CALL: &str = "clSetKernelArg";
         self.known(index)?;
@@ -161,16 +161,17 @@ impl Kernel {
         Ok(())
     }
 
-    /// Starts `groups` work-groups of `local` work-items each, after everything launched before. Does not wait. No groups: nothing to do.
+    /// Starts `groups` work-groups of `local` work-items each, after everything launched before. Does not wait. Without groups it does
+    /// nothing.
     ///
     /// # Errors
-    /// A work-group larger than [`max_group`](Self::max_group); [`HOST_OWNS_ARGUMENT`](super::HOST_OWNS_ARGUMENT) where memory was not
-    /// handed over; what the driver says.
+    /// A work-group larger than [`max_group`](Self::max_group); [`HOST_OWNS_ARGUMENT`](super::HOST_OWNS_ARGUMENT) if memory was not handed
+    /// over; errors of the driver.
     ///
     /// # Safety
-    /// The kernel must stay inside what it was given, for every work-item: OpenCL checks no access. It must not write what the host may
-    /// read while it runs, nor memory that it was given for reading only. Until it has ended no thread may take over memory that it
-    /// was given: whose turn it is is looked at before it is started, not while.
+    /// The kernel must stay inside its arguments, for every work-item: OpenCL checks no access. It must not write what the host may read
+    /// while it runs, nor memory that it was given for reading only. Until it has ended, no thread may take over memory that it was given:
+    /// the owner is checked before it is started, not while it runs.
     pub unsafe fn run(&self, groups: usize, local: usize) -> Result<(), DeviceError> {
         const CALL: &str = "clEnqueueNDRangeKernel";
         if groups == 0 {
@@ -188,8 +189,8 @@ impl Kernel {
             }
         }
         let (global, local) = ([global], [local]);
-        // SAFETY: kernel and queue are of one context, its arguments live and are the device's to use, the arrays have one dimension.
-        // What the kernel itself does is its source's business, which is a part of this program.
+        // SAFETY: kernel and queue are of one context, the arguments live and are the device's to use, and the arrays have one dimension.
+        // What the kernel itself accesses is the caller's promise.
         let event = unsafe {
             self.device.queue().enqueue_nd_range_kernel(self.object.get(), 1, std::ptr::null(), global.as_ptr(), local.as_ptr(), &[])
         };

@@ -1,15 +1,15 @@
-//! OpenCL, opened at run time: devices, limits that are kept even where the driver does not keep them, programs with a cache on disk, and
-//! launches that allocate nothing.
+//! OpenCL, opened at run time: devices, limits that are enforced even if the driver does not enforce them, programs with a cache on disk,
+//! and launches that allocate nothing.
 //!
-//! Setting up gives [`OpenClError`], which explains itself; what runs during a search gives [`DeviceError`], which owns nothing. No call to
-//! [`Kernel::set`], [`Kernel::run`], [`Buffer::read`], [`Buffer::write`], [`Buffer::fill`], [`Device::finish`] or a handover of memory
+//! Set-up fails with [`OpenClError`], which has an explanation; calls during a search fail with [`DeviceError`], which owns nothing. No call
+//! to [`Kernel::set`], [`Kernel::run`], [`Buffer::read`], [`Buffer::write`], [`Buffer::fill`], [`Device::finish`] or a handover of memory
 //! calls the Rust allocator (a driver may allocate with its own).
 //!
-//! The kernels are trusted as the rest of the program is: OpenCL checks no access of a kernel, so a kernel that writes outside its
-//! buffers corrupts memory. Everything that can be checked from outside is checked: sizes, ownership and lifetime of a kernel's
-//! arguments, and the size of its work-groups.
+//! The kernels are trusted like the rest of the program: OpenCL checks no access of a kernel, so a kernel that writes outside its buffers
+//! corrupts memory. Everything that can be checked from outside is checked: sizes, ownership and lifetime of a kernel's arguments, and the
+//! size of its work-groups.
 //!
-//! What a device that failed may still touch is neither freed nor unmapped: it is kept until the process ends ([`kept_bytes`]).
+//! Memory that a failed device may still access is neither freed nor unmapped: it is kept until the process ends ([`kept_bytes`]).
 //!
 //! Source: The OpenCL Specification 1.2, Khronos Group; shared virtual memory as in 2.0.
 

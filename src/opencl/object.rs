@@ -1,4 +1,4 @@
-//! Memory that a device can reach: allocation, mapping, transfer, and its owner at the moment.
+//! Memory that a device can access: allocation, mapping, transfer, and its present owner.
 
 use std::{
     any::Any,
@@ -37,9 +37,9 @@ pub(crate) const PAGE: usize = 4096;
 /// Where memory lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemoryKind {
-    /// Where the device likes it. The host reaches it by transfers.
+    /// Where the device prefers. The host accesses it by transfers.
     Device,
-    /// Where the driver says that both reach it (CL_MEM_ALLOC_HOST_PTR). The host maps it.
+    /// Where both sides can access it, according to the driver (CL_MEM_ALLOC_HOST_PTR). The host maps it.
     HostAccessible,
     /// In the host's own memory (CL_MEM_USE_HOST_PTR). The host maps it.
     OverHost {
@@ -50,11 +50,11 @@ pub(crate) enum MemoryKind {
     },
     /// Shared virtual memory that the host maps.
     SvmCoarse,
-    /// Shared virtual memory that host and device take turns with without mapping.
+    /// Shared virtual memory that host and device own in turn without mapping.
     SvmFine,
 }
 
-/// Whose turn it is.
+/// The side that may use memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Hold {
@@ -66,22 +66,22 @@ pub(crate) enum Hold {
     Host = 2,
 }
 
-/// What the host does with memory that it maps: a device with memory of its own copies accordingly.
+/// What the host does with memory that it maps. A device with memory of its own copies accordingly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// It reads.
     Read,
     /// It reads and writes.
     Write,
-    /// It writes all of it. What was there is lost.
+    /// It writes all of it. Earlier contents are lost.
     Overwrite,
 }
 
-/// Where the host sees memory that it has mapped.
+/// The host's address of memory that it has mapped.
 pub(crate) type Mapped = NonNull<c_void>;
 
-/// What OpenCL knows the memory by. (opencl3's `SvmVec` borrows its context, which here is the device's, and grows; so shared virtual
-/// memory is allocated and freed by opencl3's functions below it.)
+/// The OpenCL handle of memory. (opencl3's `SvmVec` borrows its context, which here belongs to the device, and can grow. So shared virtual
+/// memory is allocated and freed by the functions of opencl3 on which `SvmVec` is built.)
 pub(super) enum Handle {
     Buffer(Held<Buffer<u8>>),
     Svm(NonNull<c_void>),
@@ -90,17 +90,17 @@ pub(super) enum Handle {
 /// Whole pages of the host that stay where they are.
 ///
 /// # Safety
-/// [`pages`](Self::pages) must give memory that starts at a multiple of [`PAGE`], is readable and writable and used by nothing else for the
-/// bytes it says, rounded up to a page, and that stays where it is when the value is moved, until it is dropped.
+/// [`pages`](Self::pages) must return memory that starts at a multiple of [`PAGE`]. From there, the number of bytes that it returns,
+/// rounded up to a page, must be readable, writable, and used by nothing else. The memory must stay in place when the value is moved, until it is dropped.
 pub(crate) unsafe trait Pages: Any + Send + Sync {
-    /// Where they start, and how many bytes of them are used.
+    /// The start of the pages, and the number of their bytes in use.
     fn pages(&mut self) -> (NonNull<c_void>, usize);
 }
 
-/// A piece of memory that a device knows. Kernels that were given it keep it alive.
+/// Memory that a device can access. Kernels that have it as an argument keep it alive.
 pub struct Memory {
     handle: Handle,
-    /// The host's memory that it lies over, where that is kept here: freed after the object.
+    /// The host's memory over which the OpenCL object lies, if that is kept here: freed after the object.
     under: Option<Box<dyn Any + Send + Sync>>,
     device: Arc<Device>,
     kind: MemoryKind,
@@ -115,14 +115,14 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// `bytes` of memory (one, where none are asked for), with undefined contents, held by the device.
+    /// `bytes` of memory (at least one), with undefined contents, owned by the device.
     ///
     /// # Errors
     /// [`OpenClError::TooLarge`], [`OpenClError::OutOfMemory`].
     ///
     /// # Safety
-    /// Of [`MemoryKind::OverHost`], the memory must be mapped readable (and writable unless `read_only`) from `start` for `bytes` rounded
-    /// up to a page, until the last kernel that was given this memory has run: see [`retire`](Self::retire).
+    /// For [`MemoryKind::OverHost`], the memory must be mapped readable (and writable unless `read_only`) from `start` for `bytes` rounded
+    /// up to a page, until the last kernel that has it as an argument has run: see [`retire`](Self::retire).
     pub(crate) unsafe fn new(device: &Arc<Device>, kind: MemoryKind, bytes: usize, what: &'static str) -> Result<Arc<Self>, OpenClError> {
         // SAFETY: the caller's promise.
         Ok(Arc::new(unsafe { Self::made(device, kind, bytes, what) }?))
@@ -134,7 +134,7 @@ impl Memory {
     /// As [`new`](Self::new).
     pub(crate) fn over(device: &Arc<Device>, mut slab: impl Pages, what: &'static str) -> Result<Arc<Self>, OpenClError> {
         let (start, bytes) = slab.pages();
-        // SAFETY: `Pages` are whole pages, which stay where they are and live as long as `slab`; it is kept until the object is gone.
+        // SAFETY: `Pages` are whole pages, which stay where they are and live as long as `slab`, which is kept until the object is gone.
         let mut memory = unsafe { Self::made(device, MemoryKind::OverHost { start, read_only: false }, bytes, what) }?;
         memory.under = Some(Box::new(slab));
         Ok(Arc::new(memory))
@@ -143,7 +143,7 @@ impl Memory {
     /// # Safety
     /// As [`new`](Self::new).
     unsafe fn made(device: &Arc<Device>, kind: MemoryKind, bytes: usize, what: &'static str) -> Result<Self, OpenClError> {
-        // Devices refuse to give none. Memory of the host is shared by whole pages, where the device's largest buffer allows.
+        // Devices refuse empty buffers. Memory of the host is shared by whole pages, if the device's largest buffer allows that.
         let bytes = bytes.max(1);
         let bytes = match (kind, bytes.checked_next_multiple_of(PAGE)) {
             (MemoryKind::OverHost { .. }, Some(whole)) if whole as u64 <= device.max_alloc_bytes() => whole,
@@ -191,7 +191,7 @@ impl Memory {
         &self.device
     }
 
-    /// Its size.
+    /// Size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -200,14 +200,14 @@ impl Memory {
         &self.handle
     }
 
-    /// Says whose turn it is.
+    /// Sets the side that may use the memory.
     #[inline]
     pub(crate) fn set_hold(&self, hold: Hold) {
-        // The queue's own calls order what the turns guard; this is a check only.
+        // Relaxed is enough: calls to the queue order the accesses, and this is only a check.
         self.hold.store(hold as u8, Relaxed);
     }
 
-    /// Ends the use of memory whose kernels may still keep it: waits for what runs, and no later launch takes it.
+    /// Ends the use of memory that kernels may still keep: waits for what runs, and refuses later launches with it.
     pub(crate) fn retire(&self) {
         self.freed.store(true, Relaxed);
         if let (Err(_), MemoryKind::OverHost { start, .. }) = (self.device.finish(), self.kind) {
@@ -215,7 +215,7 @@ impl Memory {
         }
     }
 
-    /// Why a kernel that was given this memory must not start.
+    /// Why a kernel with this memory as an argument must not start.
     #[inline]
     pub(super) fn refuses_launch(&self) -> Option<i32> {
         if self.freed.load(Relaxed) {
@@ -224,11 +224,11 @@ impl Memory {
         (self.hold.load(Relaxed) == Hold::Host as u8).then_some(HOST_OWNS_ARGUMENT)
     }
 
-    /// Shows the bytes of `range`, which are some, to the host once everything launched before has ended: waits for that, or has it
-    /// happen before the next call that `waits`. Where they are seen may differ from the last time.
+    /// Maps the bytes of `range` (at least one) for the host, after everything launched before. Waits for that if `waits`; otherwise the
+    /// bytes are valid after the next call that waits. The address may differ from the last one.
     ///
     /// # Errors
-    /// [`OUT_OF_RANGE`]; what the driver says.
+    /// [`OUT_OF_RANGE`]; errors of the driver.
     #[inline]
     pub(crate) fn map(&self, range: Range<usize>, access: Access, waits: bool) -> Result<Mapped, DeviceError> {
         let waits = waits || self.device.driver().unwaited_transfers;
@@ -255,8 +255,8 @@ impl Memory {
                 }
                 // SAFETY: the range lies inside the allocation.
                 let place = unsafe { start.byte_add(offset) };
-                // SAFETY: as above, and queue and memory are of one context. (opencl3's own method wants a slice of it, which there must
-                // not be while the device has its turn.)
+                // SAFETY: as above, and queue and memory are of one context. (opencl3's own method needs a slice of the memory, which must
+                // not exist while the device owns it.)
                 let event = unsafe { enqueue_svm_map(queue.get(), blocking, flags, place.as_ptr(), bytes, 0, std::ptr::null()) };
                 self.enqueued(event, CALL)?;
                 Ok(place)
@@ -285,13 +285,13 @@ impl Memory {
         }
     }
 
-    /// As [`Device::enqueued`], of a function below opencl3's methods.
+    /// As [`Device::enqueued`], for a function below opencl3's methods, which returns a bare event.
     #[inline]
     fn enqueued(&self, event: Result<cl_event, i32>, call: &'static str) -> Result<(), DeviceError> {
         self.device.enqueued(event.map(Event::new).called(call))
     }
 
-    /// Where shared virtual memory lies; `None` of a buffer.
+    /// The start of shared virtual memory; `None` for a buffer.
     pub(crate) fn svm_start(&self) -> Option<NonNull<c_void>> {
         match self.handle {
             Handle::Svm(start) => Some(start),
@@ -299,7 +299,7 @@ impl Memory {
         }
     }
 
-    /// Copies bytes from `offset` to `into` after everything launched before, and waits for it if it `waits`.
+    /// Copies bytes from `offset` to `into` after everything launched before, and waits for that if `waits`.
     ///
     /// # Safety
     /// `into` must be writable for `bytes` bytes that nothing else accesses before the copy has ended.
@@ -309,12 +309,12 @@ impl Memory {
         // SAFETY: the caller's promise.
         let target = unsafe { std::slice::from_raw_parts_mut(into.cast::<u8>(), bytes) };
         let blocking = if waits || self.device.driver().unwaited_transfers { CL_TRUE } else { CL_FALSE };
-        // SAFETY: the range lies inside the buffer, and the caller leaves `into` alone until it is written.
+        // SAFETY: the range lies inside the buffer, and the caller does not access `into` until it is written.
         let event = unsafe { self.device.queue().enqueue_read_buffer(buffer, blocking, offset, target, &[]) };
         self.transferred(event.called(CALL), into as usize, bytes)
     }
 
-    /// Copies `bytes` bytes at `from` to `offset` after everything launched before, and waits for it if it `waits`.
+    /// Copies `bytes` bytes at `from` to `offset` after everything launched before, and waits for that if `waits`.
     ///
     /// # Safety
     /// `from` must be readable for `bytes` bytes, which nothing changes before the copy has ended.
@@ -323,14 +323,14 @@ impl Memory {
         let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
         let queue = self.device.queue().get();
         let blocking = if waits || self.device.driver().unwaited_transfers { CL_TRUE } else { CL_FALSE };
-        // SAFETY: the range lies inside the buffer, and the caller leaves `from` as it is until it is read. (opencl3's own method wants the
-        // buffer for itself, which several may hold.)
+        // SAFETY: the range lies inside the buffer, and the caller does not change `from` until it is read. (opencl3's own method needs
+        // exclusive access to the buffer, which others may hold too.)
         let event = unsafe { enqueue_write_buffer(queue, buffer.get(), blocking, offset, bytes, from, 0, std::ptr::null()) };
         self.transferred(event.map(Event::new).called(CALL), from as usize, bytes)
     }
 
-    /// Waits for transfers of `bytes` at `host`, whose owner is about to free them. Where that fails they may still be under way, so that
-    /// the host's memory stays.
+    /// Waits for transfers of `bytes` at `host`, which are about to be freed. If that fails, transfers may still be under way, so the
+    /// host's memory is kept.
     pub(crate) fn end_transfers(&self, host: usize, bytes: usize) {
         if self.device.finish().is_err() {
             kept::keep_range(host, bytes);
@@ -356,7 +356,7 @@ impl Memory {
                 if !self.holds(offset, bytes) {
                     return Err(DeviceError { call: CALL, code: OUT_OF_RANGE });
                 }
-                // SAFETY: as above, of the allocation.
+                // SAFETY: as above, for the allocation.
                 let event =
                     unsafe { enqueue_svm_mem_fill(queue, memory.as_ptr().byte_add(offset), start, size, bytes, 0, std::ptr::null()) };
                 self.enqueued(event, CALL)
@@ -364,7 +364,8 @@ impl Memory {
         }
     }
 
-    /// Ends a transfer of `bytes` at `host`. One that failed may still be under way, so that the host's memory must stay.
+    /// Completes the enqueueing of a transfer of `bytes` at `host`. A transfer that failed may still be under way, so the host's memory is
+    /// kept.
     fn transferred(&self, event: Result<Event, DeviceError>, host: usize, bytes: usize) -> Result<(), DeviceError> {
         if event.is_err() {
             kept::keep_range(host, bytes);
@@ -376,7 +377,7 @@ impl Memory {
         offset.checked_add(bytes).is_some_and(|end| end <= self.bytes)
     }
 
-    /// The buffer, where the range lies inside it; `None` of an empty range, which OpenCL refuses.
+    /// The buffer, if the range lies inside it; `None` for an empty range, which OpenCL refuses.
     fn range(&self, offset: usize, bytes: usize, call: &'static str) -> Result<Option<&Buffer<u8>>, DeviceError> {
         match &self.handle {
             Handle::Buffer(buffer) if self.holds(offset, bytes) => Ok((bytes > 0).then_some(buffer)),
@@ -387,8 +388,8 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Releasing a buffer does not wait, and need not: what runs holds its own reference. But it knows nothing of pages of the
-        // host that are freed below it, and freeing shared virtual memory does not wait either.
+        // Releasing a buffer does not wait, and need not: running kernels hold references of their own. But these do not cover pages of the
+        // host that are freed below the buffer, and freeing shared virtual memory does not wait either.
         let waits = self.under.is_some() || matches!(self.handle, Handle::Svm(_));
         let ended = if waits { self.device.finish().is_ok() } else { self.device.is_sound() };
         if !ended {
@@ -396,7 +397,7 @@ impl Drop for Memory {
             if let Handle::Buffer(buffer) = &mut self.handle {
                 buffer.keep();
             }
-            // With them the context and the queue stay.
+            // This keeps the context and the queue too.
             std::mem::forget((self.under.take(), Arc::clone(&self.device)));
             return;
         }

@@ -1,6 +1,6 @@
 //! Values whose bytes mean the same on host and device.
 
-/// Types of which every pattern of bytes (all zeros too) is a value, and which own nothing.
+/// Types for which every pattern of bytes (all zeros too) is a value, and which own nothing.
 pub trait Plain: Copy + Send + Sync + 'static {}
 impl Plain for u8 {}
 impl Plain for u16 {}
@@ -11,7 +11,7 @@ impl Plain for [u32; 2] {}
 impl Plain for [u32; 3] {}
 impl Plain for [u32; 4] {}
 
-/// Types that go to a kernel by value.
+/// Types that can be passed to a kernel by value.
 pub trait Scalar: Copy {}
 impl Scalar for u32 {}
 impl Scalar for i32 {}

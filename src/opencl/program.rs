@@ -20,7 +20,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// From the cache, else from source (and then into the cache).
+    /// Loads the program from the cache, else builds it from source and stores it in the cache.
     pub(super) fn new(device: &Arc<Device>, cache: Option<Cache>, source: &str, options: &str) -> Result<Self, OpenClError> {
         if options.contains('\0') {
             return Err(OpenClError::ZeroByte(options.to_owned()));
@@ -30,12 +30,12 @@ impl Program {
         if let Some(binary) = cache.as_ref().and_then(|cache| cache.load(&key)) {
             match from_binary(device, &binary, options) {
                 Ok(object) => return Ok(made(object, true)),
-                // Such as after an update of the driver that kept its version.
+                // For example after an update of the driver that kept its version.
                 Err(error) => log::debug!("the driver refuses a cached program ({error}), so it is built again"),
             }
         }
         let object = from_source(device, source, options)?;
-        // Asked for only where it is kept: a driver may have to compile for it. Not every driver gives what it made of the source.
+        // The binary is requested only if it is stored, since a driver may have to compile for it. Not every driver returns a binary.
         if let Some(cache) = cache {
             let binary = object.get_binaries().ok().and_then(|binaries| binaries.into_iter().next());
             if let Some(binary) = binary.filter(|binary| !binary.is_empty()) {
@@ -50,7 +50,7 @@ impl Program {
         Self { device: Arc::clone(device), object: Arc::clone(object), from_cache: true }
     }
 
-    /// What the device keeps of it: not the program itself, which keeps the device.
+    /// The part of it that the device keeps: not the program itself, which keeps the device.
     pub(super) fn shared(&self) -> Arc<Held<Object>> {
         Arc::clone(&self.object)
     }
@@ -58,12 +58,12 @@ impl Program {
     /// The kernel of this name, with no argument set.
     ///
     /// # Errors
-    /// [`OpenClError::NoKernel`]; [`OpenClError::LocalMemory`] where it declares more than the device has or is allowed.
+    /// [`OpenClError::NoKernel`]; [`OpenClError::LocalMemory`] if it declares more than the device has or the limits allow.
     pub fn kernel(&self, name: &str) -> Result<Kernel, OpenClError> {
         Kernel::new(self, name)
     }
 
-    /// Whether it was not compiled now: it came from the cache on disk, or had been built before.
+    /// Whether it was not compiled by this call: it came from the cache on disk, or had been built before.
     pub fn from_cache(&self) -> bool {
         self.from_cache
     }
@@ -99,7 +99,7 @@ fn from_source(device: &Device, source: &str, options: &str) -> Result<Held<Obje
 }
 
 fn from_binary(device: &Device, binary: &[u8], options: &str) -> Result<Held<Object>, DeviceError> {
-    // SAFETY: the device is of the context; the cache has checked that the binary is what the driver gave it once.
+    // SAFETY: the device is of the context; the cache has checked that the binary is what the driver once returned.
     let object = unsafe { Object::create_from_binary(device.context(), &[device.id()], &[binary]) };
     let mut object = Held::new(object.called("clCreateProgramWithBinary")?);
     object.build(&[device.id()], options).called("clBuildProgram")?;
@@ -109,7 +109,7 @@ fn from_binary(device: &Device, binary: &[u8], options: &str) -> Result<Held<Obj
 impl Drop for Program {
     fn drop(&mut self) {
         if !self.device.is_sound() {
-            // A reference more than are given back.
+            // A reference that is never released keeps the object.
             std::mem::forget(Arc::clone(&self.object));
         }
     }
