@@ -265,7 +265,7 @@ impl<'g> Search<'g> {
     /// Allocates everything a search needs and starts its threads.
     ///
     /// # Errors
-    /// [`SearchError`] where memory, threads or vector instructions are refused.
+    /// [`SearchError`] if memory, threads or vector instructions are refused.
     pub fn new(layout: &'g Layout, options: &SearchOptions) -> Result<Self, SearchError> {
         let wanted = uses(&options.policy, options.runs, layout);
         let every = options.every_policy && !options.devices.is_empty();

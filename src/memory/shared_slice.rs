@@ -515,7 +515,7 @@ fn unmap(memory: &Memory, mapped: &mut Option<Mapped>) -> Result<(), DeviceError
 fn upload<T: Plain>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Result<(), DeviceError> {
     let offset = valid.start * size_of::<T>();
     let values = &slab[valid];
-    // SAFETY: the pointer and the size are of one slice, which is not written, freed or given away before the device has ended.
+    // SAFETY: the pointer and the size are of one slice, which is not written, freed or given away before the device has finished.
     unsafe { memory.write(offset, values.as_ptr().cast(), size_of_val(values), false) }
 }
 
@@ -523,8 +523,8 @@ fn upload<T: Plain>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Res
 fn download<T: Plain>(memory: &Memory, slab: &mut Slab<T>, valid: Range<usize>, waits: bool) -> Result<(), DeviceError> {
     let offset = valid.start * size_of::<T>();
     let values = &mut slab[valid];
-    // SAFETY: the pointer and the size are of one slice, which nothing sees before the device has ended; any bytes are values of `Plain`
-    // types.
+    // SAFETY: the pointer and the size are of one slice, which is not accessed before the device has finished; any bytes are values of
+    // `Plain` types.
     unsafe { memory.read(offset, values.as_mut_ptr().cast(), size_of_val(values), waits) }
 }
 

@@ -33,7 +33,7 @@ pub enum OpenClError {
     /// No device matches the choice.
     #[error("no OpenCL device matches {wanted:?}; available: {}", listed(.have))]
     NoMatch {
-        /// What was asked for.
+        /// The choice that was given.
         wanted: String,
         /// The devices there are.
         have: Vec<String>,
@@ -175,7 +175,7 @@ impl DeviceError {
         }
     }
 
-    /// Its usual meaning; empty where the name is enough.
+    /// Its usual meaning; empty if the name is enough.
     pub fn hint(&self) -> &'static str {
         match self.code {
             HOST_OWNS_ARGUMENT => "the host still owns memory that the kernel was given; hand it over first",

@@ -1,6 +1,6 @@
 //! The devices of the machine, and the properties that they report.
 //!
-//! A property that a driver does not know (or answers with the wrong size) counts as zero or empty, and never panics.
+//! A property that a driver does not report (or reports with the wrong size) counts as zero or empty, and never panics.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -260,7 +260,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     })
 }
 
-/// A string up to its first zero; empty where there is none.
+/// A string up to its first zero byte, trimmed; empty if there is none.
 fn text(answer: Result<String, ClError>) -> String {
     answer.unwrap_or_default().split('\0').next().unwrap_or_default().trim().to_owned()
 }

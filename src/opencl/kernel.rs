@@ -92,7 +92,7 @@ impl Kernel {
         self.slots.borrow().len() as u32
     }
 
-    /// The name of an argument in the source; `None` where the driver does not report it (OpenCL 1.2 needs `-cl-kernel-arg-info`).
+    /// The name of an argument in the source; `None` if the driver does not report it (OpenCL 1.2 needs `-cl-kernel-arg-info`).
     pub fn argument_name(&self, index: u32) -> Option<String> {
         self.object.get_arg_name(index).ok().filter(|name| !name.is_empty())
     }

@@ -1,9 +1,9 @@
 //! OpenCL, opened at run time: devices, limits that are enforced even if the driver does not enforce them, programs with a cache on disk,
 //! and launches that allocate nothing.
 //!
-//! Set-up fails with [`OpenClError`], which has an explanation; calls during a search fail with [`DeviceError`], which owns nothing. No call
-//! to [`Kernel::set`], [`Kernel::run`], [`Buffer::read`], [`Buffer::write`], [`Buffer::fill`], [`Device::finish`] or a handover of memory
-//! calls the Rust allocator (a driver may allocate with its own).
+//! Set-up fails with [`OpenClError`], which has an explanation; calls during a search fail with [`DeviceError`], which owns nothing. No
+//! call to [`Kernel::set`], [`Kernel::run`], [`Buffer::read`], [`Buffer::write`], [`Buffer::fill`], [`Device::finish`] or a handover of
+//! memory calls the Rust allocator (a driver may allocate with its own).
 //!
 //! The kernels are trusted like the rest of the program: OpenCL checks no access of a kernel, so a kernel that writes outside its buffers
 //! corrupts memory. Everything that can be checked from outside is checked: sizes, ownership and lifetime of a kernel's arguments, and the

@@ -91,7 +91,8 @@ pub(super) enum Handle {
 ///
 /// # Safety
 /// [`pages`](Self::pages) must return memory that starts at a multiple of [`PAGE`]. From there, the number of bytes that it returns,
-/// rounded up to a page, must be readable, writable, and used by nothing else. The memory must stay in place when the value is moved, until it is dropped.
+/// rounded up to a page, must be readable, writable, and used by nothing else. The memory must stay in place when the value is moved, until
+/// it is dropped.
 pub(crate) unsafe trait Pages: Any + Send + Sync {
     /// The start of the pages, and the number of their bytes in use.
     fn pages(&mut self) -> (NonNull<c_void>, usize);

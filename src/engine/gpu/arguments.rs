@@ -14,7 +14,7 @@ macro_rules! arguments {
                 $(pub(in super::super) const $argument: u32 = Index::$argument as u32;)+
                 /// Names of the parameters.
                 pub(in super::super) const NAMES: &[&str] = &[$(stringify!($argument)),+];
-                /// Index of the first parameter after these.
+                /// Index of the first parameter after the named ones.
                 pub(in super::super) const REST: u32 = NAMES.len() as u32;
             }
         )+

@@ -1,5 +1,5 @@
-//! Checks of the values that a device has written, before they index memory of the host: a bug in a driver must end in an error that says
-//! so.
+//! Checks of the values that a device has written, before they index memory of the host: a bug in a driver must end in an error and not in
+//! wrong accesses.
 
 use super::{
     GpuEngine, RUN_LEVELS,
@@ -108,12 +108,12 @@ impl GpuEngine<'_> {
 
 /// Checks parents by original vertex: each is below `vertices`, or [`NONE`].
 pub(crate) fn check_parents(parents: &[Vertex], vertices: usize) -> Result<(), DeviceError> {
-    // Without a branch, so that several can be compared at a time.
+    // Without a branch, so that several can be compared at once.
     let wrong = parents.iter().fold(0u32, |wrong, &parent| wrong | u32::from(parent != NONE && parent as usize >= vertices));
     demand(wrong == 0)
 }
 
-/// Checks the number of vertices visited: at most those that take part, and at least the root, which may be a vertex without an edge.
+/// Checks that at most `searched` vertices were visited, or the root alone, which may be a vertex without an edge.
 pub(in crate::engine) fn check_total(visited: u64, searched: u64) -> Result<(), DeviceError> {
     demand(visited <= searched.max(1))
 }

@@ -60,8 +60,7 @@ pub struct GpuOptions {
     /// Steps (levels, or runs of small levels) that are launched together before the host waits, as far as the planner is sure of them: 1
     /// to 16 (`None`: 8). A step that does not apply costs a launch; each wait avoided saves a round trip.
     pub steps: Option<usize>,
-    /// What a bottom-up level costs on this device, where it decides a direction by itself, as in an asynchronous search (`None`: as on the
-    /// CPU).
+    /// Costs of a bottom-up level on this device, which decide directions in an asynchronous search (`None`: as on the CPU).
     pub costs: Option<SampledCosts>,
     /// Vertices tried for a sample of unvisited vertices (`None`: 256).
     pub places: Option<u32>,
@@ -185,7 +184,7 @@ pub(crate) struct GpuEngine<'g> {
     /// Whether there is room for claims by bins (`offers_bins`), and whether TG uses them (`bins`).
     offers_bins: bool,
     bins: bool,
-    /// Half of the words of the buffer of bins.
+    /// Half of the number of words in the buffer of bins.
     most_pieces: u32,
     /// Whether the graph has few arcs per vertex and no hub, so that most levels are small.
     roads: bool,

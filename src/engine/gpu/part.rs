@@ -233,8 +233,8 @@ impl<'g> PartGpu<'g> {
         for (kernel, columns) in [(&kernels.bg, args::bg::REST), (&kernels.bgc, args::bgc::REST)] {
             use args::bg as arg;
             kernel.set_buffer(arg::offsets, &incoming.offsets)?;
-            // The kernels add up the arcs that leave the rows found, which a rank does not use. Lists by source have no rows, so these
-            // offsets serve.
+            // The kernels add up the arcs that leave the rows found. A rank does not use that sum, and lists by source have no rows, so the
+            // offsets of the rows' lists replace them.
             kernel.set_buffer(arg::offsets_out, &incoming.offsets)?;
             kernel.set_buffer(arg::to_original, &graph.to_original)?;
             kernel.set_buffer(arg::all_counters, counters)?;

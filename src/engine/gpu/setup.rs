@@ -46,9 +46,10 @@ const LEAST_COLLECTED_ALONE: usize = 4;
 /// Room for pieces of long lists, per work-group. A level has at most half as many (`piece_arcs` in `kernels/top_down.cl`); the rest is a
 /// reserve for levels whose arcs were estimated.
 const PIECES_PER_GROUP: usize = 16;
-/// Least vertices for which claims by bins may be faster: the bitmap of fewer is small, and cores seldom wait for each other's lines.
+/// Least number of vertices for which claims by bins may be faster: the bitmap of fewer is small, and cores seldom wait for each other's
+/// lines.
 const LEAST_FOR_BINS: usize = 1 << 18;
-/// Most arcs per vertex, on average, for which claims by bins may be faster (`SHORT_LISTS` in `kernels/top_down.cl`).
+/// Largest average number of arcs per vertex for which claims by bins may be faster (`SHORT_LISTS` in `kernels/top_down.cl`).
 const SHORT_LISTS: usize = 16;
 /// Words of bins per pair of work-items, at least. There are at most eight times as many bins as work-items (`bins_for` in
 /// `kernels/top_down.cl`), so that each work-item has room for some claims in each bin.

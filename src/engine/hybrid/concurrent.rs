@@ -224,7 +224,7 @@ impl Clock {
 
 /// The part of `all` that a device with a share of `weight` thousandths gets.
 fn part(all: usize, weight: u64) -> usize {
-    // In 64 bits, since thousandths of a large graph exceed 32.
+    // In 64 bits, since thousandths of a large graph do not fit 32.
     (all as u64 * weight.min(1000) / 1000) as usize
 }
 

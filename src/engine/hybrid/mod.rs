@@ -114,7 +114,7 @@ pub struct HybridEngine<'g> {
     looks_ahead: bool,
     /// Whether a call failed during a search. Owners and contents are restored before the next search begins.
     failed: bool,
-    /// Whether the last search ended before its last level. All but the parents, which are right, is restored as after a failure.
+    /// Whether the last search ended before its last level. All but the parents, which are right, are restored as after a failure.
     ended_early: bool,
     /// Whether levels are run one by one, each on one device or on both. No level then searches to the end.
     level_by_level: bool,
@@ -134,7 +134,7 @@ impl<'g> HybridEngine<'g> {
     /// An engine of the CPU and the devices of `setups`.
     ///
     /// # Errors
-    /// [`HybridError`] where memory, kernels or vector instructions are not available.
+    /// [`HybridError`] if memory, kernels or vector instructions are not available.
     pub fn new(
         layout: &'g Layout,
         team: Team,

@@ -16,8 +16,8 @@ const LEVELS_CHECKED: usize = 4;
 
 impl HybridEngine<'_> {
     /// Compares the first levels of one search, by every kernel, with those that the CPU finds. Drivers of boards have bugs, and a wrong
-    /// answer must be noticed before a validation finds it. If the kernels of one kind of work-group are wrong, those of the other kind may
-    /// be right.
+    /// answer must not go unnoticed until a validation. If the kernels of one kind of work-group are wrong, those of the other kind may be
+    /// right.
     pub(super) fn check_devices(&mut self, setups: &[GpuSetup]) -> Result<(), HybridError> {
         let csr = self.layout.csr();
         let Some(root) = (0..csr.vertices() as Vertex).max_by_key(|&v| csr.degree(v)) else { return Ok(()) };
