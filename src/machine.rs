@@ -47,7 +47,7 @@ pub(crate) fn number<T: FromStr>(path: &Path) -> Option<T> {
     line(path)?.parse().ok()
 }
 
-/// The setting in force, from a file that lists all settings and puts this one in brackets, as in "always [madvise] never".
+/// The setting in force, from a file that lists all settings and puts this one in brackets, as in `always [madvise] never`.
 pub(crate) fn chosen(path: &Path) -> Option<String> {
     Some(line(path)?.split_once('[')?.1.split_once(']')?.0.to_owned())
 }

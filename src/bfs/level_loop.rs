@@ -7,7 +7,7 @@ use crate::graph::Vertex;
 
 /// Runs levels. An engine owns the search state: parents, frontier and visited vertices.
 pub trait Engine {
-    /// The errors of a search ([`Infallible`](std::convert::Infallible) on the CPU; a device can be lost).
+    /// The errors of a search ([`Infallible`] on the CPU; a device can be lost).
     type Error;
 
     /// Resets the state and makes `root` (an internal number) the frontier of level 0. Returns the nanoseconds spent handing memory over.

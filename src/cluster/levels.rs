@@ -3,7 +3,7 @@
 //! The visited bitmap and the frontier are the same on every rank; parents are stored only by the owner of a vertex. In both directions, a
 //! rank looks for parents of its own vertices only: top-down it visits the arcs from the frontier to its own rows, bottom-up the lists of
 //! its unvisited rows. So nothing has to be sent to an owner. After a level, each rank sends the others which of its vertices it found
-//! ([`message`](super::message)): one exchange, no counters, no parents. Every rank then has the same counts and plans the same level.
+//! ([`message`]): one exchange, no counters, no parents. Every rank then has the same counts and plans the same level.
 //!
 //! Each rank decides where it expands a level: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits. A rank
 //! whose device fails reports that to all ranks instead of what it found. They begin the search again, and that rank runs it on its CPU.

@@ -133,7 +133,7 @@ impl Allocate<ShareError> for OnDevice<'_> {
     }
 }
 
-/// Runs levels on one device. Every call of a level works on a [`SearchState`] that the device owns, in which `visited[current]` is up to
+/// Runs levels on one device. Every call of a level works on a `SearchState` that the device owns, in which `visited[current]` is up to
 /// date and the queue holds no vertex twice.
 #[derive(Debug)]
 pub(crate) struct GpuEngine<'g> {
