@@ -48,8 +48,11 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
     if !Format::WRITABLE.contains(&format) {
         return unsupported(format!("{format} is read, but not written; write {}", Format::WRITABLE.map(Format::name).join(" or ")));
     }
-    // A vertex out of range is an error here, before anything is written.
     let vertices = edges.vertices();
+    if format == Format::GapSg && vertices > i32::MAX as usize {
+        return unsupported(format!("GAP numbers vertices with 31 bits, too few for {vertices}; write el or mtx"));
+    }
+    // A vertex out of range is an error here, before anything is written.
     let bad = blocks(edges.len(), BLOCK).into_par_iter().find_map_first(|block| {
         let (mut at, mut bad) = (block.start, None);
         edges.for_each(block, |source, target| {
@@ -67,9 +70,6 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
     let write_error = |reason| InputError::Write { path: path.to_owned(), reason };
     if format == Format::GapSg {
         let graph = Serialised::new(edges, options.directed).map_err(|bytes| InputError::OutOfMemory { path: path.to_owned(), bytes })?;
-        if vertices > i32::MAX as usize {
-            return unsupported(format!("GAP numbers vertices with 31 bits, too few for {vertices}; write el or mtx"));
-        }
         let mut file = AtomicFile::create(path).map_err(write_error)?;
         graph.write(&mut file, options.progress).and_then(|()| file.commit()).map_err(write_error)
     } else {
