@@ -1,4 +1,4 @@
-//! What a sensor measures and what it says.
+//! What a sensor measures, and the form of its readings.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{part::Part, units::Watts};
 
-/// Named values that are written in kebab case, on the command line as in JSON and TOML.
+/// An enum whose values have kebab-case names, the same on the command line, in JSON and in TOML.
 macro_rules! named {
     ($(#[$meta:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$meta])*
@@ -21,7 +21,7 @@ macro_rules! named {
             /// Every value.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The name: kebab case.
+            /// The name, in kebab case.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -48,13 +48,13 @@ macro_rules! named {
     };
 }
 
-/// A name that stands for nothing.
+/// The error of a name that no value has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} is none of {known}")]
 pub struct UnknownName {
     /// The name.
     pub name: String,
-    /// The names there are.
+    /// The valid names, separated by commas.
     pub known: String,
 }
 
@@ -119,11 +119,11 @@ named! {
 }
 
 impl Domain {
-    /// The domain that a label of the kernel or the device tree names (`None`: it names none).
+    /// The domain that a label of the kernel or the device tree names (`None` if it names none).
     pub fn of_label(label: &str) -> Option<Self> {
         let label = label.to_ascii_uppercase();
         let has = |words: &[&str]| words.iter().any(|word| label.contains(word));
-        // The order decides: VDD_CPU_GPU_CV feeds more than the CPU, VDDQ_VDD2_1V8AO more than the memory.
+        // The first match decides: VDD_CPU_GPU_CV feeds more than the CPU, VDDQ_VDD2_1V8AO more than the memory.
         Some(match () {
             () if is_input(&label) => Self::Board,
             () if has(&["CPU_GPU"]) => Self::Soc,
@@ -138,7 +138,7 @@ impl Domain {
     }
 }
 
-/// Labels of rails that carry the whole board's input and so contain all others.
+/// Whether `label` names a rail that carries the input of the whole board, and so contains all other rails.
 pub(crate) fn is_input(label: &str) -> bool {
     ["VDD_IN", "POM_5V_IN", "5V_IN", "VIN"].iter().any(|input| label.eq_ignore_ascii_case(input))
 }
@@ -159,14 +159,14 @@ named! {
     }
 }
 
-/// What a channel gives.
+/// The kind of value that a channel reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Signal {
     /// A counter of energy.
     Counter {
         /// Joules of one count.
         joules_per_count: f64,
-        /// Its highest value ([`u64::MAX`]: it never starts again).
+        /// The value at which it starts again at zero ([`u64::MAX`] if it never does).
         range: u64,
     },
     /// A power.
@@ -176,11 +176,11 @@ pub enum Signal {
 /// One measured thing: a rail, a package, a battery, the input of a meter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channel {
-    /// The family of its sensor.
+    /// Family of its sensor.
     pub family: Family,
-    /// Which one of its family, by what does not change from boot to boot: `0-0040`, `1-0042:2`, `intel-rapl:0`.
+    /// Its name within the family, the same at every boot: `0-0040`, `1-0042:2`, `intel-rapl:0`.
     pub id: String,
-    /// Label, where kernel, device tree or meter give one.
+    /// Label, if the kernel, the device tree or the meter gives one.
     pub label: Option<String>,
     /// What it feeds.
     pub domain: Domain,
@@ -188,11 +188,11 @@ pub struct Channel {
     pub scope: Scope,
     /// The part of the machine that it measures.
     pub part: Part,
-    /// What it gives.
+    /// The kind of value that it reads.
     pub signal: Signal,
-    /// How often the sensor has something new.
+    /// Interval at which the sensor has a new value.
     pub refresh: Duration,
-    /// Where it is read, for people.
+    /// File, device or address where it is read, to be shown to the user.
     pub place: String,
 }
 
@@ -202,7 +202,7 @@ impl Channel {
         format!("{}:{}", self.family, self.id)
     }
 
-    /// Whether `name` (without the family) means this channel: its id, its label, or the id of the device that it is a channel of.
+    /// Whether `name` (without the family) means this channel: its id, its label or, for a channel of power, the id of its device.
     pub fn answers_to(&self, name: &str) -> bool {
         self.id == name
             || self.label.as_deref() == Some(name)
@@ -210,28 +210,28 @@ impl Channel {
     }
 }
 
-/// What a read of a channel gave.
+/// The result of one read of a channel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reading {
     /// A counter's value.
     Counter(u64),
     /// A power.
     Power(Watts),
-    /// Nothing, this time.
+    /// No value at this read.
     Unavailable(Lost),
 }
 
-/// Why a read gave nothing. Small and without text, since it may happen at every read.
+/// Why a read gave no value. Holds no text, since it may occur at every read and a read allocates nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lost {
-    /// The system refused: `errno`.
+    /// The system call failed with this `errno`.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     System(i32),
-    /// The sensor has gone: its file or connection has ended.
+    /// The sensor has disappeared: its file or connection has ended.
     #[error("the sensor has disappeared")]
     Gone,
-    /// What it says is not a number of its format.
+    /// The output is not a number in the sensor's format.
     #[error("its output is not in the expected format")]
     Malformed,
     /// The battery is not discharging, so it does not feed the machine.
@@ -251,9 +251,9 @@ impl From<&std::io::Error> for Lost {
     }
 }
 
-/// Takes what a sensor says: the number of the channel of that sensor, the time in nanoseconds of CLOCK_MONOTONIC, the reading.
+/// Receives the readings of a sensor.
 pub trait Sink {
-    /// Takes one reading.
+    /// Takes one reading of the sensor's channel number `channel`, true at `at` nanoseconds of CLOCK_MONOTONIC.
     fn put(&mut self, channel: usize, at: u64, reading: Reading);
 }
 
@@ -263,30 +263,29 @@ impl<F: FnMut(usize, u64, Reading)> Sink for F {
     }
 }
 
-/// How a sensor wants to be asked.
+/// When and how a sensor is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// At this interval; a read returns at once.
+    /// It is read at this interval, and a read returns at once.
     Every(Duration),
-    /// A read waits until the sensor sends (at most some 100 ms), or takes long: it needs a thread of its own. Between two reads this
-    /// long is waited.
+    /// A read takes long, or waits until the sensor sends (at most about 100 ms), so the sensor needs a thread of its own. The value is
+    /// the pause between two reads.
     Waits(Duration),
 }
 
-/// A sensor with one or several channels. Its files are open, and a read allocates nothing (but for a sensor that can only be read by
-/// running a command).
+/// A sensor with one or several channels. Its files are open, and a read allocates nothing (unless it has to run a command).
 pub trait Sensor: Send + fmt::Debug {
-    /// How it wants to be asked.
+    /// When and how it is read.
     fn pace(&self) -> Pace;
 
-    /// Reads every channel that has something new, and gives each reading with the time at which it was true: taken from
+    /// Reads every channel that has a new value, and passes each reading on with the time at which it was true. That time is taken from
     /// CLOCK_MONOTONIC right after the read, unless the sensor has a clock of its own.
     fn sample(&mut self, sink: &mut dyn Sink);
 }
 
-/// Now, in nanoseconds of CLOCK_MONOTONIC.
+/// The current time in nanoseconds of CLOCK_MONOTONIC.
 pub fn monotonic() -> u64 {
-    // The clock is always there; if it were not, time would stand still and every window be empty, which is reported.
+    // This clock always exists. If it failed, every window would be empty, which is reported.
     nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
         .map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
 }

@@ -1,26 +1,26 @@
-//! An energy counter: what it has gained since it was last read, across its wrap.
+//! An energy counter: its gain since the last read, also across a wrap.
 
-/// A counter that starts again at zero after `range`. Every zone has a counter of its own: sums of several wrap at no fixed value and
-/// must never be formed before the difference.
+/// A counter that starts again at zero after `range`. Every zone has a counter of its own. Never add counters before taking the
+/// difference: their sum does not wrap at a fixed value.
 #[derive(Debug, Clone)]
 pub struct Counter {
     range: u64,
     last: Option<u64>,
 }
 
-/// What a counter did between two reads.
+/// The change of a counter between two reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advance {
-    /// The first read: nothing to compare with.
+    /// This was the first read, so there is no change.
     First,
-    /// It gained this much.
+    /// The counter gained this much.
     Forward(u64),
-    /// It started again at zero, and gained this much across it.
+    /// The counter wrapped, and gained this much in all.
     Wrapped(u64),
 }
 
 impl Counter {
-    /// A counter whose highest value is `range` ([`u64::MAX`] where it never starts again).
+    /// A counter whose highest value is `range` ([`u64::MAX`] if it never wraps).
     pub fn new(range: u64) -> Self {
         Self { range, last: None }
     }
@@ -30,17 +30,17 @@ impl Counter {
         self.range
     }
 
-    /// Takes the value just read.
+    /// Takes the value just read, and returns the change since the last one.
     pub fn advance(&mut self, value: u64) -> Advance {
         let Some(last) = self.last.replace(value) else { return Advance::First };
         match value.checked_sub(last) {
             Some(gain) => Advance::Forward(gain),
-            // The kernel says how far the counter counts: it passed that once, whatever the units of the register below.
+            // `range` is the kernel's, in the units of the counter, whatever the units of the hardware register. It was passed once.
             None => Advance::Wrapped((self.range.max(last) - last).saturating_add(value)),
         }
     }
 
-    /// Forgets the last value: the next read is a first one.
+    /// Forgets the last value, so that the next read counts as the first.
     pub fn forget(&mut self) {
         self.last = None;
     }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the start, the range and the steps: the gains add up to what was counted, and nothing is ever negative or huge.
+        /// Whatever the start, the range and the steps are, every gain equals its step.
         #[test]
         fn gains_add_up_across_wraps(range in 2_u64..=u64::MAX / 4, start: u64, steps in prop::collection::vec(0_u64..=u64::MAX / 4, 1..50)) {
             let start = start % range;
@@ -73,7 +73,7 @@ mod tests {
             let (mut position, mut wraps) = (start, 0);
             for step in steps {
                 let step = step % range;
-                // The value a register shows that is never at `range` and at 0 in different moments.
+                // In this register `range` and 0 are the same moment: it shows 0.
                 let wrapped = step >= range - position;
                 position = if wrapped { step - (range - position) } else { position + step };
                 match counter.advance(position) {

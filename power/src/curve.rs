@@ -1,4 +1,4 @@
-//! Energy over time of one channel, built from its readings, and read off at moments that are marked.
+//! Energy over time of one channel, built from its readings and evaluated at marked moments.
 
 use std::time::Duration;
 
@@ -8,33 +8,33 @@ use crate::{
     units::Watts,
 };
 
-/// No rail of a machine that runs this carries more: a reading above it is a fault of the sensor, and a counter that gained more has been
-/// reset (a reset looks like a wrap that adds almost the whole range).
+/// Highest power of a rail that is believed. A reading above it is a fault of the sensor, and a counter that gained more has been reset (a
+/// reset looks like a wrap that adds almost the whole range).
 const MOST_WATTS: f64 = 20_000.0;
 
-/// A counter whose range is this many watts' worth of the time between two reads may have gone round more than once unseen.
+/// A counter that this power would have wrapped between two reads may have wrapped more than once.
 const WRAP_WATTS: f64 = 2_000.0;
 
-/// A gap between two readings of a power of up to this many refreshes is bridged; a longer one is a hole.
+/// A gap of up to this many refreshes between two readings of a power is covered; a longer one is a hole.
 const BRIDGED_REFRESHES: u32 = 8;
 
-/// No gap shorter than this is a hole: a busy scheduler delays a thread as long.
+/// A gap up to this length is never a hole: a busy scheduler can delay a thread that long.
 const SHORTEST_HOLE: Duration = Duration::from_millis(250);
 
-/// Sums from the first reading to some moment.
+/// Sums from the first reading up to some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Totals {
     /// Energy.
     pub(crate) joules: f64,
-    /// Time that readings cover, without holes, in nanoseconds.
+    /// Nanoseconds that readings cover, without holes.
     pub(crate) covered: u64,
     /// Valid readings.
     pub(crate) samples: u64,
-    /// Times the counter started again at zero.
+    /// Number of times the counter wrapped.
     pub(crate) wraps: u64,
-    /// Reads that gave nothing.
+    /// Reads that gave no value.
     pub(crate) missed: u64,
-    /// Readings that can't be true: earlier than the one before, above any power, or after a reset.
+    /// Readings that can't be true: earlier than the one before, above the highest power, or after a reset.
     pub(crate) rejected: u64,
 }
 
@@ -54,14 +54,14 @@ struct Mark {
     totals: Option<Totals>,
 }
 
-/// Energy over time: a power is integrated by trapezoid, a counter is taken as linear between two reads.
+/// Energy over time. A power is integrated by the trapezoidal rule; a counter is taken as linear between two reads.
 #[derive(Debug)]
 pub(crate) struct Curve {
     counter: Option<(Counter, f64)>,
     factor: f64,
     longest: u64,
     last: Option<Point>,
-    /// The point before the last, where both bound a piece of the curve, and whether that piece is a hole.
+    /// The point before `last`, and whether the piece of the curve between the two is a hole.
     before: Option<(Point, bool)>,
     marks: Vec<Mark>,
     lost: Option<Lost>,
@@ -69,14 +69,14 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// The curve of a channel that gives `signal` and has something new every `refresh`; every reading is multiplied by `factor`.
+    /// The curve of a channel that reads `signal` and has a new value every `refresh`; every reading is multiplied by `factor`.
     pub(crate) fn new(signal: Signal, refresh: Duration, factor: f64) -> Self {
         let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let (counter, longest) = match signal {
             Signal::Power => (None, nanoseconds((refresh * BRIDGED_REFRESHES).max(SHORTEST_HOLE))),
             Signal::Counter { joules_per_count, range } => {
                 let seconds = range as f64 * joules_per_count / WRAP_WATTS;
-                // As a float, a counter that never wraps takes longer than there are nanoseconds: the cast saturates.
+                // For a counter that never wraps the time exceeds u64 nanoseconds; the cast saturates.
                 (Some((Counter::new(range), joules_per_count)), (seconds * 1e9) as u64)
             }
         };
@@ -86,7 +86,7 @@ impl Curve {
     /// Takes a reading that was true at `at`. Allocates nothing.
     pub(crate) fn push(&mut self, at: u64, reading: Reading) {
         if self.last.is_some_and(|last| at <= last.at) {
-            // The same moment twice adds nothing; an earlier one comes of a clock that was set back.
+            // A second reading of the same moment adds nothing. An earlier moment means that the clock was set back.
             self.counting.rejected += u64::from(self.last.is_some_and(|last| at < last.at));
             return;
         }
@@ -139,7 +139,7 @@ impl Curve {
             let span = at - last.at;
             let joules = gain as f64 * *unit * self.factor;
             watts = joules / (span as f64 / 1e9);
-            // A register that is refreshed between two quick reads gains a whole refresh at once: up to some 10 ms of power.
+            // Between two quick reads the register may gain a whole refresh at once: the energy of up to about 10 ms.
             let reset = joules.abs() > MOST_WATTS * (span as f64 / 1e9 + 0.01);
             hole = reset || span > self.longest;
             if reset {
@@ -154,15 +154,15 @@ impl Curve {
         Some((Point { at, watts, totals }, hole))
     }
 
-    /// The totals at `at`, which lies before the last point (`None`: nothing is known there).
+    /// The totals at the time `at`, those of the last point if `at` is later (`None` before the first reading has come).
     fn at(&self, at: u64) -> Option<Totals> {
         let last = self.last?;
         if at >= last.at {
             return Some(last.totals);
         }
         let Some((before, hole)) = self.before.filter(|(before, _)| before.at <= at) else {
-            // Before the first reading, or before the piece that is still known: nothing was covered up to there, or as much as
-            // at the beginning of that piece.
+            // `at` lies before the first reading, where nothing is covered, or before the piece that is still known: then the totals
+            // at the beginning of that piece are taken.
             return Some(self.before.map_or_else(Totals::default, |(before, _)| before.totals));
         };
         let (span, whole) = (at - before.at, last.at - before.at);
@@ -176,14 +176,14 @@ impl Curve {
         Some(Totals { joules: before.totals.joules + joules, covered: before.totals.covered + covered, ..before.totals })
     }
 
-    /// Wants the totals at `at`.
+    /// Marks the time `at` as `id`: its totals are kept as soon as they are known.
     pub(crate) fn mark(&mut self, id: u64, at: u64) {
         let known = self.last.is_some_and(|last| last.at >= at);
         let totals = if known { self.at(at) } else { None };
         self.marks.push(Mark { id, at, totals });
     }
 
-    /// The totals at the mark `id`, where a reading after it has come.
+    /// The totals at the mark `id`, if a reading at or after it has come.
     pub(crate) fn marked(&self, id: u64) -> Option<Totals> {
         self.marks.iter().find(|mark| mark.id == id)?.totals
     }
@@ -198,7 +198,7 @@ impl Curve {
         self.counting
     }
 
-    /// Why the reads since the last valid one gave nothing.
+    /// Why the latest failed read after the last valid reading gave no value.
     pub(crate) fn lost(&self) -> Option<Lost> {
         self.lost
     }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     proptest! {
-        /// A power that is linear in time gives its exact integral, whatever the moments of reading and the bounds of the window.
+        /// A power that is linear in time gives its exact integral, whatever the times of the readings and the bounds of the window.
         #[test]
         fn linear_powers_are_exact(
             steps in prop::collection::vec(1_u64..200 * MS, 3..40),
@@ -348,7 +348,7 @@ mod tests {
             curve.push(0, Reading::Power(Watts(watts(0))));
             let (mut at, mut marked) = (0, [false; 2]);
             for step in steps {
-                // Marks are set when their moment is now: after the readings before, before the readings after.
+                // A mark is set at its time: after the earlier readings, before the later ones.
                 for (index, moment) in [from, to].into_iter().enumerate() {
                     if !marked[index] && moment < at + step {
                         curve.mark(index as u64, moment);
@@ -369,7 +369,7 @@ mod tests {
             prop_assert_eq!(covered, to - from);
         }
 
-        /// Wherever the counter wraps, however often it is read, and whichever reads are missing: the joules are those of the power.
+        /// The joules are those of the power, wherever the counter wraps, however often it is read, and whichever reads are missing.
         #[test]
         fn counters_are_exact_across_wraps(
             range in 1_000_000_u64..300_000_000_000,
@@ -387,7 +387,7 @@ mod tests {
                 since += step;
                 // Microjoules: watts x milliseconds x 1000.
                 spent += watts * step * 1000;
-                // A counter that could go round between two reads can't be read across it.
+                // A read may be missing only if the counter gains less than its range before the next one.
                 if missing && (since + 400) * watts * 1000 < range {
                     curve.push(at, Reading::Unavailable(Lost::System(5)));
                     continue;
@@ -403,8 +403,8 @@ mod tests {
             prop_assert_eq!(covered, at);
         }
 
-        /// Clocks that step in either direction, missing and mad readings: never a negative energy, never more than the highest power
-        /// for the whole time, never more covered than has passed, and nothing covered twice.
+        /// With clocks that step in either direction and with missing or impossible readings, the energy is never negative and never
+        /// above that of the highest power for the whole time, and the covered time never exceeds the time that has passed.
         #[test]
         fn clock_steps_never_invent_energy(
             readings in prop::collection::vec((-2_000_i64..2_000, 0.0..100.0_f64, 0_u8..8), 2..100),

@@ -7,7 +7,7 @@ use crate::{
     units::{Joules, Watts},
 };
 
-/// The energy of a window of time.
+/// The energy of a window of time, and how it was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
     /// What the counted rails cover together.
@@ -16,21 +16,21 @@ pub struct Energy {
     pub begin_monotonic_seconds: f64,
     /// Length of the window.
     pub seconds: f64,
-    /// Sum of the counted rails (`None` where one of them is not complete: never a silent zero).
+    /// Sum of the counted rails (`None` if one of them is not complete, or none is counted: never a silent zero).
     pub joules: Option<Joules>,
-    /// The sum's mean power over the window.
+    /// Mean power of that sum over the window.
     pub watts: Option<Watts>,
-    /// Every counted rail was measured from the beginning to the end of the window.
+    /// Whether every counted rail was measured over the whole window.
     pub complete: bool,
     /// Why it is not complete.
     pub problem: Option<String>,
     /// The rails, counted and not.
     pub rails: Vec<RailEnergy>,
-    /// Mean power by domain; parts of a domain that contains them are not left out, so this is not a sum.
+    /// Mean power by domain. A domain may contain another one, so these powers do not add up.
     pub domains: Vec<DomainPower>,
 }
 
-/// What one rail has used in a window.
+/// The energy of one rail in a window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RailEnergy {
     /// The sensor: `ina2xx:0-0040`.
@@ -43,21 +43,21 @@ pub struct RailEnergy {
     pub domain: Domain,
     /// Whether it is a part of the sum.
     pub counted: bool,
-    /// Its energy (`None` where it is not complete).
+    /// Its energy (`None` if it is not complete).
     pub joules: Option<Joules>,
     /// Its mean power.
     pub watts: Option<Watts>,
-    /// What the sensor says.
+    /// Kind of value that the sensor reads.
     pub signal: SignalKind,
     /// Valid readings inside the window.
     pub samples: u64,
     /// Readings per second.
     pub rate_hertz: f64,
-    /// How often the sensor has something new, in milliseconds.
+    /// Interval at which the sensor has a new value, in milliseconds.
     pub refresh_ms: f64,
-    /// Times the counter started again at zero.
+    /// Number of times the counter wrapped.
     pub wraps: u64,
-    /// Reads that gave nothing.
+    /// Reads that gave no value.
     pub missed: u64,
     /// Readings that can't be true.
     pub rejected: u64,
@@ -67,11 +67,11 @@ pub struct RailEnergy {
     pub problem: Option<String>,
 }
 
-/// What a sensor says, without its numbers.
+/// Kind of value that a sensor reads: a [`Signal`](crate::Signal) without its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SignalKind {
-    /// Energy since some time before.
+    /// Energy since an unspecified time.
     Counter,
     /// Power.
     Power,
@@ -84,7 +84,7 @@ pub struct DomainPower {
     pub domain: Domain,
     /// Sum of its complete rails.
     pub watts: Watts,
-    /// Whether all of it is in the counted sum.
+    /// Whether all these rails are in the counted sum.
     pub counted: bool,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn sum(scope: &str, begin_monotonic_seconds: f64, seconds: f64, rails
     }
 }
 
-/// A sum that is `None` where one of its parts is, or where there is none.
+/// A sum that is `None` if one of its parts is, or if it has no parts.
 trait SumAll {
     fn sum_all(self) -> Option<Joules>;
 }
@@ -173,7 +173,7 @@ mod tests {
         let energy = sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, true, None)]);
         assert_eq!((energy.joules, energy.watts, energy.complete), (None, None, false));
         assert_eq!(energy.problem.as_deref(), Some("ina2xx:gpu: the sensor has disappeared"));
-        // An uncounted one does not matter.
+        // An incomplete rail that is not counted does not matter.
         assert!(sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, false, None)]).complete);
         assert_eq!(sum("soc-rails", 0.0, 2.0, Vec::new()).joules, None);
     }

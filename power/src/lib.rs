@@ -1,7 +1,7 @@
-//! Power sensors of boards and chips, and the energy of a window of time. Knows nothing of graphs. Linux.
+//! Power sensors of boards and chips, and the energy of a window of time, on Linux. This crate knows nothing of graphs.
 //!
-//! [`discover`] finds what a machine has; a [`Selection`] says which channels are added up, and refuses to count anything twice; a
-//! [`Meter`] samples them in the background and reports the [`Energy`] of a window.
+//! [`discover`] finds the sensors of a machine. A [`Selection`] holds the channels that are added up, and refuses to count anything twice.
+//! A [`Meter`] samples them in the background and reports the [`Energy`] of a window.
 //!
 //! ```no_run
 //! use socbfs_power::{Meter, Selection, Tree, discover};
@@ -19,11 +19,11 @@
 //! # }
 //! ```
 //!
-//! - A counter's energy is the difference of two reads, across its wrap, zone by zone; a power is integrated by trapezoid, sampled at
-//!   the sensor's own interval. Both are clipped to the window.
-//! - A counter that stands still is not a sensor, a dead channel is skipped and named, a sensor that vanishes leaves the window incomplete:
-//!   there is never a silent zero.
-//! - Files are opened once and read with `pread`; a sample allocates nothing. They stay readable when the process gives up root.
+//! - The energy of a counter is the difference of two reads, also across a wrap, zone by zone. A power is sampled at the sensor's own
+//!   interval and integrated by the trapezoidal rule. Both are clipped to the window.
+//! - There is never a silent zero: a counter that stands still is not taken as a sensor, a dead channel is skipped and reported, and a
+//!   sensor that vanishes leaves the window incomplete.
+//! - Files are opened once, so they stay readable when the process gives up root, and read with `pread`. A sample allocates nothing.
 
 mod channel;
 mod counter;

@@ -15,28 +15,29 @@ use crate::{
     units::Joules,
 };
 
-/// A counter that has not moved by then stands still: they are refreshed every few milliseconds, and a running machine uses power.
+/// A counter that has not changed after this time stands still: counters are refreshed every few milliseconds, and a running machine uses
+/// power.
 const WARM_UP: Duration = Duration::from_millis(1000);
 
-/// Between two looks during warm-up and after a window.
+/// Interval between two checks of the readings, during warm-up and after a window.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A window is complete when readings cover this share of it and both its ends.
+/// A window is complete if readings cover at least this share of it, and one comes after its end.
 const LEAST_COVERAGE: f64 = 0.95;
 
-/// Beyond some refreshes: time that is given to a reading after the end of a window.
+/// How long a window waits for a reading after its end, in addition to four refreshes of the sensor.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// A sensor and where its channels' curves are.
+/// A sensor, and the indices of its channels' curves.
 #[derive(Debug)]
 struct Slot {
     sensor: Box<dyn Sensor>,
-    /// The curve of every channel of the sensor; `None` where the channel is not wanted.
+    /// Index of the curve of every channel of the sensor (`None` if the channel is not measured).
     curves: Vec<Option<usize>>,
     due: u64,
 }
 
-/// Sensors that are read by one thread, and their curves.
+/// The curves of the sensors that one thread reads, and the signal to that thread.
 #[derive(Debug)]
 struct Lane {
     state: Mutex<State>,
@@ -47,18 +48,18 @@ struct Lane {
 struct State {
     curves: Vec<Curve>,
     stop: bool,
-    /// How often everything was asked to be read at once.
+    /// Number of requests to read all sensors at once.
     calls: u64,
 }
 
 impl Lane {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked while it pushed a reading leaves a curve as good as before.
+        // A curve is still valid after a thread has panicked while it pushed a reading.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Puts a sensor's readings on its curves.
+/// Pushes the readings of a sensor to its curves.
 struct ToCurves<'l> {
     lane: &'l Lane,
     curves: &'l [Option<usize>],
@@ -72,7 +73,7 @@ impl Sink for ToCurves<'_> {
     }
 }
 
-/// Reads the sensors of a lane, each at its own interval and all of them when called, until told to stop.
+/// Reads the sensors of a lane until `stop` is set: each at its own interval, and all of them after [`Meter::call`].
 fn read_lane(lane: &Lane, mut slots: Vec<Slot>) {
     let mut calls = 0;
     loop {
@@ -96,7 +97,7 @@ fn read_lane(lane: &Lane, mut slots: Vec<Slot>) {
             }
             if slot.due <= now {
                 let step = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-                // In step with the sensor, unless a whole interval was missed.
+                // The next read is one interval after the planned time of this one, unless a whole interval was missed.
                 let planned = slot.due.saturating_add(step);
                 slot.due = if waits || planned <= now { monotonic().saturating_add(step) } else { planned };
             }
@@ -108,13 +109,13 @@ fn read_lane(lane: &Lane, mut slots: Vec<Slot>) {
         }
         let pause = Duration::from_nanos(next.saturating_sub(monotonic()));
         if state.calls == calls && !pause.is_zero() {
-            // Woken early or late, everything is looked at again.
+            // Why the wait ended does not matter: the loop checks everything again.
             drop(lane.wake.wait_timeout(state, pause));
         }
     }
 }
 
-/// A channel that is measured and where its curve is.
+/// A channel that is measured, and the place of its curve.
 #[derive(Debug)]
 struct Rail {
     pick: Pick,
@@ -130,7 +131,8 @@ pub struct Window {
     begin: u64,
 }
 
-/// Measures. Threads read the sensors until the meter is dropped; nothing is read in the thread that opens and ends windows.
+/// Measures the energy of windows. Threads of its own read the sensors until the meter is dropped; the thread that opens and ends windows
+/// reads none.
 #[derive(Debug)]
 pub struct Meter {
     lanes: Vec<Arc<Lane>>,
@@ -142,13 +144,13 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Starts to read the sensors of `selection` and warms up: a counter that stands still, or a sensor that says nothing, is not a sensor.
+    /// Starts to read the sensors of `selection`, and leaves out counters that stand still and sensors without a valid reading.
     ///
     /// # Errors
-    /// [`SelectError`] where a sensor that the sum can't do without turns out to be none, or a thread can't be started.
+    /// [`SelectError`] if a sensor that the sum needs is one of those, or a thread can't be started.
     pub fn start(selection: Selection) -> Result<Self, SelectError> {
         let (sources, scope, skipped) = selection.into_parts();
-        // The first lane is that of all sensors whose reads return at once.
+        // The first lane has all sensors whose reads return at once.
         let mut lanes = vec![(Vec::<Slot>::new(), Vec::<Curve>::new())];
         let mut rails = Vec::new();
         for (source, picks) in sources {
@@ -156,7 +158,7 @@ impl Meter {
             if picks.iter().all(Option::is_none) {
                 continue;
             }
-            // A sensor whose reads take long would hold up the others.
+            // A sensor whose reads take long gets a lane of its own, since it would delay the others.
             let lane = match sensor.pace() {
                 Pace::Every(_) => 0,
                 Pace::Waits(_) => {
@@ -192,7 +194,7 @@ impl Meter {
         Ok(meter)
     }
 
-    /// Waits until every rail has shown that it is alive, and leaves out those that are not.
+    /// Waits until every rail is alive or its time is over, and leaves out those that are not alive.
     fn warm_up(&mut self) -> Result<(), SelectError> {
         let begin = Instant::now();
         let patience = |rail: &Rail| WARM_UP.max(3 * rail.pick.channel.refresh);
@@ -235,7 +237,7 @@ impl Meter {
         }
     }
 
-    /// Has every sensor read as soon as its thread runs.
+    /// Requests a read of every sensor, as soon as its thread runs.
     fn call(&self) {
         for lane in &self.lanes {
             lane.state().calls += 1;
@@ -248,12 +250,12 @@ impl Meter {
         &self.scope
     }
 
-    /// What is measured.
+    /// The channels that are measured.
     pub fn picks(&self) -> impl Iterator<Item = &Pick> {
         self.rails.iter().map(|rail| &rail.pick)
     }
 
-    /// Sensors that are there and are not measured, and why.
+    /// Sensors that were found and are not measured, with the reasons.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
@@ -288,7 +290,7 @@ impl Meter {
     pub fn refreshes(&self, window: &Window) -> u64 {
         let passed = monotonic().saturating_sub(window.begin);
         let of = |rail: &Rail| match rail.pick.channel.signal {
-            // The register below is refreshed without being read.
+            // The hardware refreshes the counter whether it is read or not.
             Signal::Counter { .. } => passed / u64::try_from(rail.pick.channel.refresh.as_nanos()).unwrap_or(u64::MAX).max(1),
             Signal::Power => {
                 let state = self.lanes[rail.lane].state();
@@ -299,8 +301,8 @@ impl Meter {
         self.rails.iter().filter(|rail| rail.pick.counted).map(of).min().unwrap_or(0)
     }
 
-    /// Closes `window` now and reports its energy, as soon as every sensor has had a reading after its end (or has been waited for in
-    /// vain: then the window is not complete).
+    /// Closes `window` now, waits for a reading of every sensor after its end, and reports its energy. The window is incomplete if such a
+    /// reading does not come in time.
     pub fn end(&self, window: Window) -> Energy {
         let (id, end) = self.mark();
         let seconds = end.saturating_sub(window.begin) as f64 / 1e9;
@@ -314,7 +316,7 @@ impl Meter {
             let state = self.lanes[rail.lane].state();
             let curve = &state.curves[rail.curve];
             let last = curve.totals();
-            // Without a reading after it, a mark has only what came before.
+            // A mark without a reading after it gets the totals up to the last reading.
             let at_begin = curve.marked(window.id).unwrap_or(last);
             let at_end = curve.marked(id);
             rail_energy(&rail.pick, seconds, &at_begin, at_end.as_ref(), &last, curve.lost().map(|lost| lost.to_string()))
@@ -329,7 +331,7 @@ impl Meter {
         energy
     }
 
-    /// Measures for `duration` while this thread sleeps: the power of an idle machine.
+    /// Measures for `duration` while this thread sleeps, to get the power of an idle machine.
     pub fn idle(&self, duration: Duration) -> Energy {
         let window = self.begin();
         thread::sleep(duration);
@@ -344,7 +346,7 @@ impl Drop for Meter {
             lane.wake.notify_all();
         }
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so already.
+            // A panic of the thread has already been printed.
             let _ = thread.join();
         }
     }
@@ -380,7 +382,7 @@ fn rail_energy(pick: &Pick, seconds: f64, begin: &Totals, end: Option<&Totals>, 
         rate_hertz: if seconds > 0.0 { samples as f64 / seconds } else { 0.0 },
         refresh_ms: pick.channel.refresh.as_secs_f64() * 1e3,
         wraps: until.wraps.saturating_sub(begin.wraps),
-        // Counted up to the last reading, since a sensor that has gone has no reading after them.
+        // If the sensor has gone, no reading comes after the missed ones, so they are counted up to now.
         missed: (if end.is_some() { until } else { last }).missed.saturating_sub(begin.missed),
         rejected: until.rejected.saturating_sub(begin.rejected),
         coverage,
@@ -400,11 +402,11 @@ mod tests {
         units::Watts,
     };
 
-    /// A sensor of a power that steps between two values, or of its energy; it can fall silent.
+    /// A sensor of a constant power, or of its energy, that can vanish.
     #[derive(Debug)]
     struct Steps {
         signal: Signal,
-        /// Moment at which it vanishes, in nanoseconds of CLOCK_MONOTONIC.
+        /// Time at which it vanishes, in nanoseconds of CLOCK_MONOTONIC.
         gone: Arc<AtomicU64>,
         born: u64,
         watts: f64,
@@ -468,7 +470,7 @@ mod tests {
         assert!((watts - 28.0).abs() < 0.3, "{energy:?}");
         assert!(energy.seconds >= 0.3 && refreshes > 5);
         assert!(energy.rails.iter().all(|rail| rail.coverage > 0.99 && rail.samples > 5), "{energy:?}");
-        // The counter began just below its range: it wrapped in warm-up or in the window, and nothing came of it.
+        // The counter begins just below its range, so it wrapped during warm-up or in the window; no reading was rejected for that.
         assert!(energy.rails.iter().all(|rail| rail.rejected == 0));
     }
 

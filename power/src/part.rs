@@ -1,24 +1,24 @@
-//! Which part of a machine a sensor measures, so that nothing is counted twice.
+//! The part of a machine that a sensor measures, so that nothing is counted twice.
 
 use std::fmt;
 
-/// A place in the tree of what contains what: the wall outlet contains the board, the board its chip and its memory, the chip its
-/// packages, a package its cores. Two sensors may be added up only if neither's part contains the other's.
+/// A node in the tree of parts: the wall outlet contains the board, the board its chip and its memory, the chip its packages, a package its
+/// cores. Two sensors may be added up only if neither part contains the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Path from the outermost: `board/soc/package-0/core`; empty for the wall outlet, which contains everything.
+    /// Path from the outermost part: `board/soc/package-0/core`. It is empty for the wall outlet, which contains everything.
     path: String,
-    /// One of several of a kind that share the load of the part (the rails of a board, its batteries): those of one kind add up.
+    /// Kind and name of one of several shares of the part's load (the rails of a board, its batteries). Shares of one kind add up.
     share: Option<(&'static str, String)>,
 }
 
 impl Part {
-    /// What comes out of the wall outlet: everything.
+    /// The wall outlet, which feeds everything.
     pub fn wall() -> Self {
         Self::at("")
     }
 
-    /// What goes into the board.
+    /// The input of the board.
     pub fn board() -> Self {
         Self::at("board")
     }
@@ -28,8 +28,8 @@ impl Part {
         Self { share: Some(("supply", name.to_owned())), ..Self::board() }
     }
 
-    /// A rail of the board that contains no other (`id` is unique on the machine). What it feeds is not known here, so it adds up with
-    /// other rails and with nothing else.
+    /// A rail of the board that contains no other rail; `id` is unique on the machine. It is not known what the rail feeds, so it adds up
+    /// with other rails and with nothing else.
     pub fn rail(id: &str) -> Self {
         Self { share: Some(("rail", id.to_owned())), ..Self::board() }
     }
@@ -49,12 +49,12 @@ impl Part {
         Self::at(&format!("board/memory-{package}"))
     }
 
-    /// That of a die, where it has a number of its own (`None`: the whole).
+    /// The die with number `die` inside this part (`None`: the whole part).
     pub(crate) fn of_die(self, die: Option<u32>) -> Self {
         die.map_or(self.clone(), |die| self.inner(&format!("die-{die}")))
     }
 
-    /// A part of this part.
+    /// The part `name` inside this part.
     pub fn inner(&self, name: &str) -> Self {
         let separator = if self.path.is_empty() { "" } else { "/" };
         Self::at(&format!("{}{separator}{name}", self.path))
@@ -64,7 +64,7 @@ impl Part {
         Self { path: path.to_owned(), share: None }
     }
 
-    /// Whether adding up both would count something twice.
+    /// Whether the sum of both parts would count something twice.
     pub fn overlaps(&self, other: &Self) -> bool {
         if self.path == other.path {
             return match (&self.share, &other.share) {

@@ -1,4 +1,4 @@
-//! Why a sensor can't be used, with what cures it.
+//! Why a sensor can't be used, and what the user can do about it.
 
 use std::{
     io,
@@ -8,16 +8,16 @@ use std::{
 
 use crate::channel::Lost;
 
-/// Why a sensor that is there can't be used.
+/// Why a sensor that was found can't be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unusable {
-    /// The process may not read it.
+    /// The process lacks the permission to read the file.
     #[error("{place} may not be read by this user")]
     Permission {
         /// The file.
         place: String,
-        /// Commands that allow it.
+        /// Commands that give the permission.
         cure: String,
     },
     /// A file can't be opened or read.
@@ -25,18 +25,18 @@ pub enum Unusable {
     Unreadable {
         /// The file, device or address.
         place: String,
-        /// What the system says.
+        /// Why the read failed.
         reason: Lost,
     },
-    /// A channel that is switched off or not connected; the others of its chip are not touched by that.
+    /// The channel is switched off or not connected. Other channels of its chip may still be usable.
     #[error("{place} is a dead channel: {reason}")]
     Dead {
         /// The file.
         place: String,
-        /// What the system says.
+        /// Why the read failed.
         reason: Lost,
     },
-    /// The vendor's kernel has switched the sensor off.
+    /// The sensor is switched off in the vendor's kernel.
     #[error("{place} is switched off (it would read 0 W)")]
     Disabled {
         /// The file that switches it.
@@ -44,33 +44,33 @@ pub enum Unusable {
         /// The command that switches it on.
         cure: String,
     },
-    /// A counter that stands still.
+    /// The counter stands still.
     #[error("its value did not change in {milliseconds} ms: there is no sensor behind it")]
     Still {
-        /// How long was waited.
+        /// Length of the wait.
         milliseconds: u64,
     },
-    /// It never gave a valid reading.
+    /// The sensor never gave a valid reading.
     #[error("no valid reading in {milliseconds} ms{}", .last.map_or_else(String::new, |last| format!(" ({last})")))]
     Silent {
-        /// How long was waited.
+        /// Length of the wait.
         milliseconds: u64,
-        /// What the last read gave.
+        /// Why the last read gave no value.
         last: Option<Lost>,
     },
     /// The battery does not feed the machine.
     #[error("status is {status:?}, not Discharging: the battery does not feed the machine")]
     NotDischarging {
-        /// The status.
+        /// Its status.
         status: String,
     },
-    /// The same measurement under another name.
+    /// It is the same measurement as another sensor.
     #[error("the same as {of} under another name")]
     Mirror {
-        /// The one to use.
+        /// The sensor to use instead.
         of: String,
     },
-    /// A device or command answers otherwise than it should.
+    /// A device or command gives an unexpected answer.
     #[error("{place}: {reason}")]
     Protocol {
         /// The device, address or command.
@@ -81,7 +81,7 @@ pub enum Unusable {
 }
 
 impl Unusable {
-    /// What `error` means for the file `path`.
+    /// The problem that `error` of the file `path` means.
     pub fn io(path: &Path, error: &io::Error) -> Self {
         let place = path.display().to_string();
         match error.kind() {
@@ -106,25 +106,25 @@ impl Unusable {
 /// The udev rule of this crate.
 const UDEV_RULE: &str = include_str!("../99-socbfs-power.rules");
 
-/// Its name.
+/// File name of the rule.
 const UDEV_NAME: &str = "99-socbfs-power.rules";
 
-/// The group that may read the counters of the processor. The rule names it, and the package makes it.
+/// The group that may read the processor's counters. The rule names it, and the Debian package creates it.
 const GROUP: &str = "socbfs-power";
 
-/// Where udev looks for rules, below the root; the first is the administrator's own.
+/// Folders of udev rules, relative to the root; the first is for the administrator's rules.
 const UDEV_FOLDERS: [&str; 3] = ["etc/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d"];
 
-/// The commands that let others than root read `path`.
+/// The commands that let users other than root read `path`.
 fn permission_cure(path: &Path) -> String {
     let text = path.to_string_lossy();
-    // Devices belong to a group already.
+    // Serial ports already belong to a group.
     if text.starts_with("/dev/tty") {
         return "sudo usermod -a -G dialout $USER, then log in again".to_owned();
     }
     let found = root_and_subsystem(path);
     if let Some((root, subsystem @ "powercap")) = &found {
-        // Not for every user: programs of others can be observed through these counters.
+        // Only a group gets access, since these counters reveal what programs of other users do.
         let join = format!("sudo usermod -a -G {GROUP} $USER");
         let before = if zones_are_open(root, path) { String::new() } else { format!("{} && ", lasting_cure(root, subsystem)) };
         return format!("`{before}{join}`, then log in again");
@@ -140,15 +140,15 @@ fn permission_cure(path: &Path) -> String {
     }
 }
 
-/// Whether the rule has been applied to the counter `path` and to those of all other zones below `root`: one that stays closed would be
-/// the next error.
+/// Whether the rule has been applied to the counter `path` and to those of all other zones below `root`. A zone that stays closed would
+/// give the next error.
 fn zones_are_open(root: &Path, path: &Path) -> bool {
     let mode = |counter: &Path| std::fs::metadata(counter).ok().map(|metadata| metadata.mode() & 0o7777);
     let zones = std::fs::read_dir(root.join("sys/class/powercap")).into_iter().flatten().flatten();
     mode(path) == Some(0o440) && zones.filter_map(|zone| mode(&zone.path().join("energy_uj"))).all(|mode| mode == 0o440)
 }
 
-/// The root of the tree that `path` is in, and the subsystem by which udev knows it; `None` where the rule does not concern it.
+/// The root of the tree that holds `path`, and its udev subsystem (`None` if the rule does not cover `path`).
 fn root_and_subsystem(path: &Path) -> Option<(PathBuf, &'static str)> {
     let names: Vec<_> = path.components().collect();
     let last = |wanted: &str| names.iter().rposition(|name| name.as_os_str() == wanted);
@@ -161,14 +161,14 @@ fn root_and_subsystem(path: &Path) -> Option<(PathBuf, &'static str)> {
     Some((names[..end].iter().collect(), subsystem))
 }
 
-/// The commands after which udev opens the files of `subsystem` at every boot. Where the rule is there already, as a package brings it,
-/// it only has not been applied since.
+/// The commands after which udev opens the files of `subsystem` at every boot. If the rule is already installed (a package does that), it
+/// has only to be applied.
 fn lasting_cure(root: &Path, subsystem: &str) -> String {
     let trigger = format!("sudo udevadm trigger --action=add --subsystem-match={subsystem}");
     if UDEV_FOLDERS.iter().any(|folder| root.join(folder).join(UDEV_NAME).exists()) {
         return trigger;
     }
-    // With the program alone there is no file to copy.
+    // The program may be installed alone, so the command contains the rule instead of copying a file.
     let lines = UDEV_RULE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let lines = lines.map(|line| format!(" '{line}'")).collect::<String>();
     let group = if subsystem == "powercap" { format!("sudo groupadd -f --system {GROUP} && ") } else { String::new() };
@@ -197,7 +197,7 @@ mod tests {
         let denied = io::Error::from_raw_os_error(nix::libc::EACCES);
         let cure = |path: &str| Unusable::io(&root.path().join(path), &denied).cure().unwrap();
         let written = cure("sys/class/powercap/intel-rapl:0/energy_uj");
-        // All of the rule in one line, as a shell reads it.
+        // The command contains the whole rule, quoted for a shell.
         assert!(
             written.starts_with(
                 r#"`sudo groupadd -f --system socbfs-power && printf '%s\n' 'SUBSYSTEM=="powercap", ACTION=="add", RUN+="/bin/chgrp -f socbfs-power /sys%p/energy_uj", RUN+="/bin/chmod -f 0440 /sys%p/energy_uj"' 'SUBSYSTEM=="usbmisc", "#
@@ -210,7 +210,7 @@ mod tests {
         assert!(written.ends_with(end), "{written}");
         assert!(!written.contains("sudo cp") && !written.contains(['#', '\n']) && written.matches('\'').count() == 6, "{written}");
         assert!(cure("dev/usbtmc0").ends_with("--subsystem-match=usbmisc` lasts"));
-        // No rule opens these.
+        // The rule does not cover hwmon.
         assert!(!cure("sys/class/hwmon/hwmon0/power1_input").contains("udevadm"));
         for folder in ["usr/lib/udev/rules.d", "lib/udev/rules.d", "etc/udev/rules.d"] {
             let rule = root.path().join(folder).join("99-socbfs-power.rules");
@@ -221,14 +221,14 @@ mod tests {
             std::fs::remove_file(&rule).unwrap();
         }
         assert_eq!(cure("sys/class/powercap/intel-rapl:0/energy_uj"), written);
-        // The rule has been applied: only the user is not in the group.
+        // The rule has been applied, and only the user is missing in the group.
         let counter = root.path().join("sys/class/powercap/intel-rapl:0/energy_uj");
         std::fs::create_dir_all(counter.parent().unwrap()).unwrap();
         std::fs::write(&counter, "1").unwrap();
         std::fs::set_permissions(&counter, std::os::unix::fs::PermissionsExt::from_mode(0o440)).unwrap();
         let join = "`sudo usermod -a -G socbfs-power $USER`, then log in again";
         assert_eq!(cure("sys/class/powercap/intel-rapl:0/energy_uj"), join);
-        // To one zone of two: the cure opens the other as well.
+        // The rule has been applied to one zone of two, so the cure opens the other as well.
         let other = root.path().join("sys/class/powercap/intel-rapl:1/energy_uj");
         std::fs::create_dir_all(other.parent().unwrap()).unwrap();
         std::fs::write(&other, "1").unwrap();

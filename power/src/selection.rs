@@ -1,4 +1,4 @@
-//! Which channels are added up. A selection can only be made through the checks in this file, so that nothing is counted twice.
+//! The channels that are added up. The checks of this file apply to every selection, so that nothing is counted twice.
 
 use std::fmt;
 
@@ -12,20 +12,20 @@ use crate::{
     source::Source,
 };
 
-/// What a board profile says about one rail.
+/// One rail of a board profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rail {
     /// The family of its sensor.
     pub family: Family,
-    /// Its id, in which `*` stands for any text.
+    /// Pattern of its id, in which `*` matches any text.
     pub id: Option<String>,
-    /// Its label, in which `*` stands for any text. With `id` both must match.
+    /// Pattern of its label, in which `*` matches any text. If `id` is also given, both must match.
     pub label: Option<String>,
     /// What it feeds.
     pub domain: Domain,
-    /// Whether it is a part of the sum.
+    /// Whether it is part of the sum.
     pub counted: bool,
-    /// What every reading is multiplied by: a sign and a unit.
+    /// Factor of every reading, which corrects its sign and unit.
     pub factor: f64,
 }
 
@@ -42,7 +42,7 @@ impl Rail {
     }
 }
 
-/// Whether `name` is as `pattern` says, whatever the case of the letters.
+/// Whether `name` matches `pattern`, in which `*` matches any text. Upper and lower case are the same.
 fn glob(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
     let Some((first, mut pattern)) = pattern.split_once('*') else { return pattern == name };
@@ -55,7 +55,7 @@ fn glob(pattern: &str, name: &str) -> bool {
     rest.ends_with(pattern)
 }
 
-/// What a board profile says about power.
+/// The part of a board profile that concerns power.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// What the sum of the counted rails covers.
@@ -69,13 +69,13 @@ pub struct Profile {
 pub struct Pick {
     /// The channel.
     pub channel: Channel,
-    /// What it feeds: as the board profile has it, else as the sensor says.
+    /// What it feeds, according to the board profile or else to the sensor.
     pub domain: Domain,
-    /// Whether it is a part of the sum; others are shown beside it.
+    /// Whether it is part of the sum. Others are reported beside it.
     pub counted: bool,
-    /// What every reading is multiplied by.
+    /// Factor of every reading.
     pub factor: f64,
-    /// Whether the sum still stands for its scope without it.
+    /// Whether the sum still covers its scope without this channel.
     pub dispensable: bool,
 }
 
@@ -84,9 +84,9 @@ pub struct Pick {
 pub struct Skipped {
     /// The sensor: `powercap:intel-rapl:1`.
     pub sensor: String,
-    /// Why.
+    /// Why it was left out.
     pub reason: String,
-    /// What cures it.
+    /// What the user can do about it.
     pub cure: Option<String>,
 }
 
@@ -104,30 +104,30 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// Why there is nothing to measure with.
+/// Why no selection can be made.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectError {
-    /// No sensor is there, or none can be used by itself.
+    /// No sensor was found, or none is selected without being named.
     #[error("{reason}")]
     NoSensor {
-        /// Why.
+        /// Why nothing can be measured.
         reason: String,
-        /// What cures it.
+        /// What the user can do about it.
         cure: Option<String>,
     },
-    /// A name that is none of a sensor.
+    /// No sensor has this name.
     #[error("there is no sensor {name:?}")]
     Unknown {
         /// The name.
         name: String,
-        /// The names there are.
+        /// Names of all sensors found.
         known: Vec<String>,
     },
-    /// A sensor that was asked for can't be used.
+    /// A sensor that was named, or that the board profile counts, can't be used.
     #[error("{0}")]
     Unusable(Skipped),
-    /// One of several packages has no counter that can be used: the sum would be that of the others.
+    /// One of several packages has no usable counter, so the sum would only cover the others.
     #[error("{missing}; the sum would leave this package out")]
     PackageMissing {
         /// The counter that can't be used.
@@ -138,11 +138,11 @@ pub enum SelectError {
     /// Two sensors measure the same thing.
     #[error("{one} and {other} measure the same power ({part}): their sum would count it twice")]
     Overlap {
-        /// One of them.
+        /// One sensor.
         one: String,
-        /// The other.
+        /// The other sensor.
         other: String,
-        /// What both measure.
+        /// The part that both measure.
         part: String,
     },
 }
@@ -166,29 +166,29 @@ impl SelectError {
     }
 }
 
-/// Which channels are wanted.
+/// Whether a channel is wanted.
 type Wanted<'f> = &'f dyn Fn(&Channel) -> bool;
 
-/// What is made of the channels of a sensor (`None`: nothing).
+/// The pick of every channel of a sensor (`None` if the channel is not measured).
 type Picks = Vec<Option<Pick>>;
 
 /// Sensors whose counted channels add up to a scope, with nothing counted twice.
 #[derive(Debug)]
 pub struct Selection {
     sources: Vec<Source>,
-    /// For every source and channel what is made of it.
+    /// The picks of every source.
     picks: Vec<Picks>,
     scope: String,
     skipped: Vec<Skipped>,
 }
 
 impl Selection {
-    /// What is measured without being told: the rails of `profile` where it has counted ones that are there; else a sensor of the
-    /// board's input; else the processor's packages with their memory. A battery is slow, so it is taken only where a profile says so.
+    /// The selection if the user names no sensor: the rails of `profile` if this machine has one that it counts; else a sensor of the
+    /// board's input; else the processor's packages with their memory. A battery is slow, so it is taken only if a profile counts it.
     ///
     /// # Errors
-    /// [`SelectError::NoSensor`], with the reason of the best sensor that can't be used, [`SelectError::PackageMissing`], and errors of the
-    /// profile's rails.
+    /// [`SelectError::NoSensor`], if possible with the problem of an unusable sensor that the user can cure;
+    /// [`SelectError::PackageMissing`]; and [`SelectError::Unusable`] or [`SelectError::Overlap`] of the profile's rails.
     pub fn automatic(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Self, SelectError> {
         if let Some(profile) = profile.filter(|profile| profile.rails.iter().any(|rail| rail.counted)) {
             let counted = |channel: &Channel| profile.rails.iter().any(|rail| rail.counted && rail.matches(channel));
@@ -203,14 +203,14 @@ impl Selection {
             move |channel: &Channel| channel.family == family && matches!(channel.domain, Domain::Package | Domain::Memory)
         };
         let (powercap, perf) = (rapl(Family::Powercap), rapl(Family::Perf));
-        // That of a card says nothing of a processor.
+        // The power of a card is not that of a processor.
         let amdgpu = |channel: &Channel| channel.family == Family::Amdgpu && channel.scope == Scope::CpuPackage;
         let counted: Wanted<'_> = if usable(&input) {
             &input
         } else {
             match (every_package(&sources, Family::Powercap), every_package(&sources, Family::Perf)) {
                 (Ok(true), _) => &powercap,
-                // Perf may have the package that powercap lacks.
+                // Perf may have a package that powercap lacks.
                 (_, Ok(true)) => &perf,
                 (Err(error), _) | (_, Err(error)) => return Err(error),
                 (Ok(false), Ok(false)) if usable(&amdgpu) => &amdgpu,
@@ -218,15 +218,15 @@ impl Selection {
             }
         };
         let picks = picks_of(&sources, |channel| counted(channel).then_some(channel.domain == Domain::Memory));
-        // Two GPUs, or two inputs of one board: the first stands for it.
+        // Of two GPUs, or two inputs of one board, only the first is taken.
         let picks = without_overlaps(picks);
         Self::checked(sources, picks, None)
     }
 
-    /// The sensors in `names`: `FAMILY`, or `FAMILY:` and an id, a label, or the place of a meter, which is opened.
+    /// The sensors in `names`. A name is `FAMILY`, or `FAMILY:` with an id, a label, or the place of a meter, which is then opened.
     ///
     /// # Errors
-    /// [`SelectError`] for a name that stands for nothing, a sensor that can't be used, and two that measure the same.
+    /// [`SelectError`] for a name that no sensor has, a sensor that can't be used, and two sensors that measure the same.
     pub fn named(mut sources: Vec<Source>, names: &[String], profile: Option<&Profile>) -> Result<Self, SelectError> {
         for name in names {
             if let Some(meter) = open_named(name) {
@@ -269,7 +269,7 @@ impl Selection {
         Self::checked(sources, picks, None)
     }
 
-    /// Every usable channel, none of them counted: to look at, with the domains of `profile` where it has them.
+    /// Every usable channel, none of them counted, with the domains and factors of `profile` if it has the rail. For display.
     pub fn everything(sources: Vec<Source>, profile: Option<&Profile>) -> Self {
         let mut picks = picks_of(&sources, |_| Some(true));
         for pick in picks.iter_mut().flatten().flatten() {
@@ -289,10 +289,10 @@ impl Selection {
             let channels = sources.iter().flat_map(|source| source.channels.iter().map(move |channel| (source, channel)));
             let mut matching = channels.filter(|(_, channel)| rail.matches(channel)).peekable();
             if matching.peek().is_none() {
-                // A profile may be that of several boards, or of several kernels of one: rails that are not there are reported, not missed.
+                // A profile may serve several boards, or several kernels of one board, so an absent rail is reported and is not an error.
                 absent.push(Skipped { sensor: rail.name(), reason: "in the board profile and not on this machine".to_owned(), cure: None });
             }
-            // A rail that is there and dead would make the sum another one.
+            // Without a rail that is present and dead, the sum would be a different one.
             let dead = matching.find_map(|(source, channel)| Some((channel, source.sensor.as_ref().err()?)));
             if let Some((channel, problem)) = dead {
                 return Err(SelectError::Unusable(Skipped::new(channel, problem)));
@@ -316,7 +316,7 @@ impl Selection {
         Ok(selection)
     }
 
-    /// The only way to a selection: nothing may be counted twice.
+    /// Makes the selection if no two counted channels overlap. Every selection with counted channels is made here.
     fn checked(sources: Vec<Source>, picks: Vec<Picks>, scope: Option<Scope>) -> Result<Self, SelectError> {
         let counted: Vec<&Pick> = picks.iter().flatten().flatten().filter(|pick| pick.counted).collect();
         if counted.is_empty() {
@@ -343,7 +343,7 @@ impl Selection {
         Ok(Self { sources, picks, scope, skipped })
     }
 
-    /// What the counted channels cover together, one or several names of [`Scope`] joined with "+".
+    /// What the counted channels cover together: one or several names of [`Scope`], joined with "+".
     pub fn scope(&self) -> &str {
         &self.scope
     }
@@ -353,7 +353,7 @@ impl Selection {
         self.picks.iter().flatten().flatten()
     }
 
-    /// Sensors that are there and can't be used.
+    /// Sensors that were found and can't be used, and absent rails of the board profile.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
@@ -368,13 +368,12 @@ fn skipped(sources: &[Source]) -> Vec<Skipped> {
     unusable.flat_map(|(source, problem)| source.channels.iter().map(move |channel| Skipped::new(channel, problem))).collect()
 }
 
-/// The smaller of two parts that overlap: what would be counted twice.
+/// The smaller of two parts that overlap, which would be counted twice.
 fn inner<'p>(one: &'p Part, other: &'p Part) -> &'p Part {
     if one.to_string().len() >= other.to_string().len() { one } else { other }
 }
 
-/// For every channel of a usable source that `counted` wants (`Some`: with whether it is dispensable) a pick as the sensor itself
-/// describes it.
+/// A counted pick for every channel of a usable source for which `counted` returns `Some(dispensable)`, as the sensor itself describes it.
 fn picks_of(sources: &[Source], counted: impl Fn(&Channel) -> Option<bool>) -> Vec<Picks> {
     let pick = |source: &Source, channel: &Channel| {
         let dispensable = counted(channel).filter(|_| source.sensor.is_ok())?;
@@ -383,10 +382,10 @@ fn picks_of(sources: &[Source], counted: impl Fn(&Channel) -> Option<bool>) -> V
     sources.iter().map(|source| source.channels.iter().map(|channel| pick(source, channel)).collect()).collect()
 }
 
-/// Whether `family` has usable counters for the packages of the processor: `false` where it has none of them.
+/// Whether `family` has usable counters for the packages of the processor (`false` if it has none at all).
 ///
 /// # Errors
-/// [`SelectError::PackageMissing`] where it has counters for some of the packages that it and the other family of RAPL list.
+/// [`SelectError::PackageMissing`] if it has counters for only some of the packages that powercap and perf list.
 fn every_package(sources: &[Source], family: Family) -> Result<bool, SelectError> {
     let all = sources.iter().flat_map(|source| source.channels.iter().map(move |channel| (source, channel)));
     let packages =
@@ -400,7 +399,7 @@ fn every_package(sources: &[Source], family: Family) -> Result<bool, SelectError
         Err(problem) => Skipped::new(channel, problem),
         Ok(_) => Skipped { sensor: channel.name(), reason: format!("{family} has no counter of this package"), cure: None },
     });
-    // What the user could cure is the best answer.
+    // A problem that the user can cure is reported first.
     match missing.min_by_key(|skipped| skipped.cure.is_none()) {
         Some(missing) => {
             let others = usable.iter().map(|(_, channel)| channel.name()).collect();
@@ -410,7 +409,7 @@ fn every_package(sources: &[Source], family: Family) -> Result<bool, SelectError
     }
 }
 
-/// Leaves out a pick that overlaps one before it.
+/// Removes every pick that overlaps an earlier one.
 fn without_overlaps(mut picks: Vec<Picks>) -> Vec<Picks> {
     let mut parts: Vec<Part> = Vec::new();
     for pick in picks.iter_mut().flatten() {
@@ -423,7 +422,7 @@ fn without_overlaps(mut picks: Vec<Picks>) -> Vec<Picks> {
     picks
 }
 
-/// Adds, uncounted, the other usable channels of the families that are counted: what the sum is made of, by domain.
+/// Adds the other usable channels of the counted families as uncounted picks, so that the sum can be shown by domain.
 fn with_parts(sources: &[Source], mut picks: Vec<Picks>) -> Vec<Picks> {
     let families: Vec<Family> = picks.iter().flatten().flatten().map(|pick| pick.channel.family).collect();
     for (source, row) in sources.iter().zip(&mut picks) {
@@ -436,11 +435,11 @@ fn with_parts(sources: &[Source], mut picks: Vec<Picks>) -> Vec<Picks> {
     picks
 }
 
-/// The meter that `name` names by its place: `smartpower2:/dev/ttyUSB0` (`None`: no name of a meter).
+/// Opens the meter that `name` names by its place: `smartpower2:/dev/ttyUSB0` (`None` if it is not the name of a meter).
 pub fn open_named(name: &str) -> Option<Source> {
     let (family, place) = name.split_once(':')?;
     let family: Family = family.parse().ok()?;
-    // A channel of a meter is named by the meter's place and its own name.
+    // A channel's name begins with the meter's place.
     let place = match family {
         Family::Smartpower3 => {
             place.strip_suffix("/input").or_else(|| place.strip_suffix(":1")).or_else(|| place.strip_suffix(":2")).unwrap_or(place)
@@ -450,7 +449,7 @@ pub fn open_named(name: &str) -> Option<Source> {
     families::open(family, place)
 }
 
-/// The channels that `name` means, as numbers of source and channel. A family alone means the outermost of its channels.
+/// The channels that `name` means, as indices of source and channel. A family alone means its outermost channels.
 fn find(sources: &[Source], name: &str) -> Vec<(usize, usize)> {
     let (family, rest) = name.split_once(':').map_or((name, None), |(family, rest)| (family, Some(rest)));
     let Ok(family) = family.parse::<Family>() else { return Vec::new() };
@@ -461,13 +460,13 @@ fn find(sources: &[Source], name: &str) -> Vec<(usize, usize)> {
     match rest {
         Some(rest) => {
             let hits: Vec<(usize, usize)> = of_family.into_iter().filter(|hit| channel(hit).answers_to(rest)).collect();
-            // A label may be that of a mirror too: what can be used goes first.
+            // A mirror may have the same label, so usable channels come first.
             let usable: Vec<(usize, usize)> = hits.iter().copied().filter(|hit| sources[hit.0].sensor.is_ok()).collect();
             if usable.is_empty() { hits } else { usable }
         }
         None => {
             let usable: Vec<(usize, usize)> = of_family.iter().copied().filter(|hit| sources[hit.0].sensor.is_ok()).collect();
-            // psys is named by itself: some processors have it and don't fill it.
+            // psys is only taken by its own name: on some processors it exists and stays empty.
             let is_psys =
                 |hit: &(usize, usize)| channel(hit).domain == Domain::Board && matches!(channel(hit).signal, Signal::Counter { .. });
             let candidates: Vec<(usize, usize)> = usable.iter().copied().filter(|hit| !is_psys(hit)).collect();
@@ -486,9 +485,9 @@ fn find(sources: &[Source], name: &str) -> Vec<(usize, usize)> {
     }
 }
 
-/// Why nothing in `sources` measures by itself.
+/// Why nothing in `sources` is selected automatically.
 fn nothing(sources: &[Source]) -> SelectError {
-    // What the user could cure is the best answer.
+    // A problem that the user can cure is reported first.
     let mut skipped: Vec<Skipped> =
         sources.iter().filter_map(|source| Some(Skipped::new(source.channels.first()?, source.sensor.as_ref().err()?))).collect();
     skipped.sort_by_key(|skipped| skipped.cure.is_none());
@@ -638,26 +637,26 @@ mod tests {
         // Perf has both packages.
         let selection = Selection::automatic(without(&[("intel-rapl:2", denied)]), None).unwrap();
         assert_eq!(counted(&selection), ["perf:energy-pkg/0", "perf:energy-pkg/1"]);
-        // Neither has; the graphics of a package are no substitute.
+        // Neither family has both packages, and amdgpu has only one of them.
         let both = || without(&[("intel-rapl:2", denied), ("energy-pkg/1", silent)]);
         let error = Selection::automatic(both(), None).unwrap_err();
         assert!(error.to_string().contains("intel-rapl:2 (package-1): energy_uj may not be read"), "{error}");
         assert!(error.to_string().contains("leave this package out"), "{error}");
         assert_eq!(error.cure().as_deref(), Some("chmod"));
-        // Where nothing cures it, the user can ask for a part by name.
+        // If the user can't cure it, the cure is to name the counters that remain.
         let error = Selection::automatic(without(&[("intel-rapl:2", silent), ("energy-pkg/1", silent)]), None).unwrap_err();
         assert!(error.cure().unwrap().ends_with(": powercap:intel-rapl:0"), "{error:?}");
         assert_eq!(counted(&named(both(), &["powercap:intel-rapl:0"]).unwrap()), ["powercap:intel-rapl:0"]);
-        // A family alone means all of its packages.
+        // A family alone means all packages.
         for (lost, family) in [("intel-rapl:2", "powercap"), ("energy-pkg/0", "perf")] {
             let error = named(without(&[(lost, denied)]), &[family]).unwrap_err();
             assert!(matches!(&error, SelectError::PackageMissing { missing, .. } if missing.sensor.contains(lost)), "{error}");
         }
-        // Powercap can't be read, and perf does not list what powercap shows.
+        // Powercap can't be read, and perf lacks a package that powercap lists.
         let mut short = without(&[("intel-rapl:0", denied), ("intel-rapl:2", denied)]);
         short.retain(|source| source.channels[0].id != "energy-pkg/1");
         assert!(matches!(Selection::automatic(short, None), Err(SelectError::PackageMissing { .. })));
-        // A mirror of what is read, and memory without a counter, don't stop the sum of the packages.
+        // The packages are added up despite a mirror of a usable counter and despite unreadable memory.
         let mut sources = without(&[("intel-rapl:0:2", denied)]);
         let mut mirror = source(Family::Powercap, "intel-rapl-mmio:0", "package-0", Domain::Package, Scope::CpuPackage, Part::package(0));
         mirror.sensor = Err(Unusable::Mirror { of: "powercap:intel-rapl:0".into() });
@@ -707,7 +706,7 @@ mod tests {
         let selection = Selection::automatic(jetson(), None).unwrap();
         assert_eq!((counted(&selection), selection.scope()), (names(&["ina3221:1-0040:1"]), "board-input"));
         assert!(matches!(named(jetson(), &["ina3221:VDD_IN", "ina3221:1-0040:2"]), Err(SelectError::Overlap { .. })));
-        // By the chip both are meant, and they overlap.
+        // The chip's name means both channels, and they overlap.
         assert!(matches!(named(jetson(), &["ina3221:1-0040"]), Err(SelectError::Overlap { .. })));
     }
 
@@ -729,10 +728,10 @@ mod tests {
         assert_eq!(counted(&selection), ["ina2xx:0-0040", "ina2xx:0-0045"]);
         let memory = selection.picks().find(|pick| pick.channel.id == "0-0041").unwrap();
         assert_eq!((memory.domain, memory.counted, memory.factor.to_bits()), (Domain::Memory, false, 2.0_f64.to_bits()));
-        // Without the profile it is unknown.
+        // Without the profile it is unknown what adds up.
         let error = Selection::automatic(rails(), None).unwrap_err();
         assert!(error.to_string().contains("ina2xx:0-0040") && error.cure().is_some(), "{error}");
-        // A rail that is not there is reported; a dead one would make the sum another.
+        // An absent rail is reported; a dead one is an error.
         let mut short = rails();
         short.remove(3);
         let selection = Selection::automatic(short, Some(&profile)).unwrap();
@@ -741,7 +740,7 @@ mod tests {
         let mut dead = rails();
         dead[0].sensor = Err(Unusable::Still { milliseconds: 5 });
         assert!(matches!(Selection::automatic(dead, Some(&profile)), Err(SelectError::Unusable(_))));
-        // A profile of another board does not stop what this machine has.
+        // A profile of another board does not prevent the use of this machine's sensors.
         assert_eq!(counted(&Selection::automatic(rapl(), Some(&profile)).unwrap()).len(), 3);
     }
 

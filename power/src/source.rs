@@ -1,14 +1,14 @@
-//! What was found: a sensor with its channels, or why it can't be used.
+//! The result of discovery: a sensor with its channels, or why it can't be used.
 
 use crate::{
     channel::{Channel, Sensor},
     problem::Unusable,
 };
 
-/// A sensor that is there, usable or not.
+/// A sensor that was found, usable or not.
 #[derive(Debug)]
 pub struct Source {
-    /// Its channels, in the order of the numbers it gives its readings.
+    /// Its channels. The position is the channel number of [`Sink::put`](crate::Sink::put).
     pub channels: Vec<Channel>,
     /// The sensor with its files open, or why it can't be used.
     pub sensor: Result<Box<dyn Sensor>, Unusable>,

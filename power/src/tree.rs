@@ -1,4 +1,4 @@
-//! Files as Linux shows its devices in them, below a root that is a parameter: `/` on a live system, anything in a test.
+//! The files in which Linux shows its devices, below a root that is a parameter: `/` on a live system, any folder in a test.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -23,7 +23,7 @@ impl Tree {
         Self { root: root.into() }
     }
 
-    /// Whether it is this machine's own: only there programs may be run. Any other may be a copy of a stranger's machine.
+    /// Whether it is the file system of this machine. Only its programs may be run: another tree may be a copy of an untrusted machine.
     pub fn is_live(&self) -> bool {
         fs::canonicalize(&self.root).is_ok_and(|root| root == Path::new("/"))
     }
@@ -33,8 +33,8 @@ impl Tree {
         self.root.join(path)
     }
 
-    /// Entries of the directory `path` whose names `wanted` accepts, in the order of their names with numbers compared as numbers.
-    /// None where there is no such directory.
+    /// Entries of the directory `path` whose names `wanted` accepts, sorted by name, with numbers compared as numbers. Empty if there is
+    /// no such directory.
     pub(crate) fn list(&self, path: impl AsRef<Path>, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.path(path)) else { return Vec::new() };
         let mut found: Vec<(Vec<Piece>, PathBuf)> = entries
@@ -69,20 +69,20 @@ fn pieces(name: &str) -> Vec<Piece> {
     found
 }
 
-/// The name of `path`.
+/// The last component of `path`.
 pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The name of what the link `path` leads to.
+/// The last component of the target of the link `path`.
 pub(crate) fn name_of_target(path: &Path) -> Option<String> {
     fs::read_link(path).ok().map(|target| name_of(&target)).filter(|name| !name.is_empty())
 }
 
-/// Largest file that is read: those of the kernel are small, and one of a copied tree may be anything.
+/// Most bytes that are read of a file. Files of the kernel are small, but a copied tree may hold any file.
 const MOST: u64 = 1 << 20;
 
-/// Opens `path` where it is a file: a pipe in a copied tree would hold us, and a device (a watchdog) do something.
+/// Opens `path` if it is a regular file. In a copied tree a pipe would block, and opening a device (a watchdog) could have an effect.
 fn open(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -90,14 +90,14 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)
 }
 
-/// The file `path`, as far as it is text.
+/// The text of the file `path`, up to [`MOST`] bytes; other bytes are replaced.
 pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     let mut bytes = Vec::new();
     open(path.as_ref()).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first line of the file `path`, without the zero byte that ends strings of the device tree.
+/// The first line of the file `path`, without the zero byte that ends strings in the device tree.
 pub(crate) fn line(path: impl AsRef<Path>) -> Option<String> {
     let text = text(path)?;
     let line = text.lines().next()?.trim_end_matches('\0').trim();
@@ -109,10 +109,10 @@ pub(crate) fn number(path: impl AsRef<Path>) -> Option<u64> {
     line(path)?.parse().ok()
 }
 
-/// Longest value of a file that is read: numbers and short words.
+/// Most bytes of a value, which is a number or a short word.
 const VALUE: usize = 64;
 
-/// A file that is opened once and read again and again from its beginning, into a buffer of its own.
+/// A file that is opened once and read from its beginning each time, into a buffer on the stack.
 #[derive(Debug)]
 pub(crate) struct Held {
     file: File,
@@ -128,7 +128,7 @@ impl Held {
         Ok(Self { file: open(path)? })
     }
 
-    /// Opens `path` if it is there.
+    /// Opens `path` if it exists.
     pub(crate) fn open_if_any(path: &Path) -> Result<Option<Self>, Unusable> {
         match Self::try_open(path) {
             Ok(held) => Ok(Some(held)),
@@ -137,7 +137,7 @@ impl Held {
         }
     }
 
-    /// Reads the value and lets `parse` make something of its text.
+    /// Reads the value and passes its text to `parse`.
     pub(crate) fn value<T>(&self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Lost> {
         let mut buffer = [0; VALUE];
         let length = self.file.read_at(&mut buffer, 0).map_err(|error| Lost::from(&error))?;

@@ -19,7 +19,7 @@ pub struct Joules(pub f64);
 pub struct Watts(pub f64);
 
 impl Joules {
-    /// The mean power that gives this energy in `seconds` (`None` where no time has passed).
+    /// The mean power that gives this energy in `seconds` (`None` if no time has passed).
     pub fn over(self, seconds: f64) -> Option<Watts> {
         (seconds > 0.0).then_some(Watts(self.0 / seconds))
     }
@@ -61,7 +61,7 @@ macro_rules! quantity {
         }
 
         impl fmt::Display for $name {
-            /// Four significant digits.
+            /// Shows about four significant digits: three decimals at most.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let decimals = match self.0.abs() {
                     v if v >= 1000.0 => 0,

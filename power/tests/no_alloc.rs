@@ -1,4 +1,4 @@
-//! Sampling allocates nothing: counted by an allocator, on real files and the real threads of a meter.
+//! A counting allocator checks that sampling allocates nothing, with real files and the real threads of a meter.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -10,12 +10,12 @@ use std::{
 
 use socbfs_power::{Meter, Selection, Tree, discover};
 
-/// Counts what is asked of the system's allocator.
+/// Passes calls on to the system's allocator, and counts allocations.
 struct Counting;
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every call is handed on unchanged to the system's allocator.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.fetch_add(1, Ordering::Relaxed);
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test in this file, so that no other runs beside it.
+/// The only test of this file, so that no other test runs at the same time.
 #[test]
 fn a_sample_allocates_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! GPUs of AMD through the hwmon of their driver: `power1_average` or, in newer kernels, `power1_input`, in microwatts. On an APU it is
-//! the power of the whole package, so it never adds up with RAPL's. An APU is a chip with the voltage of its northbridge (`in1`), which the
-//! driver shows for no other (Linux, drivers/gpu/drm/amd/pm/amdgpu_pm.c: "only APUs have vddnb"); any other is a card.
+//! GPUs of AMD through the hwmon files of their driver: `power1_average` or, in newer kernels, `power1_input`, in microwatts. On an APU it
+//! is the power of the whole package, so it is never added to RAPL's. A chip for which the driver shows the voltage of the northbridge
+//! (`in1`) is an APU (Linux, drivers/gpu/drm/amd/pm/amdgpu_pm.c: "only APUs have vddnb"); any other chip is a card.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::{
     tree::{Tree, line},
 };
 
-/// The firmware averages over about a millisecond to a second, by generation; the driver asks it at every read.
+/// The driver queries the firmware at every read; the firmware averages over a millisecond to a second, depending on the generation.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// The chips of `tree`.
+/// Every amdgpu chip of `tree` with a file of its power.
 pub fn discover(tree: &Tree) -> Vec<Source> {
     chips(tree, |name| name == "amdgpu").iter().filter_map(source).collect()
 }

@@ -1,6 +1,6 @@
-//! A file of time-stamped watts that any meter's own program writes, before, during or shortly after the run: on every line the time in
-//! seconds and the watts, apart by comma, semicolon or blanks. Times are those of the Unix epoch; a line `# clock: monotonic` says that
-//! they are of CLOCK_MONOTONIC instead. Other lines that begin with `#`, and a first line without numbers, are skipped.
+//! A file of time-stamped watts that the program of any meter writes, before, during or shortly after the run. Every line holds the time in
+//! seconds and the watts, separated by comma, semicolon or blanks. Times count from the Unix epoch, or are those of CLOCK_MONOTONIC after a
+//! line `# clock: monotonic`. Other lines that begin with `#`, and a first line without numbers, are skipped.
 
 use std::{
     fs::{File, OpenOptions},
@@ -23,35 +23,35 @@ use crate::{
     units::Watts,
 };
 
-/// How often the file is looked at for new lines.
+/// Interval at which the file is read for new lines.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Meters write about once a second; the patience of a window follows from it.
+/// Meters write about once a second. The time that a window waits for a reading after its end follows from this.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// Longest line.
+/// Length of the longest line, in bytes; a longer one is cut.
 const LINE: u64 = 200;
 
-/// The file.
+/// The file, read line by line.
 #[derive(Debug)]
 struct Log {
     file: BufReader<File>,
     line: Vec<u8>,
-    /// Lines read.
+    /// Number of lines read.
     number: u64,
     clock: Clock,
 }
 
-/// What the times of the file mean.
+/// The clock of the times in the file.
 #[derive(Debug, Clone, Copy)]
 enum Clock {
-    /// Unix epoch; the difference to CLOCK_MONOTONIC in nanoseconds, taken when the file was opened.
+    /// Time since the Unix epoch. It is `ahead` nanoseconds ahead of CLOCK_MONOTONIC, as measured when the file was opened.
     Real { ahead: i128 },
     /// CLOCK_MONOTONIC.
     Monotonic,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, PartialEq)]
 enum Entry {
     Nothing,
@@ -73,7 +73,7 @@ fn parse(line: &str, number: u64) -> Option<Entry> {
         (Some(seconds), Some(watts), None) if seconds.is_finite() && seconds >= 0.0 && watts.is_finite() => {
             Some(Entry::Sample { seconds, watts })
         }
-        // The names of the columns.
+        // Names of columns.
         _ if number == 1 => Some(Entry::Nothing),
         _ => None,
     }
@@ -84,14 +84,14 @@ impl Log {
         let real = clock_gettime(ClockId::CLOCK_REALTIME)?;
         let real = i128::from(real.tv_sec()) * 1_000_000_000 + i128::from(real.tv_nsec());
         let clock = Clock::Real { ahead: real - i128::from(monotonic()) };
-        // A pipe whose writer says nothing must not hold us.
+        // A read of a pipe whose writer is silent must not block.
         let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
         Ok(Self { file: BufReader::new(file), line: Vec::with_capacity(LINE as usize + 1), number: 0, clock })
     }
 
-    /// The next line that is complete.
+    /// Reads on into `line`, and returns whether it now holds a complete line.
     fn next(&mut self) -> io::Result<bool> {
-        // A line that is still being written stays in the buffer.
+        // A line that is still being written stays in `line` until the next call.
         let room = LINE.saturating_sub(self.line.len() as u64);
         let read = match (&mut self.file).take(room).read_until(b'\n', &mut self.line) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -106,7 +106,7 @@ impl Log {
             Clock::Real { ahead } => nanoseconds - ahead,
             Clock::Monotonic => nanoseconds,
         };
-        // Before the machine was switched on: of no use to any window.
+        // A time before the machine was switched on lies in no window.
         u64::try_from(moment).ok()
     }
 }
@@ -140,7 +140,7 @@ impl Sensor for Log {
     }
 }
 
-/// The file `path`.
+/// The sensor that reads the file `path`.
 pub fn open(path: &str) -> Source {
     let channel = Channel {
         family: Family::External,
@@ -207,7 +207,7 @@ mod tests {
         let mut source = open(path.to_str().unwrap());
         let mut moments = Vec::new();
         source.sensor.as_mut().unwrap().sample(&mut |_: usize, at: u64, _: Reading| moments.push(at));
-        // The second is of 1970, long before this machine ran.
+        // The second line is of 1970, before this machine was switched on.
         assert_eq!(moments.len(), 1);
         assert!(moments[0].abs_diff(monotonic()) < 2_000_000_000, "{moments:?}");
     }

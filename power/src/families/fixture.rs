@@ -1,4 +1,4 @@
-//! Trees of files that look like a machine's, for tests.
+//! For tests: folders with files like those of a machine.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use crate::{
     units::Watts,
 };
 
-/// A folder that ends with the test.
+/// A folder that is deleted at the end of the test.
 pub(crate) struct Fixture(tempfile::TempDir);
 
 impl Fixture {
@@ -28,15 +28,15 @@ impl Fixture {
         self.0.path().join(path)
     }
 
-    /// Writes `text` into the file `path`, with the folders above it.
+    /// Writes `text` into the file `path`, and makes the folders above it.
     pub(crate) fn file(&self, path: &str, text: &str) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // In place: a sensor that holds the file open sees the new value.
+        // The file is not replaced, so a sensor that holds it open reads the new value.
         fs::write(path, text).unwrap();
     }
 
-    /// Several files of the folder `folder`.
+    /// Writes several files of `folder`.
     pub(crate) fn files(&self, folder: &str, files: &[(&str, &str)]) {
         for (name, text) in files {
             self.file(&format!("{folder}/{name}"), text);
@@ -51,7 +51,7 @@ impl Fixture {
     }
 }
 
-/// Everything one sample of `source` gives.
+/// All readings of one sample of `source`.
 pub(crate) fn sample(source: &mut Source) -> Vec<(usize, Reading)> {
     let mut readings = Vec::new();
     let mut sink = |channel: usize, _: u64, reading: Reading| readings.push((channel, reading));
@@ -59,7 +59,7 @@ pub(crate) fn sample(source: &mut Source) -> Vec<(usize, Reading)> {
     readings
 }
 
-/// The power that one sample of a source with one channel gives.
+/// The power in one sample of a source with one channel.
 pub(crate) fn watts(source: &mut Source) -> f64 {
     match sample(source)[..] {
         [(0, Reading::Power(Watts(watts)))] => watts,

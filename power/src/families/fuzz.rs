@@ -1,7 +1,7 @@
-//! Random bytes in the files of every family of sensors: each gives a reading, or a reason why there is none; never a panic, an infinity or
-//! a NaN.
+//! Random bytes in the files of sensors and in the lines of meters: each gives a reading or a reason why there is none, and none panics or
+//! gives an infinity or a NaN.
 //!
-//! `PROPTEST_CASES` is the number of cases; with `SOCBFS_TEST_ALL` 20,000 where it is not set.
+//! `PROPTEST_CASES` is the number of cases. If it is not set, there are 20,000 with `SOCBFS_TEST_ALL`, else 300.
 
 use std::{collections::BTreeMap, fs};
 
@@ -73,7 +73,7 @@ const PIECES: [&str; 16] = [
     "4294967296",
 ];
 
-/// What a file holds instead.
+/// Content that replaces that of a file.
 fn content() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::sample::select(&PIECES[..]).prop_map(|piece| piece.as_bytes().to_vec()),
@@ -103,7 +103,7 @@ fn no_content_of_files_makes_a_sensor_panic() {
     };
     let right = families(&fixture);
     assert!(right.len() >= 8, "not every family is tried: {right:?}");
-    // What is found first, and what its files hold when they are read.
+    // Each change happens before the sensors are discovered, or between discovery and reading.
     let changes = vec((any::<Index>(), proptest::option::of(content()), any::<bool>()), 1..5);
     let tried = runner().run(&changes, |changes| {
         let put = |late: bool| {

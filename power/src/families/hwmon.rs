@@ -1,11 +1,11 @@
-//! What the drivers under `/sys/class/hwmon` have in common. The numbers of `hwmonN` change from boot to boot: a chip is known by its
-//! device.
+//! What the drivers under `/sys/class/hwmon` have in common. The number in `hwmonN` changes from boot to boot, so a chip is identified by
+//! its device.
 
 use std::path::{Path, PathBuf};
 
 use crate::tree::{Tree, line, name_of, name_of_target};
 
-/// A chip.
+/// A chip with a folder under `/sys/class/hwmon`.
 pub(super) struct Chip {
     /// Its folder.
     pub(super) path: PathBuf,
@@ -13,11 +13,11 @@ pub(super) struct Chip {
     pub(super) name: String,
     /// The device: `0-0040` for address 0x40 on I2C bus 0.
     pub(super) device: String,
-    /// The label that the device tree gives it.
+    /// The label in its folder, or that of the device tree.
     pub(super) label: Option<String>,
 }
 
-/// The chips whose driver's name `wanted` accepts.
+/// The chips whose driver name `wanted` accepts.
 pub(super) fn chips(tree: &Tree, wanted: impl Fn(&str) -> bool) -> Vec<Chip> {
     let folders = tree.list("sys/class/hwmon", |name| name.starts_with("hwmon"));
     folders.into_iter().filter_map(|path| chip(path, &wanted)).collect()
@@ -33,7 +33,7 @@ fn chip(path: PathBuf, wanted: &impl Fn(&str) -> bool) -> Option<Chip> {
     })
 }
 
-/// The device that the class device `path` belongs to, by its own name where it says none.
+/// The name of the device that the class device `path` belongs to, or the last part of `path` if it has no link to one.
 pub(super) fn device_of(path: &Path) -> String {
     name_of_target(&path.join("device")).unwrap_or_else(|| name_of(path))
 }

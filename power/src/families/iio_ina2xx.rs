@@ -1,5 +1,5 @@
-//! INA2xx through the IIO driver ina2xx-adc, which stock kernels of distributions have where they lack the hwmon driver: power in
-//! milliwatts is `in_power2_raw` x `in_power2_scale`.
+//! INA2xx through the IIO driver ina2xx-adc, which distribution kernels without the hwmon driver have. Power in milliwatts is
+//! `in_power2_raw` x `in_power2_scale`.
 
 use std::{path::Path, time::Duration};
 
@@ -12,10 +12,10 @@ use crate::{
     tree::{Held, Tree, line, name_of},
 };
 
-/// Where the driver does not say how often it converts.
+/// Interval if the driver does not report how often it converts.
 const USUAL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The chips of `tree`.
+/// The INA2xx chips of `tree` under IIO.
 pub fn discover(tree: &Tree) -> Vec<Source> {
     let devices = tree.list("sys/bus/iio/devices", |name| name.starts_with("iio:device"));
     devices.iter().filter_map(|device| source(device)).collect()
@@ -32,11 +32,11 @@ fn source(device: &Path) -> Option<Source> {
     let interval =
         hertz.map_or(USUAL_INTERVAL, |hertz| Duration::from_secs_f64(1.0 / hertz)).clamp(Duration::from_millis(5), Duration::from_secs(5));
     let scale = Held::open(&device.join("in_power2_scale")).and_then(|scale| {
-        // Milliwatts for each count.
+        // In milliwatts per count.
         scale.number().map_err(|reason| Unusable::Dead { place: place.clone(), reason })
     });
     let sensor = scale.and_then(|milliwatts| PowerFile::open(&path, milliwatts * 1e-3, interval));
-    // The parent of an IIO device is its I2C device; the link is in the device's own path.
+    // The parent of an IIO device is its I2C device, as the path behind the link shows.
     let id = device.canonicalize().ok().and_then(|path| path.parent().map(name_of)).filter(|name| name.contains('-'));
     let id = id.unwrap_or_else(|| device_of(device));
     let label = line(device.join("label")).or_else(|| line(device.join("of_node/label")));

@@ -13,13 +13,13 @@ use crate::{
     tree::{Tree, number},
 };
 
-/// `update_interval` of a freshly loaded driver (INA226, 230, 231).
+/// Default `update_interval` of the driver (INA226, 230, 231).
 const USUAL_INTERVAL: Duration = Duration::from_millis(35);
 
-/// INA219 and 220 convert all the time, in about 1 ms; there is no `update_interval`.
+/// INA219 and 220 convert continuously, in about 1 ms, and have no `update_interval`.
 const FAST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The chips of `tree`.
+/// The INA2xx chips of `tree` under hwmon.
 pub fn discover(tree: &Tree) -> Vec<Source> {
     chips(tree, |name| matches!(name, "ina219" | "ina220" | "ina226" | "ina230" | "ina231")).iter().map(source).collect()
 }

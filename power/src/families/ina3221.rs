@@ -1,5 +1,5 @@
-//! INA3221 through its hwmon driver: three channels, no power file. P = `inN_input` (mV) x `currN_input` (mA). A disabled channel says
-//! ENODATA and is left out; `in7` and `curr4` are sums and are not read.
+//! INA3221 through its hwmon driver: three channels, without a file of power. P = `inN_input` (mV) x `currN_input` (mA). A disabled channel
+//! fails with ENODATA and is left out; `in7` and `curr4` are sums and are not read.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::{
     units::Watts,
 };
 
-/// Three channels of shunt and bus voltage at the usual 1.1 ms a conversion take 7 ms; the driver says more where it averages.
+/// Shunt and bus voltage of three channels take 7 ms at the default 1.1 ms per conversion. Where the chip averages, the driver's
+/// `update_interval` is longer.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// One channel of a chip.
@@ -50,7 +51,7 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 fn source(chip: &Chip, channel: u32) -> Option<Source> {
     let volts = chip.path.join(format!("in{channel}_input"));
     let amperes = chip.path.join(format!("curr{channel}_input"));
-    // The driver shows no files at all of a channel that the device tree leaves out.
+    // The driver has no files for a channel that the device tree leaves out.
     if !volts.exists() {
         return None;
     }
@@ -115,7 +116,7 @@ mod tests {
         assert!((watts(&mut found[0]) - 28.5).abs() < 1e-9);
         assert!((watts(&mut found[1]) - 7.6).abs() < 1e-9);
         assert!(matches!(&found[2].sensor, Err(Unusable::Dead { place, .. }) if place.ends_with("in3_input")));
-        // VDD_IN carries the whole board: adding a rail of it would count that twice.
+        // VDD_IN carries the whole board, so adding another rail would count that rail twice.
         assert_eq!((found[0].channels[0].scope, found[0].channels[0].domain), (Scope::BoardInput, Domain::Board));
         assert!(found[0].channels[0].part.overlaps(&found[1].channels[0].part));
         assert!(!found[1].channels[0].part.overlaps(&found[2].channels[0].part));

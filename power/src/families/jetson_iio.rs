@@ -11,7 +11,7 @@ use crate::{
     tree::{Tree, line, name_of},
 };
 
-/// The driver reads the chip at every read, and the chip averages: more often than this shows nothing new.
+/// The driver reads the chip at every read. The chip averages, so shorter intervals show nothing new.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The rails of `tree`.
@@ -30,14 +30,14 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 fn source(folder: &Path, chip: &str, rail: u32) -> Option<Source> {
     let label = line(folder.join(format!("rail_name_{rail}")))?;
     let path = folder.join(format!("in_power{rail}_input"));
-    // NVIDIA's device trees call an input that is not connected so.
+    // NVIDIA's device trees give an unconnected input this name.
     if label == "NC" {
         return None;
     }
     let place = path.display().to_string();
     let sensor = PowerFile::open(&path, 1e-3, INTERVAL);
     let input = is_input(&label);
-    // Numbered from 1, as the chip's inputs are.
+    // The id counts from 1, as the chip's inputs do.
     let id = format!("{chip}:{}", rail + 1);
     let channel = Channel {
         family: Family::JetsonIio,

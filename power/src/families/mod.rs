@@ -26,8 +26,8 @@ pub mod wt310;
 
 use crate::{channel::Family, source::Source, tree::Tree};
 
-/// Every sensor that can be found in `tree`, usable or not, in the order of families. Meters that hang on a serial line or the network
-/// are not looked for: they are named.
+/// Every sensor that can be found in `tree`, usable or not, family by family. Meters on a serial line, USB or the network are not
+/// searched for: the user names them, and [`open`] opens them.
 pub fn discover(tree: &Tree) -> Vec<Source> {
     [
         powercap::discover(tree),
@@ -48,7 +48,7 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
     .collect()
 }
 
-/// Opens the meter of `family` at `place` (`None`: sensors of this family are found and not named by a place).
+/// Opens the meter of `family` at `place` (`None` if sensors of this family are discovered and not named by a place).
 pub fn open(family: Family, place: &str) -> Option<Source> {
     match family {
         Family::Smartpower2 => Some(smartpower2::open(place)),

@@ -1,5 +1,5 @@
-//! GPUs of NVIDIA with a supply of their own, through the management library of their driver: an energy counter in millijoules where
-//! the GPU has one (since Volta), else its power.
+//! NVIDIA GPUs with a supply of their own, through the management library of their driver: an energy counter in millijoules if the GPU has
+//! one (since Volta), else its power.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     units::Watts,
 };
 
-/// Power and energy have something new about this often.
+/// Approximate interval at which power and energy change.
 const REFRESH: Duration = Duration::from_millis(100);
 
 /// One GPU.
@@ -38,7 +38,7 @@ impl Gpu {
 
 impl Sensor for Gpu {
     fn pace(&self) -> Pace {
-        // A call takes up to milliseconds.
+        // A call may take milliseconds.
         Pace::Waits(if self.counts { KEEP_ALIVE } else { REFRESH })
     }
 
@@ -50,7 +50,7 @@ impl Sensor for Gpu {
     }
 }
 
-/// The GPUs of this machine; none where there is no such driver.
+/// The GPUs of this machine; none if it has no NVIDIA driver.
 pub fn discover() -> Vec<Source> {
     let library = match Nvml::init() {
         Ok(library) => Arc::new(library),

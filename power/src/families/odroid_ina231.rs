@@ -1,6 +1,6 @@
 //! INA231 through the vendor kernel of Odroid-XU+E and XU3: `/sys/bus/i2c/drivers/INA231/3-0040/sensor_W` in watts, about four times a
-//! second. A sensor that is switched off reads 0 W, and so does one in the first seconds after it was switched on: a rail of a running
-//! chip never does, so 0 W is not a reading.
+//! second. A sensor reads 0 W while it is switched off and in the first seconds after it was switched on. A rail of a running chip never
+//! has 0 W, so 0 W is not a reading.
 
 use std::{path::Path, time::Duration};
 
@@ -13,10 +13,10 @@ use crate::{
     units::Watts,
 };
 
-/// `update_period` of the kernel as shipped, in microseconds.
+/// Default `update_period` of the vendor kernel, in microseconds.
 const USUAL_PERIOD: u64 = 263_808;
 
-/// `sensor_W` of one rail.
+/// The open file `sensor_W` of one rail.
 #[derive(Debug)]
 struct Rail {
     watts: Held,
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(found[2].channels[0].domain, Domain::Gpu);
         let cure = found[2].sensor.as_ref().unwrap_err().cure().unwrap();
         assert!(cure.contains("3-0044/enable") && cure.contains("wait 3 seconds"), "{cure}");
-        // Just switched on: not yet a reading, and never 0 W.
+        // A sensor that was just switched on gives no reading yet, and not 0 W.
         assert_eq!(sample(&mut found[3]), [(0, Reading::Unavailable(Lost::Disabled))]);
         fixture.file("sys/bus/i2c/drivers/INA231/3-0045/sensor_W", "0.250\n");
         assert!((watts(&mut found[3]) - 0.25).abs() < 1e-9);

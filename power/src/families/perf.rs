@@ -1,6 +1,6 @@
-//! RAPL through perf's `power` events, which an administrator may have opened to users where powercap is root's: `energy-pkg`,
-//! `energy-ram`, `energy-cores`, `energy-gpu`, `energy-psys`, one counter for every package, or for every die where Intel has several in
-//! a package.
+//! RAPL through perf's `power` events: `energy-pkg`, `energy-ram`, `energy-cores`, `energy-gpu`, `energy-psys`. There is one counter per
+//! package, or per die if a package of Intel has several. An administrator may have opened these events to users while powercap is for
+//! root only.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use crate::{
     tree::{Tree, line, name_of, number},
 };
 
-/// The counter below is refreshed as often.
+/// Interval at which the hardware refreshes the counter.
 const REFRESH: Duration = Duration::from_millis(1);
 
 const EVERY_PROCESS: libc::c_long = -1;
@@ -30,8 +30,7 @@ const NO_GROUP: libc::c_long = -1;
 /// PERF_FLAG_FD_CLOEXEC.
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
-/// The head of `struct perf_event_attr` as far as its first published size goes (PERF_ATTR_SIZE_VER0, 64 bytes): the kernel takes the
-/// rest for zero.
+/// The first 64 bytes of `struct perf_event_attr`, its first published size (PERF_ATTR_SIZE_VER0). The kernel takes the rest as zero.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct Attributes {
@@ -41,7 +40,7 @@ struct Attributes {
     rest: [u64; 6],
 }
 
-/// A counting event on one CPU, of every process.
+/// An event that counts on one CPU, for all processes.
 #[derive(Debug)]
 struct Event {
     file: File,
@@ -64,7 +63,7 @@ impl Event {
         if descriptor < 0 {
             return Err(std::io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
+        // SAFETY: the call above has just returned this descriptor, and nothing else owns it.
         Ok(Self { file: unsafe { File::from_raw_fd(descriptor as RawFd) } })
     }
 
@@ -86,7 +85,7 @@ impl Sensor for Event {
     }
 }
 
-/// The events of `tree`.
+/// The events of `tree`, one source for each counter.
 pub fn discover(tree: &Tree) -> Vec<Source> {
     let device = tree.path("sys/bus/event_source/devices/power");
     let Some(kind) = number(device.join("type")).and_then(|kind| u32::try_from(kind).ok()) else { return Vec::new() };
@@ -96,19 +95,19 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
     events.iter().flat_map(|event| places.iter().filter_map(|&place| source(event, kind, place))).collect()
 }
 
-/// Where a counter is read, and what it belongs to.
+/// The CPU on which a counter is read, and the package or die that it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     cpu: u32,
     package: u32,
-    /// `None`: the counter is that of the whole package.
+    /// `None` if the counter is that of the whole package.
     die: Option<u32>,
 }
 
-/// Linux for x86 has at most this many CPUs (NR_CPUS); a copied tree may hold any list.
+/// Linux for x86 supports at most this many CPUs (NR_CPUS). The limit is needed since a copied tree may hold any list.
 const MOST_CPUS: usize = 8192;
 
-/// The CPUs of a list as the kernel prints it: `0-1,24`.
+/// The CPUs in a list of the kernel's format: `0-1,24`.
 fn cpus_of(list: &str) -> impl Iterator<Item = u32> + '_ {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -117,8 +116,8 @@ fn cpus_of(list: &str) -> impl Iterator<Item = u32> + '_ {
     list.split(',').filter_map(range).flatten().take(MOST_CPUS)
 }
 
-/// One place for every counter behind the CPUs of `mask`. Most kernels list one CPU for each counter. Newer ones, whose event belongs to
-/// the powercap driver, list every CPU of a package.
+/// One place for every counter of the CPUs in `mask`. Most kernels list one CPU per counter. Newer kernels, where the powercap driver
+/// provides the event, list every CPU of a package.
 fn places(tree: &Tree, mask: &str) -> Vec<Place> {
     let topology = |cpu: u32, name: &str| {
         let path = tree.path(format!("sys/devices/system/cpu/cpu{cpu}/topology/{name}"));
@@ -130,7 +129,7 @@ fn places(tree: &Tree, mask: &str) -> Vec<Place> {
         listed += 1;
         dies.entry((topology(cpu, "physical_package_id"), topology(cpu, "die_id"))).or_insert(cpu);
     }
-    // Every die of AMD shows the counter of its package. A list that has a die twice is not one of the counters of dies.
+    // Dies have their own counters unless they are AMD's, which show that of the package, or the list names a die twice.
     let have_counters = dies.len() == listed && !is_amd(tree);
     let mut found: Vec<Place> = Vec::new();
     for (&(package, die), &cpu) in &dies {
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn events_are_found_with_scale_and_package() {
         let fixture = Fixture::new();
-        // No such type of event: opening fails, and says so.
+        // This type of event does not exist, so opening it fails.
         events(&fixture, "4000000000", "event=0x02", "2.3283064365386962890625e-10");
         let found = discover(&fixture.tree());
         assert_eq!(found.len(), 1);
@@ -215,10 +214,10 @@ mod tests {
         let cases: [Case<'_>; 7] = [
             ("0", intel, &[(0, 0, 0)], &["energy-pkg/0"]),
             ("0,1", intel, &[(0, 0, 0), (1, 1, 0)], &["energy-pkg/0", "energy-pkg/1"]),
-            // Interleaved numbers: the kernel prints a range.
+            // CPU numbers alternate between the packages, so the kernel prints a range.
             ("0-1", intel, &[(0, 0, 0), (1, 1, 0)], &["energy-pkg/0", "energy-pkg/1"]),
             ("0-1,8,10-11", intel, &[(8, 1, 0), (10, 2, 0), (11, 3, 0)], &["energy-pkg/0", "energy-pkg/1", "energy-pkg/2", "energy-pkg/3"]),
-            // Every CPU of two packages, with two dies each: one counter for a package.
+            // All CPUs of two packages with two dies each: one counter per package.
             ("0-7", intel, &[(2, 0, 1), (3, 0, 1), (4, 1, 0), (5, 1, 0), (6, 1, 1), (7, 1, 1)], &["energy-pkg/0", "energy-pkg/1"]),
             // One CPU of every die.
             ("0,4,8", intel, &[(4, 0, 1), (8, 1, 0)], &["energy-pkg/0-die-0", "energy-pkg/0-die-1", "energy-pkg/1"]),
@@ -240,11 +239,11 @@ mod tests {
                 assert!(channels[..index].iter().all(|other| !one.part.overlaps(&other.part)), "{channels:?}");
             }
         }
-        // A list of a copied tree ends.
+        // The length of a list is limited.
         assert_eq!(cpus_of("0-4294967295").count(), MOST_CPUS);
     }
 
-    /// The call itself, with an event every kernel has: software (type 1), cpu-clock (0), which counts nanoseconds.
+    /// Tests the system call with an event that every kernel has: software (type 1), cpu-clock (0), which counts nanoseconds.
     #[test]
     fn an_event_counts() {
         let fixture = Fixture::new();

@@ -9,17 +9,17 @@ use crate::{
     units::Watts,
 };
 
-/// One file, read again and again.
+/// One file, kept open and read from its beginning at every sample.
 #[derive(Debug)]
 pub(super) struct PowerFile {
     number: Held,
-    /// Watts that 1 in the file stands for.
+    /// Watts per unit in the file.
     unit: f64,
     interval: Duration,
 }
 
 impl PowerFile {
-    /// Opens `path`, in which 1 stands for `unit` watts, to be read every `interval`; and reads it once.
+    /// Opens `path`, which holds multiples of `unit` watts and is to be read every `interval`, and reads it once.
     pub(super) fn open(path: &Path, unit: f64, interval: Duration) -> Result<Box<dyn Sensor>, Unusable> {
         let number = Held::open(path)?;
         match number.number() {

@@ -1,5 +1,5 @@
 //! Batteries: `/sys/class/power_supply/*/{status,current_now,voltage_now,power_now}`, in microamperes, microvolts and microwatts as the
-//! kernel's interface has it. Vendors differ in the sign of the current and some in its unit: the absolute value is taken, and a board
+//! kernel defines them. Vendors differ in the sign of the current, and some in its unit, so the absolute value is taken, and a board
 //! profile may give a scale. Only a battery that is discharging feeds the machine.
 
 use std::{path::Path, time::Duration};
@@ -13,10 +13,10 @@ use crate::{
     units::Watts,
 };
 
-/// Fuel gauges have something new a few times a second to once in some seconds.
+/// Fuel gauges update their values between a few times a second and once in several seconds.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a battery says of itself.
+/// The files from which the power of a battery is computed.
 #[derive(Debug)]
 enum Flow {
     /// Microamperes and microvolts.
@@ -55,7 +55,7 @@ impl Sensor for Battery {
     }
 }
 
-/// The batteries of `tree` that feed the machine (not those of mice and pens).
+/// The batteries of `tree`, without those of mice, pens and other devices.
 pub fn discover(tree: &Tree) -> Vec<Source> {
     let supplies = tree.list("sys/class/power_supply", |_| true);
     let battery = |path: &&std::path::PathBuf| {
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert!((watts(&mut found[0]) - 7.25).abs() < 1e-9);
         assert!(matches!(&found[1].sensor, Err(Unusable::Protocol { reason, .. }) if reason.contains("power_now")));
-        // Two batteries share the load: they add up.
+        // Two batteries share the load, so they add up.
         assert!(!found[0].channels[0].part.overlaps(&found[1].channels[0].part));
     }
 }

@@ -1,8 +1,8 @@
 //! RAPL of Intel and AMD through Linux's powercap: `/sys/class/powercap/intel-rapl:N[:M]/energy_uj`.
 //!
-//! `enabled` is about capping power and says nothing about the counter. `psys` contains the package, `core` and `uncore` are inside it,
+//! The file `enabled` concerns power capping, not the counter. `psys` contains the package, `core` and `uncore` are inside the package, and
 //! `dram` is outside; AMD's `core` is a single core. `intel-rapl-mmio` shows the package a second time, and the dies of AMD's first Zen
-//! generations show one counter several times.
+//! generations all show the same counter.
 
 use std::{path::Path, time::Duration};
 
@@ -14,14 +14,14 @@ use crate::{
     tree::{self, Held, Tree, line, name_of, number},
 };
 
-/// How often the counter is refreshed.
+/// Interval at which the hardware refreshes the counter.
 const REFRESH: Duration = Duration::from_millis(1);
 
-/// How often it is read between the ends of a window, for the wrap and to notice that it has gone. Much more often would not be more
-/// exact: the moment of the last refresh is not known.
+/// Interval at which a counter is read within a window, so that a wrap or the loss of the sensor is noticed. A much shorter interval would
+/// not be more exact, since the time of the last refresh is unknown.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_millis(500);
 
-/// A zone's counter.
+/// The counter of a zone.
 #[derive(Debug)]
 struct Zone {
     energy: Held,
@@ -42,7 +42,7 @@ impl Sensor for Zone {
 pub fn discover(tree: &Tree) -> Vec<Source> {
     let amd = is_amd(tree);
     let mut zones = tree.list("sys/class/powercap", |name| name.starts_with("intel-rapl") && name.contains(':'));
-    // What mirrors another comes after it.
+    // A mirror comes after its original.
     zones.sort_by_key(|zone| name_of(zone).starts_with("intel-rapl-mmio"));
     let mut found: Vec<Source> = zones.iter().filter_map(|zone| zone_at(zone, amd)).collect();
     mark_mirrors(&mut found);
@@ -52,10 +52,10 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 fn zone_at(zone: &Path, amd: bool) -> Option<Source> {
     let id = name_of(zone);
     let name = line(zone.join("name"))?;
-    // A zone below another is part of it: its parent's name says of which package.
+    // A zone below another is a part of it, so its package is in the name of its parent.
     let parent = id.rsplit_once(':').and_then(|(parent, _)| line(zone.parent()?.join(parent).join("name")));
     let (package, die) = package_and_die(parent.as_deref().unwrap_or(&name));
-    // AMD's dies show the counter of the package.
+    // AMD's dies show the counter of their package.
     let die = die.filter(|_| !amd);
     let package_part = Part::package(package).of_die(die);
     let (part, domain, scope) = match &name[..] {
@@ -86,14 +86,14 @@ fn zone_at(zone: &Path, amd: bool) -> Option<Source> {
     Some(Source::new(vec![channel], sensor))
 }
 
-/// 1 and 2 of `package-1-die-2`; package 0 where the name says none.
+/// The numbers 1 and 2 of `package-1-die-2`; package 0 if the name has none.
 fn package_and_die(name: &str) -> (u32, Option<u32>) {
     let mut words = name.split('-');
     let mut after = |word: &str| words.find(|found| *found == word).and_then(|_| words.next()?.parse().ok());
     (after("package").unwrap_or(0), after("die"))
 }
 
-/// Of several zones that measure the same part the first usable one stays; the others are mirrors of it.
+/// Keeps the first usable one of several zones that measure the same part, and marks the others as mirrors of it.
 fn mark_mirrors(found: &mut [Source]) {
     for index in 1..found.len() {
         let (before, rest) = found.split_at_mut(index);
@@ -105,7 +105,7 @@ fn mark_mirrors(found: &mut [Source]) {
     }
 }
 
-/// Whether the processor is AMD's, or Hygon's, which are AMD's.
+/// Whether the processor is AMD's, or Hygon's, whose design is AMD's.
 pub(super) fn is_amd(tree: &Tree) -> bool {
     line_of_cpuinfo(tree, "vendor_id").is_some_and(|vendor| vendor == "AuthenticAMD" || vendor == "HygonGenuine")
 }
@@ -174,7 +174,7 @@ mod tests {
         let mirror = Unusable::Mirror { of: "powercap:intel-rapl:0".into() };
         assert_eq!(state("intel-rapl-mmio:0", &found), Some(mirror));
         assert_eq!(state("intel-rapl:0", &found), None);
-        // Only where the other can be used.
+        // A zone is a mirror only if the original is usable.
         for source in &mut found {
             source.sensor = Err(Unusable::Still { milliseconds: 1 });
         }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn dies_of_amd_mirror_one_counter_and_those_of_intel_do_not() {
-        // AMD has no counter of memory, and its `core` is a single one.
+        // AMD has no counter for memory, and its `core` is a single core.
         for (vendor, mirrors, core) in [("AuthenticAMD", 3, Domain::CpuCore), ("GenuineIntel", 0, Domain::Cpu)] {
             let fixture = Fixture::new();
             fixture.file("proc/cpuinfo", &format!("vendor_id\t: {vendor}\n"));
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_may_not_be_read_is_named_with_its_cure() {
-        // Root reads everything: the permission itself is tested in the virtual machine.
+        // Root can read every file, so tests/vm tests the permission itself.
         let fixture = intel();
         fixture.file("sys/class/powercap/intel-rapl:0/energy_uj", "");
         let found = discover(&fixture.tree());

@@ -1,4 +1,5 @@
-//! Hardkernel SmartPower2: a supply that measures what it gives, on a serial line or TCP, once a second: `volt,ampere,watt,Wh`.
+//! Hardkernel SmartPower2: a power supply that measures its output. It sends a line `volt,ampere,watt,Wh` once a second, on a serial line
+//! or over TCP.
 
 use std::time::Duration;
 
@@ -10,14 +11,14 @@ use crate::{
     units::Watts,
 };
 
-/// A line a second.
+/// Interval between two lines.
 const REFRESH: Duration = Duration::from_secs(1);
 
 /// The meter.
 #[derive(Debug)]
 struct Meter {
     lines: Lines,
-    /// What was on the line when it was opened may be the end of a line.
+    /// Whether the first line is over; it is dropped, since it may have lost its beginning.
     begun: bool,
 }
 
@@ -35,13 +36,13 @@ impl Sensor for Meter {
         });
         if let Err(lost) = result {
             sink.put(0, monotonic(), Reading::Unavailable(lost));
-            // The line has ended, so waiting for it no longer takes time.
+            // The connection has ended, so `wait` returns at once; without this pause the thread would spin.
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 }
 
-/// The watts of a line, which must agree with its volts and amperes.
+/// The watts of a line (`None` if they disagree with its volts and amperes, or the line is malformed).
 pub(super) fn parse(line: &str) -> Option<Watts> {
     let mut fields = line.split(',').map(|field| field.trim().parse::<f64>().ok().filter(|value| value.is_finite()));
     let (volts, amperes, watts) = (fields.next()??, fields.next()??, fields.next()??);
@@ -88,7 +89,7 @@ mod tests {
         let (master, path) = pty::open();
         let mut source = open(path.to_str().unwrap());
         let mut meter = pty::handle(&master);
-        // The first line may have lost its beginning, the third was disturbed.
+        // The first line has lost its beginning, and the third is corrupt.
         meter.write_all(b"0.461,2.436,0.002\r\n5.294,0.461,2.436,0.002\r\n5.2?4,0.461,2.4\r\n5.294,0.500,2.647,0.003\r\n").unwrap();
         let mut readings = Vec::new();
         for _ in 0..20 {

@@ -1,6 +1,6 @@
-//! Hardkernel SmartPower3: a supply with two measured outputs, on a serial line or UDP. A line of 81 bytes every 10 ms or more:
-//! milliseconds since it was switched on; of its input mV, mA, mW, on; of each output mV, mA, mW, on, interrupts; two checksums of what
-//! stands before them. Its own clock gives the times, since lines are delivered in bursts.
+//! Hardkernel SmartPower3: a power supply that measures its input and two outputs. It sends a line of 81 bytes every 10 ms to 1 s, on a
+//! serial line or over UDP: milliseconds since it was switched on; mV, mA, mW, on of the input; mV, mA, mW, on, interrupts of each output;
+//! two checksums of the bytes before them. The times are those of its own clock, since lines arrive in bursts.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::{
     units::Watts,
 };
 
-/// The meter is set to a line every 10 ms to 1 s; a slower one is met by the patience of a window.
+/// Shortest interval between lines (the user sets 10 ms to 1 s). A window waits long enough after its end for a slower meter too.
 const REFRESH: Duration = Duration::from_millis(10);
 
-/// Bytes of a line before its checksums.
+/// Number of bytes of a line before its checksums.
 const CHECKED: usize = 74;
 
 /// Input and two outputs.
 const CHANNELS: usize = 3;
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Line {
     milliseconds: u64,
@@ -33,12 +33,12 @@ pub(super) struct Line {
 struct Meter {
     lines: Lines,
     clock: Clock,
-    /// The first line may be an old one: it is dropped.
+    /// Whether the first line is over; it is dropped, since it may be an old one.
     begun: bool,
 }
 
-/// Turns the meter's milliseconds into nanoseconds of CLOCK_MONOTONIC: the line that came with the least delay so far says how far
-/// apart the clocks are.
+/// Turns the meter's milliseconds into nanoseconds of CLOCK_MONOTONIC. The offset of the two clocks is taken from the line that has arrived
+/// with the least delay so far.
 #[derive(Debug, Default)]
 struct Clock {
     offset: Option<i128>,
@@ -46,11 +46,11 @@ struct Clock {
 }
 
 impl Clock {
-    /// When the line with `milliseconds`, which was read at `arrival`, was measured.
+    /// The time of measurement of the line with `milliseconds`, which was read at `arrival`.
     fn at(&mut self, milliseconds: u64, arrival: u64) -> u64 {
         let meter = i128::from(milliseconds) * 1_000_000;
         let offset = i128::from(arrival) - meter;
-        // A clock that goes backward is that of a meter that was switched off and on.
+        // The meter's clock goes backward if the meter was switched off and on.
         if milliseconds < self.last {
             self.offset = None;
         }
@@ -95,7 +95,7 @@ fn lost(sink: &mut dyn Sink, at: u64, reason: Lost) {
     }
 }
 
-/// Reads a line, which must have its length, both checksums and all its numbers.
+/// Parses a line, whose length, checksums and numbers must all be right.
 pub(super) fn parse(line: &str) -> Option<Line> {
     let (checked, sums) = line.split_at_checked(CHECKED)?;
     let (complement, xor) = sums.split_once(',')?;
@@ -110,7 +110,7 @@ pub(super) fn parse(line: &str) -> Option<Line> {
     for (channel, watts) in watts.iter_mut().enumerate() {
         let (_millivolts, _milliamperes, milliwatts, _on) = (fields.next()??, fields.next()??, fields.next()??, fields.next()??);
         if channel > 0 {
-            // Interrupts, in hexadecimal digits: only that they are there.
+            // The interrupts, in hexadecimal, must be present; their value is ignored.
             fields.next()?;
         }
         *watts = Watts(milliwatts as f64 * 1e-3);
@@ -118,8 +118,8 @@ pub(super) fn parse(line: &str) -> Option<Line> {
     fields.next().is_none().then_some(Line { milliseconds, watts })
 }
 
-/// The meter at `place`: `/dev/ttyUSB0` or `udp:6000`. Its channels are `PLACE:1` and `PLACE:2`, the outputs, which `PLACE` means both,
-/// and `PLACE/input`, which is what the meter itself draws, its own needs included.
+/// The meter at `place`: `/dev/ttyUSB0` or `udp:6000`. Its channels are the outputs `PLACE:1` and `PLACE:2`, both named by `PLACE` alone,
+/// and the input `PLACE/input`, which includes the consumption of the meter.
 pub fn open(place: &str) -> Source {
     let channel = |id: String, label: &str, part: Part| Channel {
         family: Family::Smartpower3,
@@ -148,10 +148,10 @@ mod tests {
     use super::*;
     use crate::families::{fixture::sample, stream::pty};
 
-    /// As the meter's documentation shows it.
+    /// A line of the meter's documentation.
     const RECORDED: &str = "0000815169,15296,0036,00550,0,00000,0000,00000,0,00,00000,0000,00000,0,00,14,12";
 
-    /// A line as the meter makes it.
+    /// A line in the meter's format.
     fn line(milliseconds: u64, milliwatts: [u32; 3]) -> String {
         let [input, one, two] = milliwatts;
         let text = format!(
@@ -183,13 +183,13 @@ mod tests {
         let mut clock = Clock::default();
         let ms = 1_000_000;
         assert_eq!(clock.at(1000, 5000 * ms), 5000 * ms);
-        // A burst: read together, measured 10 ms apart.
+        // A burst: two lines read together that were measured 10 ms apart.
         assert_eq!(clock.at(1010, 5030 * ms), 5010 * ms);
         assert_eq!(clock.at(1020, 5030 * ms), 5020 * ms);
-        // One that came with less delay than the first shows that all are earlier.
+        // A line with less delay than the first moves all later times back.
         assert_eq!(clock.at(1030, 5025 * ms), 5025 * ms);
         assert_eq!(clock.at(1040, 5060 * ms), 5035 * ms);
-        // Switched off and on.
+        // The meter was switched off and on.
         assert_eq!(clock.at(5, 9000 * ms), 9000 * ms);
     }
 

@@ -1,4 +1,4 @@
-//! Meters that send on their own: lines from a serial port, a TCP connection or UDP packets.
+//! Lines of meters that send unasked, from a serial port, a TCP connection or UDP packets.
 
 use std::{
     fs::{File, OpenOptions},
@@ -24,16 +24,16 @@ use crate::{
     problem::Unusable,
 };
 
-/// Longest wait for a line, so that a meter that has fallen silent is noticed and a thread can be ended.
+/// Longest wait for a line, so that a thread can end even if its meter is silent.
 const PATIENCE_MS: u8 = 100;
 
 /// Longest wait for a connection.
 const CONNECT: Duration = Duration::from_secs(3);
 
-/// More than the longest line, twice.
+/// Size of the buffer in bytes: more than twice the longest line.
 const BUFFER: usize = 512;
 
-/// Where the bytes come from.
+/// The source of the bytes.
 #[derive(Debug)]
 enum Port {
     Serial(File),
@@ -59,7 +59,7 @@ impl Port {
     }
 }
 
-/// Lines as they come, out of a buffer of fixed size.
+/// Splits the received bytes into lines, in a buffer of fixed size.
 #[derive(Debug)]
 pub(super) struct Lines {
     port: Port,
@@ -67,7 +67,7 @@ pub(super) struct Lines {
     length: usize,
 }
 
-/// Where a meter is: `/dev/ttyUSB0`, `tcp:HOST:PORT`, `udp:PORT`.
+/// Opens the meter at `place`: `/dev/ttyUSB0`, `tcp:HOST:PORT` or `udp:PORT`.
 pub(super) fn open(place: &str) -> Result<Lines, Unusable> {
     let unreadable = |error: io::Error| Unusable::Unreadable { place: place.to_owned(), reason: Lost::from(&error) };
     let port = if let Some(address) = place.strip_prefix("tcp:") {
@@ -95,19 +95,19 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// 115200 baud, 8 bits, no parity, nothing translated.
+/// Opens a serial port with 115200 baud, 8 bits, no parity and no translation.
 fn serial(path: &Path) -> Result<File, Unusable> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
-        // Without NONBLOCK an open waits for a modem's carrier.
+        // Without O_NONBLOCK, opening may wait for a modem's carrier.
         .custom_flags((OFlag::O_NOCTTY | OFlag::O_NONBLOCK).bits())
         .open(path)
         .map_err(|error| Unusable::io(path, &error))?;
     let set = || {
         let mut settings = tcgetattr(&file)?;
         cfmakeraw(&mut settings);
-        // Where the kernel keeps the speed. (`cfsetspeed` is bound to a version of glibc's symbol that a static program does not have.)
+        // Sets the speed. (`cfsetspeed` is bound to a symbol version of glibc that a static program does not have.)
         settings.control_flags.remove(ControlFlags::CBAUD);
         settings.control_flags.insert(ControlFlags::from_bits_retain(libc::B115200));
         tcsetattr(&file, SetArg::TCSANOW, &settings)?;
@@ -121,7 +121,7 @@ fn serial(path: &Path) -> Result<File, Unusable> {
 }
 
 impl Lines {
-    /// Waits for bytes (at most 100 ms) and gives every complete line that has come, with the moment its bytes were read.
+    /// Waits for bytes (at most 100 ms) and passes every complete line to `take`, with the time at which its bytes were read.
     pub(super) fn wait(&mut self, mut take: impl FnMut(u64, &str)) -> Result<(), Lost> {
         let mut descriptors = [PollFd::new(self.port.descriptor(), PollFlags::POLLIN)];
         match poll(&mut descriptors, PollTimeout::from(PATIENCE_MS)) {
@@ -130,7 +130,7 @@ impl Lines {
             Err(error) => return Err(Lost::System(error as i32)),
         }
         if self.length == BUFFER {
-            // A line that long is none: begin again behind it.
+            // The buffer is full without an end of line: this is not a line, so its bytes are dropped.
             self.length = 0;
         }
         let read = match self.port.read(&mut self.buffer[self.length..]) {
@@ -143,12 +143,12 @@ impl Lines {
         self.length += read;
         let mut start = 0;
         while let Some(end) = self.buffer[start..self.length].iter().position(|&byte| byte == b'\n') {
-            // What is not text is noise on the line; the meter's parser refuses the empty line.
+            // Bytes that are not text are noise and become an empty line, which the meter's parser rejects.
             let line = std::str::from_utf8(&self.buffer[start..start + end]).unwrap_or_default();
             take(at, line.trim_end_matches('\r'));
             start += end + 1;
         }
-        // A packet is whole; a stream may have been cut within a line.
+        // A UDP packet holds whole lines only; in a stream the rest is the beginning of the next line.
         let rest = if matches!(self.port, Port::Udp(_)) { self.length } else { start };
         self.buffer.copy_within(rest..self.length, 0);
         self.length -= rest;
@@ -156,7 +156,7 @@ impl Lines {
     }
 }
 
-/// A pseudo terminal: the meter's end and the path of the port.
+/// Pseudo terminals that play the part of a meter.
 #[cfg(test)]
 pub(super) mod pty {
     use std::{fs::File, path::PathBuf};
@@ -166,7 +166,7 @@ pub(super) mod pty {
         pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt},
     };
 
-    /// Opens one.
+    /// Opens a pseudo terminal: the meter's end, and the path of the port.
     pub(crate) fn open() -> (PtyMaster, PathBuf) {
         let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -175,7 +175,7 @@ pub(super) mod pty {
         (master, path)
     }
 
-    /// A second handle of the meter's end, to write from another thread.
+    /// Another handle of the meter's end, for use in another thread.
     pub(crate) fn handle(master: &PtyMaster) -> File {
         use std::os::fd::AsFd;
         File::from(master.as_fd().try_clone_to_owned().unwrap())

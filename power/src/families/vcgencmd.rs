@@ -1,5 +1,5 @@
-//! The power management chip of Raspberry Pi 5, through `vcgencmd pmic_read_adc`: twelve rails, each a line with its current and a line
-//! with its voltage. Devices on USB and NVMe are not included. Every read runs the command, so this is the one sensor that allocates.
+//! The power management chip of Raspberry Pi 5, through `vcgencmd pmic_read_adc`: twelve rails, each with one line for its current and one
+//! for its voltage. Devices on USB and NVMe are not included. Every read runs the command, so this sensor allocates, as no other does.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,10 +16,10 @@ use crate::{
     units::Watts,
 };
 
-/// The command takes some milliseconds of one core: more often would measure itself.
+/// The command takes some milliseconds of one core, so a shorter interval would measure the command itself.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// The rails.
+/// The rails that the command reports.
 #[derive(Debug)]
 struct Rails {
     command: PathBuf,
@@ -68,14 +68,14 @@ pub(super) fn rails(text: &str) -> impl Iterator<Item = (&str, Watts)> {
     })
 }
 
-/// The rails of `tree`'s board, where it has the command and the command knows them (a Raspberry Pi before 5 does not).
+/// The rails of the board of `tree` if it has the command. On a Raspberry Pi before 5 the command does not know them.
 pub fn discover(tree: &Tree) -> Vec<Source> {
     let command = ["usr/bin/vcgencmd", "opt/vc/bin/vcgencmd"].map(|path| tree.path(path)).into_iter().find(|path| path.exists());
     let Some(command) = command else { return Vec::new() };
     if tree.is_live() {
         return of_command(command);
     }
-    // The tree may be a stranger's, and with it the program.
+    // The tree may be a copy of an untrusted machine, and so may be the program in it.
     let place = command.display().to_string();
     let reason = "a program in a copy of another machine's files is not run".to_owned();
     vec![Source::new(vec![channel(&place, "pmic")], Err(Unusable::Protocol { place, reason }))]
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::families::fixture::{Fixture, sample};
 
-    /// As the command prints it, shortened to five rails; EXT5V has no current and the battery none either.
+    /// Output of the command, shortened to five rails; EXT5V and BATT have no current.
     const RECORDED: &str = "\
  3V7_WL_SW_A current(0)=0.08392478A
    3V3_SYS_A current(1)=0.06338592A

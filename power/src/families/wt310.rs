@@ -1,5 +1,5 @@
-//! Yokogawa WT310: a bench power meter on USB, through the kernel's USBTMC file. It is asked for the active power of its first element,
-//! and answers with a number of which 9.9E37 and more mean that it has none.
+//! Yokogawa WT310: a bench power meter on USB, through the kernel's USBTMC file. It is queried for the active power of its first element.
+//! An answer of 9.9E37 or more means that it has no value.
 
 use std::{
     fs::{File, OpenOptions},
@@ -16,13 +16,13 @@ use crate::{
     units::Watts,
 };
 
-/// The shortest update rate of the meter; it is set to it.
+/// The meter's shortest update interval, to which it is set.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// Values from here on say "no data" or "over range".
+/// Values of at least this magnitude mean "no data" or "over range".
 const NO_DATA: f64 = 9.9e37;
 
-/// What the meter is told once: plain text, one item, active power of element 1, a new value every 100 ms.
+/// Commands that set the meter up: plain text, one item, active power of element 1, a new value every 100 ms.
 const SET_UP: [&str; 4] = [":NUM:FORM ASC", ":NUM:NORM:NUM 1", ":NUM:NORM:ITEM1 P,1", ":RATE 100MS"];
 
 /// The meter.
@@ -33,7 +33,7 @@ struct Meter {
 
 impl Meter {
     fn tell(&mut self, command: &str) -> Result<(), Lost> {
-        // One write is one message; the kernel marks its end.
+        // One write is one message, whose end the kernel marks.
         let mut message = [0_u8; 64];
         let message = message.get_mut(..=command.len()).ok_or(Lost::Malformed)?;
         message[..command.len()].copy_from_slice(command.as_bytes());
@@ -50,7 +50,7 @@ impl Meter {
 }
 
 pub(super) fn parse(answer: &str) -> Result<Watts, Lost> {
-    // "NAN" and "INF" are read as such, and are not data.
+    // "NAN" and "INF" parse as numbers and count as no data.
     match answer.trim().parse::<f64>() {
         Ok(value) if value.abs() < NO_DATA => Ok(Watts(value)),
         Ok(_) => Err(Lost::NoData),
@@ -124,11 +124,11 @@ mod tests {
         }
     }
 
-    /// Messages go one way and answers the other, as through the kernel's file.
+    /// Sends commands and answers through a pseudo terminal instead of the kernel's file.
     #[test]
     fn a_meter_behind_a_file_is_set_up_and_asked() {
         let (master, path) = pty::open();
-        // A terminal that translates nothing; it must stay open until the meter has it.
+        // Sets the terminal to translate nothing. It must stay open until the sensor has opened it too.
         let port = stream::open(path.to_str().unwrap()).unwrap();
         let heard = Arc::new(Mutex::new(Vec::new()));
         let mut answers = vec!["9.91E+37", "17.5E+00"];
