@@ -1,7 +1,7 @@
-//! How fast an edge list becomes the structure that is searched: `Layout::build`, everything included.
+//! Speed of `Layout::build`, which turns an edge list into the structure that is searched.
 //!
-//! A Kronecker graph (renumbered by degree) and a uniform random graph (order kept) of 2^scale vertices and 16 times as many
-//! edges; `SOCBFS_BENCH_SCALE` sets the scale (default 16). One thread and all threads. Throughput is in listed edges.
+//! The graphs are a Kronecker graph (renumbered by degree) and a uniform random graph (order kept) of 2^scale vertices and 16 times as many
+//! edges; `SOCBFS_BENCH_SCALE` sets the scale (default 16). Each is built on one thread and on all. Throughput is in listed edges.
 #![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop; criterion's macros have no docs
 
 use std::{env, time::Duration};

@@ -1,9 +1,9 @@
-//! What `tests/gpu` measures on an OpenCL device, in one program that needs neither compiler nor network: every kernel, way of sharing
-//! memory, size of work-group and policy compared with a serial search; then what the device is, each kernel level by level, the
-//! device's own times against the clock, the handover, Kronecker graphs on the CPU, the device and both, Rodinia's search on the same
-//! device, and energy. Everything is written into one folder, as JSON and as markdown.
+//! The measurements of `tests/gpu` on an OpenCL device, in one program that needs neither compiler nor network: properties of the device;
+//! every kernel, sharing mode, work-group size and policy compared with a serial search; each kernel level by level, and the device's own
+//! times against the clock; the handover; Rodinia's search on the same device; energy; and Kronecker graphs on the CPU, the device and
+//! both. All results go into one folder, as JSON and as Markdown.
 //!
-//! Exit code 0: all done and right, 1: something is wrong or was left out, 2: no such device, or it can't begin.
+//! Exit code 0: everything was done and is right, 1: something is wrong or was left out, 2: there is no such device, or it can't begin.
 #![allow(clippy::expect_used, reason = "a measurement that can't be set up may stop")]
 
 use std::{
@@ -78,7 +78,7 @@ impl Arguments {
                     scales = Some(range.filter(|range| !range.is_empty()).ok_or(format!("--scales {text:?} is not FIRST..=LAST"))?);
                 }
                 "--seconds" => seconds = value()?.parse().map_err(|_| "--seconds is a number".to_owned())?,
-                // What cargo adds.
+                // Cargo adds this argument.
                 "--bench" => {}
                 _ => return Err(format!("unknown argument {word:?}\n{HELP}")),
             }
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::parse(env::args().skip(1)) {
         Ok(Some(arguments)) => arguments,
         Ok(None) => {
-            // As one of all benchmarks it measures nothing: it needs a device for itself.
+            // `cargo bench` runs all benchmarks, and this one needs a device for itself.
             println!("gpu: left out, tests/gpu runs it");
             return ExitCode::SUCCESS;
         }
@@ -129,18 +129,18 @@ fn main() -> ExitCode {
 
 type Step<'a> = fn(&mut Run<'a>) -> Result<(), String>;
 
-/// Searches that are repeated from one root, of which medians are taken.
+/// Number of searches from one root, of whose times the medians are taken.
 const REPEATS: usize = 9;
 
-/// What repeated searches took, in microseconds.
+/// Median times of repeated searches, in microseconds.
 struct Timed {
     search: f64,
     levels: Vec<f64>,
-    /// By the device's own clock, in all launches of a search; 0 where it keeps no times.
+    /// Sum of all launches of a search by the device's own clock; 0 if the device records no times.
     busy: f64,
 }
 
-/// The measurement: where it goes, how long it may take, and what was wrong.
+/// The state of the measurement: its settings, results and problems.
 struct Run<'a> {
     arguments: &'a Arguments,
     device: Arc<Device>,
@@ -151,7 +151,7 @@ struct Run<'a> {
     json: BTreeMap<&'static str, Value>,
     markdown: String,
     problems: Vec<String>,
-    /// The step that has begun and not ended.
+    /// The step that is running.
     at_work: Option<&'static str>,
 }
 
@@ -183,7 +183,7 @@ fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
         ("handover", Duration::from_secs(20), Run::handover),
         ("Rodinia", Duration::from_secs(10), Run::rodinia),
         ("energy", Duration::from_secs(45), Run::energy),
-        // Last, for it takes all the time there is.
+        // This step is the last one, since it uses all the time that is left.
         ("Kronecker graphs", Duration::from_secs(10), Run::kronecker),
     ];
     for (name, least, step) in steps {
@@ -192,7 +192,7 @@ fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
             run.problem(format!("{name}: left out, no time is left"));
             continue;
         }
-        // Until it comes to its end that is what the results say of it.
+        // Until the step ends, the written results name it as unfinished.
         run.at_work = Some(name);
         run.write()?;
         if let Err(problem) = step(&mut run) {
@@ -215,7 +215,7 @@ impl Run<'_> {
         self.problems.push(problem);
     }
 
-    /// Writes what there is so far: a driver may end the process at any time.
+    /// Writes the results so far, since a driver may end the process at any time.
     fn write(&self) -> Result<(), String> {
         let mut text = self.markdown.clone();
         let seconds = self.begin.elapsed().as_secs_f64();
@@ -243,7 +243,7 @@ impl Run<'_> {
         GpuSetup { device: Arc::clone(&self.device), way, options }
     }
 
-    /// A number for a GPU, for any device, and for a quick run.
+    /// Picks the value for a GPU, for any device (`--any-device`), or for a quick run.
     fn pick<T>(&self, gpu: T, any: T, quick: T) -> T {
         match self.arguments {
             Arguments { quick: true, .. } => quick,
@@ -252,7 +252,7 @@ impl Run<'_> {
         }
     }
 
-    /// Runs `socbfs` with `arguments`; its standard output.
+    /// Runs `socbfs` with `arguments` and returns its standard output.
     fn socbfs(&self, arguments: &[&str]) -> Result<String, String> {
         output(Command::new(&self.arguments.socbfs).args(arguments), self.left())
     }
@@ -263,16 +263,17 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Every kernel and policy by every way, size of work-group and number of parts, on graphs of all shapes, against a serial search.
+    /// Compares every kernel and policy with a serial search, on graphs of all shapes, for several work-group sizes, sharing modes and
+    /// numbers of parts.
     fn correctness(&mut self) -> Result<(), String> {
         let deadline = self.begin.elapsed() + self.left() / 3;
         let (mut right, mut wrong, mut late) = (0_u64, Vec::new(), false);
         let most = self.device.max_work_group();
-        // PoCL compiles every kernel again for every size.
+        // The list is short on PoCL, which compiles every kernel again for every size.
         let groups: &[usize] = self.pick(&[256, 128, 64, 32, 1], &[64, 1], &[64, 1]);
         let groups: Vec<usize> = groups.iter().copied().filter(|&group| group <= most).collect();
         let ways: Vec<SharingMode> = SharingMode::ALL.into_iter().filter(|way| way.offered(self.device.info())).collect();
-        // Most is said by the first of each; the rest is crossed with the first only.
+        // Each dimension varies while the others keep their first value: a full cross product would take too long.
         let mut settings = Vec::new();
         settings.extend(groups.iter().map(|&group| (group, self.way, 0)));
         settings.extend(ways.iter().filter(|&&way| way != self.way).map(|&way| (groups[0], way, 0)));
@@ -281,7 +282,7 @@ impl Run<'_> {
             "tg tgm bg bgc sampled alpha-beta:1000,1 daga:1000,1 selective:30,0 remis-concurrent:5,300 concurrent:0,0,500 asynchronous:20,500 adaptive"
                 .split(' ')
                 .collect();
-        // Of a quick run one graph of many arcs, and those of a few vertices.
+        // A quick run takes one graph with many arcs, and the smallest graphs.
         let graphs: Vec<_> = graphs()
             .into_iter()
             .enumerate()
@@ -354,7 +355,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Searches from `root` again and again, after one that warms up.
+    /// Times [`REPEATS`] searches from `root`, after one for warm-up.
     fn timed(&self, layout: &Layout, options: &SearchOptions, root: Vertex, single_levels: bool) -> Result<Timed, String> {
         let mut search = Search::new(layout, options).map_err(whole)?;
         search.set_single_levels(single_levels);
@@ -362,7 +363,7 @@ impl Run<'_> {
         let (mut levels, mut walls, mut busies) = (Vec::<Vec<f64>>::new(), Vec::new(), Vec::new());
         for _ in 0..REPEATS {
             let outcome = search.run(root).map_err(whole)?;
-            // What comes after the last level is not in the records.
+            // The records do not include launches after the last level.
             let mut busy: u64 = search.records().iter().map(|record| record.device_ns).sum();
             for setup in &options.devices {
                 let add = |time: LaunchTime| busy += time.end_ns.saturating_sub(time.start_ns);
@@ -378,9 +379,9 @@ impl Run<'_> {
         Ok(Timed { search: median(walls), levels: levels.into_iter().map(median).collect(), busy: median(busies) })
     }
 
-    /// Each kernel level by level on one Kronecker graph, and the device's own times of the launches against the clock.
+    /// Measures each kernel level by level on one Kronecker graph, and compares the device's own times with the clock.
     fn levels(&mut self) -> Result<(), String> {
-        // Keeping times costs some drivers a little at each launch, and keeps the engine from launching levels ahead.
+        // Recording times slows each launch a little with some drivers, and keeps the engine from launching levels ahead.
         let device = Device::open_timed(self.device.info(), Limits::default()).map_err(|error| error.to_string())?;
         let scale = self.pick(20, 14, 8);
         let edges = Generator::graph500(scale).generate(&|_| ()).map_err(|error| error.to_string())?;
@@ -426,7 +427,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Kronecker graphs by `socbfs bench`: on the CPU, on the device, and as the program decides with both.
+    /// Runs `socbfs bench` on Kronecker graphs: on the CPU, on the device, and with the policy `adaptive` on both.
     fn kronecker(&mut self) -> Result<(), String> {
         self.markdown += "\n## Kronecker graphs\n\nHarmonic mean in millions of edges per second over 16 roots, original numbers; and without bringing \
              the parents back into original numbers on the host.\n\n| scale | CPU | device | both | device, parents left there | device over CPU |\n\
@@ -434,7 +435,7 @@ impl Run<'_> {
         let mut all = Vec::new();
         let mut last = Duration::ZERO;
         for scale in self.arguments.scales.clone() {
-            // Twice the vertices take a little more than twice the time.
+            // The next scale takes a little more than twice the time.
             if self.left() < last * 5 / 2 + Duration::from_secs(5) {
                 self.problem(format!("Kronecker graphs: scale {scale} and above left out, no time is left"));
                 break;
@@ -506,9 +507,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Rodinia's own graph, searched by its OpenCL program and by every kernel here.
+    /// Compares Rodinia's OpenCL program with every kernel of socbfs on a graph of Rodinia's generator.
     fn rodinia(&mut self) -> Result<(), String> {
-        // The goals are of a million vertices.
+        // The goals of this comparison are for a million vertices.
         let vertices = if self.arguments.rodinia.is_some() { 1_000_000 } else { self.pick(1_000_000, 100_000, 1000) };
         let edges = Generator::Rodinia { vertices, seed: 1 }.generate(&|_| ()).map_err(|error| error.to_string())?;
         let layout = Layout::build(&edges, &BuildOptions::default()).map_err(|error| error.to_string())?;
@@ -550,7 +551,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What Rodinia's program takes, in milliseconds, and what that is.
+    /// The time of Rodinia's program in milliseconds, and a description of what it includes.
     fn their_time(&self, program: &Path, edges: &EdgeList) -> Result<(f64, &'static str), String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let path = folder.path().join("graph.txt");
@@ -559,7 +560,8 @@ impl Run<'_> {
     }
 
     fn their_times(&self, program: &Path, graph: &Path) -> Result<(f64, &'static str), String> {
-        // A second slash: it takes any word whose second letter is d, g or p for an option, "/data" and its own name too.
+        // A second slash is put in front, since Rodinia's program takes any word whose second letter is d, g or p as an option, even
+        // "/data" and its own name.
         let whole_path = |path: &Path| match fs::canonicalize(path) {
             Ok(path) => Ok(format!("/{}", path.display())),
             Err(error) => Err(format!("{}: {error}", path.display())),
@@ -572,7 +574,7 @@ impl Run<'_> {
         for _ in 0..5 {
             let begin = Instant::now();
             let place = [platform.to_string(), device.to_string()];
-            // It looks for its kernels in the working directory.
+            // Rodinia's program reads its kernels from the working directory.
             let text = output(Command::new(&command).args([&*graph, "-p", &*place[0], "-d", &*place[1]]).current_dir(folder), self.left())?;
             let elapsed = begin.elapsed().as_secs_f64() * 1e3;
             let time;
@@ -582,7 +584,7 @@ impl Run<'_> {
         Ok((median(times), whose))
     }
 
-    /// The number of the device's platform, and its own there: as Rodinia's program counts.
+    /// The index of the device's platform, and of the device in that platform, as Rodinia's program counts them.
     fn place(&self) -> Option<(usize, usize)> {
         let info = self.device.info();
         let platforms = opencl::platforms().ok()?;
@@ -592,7 +594,7 @@ impl Run<'_> {
         })
     }
 
-    /// What sensors there are say of one graph on the CPU and on the device.
+    /// Measures the energy of searches of one graph on the CPU and on the device, with the sensors of this machine.
     fn energy(&mut self) -> Result<(), String> {
         let scale = self.pick("20", "12", "8");
         let device = self.choice.clone();
@@ -632,7 +634,7 @@ impl Run<'_> {
     }
 }
 
-/// Graphs of the shapes that kernels are wrong on: hubs, long lists, long paths, a grid, arcs of one direction, loops and repeats.
+/// Graphs of shapes on which kernels tend to fail: hubs, long lists, long paths, a grid, directed arcs, loops and repeats.
 fn graphs() -> Vec<(&'static str, EdgeList, bool)> {
     let generated = |generator: Generator| generator.generate(&|_| ()).expect("parameters in range");
     let list = |n: usize, edges: Vec<[Vertex; 2]>| EdgeList::new(n, edges, Listing::Once).expect("few vertices");
@@ -650,8 +652,8 @@ fn graphs() -> Vec<(&'static str, EdgeList, bool)> {
     ]
 }
 
-/// The time in milliseconds that Rodinia's program gives for its kernels in what it printed, and how that is called; `elapsed` where it
-/// gives none. It ends with 0 whatever happens, so that nothing counts that it does not call right itself.
+/// The time in milliseconds that Rodinia's program printed (`elapsed` if it printed none), and a description of that time. The program
+/// always exits with 0, so its output must say that the result is right.
 fn their_word(text: &str, elapsed: f64) -> Result<(f64, &'static str), String> {
     if !text.contains("passed") {
         let last: Vec<&str> = text.lines().rev().take(2).collect();
@@ -670,12 +672,12 @@ fn their_word(text: &str, elapsed: f64) -> Result<(f64, &'static str), String> {
     ))
 }
 
-/// Policies that decide directions only run on the device.
+/// The place of the levels of a policy that decides directions only: the GPU, with `kernel` for bottom-up levels.
 fn where_directions_run(policy: &str, kernel: GpuKernel) -> LevelDevice {
     if policy.starts_with("sampled") || policy.starts_with("alpha-beta") { LevelDevice::Gpu(kernel) } else { LevelDevice::Cpu }
 }
 
-/// What is wrong with the tree from `root`.
+/// Searches from `root` and returns what is wrong with the tree.
 fn compare(search: &mut Search<'_>, edges: &EdgeList, directed: bool, root: Vertex, wanted: &[u32]) -> Option<String> {
     if let Err(error) = search.run(root) {
         return Some(whole(error));
@@ -687,7 +689,7 @@ fn compare(search: &mut Search<'_>, edges: &EdgeList, directed: bool, root: Vert
     socbfs::validate::validate(edges, directed, root, &result.parent).err().map(|error| format!("from {root}: {error}"))
 }
 
-/// Harmonic mean of the speeds of a record, or of those without the mapping to original numbers.
+/// Harmonic mean of the TEPS of a record, with or without the time of mapping to original numbers.
 fn teps(record: &Value, without_mapping: bool) -> Option<f64> {
     if record["valid"] != true {
         return None;
@@ -716,10 +718,10 @@ fn whole(error: impl std::error::Error) -> String {
     text
 }
 
-/// The standard output of a program that ends well within `most`.
+/// Runs a program for at most `most`, and returns its standard output if it succeeds.
 fn output(command: &mut Command, most: Duration) -> Result<String, String> {
     let mut child = Command::new("timeout");
-    // Both stay in the group of processes that ends as one.
+    // Both stay in this process group, so that they end with it.
     child.args(["--foreground", "--kill-after", "5"]).arg(most.as_secs().max(1).to_string());
     child.arg(command.get_program()).args(command.get_args());
     if let Some(folder) = command.get_current_dir() {
@@ -738,11 +740,10 @@ fn output(command: &mut Command, most: Duration) -> Result<String, String> {
     Err(format!("{} ended with {}: {}", Path::new(command.get_program()).display(), output.status, last.join(" / ")))
 }
 
-/// Writes an undirected graph as Rodinia's program reads it: vertices with where their arcs begin and how many there are, the source, the
-/// arcs.
+/// Writes an undirected graph in the format of Rodinia's program: the first arc and the degree of every vertex, the source, the arcs.
 fn write_rodinia(path: &Path, edges: &EdgeList) -> std::io::Result<()> {
     let mut lists = vec![Vec::new(); edges.vertices()];
-    // Both ends have an arc, as Rodinia's generator writes them.
+    // Both ends get an arc, as in the files of Rodinia's generator.
     edges.for_each(0..edges.len(), |u, v| {
         lists[u as usize].push(v);
         lists[v as usize].push(u);

@@ -1,1 +1,1 @@
-//! Benchmarks stand in a package of their own, so that tests are not built with what they need: `cargo bench -p socbfs-benches`.
+//! The benchmarks are a package of their own, so that building the tests does not need their dependencies: `cargo bench -p socbfs-benches`.

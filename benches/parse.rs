@@ -1,5 +1,5 @@
-//! How fast graph files are read. `SOCBFS_BENCH_EDGES` sets the number of edges (default 2^20), `SOCBFS_BENCH_FILE` reads a
-//! file of yours instead.
+//! Speed of reading graph files. `SOCBFS_BENCH_EDGES` sets the number of edges (default 2^20); `SOCBFS_BENCH_FILE` reads the given file
+//! instead.
 #![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop; criterion's macros have no docs
 
 use std::env;
@@ -11,12 +11,12 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_grou
 use socbfs::graph::{EdgeList, Listing};
 use socbfs::input::{Format, ReadOptions, WriteOptions, read, write};
 
-/// Edges between random vertices of a graph of 1/16 as many.
+/// `edges` edges between random vertices, of which there are 1/16 as many.
 fn random(edges: usize) -> EdgeList {
     let vertices = (edges / 16).max(1);
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
-        // Marsaglia's xorshift64: any sequence without a pattern does.
+        // Marsaglia's xorshift64. Any sequence without a pattern would do.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;

@@ -1,4 +1,4 @@
-//! What it costs to decide one level, samples not included: a rule, costs by a sample, and the networks.
+//! Time to plan one level, without taking a sample, by `alpha-beta`, `sampled` and the networks.
 #![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop; criterion's macros have no docs
 
 use std::hint::black_box;

@@ -1,9 +1,9 @@
-//! How fast a Kronecker graph is searched: always top-down (TC), always bottom-up (BC), and by the policies that choose a
-//! direction at each level (`auto`, `alpha-beta`), on one thread and on all, with each kind of vector instructions there is.
+//! Speed of searches of a Kronecker graph: always top-down (TC), always bottom-up (BC), and with policies that choose a direction at
+//! each level (`auto`, `alpha-beta`), on one thread and on all, with every available kind of vector instructions.
 //!
 //! `SOCBFS_BENCH_SCALE` sets the scale (default 16: 2^16 vertices, 16 times as many edges). Roots are drawn by the rule of
-//! Graph500 and take turns; those outside the largest component are left out, so that each search has the same work. Time is what
-//! [`Outcome::elapsed`] says: from the root to the parents in original numbers. Throughput is in edges of the component.
+//! Graph500 and take turns; those outside the largest component are left out, so that each search has the same work. The time is
+//! [`Outcome::elapsed`], from the root to the parents in original numbers. Throughput is in edges of the component.
 //!
 //! [`Outcome::elapsed`]: socbfs::search::Outcome::elapsed
 #![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop; criterion's macros have no docs
@@ -21,10 +21,10 @@ use socbfs::{
     search::{Search, SearchOptions},
 };
 
-/// Roots that are drawn.
+/// Number of roots that are drawn.
 const ROOTS: usize = 16;
 
-/// The roots in the largest component that was met, and its number of edges.
+/// The drawn roots that are in the largest component, and its number of edges.
 fn component(layout: &Layout) -> (Vec<Vertex>, u64) {
     let mut search = Search::new(layout, &SearchOptions::default()).expect("a search");
     let drawn = roots(layout.vertices(), |v| layout.input_degree(v), ROOTS, RootSource::GRAPH500);

@@ -1,4 +1,4 @@
-//! Lists the OpenCL devices of this machine, and searches on the CPU and the device that is named.
+//! Lists the OpenCL devices of this machine, and searches on the CPU and the chosen device.
 //!
 //! ```text
 //! cargo run --release --example choose_device -- [DEVICE]      cpu, gpu, auto, or (a part of) the device's name
@@ -12,11 +12,12 @@ use socbfs::{
     runtime::{Given, Profile, Setting},
 };
 
-/// Searches a Kronecker graph on the CPU and the device that is meant by `choice`. Returns the devices beside the CPU too.
+/// Searches a Kronecker graph on the CPU and the device that `choice` means. Returns the names of the devices besides the CPU, and the
+/// outcome.
 pub fn search_on(choice: DeviceChoice) -> Result<(Vec<String>, Outcome), Box<dyn Error>> {
     let edges = Generator::graph500(12).generate(&|_| ())?;
     let layout = Layout::build(&edges, &BuildOptions::default())?;
-    // The board's profile fills in what is not given here. The policy `auto` decides level by level where it runs.
+    // The board's profile supplies the settings that are not given here. The policy `auto` decides where each level runs.
     let given = Given { device: Some(Setting::flag(choice)), ..Given::default() };
     let mut prepared = Runtime::new(Profile::detected()?, given)?.search(&layout)?;
     let outcome = prepared.run(5)?;

@@ -1,5 +1,5 @@
-//! The energy of one search: searches follow one another in a window that the sensors can resolve, and the window's energy is divided by
-//! their number.
+//! Measures the energy of one search: searches run one after another in a window that the sensors can resolve, and the energy of the window
+//! is divided by their number.
 //!
 //! ```text
 //! cargo run --release --example energy -- [SECONDS [SENSOR...]]      10 s, and the sensors that add up, if not given
@@ -17,7 +17,7 @@ use socbfs::{
     power::{Energy, Meter, Selection, Tree, discover},
 };
 
-/// Searches for as long as `window`, measured by the sensors `selection`. Returns the number of searches and the energy of all of them.
+/// Searches for the time `window`, measured by the sensors of `selection`. Returns the number of searches and the energy of all of them.
 pub fn measure(selection: Selection, window: Duration) -> Result<(u32, Energy), Box<dyn Error>> {
     let edges = Generator::graph500(14).generate(&|_| ())?;
     let layout = Layout::build(&edges, &BuildOptions::default())?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seconds = env::args().nth(1).map_or(Ok(10), |seconds| seconds.parse())?;
     let names: Vec<String> = env::args().skip(2).collect();
     let sources = discover(&Tree::new("/"));
-    // A selection counts nothing twice; its error says why there is none, and what would cure it.
+    // A selection counts nothing twice. Its error says why none can be made, and what the user can do about it.
     let selection = if names.is_empty() { Selection::automatic(sources, None)? } else { Selection::named(sources, &names, None)? };
     let (searches, energy) = measure(selection, Duration::from_secs(seconds))?;
     match energy.joules {

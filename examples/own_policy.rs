@@ -1,4 +1,4 @@
-//! A policy of one's own, without a change to the library: any type that implements `Planner` decides the direction of each level.
+//! A policy outside the library: any type that implements `Planner` can decide the direction of each level.
 //!
 //! ```text
 //! cargo run --release --example own_policy
@@ -13,9 +13,9 @@ use socbfs::{
     input::generate::Generator,
 };
 
-/// Bottom-up from the level on whose frontier has more than this share of the graph's arcs, to the end.
+/// Switches to bottom-up once: at the first level whose frontier has more than a given share of the graph's arcs.
 pub struct Once {
-    /// The share.
+    /// Share of the graph's arcs.
     pub share: f64,
     is_bottom_up: bool,
 }
@@ -39,11 +39,11 @@ impl Planner for Once {
 /// Searches a Kronecker graph from vertex 5. Returns the directions of its levels and the tree, in original vertex numbers.
 pub fn search(share: f64) -> Result<(Vec<Direction>, Vec<u32>), Box<dyn Error>> {
     let edges = Generator::graph500(12).generate(&|_| ())?;
-    // An engine by itself begins at vertices that are searched: leaves are to be, too.
+    // An engine alone can only begin at vertices that its levels search, so leaves are kept among them.
     let layout = Layout::build(&edges, &BuildOptions { keep_leaves: true, ..BuildOptions::default() })?;
     let mut engine = CpuEngine::new(&layout, Team::new(2, &[])?, Simd::detect())?;
     let mut records = Records::with_capacity(64);
-    // The engine works on the layout's own vertex numbers.
+    // The engine uses the layout's own vertex numbers.
     level_loop(&mut engine, &mut Once { share, is_bottom_up: false }, layout.to_internal(5), &mut records)?;
     engine.map_back();
     Ok((records.get().iter().map(|record| record.plan.direction).collect(), engine.parents().to_vec()))

@@ -1,4 +1,4 @@
-//! Analyses: counts against plain definitions, golden values, and what the shared graphs give.
+//! Tests of the analyses: their counts against plain definitions and golden values, and identities on the shared graphs.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -25,14 +25,14 @@ fn generated(generator: &Generator, order: Order) -> Layout {
     Layout::build(&edges, &BuildOptions { order, keep_leaves: true, ..BuildOptions::default() }).unwrap()
 }
 
-/// t |F| E discovering repeat backward probes.
+/// The counts of a level: t, |F|, E, discovering, repeat, backward, probes.
 fn row(level: &ExactLevel) -> [u64; 7] {
     [u64::from(level.level), level.vertices, level.arcs, level.discovering, level.repeat, level.backward, level.probes]
 }
 
 const KRONECKER: Generator = Generator::Kronecker { scale: 14, edge_factor: 16, seed1: 2, seed2: 3 };
 
-/// Counted by another program: t, |F|, E, discovering, repeat, backward, probes, with the adjacency sorted by descending distinct degree of
+/// Counts of another program: t, |F|, E, discovering, repeat, backward, probes. It sorts adjacency lists by descending distinct degree of
 /// the neighbour, ties by number.
 const GOLDEN: [[u64; 7]; 4] = [
     [1, 2, 398, 373, 23, 2, 343_225],
@@ -40,7 +40,7 @@ const GOLDEN: [[u64; 7]; 4] = [
     [3, 9_851, 304_729, 2_310, 2_010, 300_409, 2_323],
     [4, 2_310, 4_377, 13, 0, 4_364, 13],
 ];
-/// The probes in the order of our layouts: repeated edges count in the degree by which a list is sorted.
+/// Probes in the order of socbfs layouts, where repeated edges count in the degree by which a list is sorted.
 const STORED: [u64; 4] = [350_084, 15_297, 2_323, 13];
 
 #[test]
@@ -54,7 +54,7 @@ fn redundant_work_of_a_kronecker_graph_is_the_golden_one() {
             assert_eq!((&row[..6], row[6]), (&golden[..6], stored), "{order:?}");
         }
         if order == Order::Original {
-            // The same definition over lists of the golden order gives the golden probes.
+            // With lists in the order of the other program, the definition gives its probes.
             let sorted = |v: u32| {
                 let mut list = layout.csr().neighbours(v).to_vec();
                 list.sort_by_key(|&w| (std::cmp::Reverse(layout.csr().degree(w)), w));
@@ -70,7 +70,7 @@ fn redundant_work_of_a_kronecker_graph_is_the_golden_one() {
     }
 }
 
-/// Per cent with one decimal, and depths.
+/// The splits at the levels `wanted` as text: three shares in per cent, the depths of both halves, and the levels left without the split.
 fn splits(layout: &Layout, root: u32, wanted: &[u32]) -> Vec<String> {
     let found = repeated(layout, &levels(layout, root), 500);
     let shown = |k: &u32| {
@@ -90,7 +90,7 @@ fn repeated_work_is_the_golden_one() {
     assert_eq!(splits(&layout, 5, &[6, 7]), ["38.5 61.3 61.5 5 4 3", "91.0 8.3 9.0 4 4 2"]);
 }
 
-/// Level by level and vertex by vertex, as the definitions say it.
+/// Counts level by level and vertex by vertex, as the definitions are written.
 fn by_definition(layout: &Layout, levels: &Levels, list: impl Fn(u32) -> Vec<u32>) -> Vec<ExactLevel> {
     let (csr, incoming, of) = (layout.csr(), layout.incoming(), &levels.of);
     let vertices = 0..csr.vertices() as u32;
@@ -130,7 +130,7 @@ fn check(layout: &Layout, root: u32) {
     identities(layout, &levels, &found);
 }
 
-/// What holds for every search.
+/// Checks identities that hold for every search.
 fn identities(layout: &Layout, levels: &Levels, found: &[ExactLevel]) {
     for level in found {
         assert_eq!(level.arcs, level.discovering + level.repeat + level.backward, "{level:?}");
@@ -142,7 +142,7 @@ fn identities(layout: &Layout, levels: &Levels, found: &[ExactLevel]) {
     assert_eq!(found.iter().map(|level| level.vertices).sum::<u64>(), levels.reached());
     for split in repeated(layout, levels, 500).splits {
         assert!(split.repeated_thesis <= split.repeated_ours && split.repeated_ours <= 1.0 && split.extra_levels >= 0, "{split:?}");
-        // Both halves together find all that is left, and nothing more: what both find is found twice.
+        // Both halves together find exactly the vertices that are left, so at most all of these are found twice.
         assert!(split.repeated_thesis <= 1.0 - split.traversed + 1e-12, "{split:?}");
         assert!(split.level > 0 || split.left == levels.last);
     }

@@ -1,4 +1,4 @@
-//! The bands of a board decide where levels run, in every command alike; `board tune` measures them.
+//! The bands of a board decide where levels run, in the same way in every command; `board tune` measures them.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{collections::BTreeSet, fs};
@@ -14,11 +14,11 @@ use crate::{
 const PLATFORM: &str = "Portable Computing Language";
 const GRAPH: &str = "kronecker:12";
 
-/// A user without any settings, beside PoCL.
+/// A user without any settings, on a machine with PoCL.
 struct User(TempDir);
 
 impl User {
-    /// `None`, and a word about it, where PoCL is not installed.
+    /// Returns `None` and prints SKIPPED if PoCL is not installed.
     fn with_device(test: &str) -> Option<Self> {
         if device(PLATFORM).is_none() {
             skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
@@ -45,7 +45,7 @@ impl User {
         path.to_str().unwrap().to_owned()
     }
 
-    /// The rows of `run --trace` by these bands.
+    /// The rows of `run --trace` with these bands.
     fn trace(&self, bands: &Bands, root: &str) -> Vec<Row> {
         let board = self.file("traced.toml", &bands.board());
         let text = self.run(&["run", GRAPH, "--root", root, "--policy", "adaptive", "--board", &board, "--trace", "--keep-leaves"]);
@@ -60,7 +60,7 @@ impl User {
                     "cpu+gpu" => "both",
                     _ => "gpu",
                 };
-                // Between them stand a share and a kernel.
+                // The cells between the counts hold a share and a kernel.
                 let counts: Vec<u64> = cells[3..].iter().filter_map(|cell| number(cell)).collect();
                 let work = counts[if cells[1] == "top-down" { 1 } else { 2 }];
                 Row { direction: cells[1].to_owned(), place, work }
@@ -68,34 +68,34 @@ impl User {
             .collect()
     }
 
-    /// The record of searches by these bands.
+    /// The record of searches with these bands.
     fn bench(&self, bands: &Bands) -> Value {
         let board = self.file("bands.toml", &bands.board());
         self.json(&["bench", GRAPH, "--roots", "3", "--policy", "adaptive", "--board", &board, "--json", "-", "--keep-leaves"])
     }
 }
 
-/// A level as `run --trace` shows it.
+/// A level in the output of `run --trace`.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     direction: String,
     place: &'static str,
-    /// Arcs of the frontier top-down, unvisited vertices bottom-up.
+    /// Arcs of the frontier if top-down, unvisited vertices if bottom-up.
     work: u64,
 }
 
-/// `gpu_from`, `split_from`, `up_to`, top-down and bottom-up.
+/// The thresholds `gpu_from`, `split_from`, `up_to` of top-down, then those of bottom-up.
 #[derive(Clone, Copy)]
 struct Bands([u64; 6]);
 
-/// In one search of the graph all three placements, and levels on both sides of each threshold.
+/// With these bands, one search of the graph has all three placements, and levels on both sides of each threshold.
 const TRACED: Bands = Bands([20, 30, 50_000, 10, 1_000, 1_000_000]);
 
-/// In some searches of the graph all three placements.
+/// With these bands, a few searches of the graph have all three placements.
 const THREE: Bands = Bands([40, 2_000, 50_000, 20, 1_500, 1_000_000]);
 
 impl Bands {
-    /// A change of device costs nothing, so that the bands hold exactly.
+    /// A board with these bands. Its handover costs nothing, so that the bands hold exactly.
     fn board(self) -> String {
         let [a, b, c, d, e, f] = self.0;
         format!(
@@ -105,13 +105,13 @@ impl Bands {
         )
     }
 
-    /// Where a level runs, by the words of boards/README.md.
+    /// The placement of a level, as boards/README.md defines it.
     fn place(self, direction: &str, stats: &Value) -> &'static str {
         let work = if direction == "top-down" { &stats["frontier_edges"] } else { &stats["unvisited_vertices"] };
         self.place_of(direction, work.as_u64().unwrap())
     }
 
-    /// The same of a level with so much work.
+    /// The placement of a level with this much work.
     fn place_of(self, direction: &str, work: u64) -> &'static str {
         let bands = if direction == "top-down" { &self.0[..3] } else { &self.0[3..] };
         match bands {
@@ -123,7 +123,7 @@ impl Bands {
     }
 }
 
-/// Where a plan puts a level.
+/// The placement in a plan.
 fn placed(plan: &Value) -> &'static str {
     match &plan["placement"] {
         Value::String(word) if word == "cpu" => "cpu",
@@ -137,7 +137,7 @@ fn levels(record: &Value) -> Vec<&Value> {
     record["roots"].as_array().unwrap().iter().flat_map(|root| root["level_records"].as_array().unwrap()).collect()
 }
 
-/// Demands that every level of `record` ran where `bands` say; gives the placements.
+/// Checks that every level of `record` ran where `bands` say, and returns the placements.
 fn hold(bands: &Bands, record: &Value) -> BTreeSet<&'static str> {
     let mut seen = BTreeSet::new();
     for level in levels(record) {
@@ -148,7 +148,7 @@ fn hold(bands: &Bands, record: &Value) -> BTreeSet<&'static str> {
     seen
 }
 
-/// In one search: `run --trace` shows all three placements, and the row of each level flips with its threshold and no other.
+/// In one search, `run --trace` shows all three placements, and the placement in a row changes with its own threshold and no other.
 #[test]
 fn one_trace_has_three_placements_and_each_threshold_flips_its_cells() {
     let Some(user) = User::with_device("one_trace_has_three_placements_and_each_threshold_flips_its_cells") else { return };
@@ -158,20 +158,20 @@ fn one_trace_has_three_placements_and_each_threshold_flips_its_cells() {
     assert_eq!(places, BTreeSet::from(["cpu", "gpu", "both"]), "{before:?}");
     for threshold in 0..6 {
         let mut flipped = 0;
-        // Each level of the trace before changes sides.
+        // For each level of the first trace, the threshold moves to the other side of its work.
         let direction = if threshold < 3 { "top-down" } else { "bottom-up" };
         for work in before.iter().filter(|row| row.direction == direction).map(|row| row.work) {
             let mut other = TRACED;
             let value = if work < TRACED.0[threshold] { work } else { work + 1 };
             other.0[threshold] = value;
-            // A profile may not leave a bound behind the next one.
+            // The bounds in a profile must ascend.
             if !other.0[threshold / 3 * 3..][..3].is_sorted_by(|a, b| a < b) {
                 continue;
             }
             let after = user.trace(&other, &root);
             for (row, was) in after.iter().zip(&before) {
                 assert_eq!(row.place, other.place_of(&row.direction, row.work), "threshold {threshold} {value}: {after:?}");
-                // Another share may find another number of repeats, which is no other level.
+                // With another share the number of repeats, and so the work, may differ a little: it is still the same level.
                 let is_same = row.direction == was.direction && row.work.abs_diff(was.work) <= was.work / 100;
                 if is_same && row.place != was.place {
                     assert_eq!(row.direction, direction, "threshold {threshold} {value}: {row:?} {was:?}");
@@ -194,18 +194,18 @@ fn three_bands_are_three_placements_and_each_threshold_moves_its_own() {
     assert_eq!(bands.len(), 6, "{bands:?}");
     assert!(bands.iter().all(|band| band["origin"] == "board file"), "{bands:?}");
 
-    // `run --trace` shows the same of one search in the test before; `tests/run` says that it leaves this out.
+    // The test above checks the same with `run --trace`; `tests/run` prints that it leaves this part out.
     if std::env::var_os("SOCBFS_TEST_ALL").is_none() {
         return;
     }
     for place in 0..6 {
-        // Out of reach, and reached by everything.
+        // One threshold that all work reaches, and one that none does.
         let mut flips = 0;
         for value in [0, 3_000_000] {
             let mut other = THREE;
             other.0[place] = value;
             if place % 3 == 2 && value == 0 {
-                // No level would be left, which a profile may not say.
+                // A profile must leave work between `gpu_from` and `up_to`.
                 other.0[place] = THREE.0[place - 2] + 1;
             }
             let record = user.bench(&other);
@@ -317,7 +317,7 @@ fn what_is_tuned_is_written_once_and_measured_no_more() {
     for record in &records {
         let search = &record["search"];
         assert!(search["thresholds"].is_null(), "{search}");
-        // (Bands that never leave the CPU need no device.)
+        // (The list is empty if the bands never leave the CPU.)
         let devices = search["devices"].as_array().unwrap();
         assert!(
             devices.iter().all(|device| device["handover"]["ways"] == serde_json::json!([])),
@@ -348,7 +348,7 @@ fn a_quirk_takes_a_way_of_sharing_memory_away() {
     assert_eq!(left, all.into_iter().filter(|way| !way.ends_with("host-ptr")).collect());
 }
 
-/// Where nothing says what a bottom-up level costs on the device, it is measured.
+/// The cost of a bottom-up level on the device is measured unless the board file gives it.
 #[test]
 fn directions_on_a_device_are_by_its_own_costs() {
     let Some(user) = User::with_device("directions_on_a_device_are_by_its_own_costs") else { return };
@@ -362,13 +362,13 @@ fn directions_on_a_device_are_by_its_own_costs() {
     let (policy, reason) = chosen("kronecker:14", "auto", &plain);
     let costs: Vec<f64> = policy.strip_prefix("sampled:").unwrap().split(',').map(|cost| cost.parse().unwrap()).collect();
     assert!(reason.contains("(measured)"), "{policy}: {reason}");
-    // One number, for the three costs alike.
+    // One measured factor scales all three costs.
     let factors: Vec<f64> = costs.iter().zip([0.5, 0.25, 0.35]).map(|(cost, usual)| cost / usual).collect();
     assert!(factors[0] > 0.0 && factors.iter().all(|factor| (factor / factors[0] - 1.0).abs() < 0.01), "{policy}");
     let (policy, reason) = chosen("kronecker:14", "sampled", &doubled);
     assert_eq!(policy, "sampled:1,0.5,0.7", "{reason}");
     assert!(reason.contains("(board file)"), "{reason}");
-    // What is asked for is done, and a small graph is not worth a measurement.
+    // Costs given by the user are kept, and nothing is measured for a small graph.
     assert_eq!(chosen("kronecker:14", "sampled:1,1,2", &doubled).0, "sampled:1,1,2");
     assert_eq!(chosen("kronecker:9", "sampled", &plain).0, "sampled");
 }

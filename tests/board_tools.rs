@@ -1,4 +1,4 @@
-//! `socbfs bench --report board` and `socbfs doctor` as a user meets them.
+//! Tests of `socbfs bench --report board` and `socbfs doctor`, run as a user runs them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -49,7 +49,7 @@ fn a_board_report_is_markdown_with_a_row_for_each_scale() {
         markdown.contains("All 9 trees passed the five checks") && markdown.contains("No watts: switched off with --energy off."),
         "{markdown}"
     );
-    // Progress goes elsewhere.
+    // Progress goes to standard error.
     assert!(progress.contains("scale 8: ") && !markdown.contains("scale 8: "), "{progress}");
     assert_eq!(text(&report(&["--scales", "7", "-q"]).stderr), "");
 }
@@ -65,7 +65,7 @@ fn the_json_of_a_board_has_the_record_of_every_scale() {
     let runs = record["runs"].as_array().unwrap();
     assert_eq!(runs.iter().map(|run| run["graph"]["scale"].as_u64().unwrap()).collect::<Vec<_>>(), [7, 8]);
     assert!(runs.iter().all(|run| run["roots"].as_array().unwrap().len() == 3 && run["schema"] == "socbfs-bench"));
-    // In the report's place.
+    // With `--json -` the record replaces the report.
     let piped = report(&["--scales", "7", "--json", "-"]);
     assert_eq!(serde_json::from_slice::<Value>(&piped.stdout).unwrap()["schema"], "socbfs-board");
 }
@@ -128,7 +128,7 @@ fn who_interrupts_a_board_report_gets_what_was_finished() {
     };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("board.json");
-    // The second scale takes minutes.
+    // Scale 20 takes minutes.
     let arguments = ["bench", "--report", "board", "--device", "cpu", "--roots", "64", "--threads", "1", "--scales", "8,20..=21", "--json"];
     let mut child = socbfs(&arguments).arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut progress = BufReader::new(child.stderr.take().unwrap());
@@ -141,8 +141,7 @@ fn who_interrupts_a_board_report_gets_what_was_finished() {
     let mut markdown = String::new();
     child.stdout.take().unwrap().read_to_string(&mut markdown).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    // The report follows the line on the same lock: either the fate of both scales is reported, or the interruption came before it was
-    // kept.
+    // The progress line is printed and its record kept under one lock, which the report takes too, so the report includes scale 8.
     let rows = table(&markdown);
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), ["8"], "{markdown}");
     assert!(markdown.contains("- Scale 20 is left out: interrupted.\n- Scale 21 is left out: interrupted."), "{markdown}");
@@ -179,7 +178,7 @@ fn the_doctor_tells_the_ills_of_a_hot_board_with_their_cures() {
     let folder = crate::fixtures::machine("doctor/hot-board");
     let root = folder.path();
     let output = run(&["doctor", "--sysfs-root", root.to_str().unwrap(), "--json"]);
-    // Slow and uneven, but it searches.
+    // The board is slow and uneven, but it can search.
     assert_eq!(output.status.code(), Some(0));
     let diagnosis = findings(&output.stdout);
     assert!(of(&diagnosis, "board")["reason"].as_str().unwrap().contains("odroid-xu4"));
@@ -202,14 +201,14 @@ fn the_doctor_tells_the_ills_of_a_hot_board_with_their_cures() {
             assert!(finding[field].as_str().unwrap().contains(words), "{words:?} in {finding}");
         }
     }
-    // What needs the running machine is not guessed.
+    // Checks that need the running machine are "unknown" for a copy of its files.
     assert!(["search", "opencl-device", "power-sensors"].iter().all(|check| of(&diagnosis, check)["verdict"] == "unknown"));
     let quiet = run(&["doctor", "--quiet", "--sysfs-root", root.to_str().unwrap()]);
     let said = text(&quiet.stdout);
     assert!(said.lines().all(|line| line.starts_with("warning ") || line.starts_with("    ")), "{said}");
 }
 
-/// A driver with this `code`, for `OPENCL_DYLIB_PATH`; says SKIPPED where there is no compiler for it.
+/// Compiles a driver with this `code`, for `OPENCL_DYLIB_PATH`. Prints SKIPPED if there is no C compiler.
 pub(crate) fn driver(folder: &Path, code: &str) -> Option<PathBuf> {
     let (source, library) = (folder.join("driver.c"), folder.join("libdriver.so"));
     fs::write(&source, code).unwrap();
@@ -250,7 +249,7 @@ fn a_doctor_that_is_ended_leaves_nobody_in_a_driver_that_hangs() {
         unistd::Pid,
     };
     let folder = tempfile::tempdir().unwrap();
-    // A process that opens it leaves its number and stays.
+    // A process that opens this driver writes its process id to a file and hangs.
     let code = r#"
         #include <stdio.h>
         #include <stdlib.h>
@@ -267,7 +266,7 @@ fn a_doctor_that_is_ended_leaves_nobody_in_a_driver_that_hangs() {
         }
     "#;
     let Some(library) = driver(folder.path(), code) else { return };
-    // A process that has ended and was not waited for is a zombie.
+    // A process that has ended and that no parent has waited for is a zombie.
     let lives = |pid: &str| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

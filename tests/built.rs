@@ -1,15 +1,15 @@
-//! The built command, without the settings of the user who runs the tests.
+//! The built `socbfs`, run without the settings of the user who runs the tests.
 
 use std::{fs, process::Command};
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 use tempfile::TempDir;
 
-/// Where it is.
+/// Path of the built `socbfs`.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_socbfs");
 
-/// `program`, with no setting of socbfs but those that tests share, no calibration and no energy: on a machine with a sensor every
-/// benchmark would take half a minute more.
+/// A command that runs `program` with no setting of socbfs except those that tests share, without calibration, and without energy (with a
+/// sensor every benchmark would take half a minute longer).
 pub fn plain(program: &str) -> Command {
     hear_signals();
     let mut command = Command::new(program);
@@ -23,34 +23,34 @@ pub fn plain(program: &str) -> Command {
     command
 }
 
-/// The command with `arguments`.
+/// A command that runs `socbfs` with `arguments`.
 pub fn socbfs(arguments: &[&str]) -> Command {
     let mut command = plain(BINARY);
     command.args(arguments);
     command
 }
 
-/// Lets programs that are started from now on receive signals: a shell that runs the tests in its background ignores them, and so would
-/// they.
+/// Lets programs that are started from now on receive signals. In the background of a shell the tests ignore signals, and programs that
+/// they start would inherit this.
 fn hear_signals() {
     for kind in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
-        // SAFETY: the default action runs no code of ours.
+        // SAFETY: the default action runs no code of this process.
         unsafe { signal(kind, SigHandler::SigDfl) }.unwrap();
     }
 }
 
-/// What a program has said.
+/// Output of a program as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether this runs under an emulator (`tests/arm/run` says so): slower, not exact in every system call, and with limits of memory that
-/// are the emulator's.
+/// Whether the tests run under an emulator (`tests/arm/run` sets the variable). It is slower, does not emulate every system call exactly,
+/// and has memory limits of its own.
 pub fn emulated() -> bool {
     std::env::var_os("SOCBFS_TEST_EMULATED").is_some()
 }
 
-/// A folder of a test.
+/// A temporary folder of a test.
 pub struct Folder(pub TempDir);
 
 impl Folder {

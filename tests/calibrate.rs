@@ -1,4 +1,4 @@
-//! `socbfs calibrate` as a user meets it: what it writes, what finds it again, what an interruption leaves.
+//! Tests of `socbfs calibrate`, run as a user runs it: the file that it writes, the searches that find it, and interruption.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -21,7 +21,7 @@ impl User {
         self.socbfs(arguments).output().unwrap()
     }
 
-    /// Runs it and demands success.
+    /// Runs `socbfs`, which must succeed, and returns its output and errors.
     fn good(&self, arguments: &[&str]) -> (String, String) {
         let output = self.run(arguments);
         let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -29,7 +29,7 @@ impl User {
         (out, err)
     }
 
-    /// Runs it and demands exit code 2 and `words` in the error.
+    /// Runs `socbfs`, which must exit with code 2 and print an error with all `words`.
     fn refused(&self, arguments: &[&str], words: &[&str]) {
         let output = self.run(arguments);
         let error = text(&output.stderr);
@@ -37,13 +37,13 @@ impl User {
         assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error}");
     }
 
-    /// The calibrations that searches look for.
+    /// The calibration files in the folder where searches look for them.
     fn calibrations(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.path(".config/socbfs/calibration")) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// The calibration in `file`.
+    /// The content of the calibration `file`.
     fn table(&self, file: &Path) -> toml::Table {
         toml::from_str(&fs::read_to_string(file).unwrap()).unwrap()
     }
@@ -53,7 +53,7 @@ impl User {
     }
 }
 
-/// Settings of a calibration that takes seconds; searches have to have the same to find it.
+/// Settings of a calibration that takes seconds. Only searches with the same settings find it.
 const SETTINGS: [&str; 6] = ["--device", "cpu", "--threads", "1", "--simd", "scalar"];
 
 fn with_settings<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
@@ -86,7 +86,7 @@ fn a_calibration_is_found_by_every_search_after_it() {
     assert!(line("calibration ").contains(name) && line("calibration ").ends_with("calibration"), "{shown}");
     assert!(line("model.tc.").contains("calibration:"), "{shown}");
 
-    // Others are calibrated apart, and no warning is about another's calibration.
+    // Other settings have a calibration of their own, and this one causes no warning.
     let mut other = bench.clone();
     other[10] = "2";
     let output = user.run(&other);
@@ -95,7 +95,7 @@ fn a_calibration_is_found_by_every_search_after_it() {
     assert_eq!((&record["search"]["threads"], &record["search"]["calibration"]), (&Value::from(2), &Value::Null));
     assert_eq!(user.json(&[&bench[..], &["--calibration", "off"]].concat())["search"]["calibration"], Value::Null);
 
-    // Asked for by name, but made on another machine: one warning that says what differs.
+    // A calibration that is named but does not fit causes one warning, which says what differs.
     let mut other = [&bench[..], &["--calibration", file.to_str().unwrap()]].concat();
     other[10] = "2";
     let output = user.run(&other);
@@ -104,10 +104,10 @@ fn a_calibration_is_found_by_every_search_after_it() {
     assert_eq!(error.matches("warning: calibration").count(), 1, "{error}");
     assert!(error.contains("number of threads is 1, here it is 2") && error.contains("socbfs calibrate"), "{error}");
 
-    // The objective needs powers that no sensor gave.
+    // The objective needs powers, and there was no sensor.
     user.refused(&[&bench[..], &["--objective", "energy"]].concat(), &["tc, bc", name, "power.watts", "help:"]);
 
-    // A damaged one is refused with its line.
+    // A damaged calibration is refused, with the line of the error.
     let content = fs::read_to_string(file).unwrap();
     let line = 1 + content.lines().position(|line| line.starts_with("mean_mega_edges_per_s")).unwrap();
     let mut lines: Vec<&str> = content.lines().collect();
@@ -116,7 +116,7 @@ fn a_calibration_is_found_by_every_search_after_it() {
     user.refused(&bench, &[&format!("{name}:{line}: strategies[0].mean_mega_edges_per_s"), "NaN", "help:", "--calibration off"]);
 }
 
-/// A network of ours that always goes bottom-up, as the table `mlp` of a calibration.
+/// A table `mlp` for a calibration, with a network that always chooses bottom-up.
 fn bottom_up_network() -> toml::Table {
     let mut network: toml::Table = toml::from_str(include_str!("../src/policy/weights/mlp.toml")).unwrap();
     for unit in network["hidden"].as_array_mut().unwrap() {
@@ -163,7 +163,7 @@ fn auto_decides_as_the_contest_says_and_mlp_by_the_weights_trained_here() {
     };
     let bottom_up = |directions: &[String]| !directions.is_empty() && directions.iter().all(|direction| direction == "bottom-up");
     assert!(!bottom_up(&directions(&["--policy", "mlp"])));
-    // Weights that were trained here are those of the policy; auto takes them where they have won.
+    // The policy `mlp` uses the weights in the calibration; `auto` uses them if they have won the contest.
     let mut calibration = measured.clone();
     calibration.insert("mlp".into(), bottom_up_network().into());
     for decides in ["cost-model", "cost-model:zhang", "sampled", "mlp"] {
@@ -181,12 +181,12 @@ fn auto_decides_as_the_contest_says_and_mlp_by_the_weights_trained_here() {
         assert!(bottom_up(&directions(&["--policy", "mlp"])), "{decides}");
         assert!(!bottom_up(&directions(&["--policy", "mlp", "--calibration", "off"])), "{decides}");
     }
-    // A new calibration keeps the weights and lets them compete.
+    // A new calibration keeps the weights, and they take part in its contest.
     user.good(&with_settings(&["calibrate", "--quick", "--budget", "2s"]));
     let again = user.table(file);
     assert_eq!(again["mlp"], calibration["mlp"]);
     assert_eq!(again["auto"]["candidates"].as_array().unwrap().len(), 4);
-    // Weights that can't be right are refused, with file and line.
+    // Invalid weights are refused, with the file name.
     let good = fs::read_to_string(file).unwrap();
     fs::write(file, good.replacen("output = 0.0", "output = nan", 1)).unwrap();
     let name = file.file_name().unwrap().to_str().unwrap();
@@ -216,7 +216,7 @@ fn training_puts_weights_into_the_calibration() {
         assert!(trained["network"]["policy"].as_str() == Some(form) && trained["graphs"].as_integer() == Some(8), "{trained}");
     }
     assert_eq!(after, before, "all else stays");
-    // Files of their own leave the calibration alone.
+    // With output files, or with --calibration off, training does not change the calibration.
     let content = fs::read(file).unwrap();
     user.good(&[&train[..], &["--mlp", &user.path("mlp.toml"), "--seed", "1"]].concat());
     user.good(&[&train[..], &["--calibration", "off"]].concat());
@@ -244,7 +244,7 @@ fn an_interruption_keeps_what_was_measured() {
     assert!(!Path::new(&partial).exists());
     let (_, error) = user.good(&arguments(&whole));
     assert!(!error.contains("going on"), "{error}");
-    // Times differ, and with them everything that is fitted; what was searched does not.
+    // Times differ, and so does everything fitted to them, but the searched graphs are the same.
     let graphs = |file: &str| toml::from_str::<toml::Table>(&fs::read_to_string(file).unwrap()).unwrap()["graphs"].clone();
     assert_eq!(graphs(&file), graphs(&whole));
     assert_eq!(graphs(&file).as_array().unwrap().len(), 4);
@@ -276,7 +276,7 @@ fn an_objective_needs_the_power_of_every_strategy() {
     assert_eq!((&record["search"]["objective"], &record["valid"]), (&Value::from("edp"), &Value::from(true)));
 }
 
-/// The directions of all levels but the first of a search on a board where the directions take these powers.
+/// The directions of all levels but the first, on a board where top-down takes `tc` watts and bottom-up `bc`.
 fn directions(user: &User, objective: &str, tc: f64, bc: f64) -> Vec<Value> {
     let board = user.path("watts.toml");
     fs::write(&board, format!("schema = 1\n[board]\nname = 'b'\n[power.watts]\ntc = {tc:?}\nbc = {bc:?}\n")).unwrap();
@@ -305,7 +305,7 @@ fn watts_change_the_plan_where_they_are_asked_for() {
 #[test]
 fn power_is_measured_where_a_sensor_is() {
     let user = User::new();
-    // An INA231 rail as on an Odroid-XU3, which says 3 W whatever runs.
+    // An INA231 rail as on an Odroid-XU3, which always reads 3 W.
     let chip = PathBuf::from(user.path("board/sys/class/hwmon/hwmon0"));
     fs::create_dir_all(&chip).unwrap();
     for (name, text) in [("name", "ina231"), ("power1_input", "3000000"), ("update_interval", "2"), ("label", "VDD_ARM")] {

@@ -1,4 +1,4 @@
-//! Searches over ranks, which are threads here, against a serial reference; what ranks send each other, counted; wrong trees.
+//! Searches over ranks, which are threads here, against a serial reference; counts of the traffic between ranks; wrong trees.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ use crate::{
     searches::{all_combinations, is_tried},
 };
 
-/// Every way to search over ranks.
+/// Options that cover every way to search over ranks.
 fn ways() -> Vec<ClusterOptions> {
     let by = |policy: Policy| ClusterOptions { policy, ..ClusterOptions::default() };
     vec![
@@ -41,7 +41,7 @@ fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R>) -
     whole(ranks, part, search.parents_by_row(), (1, 1), 1000)
 }
 
-/// A value for every vertex, on rank 0.
+/// Gathers the value of every vertex on rank 0.
 fn whole(ranks: &impl Ranks, part: &Part, by_row: &[u32], root: (u32, u32), slice: usize) -> Vec<u32> {
     let mut all = Vec::new();
     in_slices(ranks, part, by_row, root, slice, &mut |values| {
@@ -79,7 +79,7 @@ fn check(n: usize, edges: &[[u32; 2]], roots: &[u32], sizes: &[usize]) {
                             what()
                         );
                         own.push(Tree { root, parents: search.parents_by_row().to_vec() });
-                        // Slices of any length; a graph is shorter or longer than one.
+                        // Graphs are shorter or longer than these slices.
                         trees.push(whole(ranks, &part, search.parents_by_row(), (root, root), 64));
                     }
                     let validator = ClusterValidator::new(&part, ranks);
@@ -110,18 +110,18 @@ fn odd_graphs() {
     check(1, &[], &[0], &SIZES);
     check(1, &[[0, 0], [0, 0]], &[0], &SIZES);
     check(5, &[], &[3], &SIZES);
-    // Fewer vertices than ranks; two that have only each other, once and many times.
+    // Fewer vertices than ranks, and two vertices joined only to each other, by one edge and by many.
     check(2, &[[0, 1]], &[0, 1], &SIZES);
     check(3, &[[2, 0]; 9], &[0, 1, 2], &SIZES);
-    // A star, from its middle and from a leaf; its leaves are all there is.
+    // A star, from its middle and from leaves; all other vertices are leaves.
     let star: Vec<[u32; 2]> = (1..300).map(|v| [0, v]).collect();
     check(300, &star, &[0, 7, 299], &SIZES);
-    // A path: each end is a leaf. From an end it is deeper than levels of one byte reach.
+    // A path: each end is a leaf. From an end it has more levels than one byte can count.
     let path: Vec<[u32; 2]> = (1..300).map(|v| [v - 1, v]).collect();
-    // Ranks meet at each of its levels.
+    // Few roots, since the ranks synchronize at each of its many levels.
     let ends: &[u32] = if all_combinations() { &[0, 1, 150, 298, 299] } else { &[1, 299] };
     check(300, &path, ends, &[1, 2, 3]);
-    // Two components, a self-loop, repeats, and a vertex apart.
+    // Two components, a self-loop, repeats, and an isolated vertex.
     check(9, &[[0, 1], [1, 2], [2, 0], [0, 1], [4, 5], [5, 6], [6, 6], [6, 7]], &[0, 3, 4, 7, 8], &SIZES);
     // A grid.
     let (w, h) = (17, 13);
@@ -135,7 +135,7 @@ fn odd_graphs() {
         }
     }
     check((w * h) as usize, &grid, &[0, 100, w * h - 1], &[2, 3, 7]);
-    // Leaves on leaves' neighbours: a caterpillar, whose last level is leaves only.
+    // A caterpillar: every vertex of a path has a leaf, and the last level has leaves only.
     let caterpillar: Vec<[u32; 2]> = (1..20).map(|v| [v - 1, v]).chain((0..20).map(|v| [v, 20 + v])).collect();
     check(40, &caterpillar, &[0, 10, 20, 39], &SIZES);
 }
@@ -161,7 +161,7 @@ proptest! {
         root: u32,
         ranks in 1usize..6,
     ) {
-        // Low numbers are drawn more often, so that there are hubs.
+        // Low numbers are more frequent, so that there are hubs.
         let edges: Vec<[u32; 2]> = seeds.iter().map(|&(a, b)| [a % n as u32, b % (1 + a % n as u32)]).collect();
         check(n, &edges, &[root % n as u32], &[ranks]);
     }
@@ -241,7 +241,7 @@ fn wrong_trees_fail_on_every_rank() {
     }
 }
 
-/// A tree that comes whole, as from a file, also has vertices that no rank owns.
+/// A whole tree, as from a file, also has vertices that no rank owns.
 #[test]
 fn whole_trees_are_checked_by_all_ranks() {
     // Vertices 5 and 6 have no edge.
@@ -271,7 +271,7 @@ fn whole_trees_are_checked_by_all_ranks() {
     }
 }
 
-/// The edges of all slices, in ascending order, with the number of vertices.
+/// Number of vertices, and the edges of all slices in ascending order.
 fn read_by_ranks(size: usize, read: impl Fn(&ThreadRanks<'_>) -> Result<EdgeSlice, ClusterError> + Sync) -> (usize, Vec<[u32; 2]>) {
     let slices = ThreadRanks::run(size, |ranks| {
         let slice = read(ranks).unwrap();
@@ -286,7 +286,7 @@ fn read_by_ranks(size: usize, read: impl Fn(&ThreadRanks<'_>) -> Result<EdgeSlic
     (slices[0].0, all)
 }
 
-/// Files that can be cut, one that can't, and one that only rank 0 has.
+/// Reads files that can be cut, one that can't, and files that only rank 0 has.
 #[test]
 fn files_are_read_by_all_ranks_together() {
     let folder = tempfile::tempdir().unwrap();
@@ -308,7 +308,7 @@ fn files_are_read_by_all_ranks_together() {
         let expected = (whole.vertices(), edges);
         for size in SIZES {
             assert!(read_by_ranks(size, |ranks| read(&path, &options, ranks)) == expected, "{name} over {size} ranks");
-            // The other ranks do not even look for it.
+            // The other ranks do not open the file.
             let absent = folder.path().join("absent").join(name);
             let of_rank = |ranks: &ThreadRanks<'_>| {
                 let path = if ranks.rank() == 0 { &path } else { &absent };
@@ -316,7 +316,7 @@ fn files_are_read_by_all_ranks_together() {
             };
             assert!(read_by_ranks(size, of_rank) == expected, "{name} from rank 0 to {size} ranks");
         }
-        // From the file to a tree that has passed.
+        // The whole way from the file to a validated tree.
         let reference = Reference::new(expected.0, &expected.1, false, &[1]);
         let trees = ThreadRanks::run(3, |ranks| {
             let slice = read(&path, &options, ranks).unwrap();
@@ -332,12 +332,12 @@ fn files_are_read_by_all_ranks_together() {
     }
 }
 
-/// Ranks that write one file together write what one process writes, whatever the runs and the blocks are.
+/// Ranks that write one file together write the same bytes as one process, whatever the runs and blocks are.
 #[test]
 fn ranks_write_one_file_together() {
     let folder = tempfile::tempdir().unwrap();
     let formats = [ArrayFormat::Text, ArrayFormat::Csv, ArrayFormat::Npy];
-    // A few blocks of 64 KiB, and less than one; with runs of each of these lengths.
+    // Files of several blocks of 64 KiB and of less than one, with runs of each of these lengths.
     for (vertices, slices) in [(40_000, [1000, 1 << 20]), (60, [10, 1 << 20])] {
         let list = Generator::Uniform { vertices, edges: vertices / 2, seed: 3 }.generate(&|_| ()).unwrap();
         let files: Vec<_> = formats
@@ -345,7 +345,7 @@ fn ranks_write_one_file_together() {
             .flat_map(|format| slices.map(|slice| (format, slice)))
             .map(|(format, slice)| (format, slice, folder.path().join(format!("{format:?}-{slice}"))))
             .collect();
-        // A root without an edge has a parent that no rank holds.
+        // The root may have no edge: then no rank holds its parent.
         for order in [Order::Degree, Order::Original] {
             for size in SIZES {
                 for (_, _, path) in &files {
@@ -380,7 +380,7 @@ fn ranks_write_one_file_together() {
     }
 }
 
-/// Files that are not the same one are not written by several ranks.
+/// Several ranks do not write together unless all have the same regular file.
 #[test]
 fn ranks_that_see_different_files_do_not_share_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -395,12 +395,12 @@ fn ranks_that_see_different_files_do_not_share_one() {
     assert_eq!(std::fs::read(&path).unwrap(), b"", "nothing is left in it");
 }
 
-/// Real graphs, read by the ranks together as they lie there: levels of every vertex as of the serial reference.
+/// Real graphs, which the ranks read together from their files: the level of every vertex equals that of the serial reference.
 #[test]
 fn real_graphs_over_ranks() {
     let folder = std::env::var_os("SOCBFS_DATA")
         .map_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), std::path::PathBuf::from);
-    // Not by a macro: the test harness would swallow it.
+    // Written without a print macro, whose output the test harness would capture.
     let skipped = |why: &str| {
         std::io::Write::write_all(&mut std::io::stderr(), format!("SKIPPED cluster::real_graphs_over_ranks: {why}\n").as_bytes()).unwrap();
     };
@@ -457,7 +457,7 @@ fn real_graphs_over_ranks() {
     }
 }
 
-/// What is wrong with a file on one rank, every rank says: which rank, which file, which line.
+/// Every rank reports what is wrong with a file on one rank: which rank, which file, which line.
 #[test]
 fn a_file_that_a_rank_can_not_read_is_told_by_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -470,11 +470,12 @@ fn a_file_that_a_rank_can_not_read_is_told_by_all() {
     let good = file("good.el", &lines);
     let wrong = file("wrong.el", &lines.replace("\n1500 1501\n", "\n1500 x\n"));
     let longer = file("longer.el", &(lines.clone() + "0 1\n"));
-    // Of the same length; in the slice of the last rank, and in that of the first, which the last rank does not use.
+    // Two files of the same length as `good.el` with other content: one in the slice of the last rank, one in that of the first, which the
+    // last rank does not use.
     let other = file("other.el", &lines.replace("\n1990 1991\n", "\n1990 1992\n"));
     let unused = file("unused.el", &lines.replace("\n100 101\n", "\n100 102\n"));
     let absent = folder.path().join("absent.el");
-    // Nobody writes to it: a rank that opened it would wait for ever.
+    // Nothing writes to this pipe, so a rank that opened it would wait for ever.
     let pipe = folder.path().join("pipe.el");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let packed = folder.path().join("packed.adj");
@@ -490,7 +491,7 @@ fn a_file_that_a_rank_can_not_read_is_told_by_all() {
     };
     assert_eq!(told([&good, &good, &good], false), Ok(2001));
     assert_eq!(told([&good, &absent, &absent], true), Ok(2001));
-    // What a rank does not use of its file need not be right.
+    // The part of a file that a rank does not use may be wrong.
     assert_eq!(told([&good, &good, &unused], false), Ok(2001));
     for (paths, on_first, expected) in [
         ([&wrong, &wrong, &wrong], false, &["rank 2: ", "wrong.el:1501: 'x' is not a vertex number"][..]),
@@ -529,7 +530,7 @@ fn ranks_with_different_graphs_are_refused() {
     }
 }
 
-/// A rank that can't be set up says why, and the others do not wait for it.
+/// A rank that can't be set up reports why, and the others do not wait for it.
 #[test]
 fn no_rank_searches_where_one_can_not() {
     let absent = Simd::ALL.into_iter().find(|simd| !simd.available()).unwrap();
@@ -559,13 +560,13 @@ fn a_root_that_is_no_vertex_is_refused() {
     });
 }
 
-/// What ranks sent each other in the mean over some roots.
+/// Traffic between ranks, as the mean over some roots.
 struct Counted {
-    /// Bytes that the rank received that received most.
+    /// Bytes received by the rank that received most.
     received: u64,
-    /// Bytes that all sent.
+    /// Bytes that all ranks sent.
     sent: u64,
-    /// Collective operations.
+    /// Number of collective operations.
     messages: f64,
 }
 
@@ -593,7 +594,7 @@ fn counted(edges: &EdgeList, size: usize, exchange: Exchange, count: usize) -> C
     }
 }
 
-/// What ranks receive is the price of a network. The counts are exact and the same on every machine.
+/// The received bytes determine the cost on a network. The counts are exact and the same on every machine.
 #[test]
 fn ranks_receive_few_bytes() {
     let edges = Generator::graph500(14).generate(&|_| ()).unwrap();
@@ -603,12 +604,12 @@ fn ranks_receive_few_bytes() {
         println!("Kronecker 14, {size} ranks: {found} bytes a rank and search");
         assert!(found <= most, "{size} ranks: {found} bytes a search");
     }
-    // What the plain scheme sends is a matter of arcs.
+    // The traffic of the plain scheme grows with the number of arcs.
     let pairs = received(2, Exchange::Pairs);
     assert!(pairs > 100 * received(2, Exchange::Found), "{pairs}");
 }
 
-/// Prints a line of the table in docs/measurements; gives the bytes received.
+/// Prints a line of the table in docs/measurements, and returns the bytes received.
 fn line(edges: &EdgeList, scale: u8, size: usize, exchange: Exchange) -> u64 {
     let (roots, name) = if exchange == Exchange::Found { (16, "found") } else { (2, "pairs") };
     let Counted { received, sent, messages } = counted(edges, size, exchange, roots);
@@ -619,7 +620,7 @@ fn line(edges: &EdgeList, scale: u8, size: usize, exchange: Exchange) -> u64 {
 /// The columns of [`line`].
 const COLUMNS: &str = "scale,ranks,exchange,roots,received_by_the_rank_that_received_most,sent_by_all,collective_operations";
 
-/// The same at the size that is measured elsewhere.
+/// [`ranks_receive_few_bytes`] at scale 20, for the table in docs/measurements.
 #[test]
 #[ignore = "minutes: up to 64 ranks of Kronecker 20"]
 fn ranks_receive_few_bytes_at_scale_20() {
@@ -640,7 +641,7 @@ fn ranks_receive_few_bytes_at_scale_22() {
     assert!(received <= 135_000, "{received} bytes a search");
 }
 
-/// The plain scheme beside it: hundreds of times as much, in proportion to the arcs.
+/// The plain scheme at scale 20: hundreds of times as many bytes, in proportion to the arcs.
 #[test]
 #[ignore = "minutes: 16 ranks of Kronecker 20 by pairs"]
 fn pairs_receive_many_bytes_at_scale_20() {
@@ -648,7 +649,7 @@ fn pairs_receive_many_bytes_at_scale_20() {
     let edges = Generator::graph500(20).generate(&|_| ()).unwrap();
     for size in [2, 4, 16] {
         let received = line(&edges, 20, size, Exchange::Pairs);
-        // 8 bytes an arc, of which (P - 1) / P travel, over P ranks.
+        // Each arc takes 8 bytes; over P ranks, a share of (P - 1) / P of them is sent.
         assert!(received > 100_000_000 / size as u64, "{size} ranks: {received} bytes a search");
     }
 }

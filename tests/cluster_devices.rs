@@ -1,4 +1,4 @@
-//! Ranks whose parts of levels run on OpenCL devices, against a serial reference.
+//! Ranks that run their parts of levels on OpenCL devices, against a serial reference.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::sync::Arc;
@@ -21,23 +21,23 @@ use crate::{
     searches::{all_combinations, devices, edges, is_rusticl, is_slow},
 };
 
-/// What ranks are given of their device: how memory is shared, how kernels are built, which levels it runs.
+/// The device of a rank: its sharing mode, the options of its kernels, and the levels that it runs.
 fn rank_device(device: &Arc<Device>, way: SharingMode, options: GpuOptions, places: Places) -> RankDevice {
     RankDevice { setup: GpuSetup { device: Arc::clone(device), way, options }, bottom_up: GpuKernel::Bgc, places, fall_back: false }
 }
 
-/// Directions by which the device runs every kernel, and changes between queue and bits in either order.
+/// Policies with which the device runs every kernel, and changes between queue and bits in both directions.
 fn policies() -> Vec<Policy> {
     let fixed = [Strategy::Tg, Strategy::Bg, Strategy::Bgc, Strategy::Tc].map(Policy::Fixed);
     let changing = [
         AlphaBeta { alpha: 15.0, beta: 18.0, ..AlphaBeta::default() },
-        // Back and forth.
+        // Changes direction back and forth.
         AlphaBeta { alpha: 1000.0, beta: 1.0, ..AlphaBeta::default() },
     ];
     fixed.into_iter().chain(changing.map(Policy::AlphaBeta)).collect()
 }
 
-/// Every level, none, and levels of a size.
+/// The device runs every level, levels of some sizes, or bottom-up levels only.
 fn places() -> Vec<Places> {
     let some = Bands { top_down: Band::gpu_from(10), bottom_up: Band { up_to: Some(200), ..Band::gpu_from(0) } };
     vec![Places::Every, Places::By(some), Places::By(Bands { top_down: Band::CPU, bottom_up: Band::gpu_from(0) })]
@@ -75,7 +75,7 @@ fn generated(slow: bool) -> Vec<Graph> {
     let n = if slow { 500 } else { 4000 };
     vec![
         graph("Kronecker", kronecker.vertices(), pairs, &roots),
-        // Hubs whose lists are cut, and searched by all items of a group.
+        // Hubs with long lists, which are cut, and which all work-items of a work-group search together.
         graph("hubs", n, edges(n as u64, 3 * n, 5, 1), &[3, n as u32 - 1]),
     ]
 }
@@ -130,8 +130,8 @@ fn ranks_search_on_their_devices() {
         let graphs: Vec<_> = odd().into_iter().chain(generated(slow)).collect();
         let ways: Vec<_> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
         let groups = [(None, 0), (Some(32), 3)];
-        // One in so many combinations: each builds kernels on every rank, and rusticl compiles them anew. With all factors prime to it,
-        // every choice of one dimension comes with every one of another.
+        // Only one in `one_in` combinations is run: each builds kernels on every rank, and rusticl compiles them again each time.
+        // `one_in` is a prime, so every choice of one dimension meets every choice of another.
         let one_in = match (all_combinations(), slow || is_rusticl(device.info())) {
             (true, _) => 1,
             (_, true) => 131,
@@ -157,7 +157,8 @@ fn ranks_search_on_their_devices() {
                                     ..ClusterOptions::default()
                                 };
                                 let order = if (a + d) % 2 == 0 { Order::Degree } else { Order::Original };
-                                // All ranks have one, or all but the first, or every other; Oclgrind ends where two threads launch.
+                                // All ranks have a device, or all but the first, or every other one. Under Oclgrind, which exits if two threads launch, only the
+                                // first has one.
                                 let with: fn(usize) -> bool =
                                     [|_| true, |rank| rank > 0, |rank| rank % 2 == 0, |rank| rank == 0][if slow { 3 } else { (b + e) % 3 }];
                                 check(graph, &reference, size, order, &options, with, &format!("{way} {group:?} {parts}"));
@@ -170,7 +171,7 @@ fn ranks_search_on_their_devices() {
     }
 }
 
-/// What is measured is a bound for either direction, or none, and the same searches are run by all ranks.
+/// A rank gets measured bounds for both directions, or none if it has no device or wants none; all ranks take part in the searches.
 #[test]
 fn bounds_are_measured_where_ranks_want_them() {
     const TEST: &str = "bounds_are_measured_where_ranks_want_them";

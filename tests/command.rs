@@ -1,4 +1,4 @@
-//! The built command as a user meets it: results, errors, exit codes, files left behind.
+//! Tests of the built command, run as a user runs it: results, errors, exit codes, files left behind.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::built::{Folder, emulated, socbfs};
 
-/// A path 0 - 1 - 2 - 3 with a branch 1 - 4, a self-loop and a vertex 6 apart with 5.
+/// A path 0 - 1 - 2 - 3 with a branch 1 - 4, a self-loop at 4, and a separate edge 5 - 6.
 const GRAPH: &str = "# a small graph\n0 1\n1 2\n2 3\n1 4\n4 4\n5 6\n";
 
 fn run(arguments: &[&str]) -> Output {
@@ -27,14 +27,14 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// Runs it and demands success.
+/// Runs `socbfs`, which must succeed.
 fn good(arguments: &[&str]) -> Output {
     let output = run(arguments);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{}", stderr(&output));
     output
 }
 
-/// Runs it and demands exit code 2, nothing on standard output, and `words` in the error.
+/// Runs `socbfs`, which must exit with code 2, print nothing to standard output, and name all `words` in the error.
 fn refused(arguments: &[&str], words: &[&str]) {
     let output = run(arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}\n{}", stderr(&output));
@@ -123,7 +123,7 @@ fn json_has_schema_environment_and_every_root() {
         assert_eq!(root["validation"]["passed"], true);
         assert!(root["reached"].as_u64().unwrap() > 1 && root["edges"].as_u64().unwrap() > 0);
         let levels: u64 = root["level_records"].as_array().unwrap().iter().map(|level| level["levels"].as_u64().unwrap()).sum();
-        // A level of leaves alone is not searched, neither at the root nor in the end.
+        // A level that has only leaves is not searched, at the root or at the end.
         assert!((levels..=levels + 2).contains(&root["levels"].as_u64().unwrap()));
     }
     let teps = record["summary"]["teps"]["harmonic_mean"].as_f64().unwrap();
@@ -131,7 +131,7 @@ fn json_has_schema_environment_and_every_root() {
     assert!((teps * per_edge / 3.0 - 1.0).abs() < 1e-9);
 }
 
-/// A machine with INA231 rails as on an Odroid-XU3, which say 3 W and 1 W, in `folder`.
+/// Makes a machine in `folder`, with INA231 rails as on an Odroid-XU3, which read 3 W and 1 W.
 fn board_with_rails(folder: &Folder) -> String {
     for (chip, device, label, power) in [("hwmon0", "0-0040", "VDD_ARM", "3000000"), ("hwmon1", "0-0045", "VDD_KFC", "1000000")] {
         let path = Path::new(&folder.path("sys/class/hwmon")).join(chip);
@@ -195,7 +195,7 @@ fn a_machine_without_a_sensor_has_no_energy_and_nothing_else_changes() {
     assert!(lines.contains(&"energy  mean_MTEPS_per_watt: !  n/a".to_owned()), "{lines:?}");
     assert_eq!(lines.last().unwrap(), "energy  reason:                 no power sensor was found on this machine");
     assert_eq!(lines.len(), energy(&good(&[&bench[..], &["--energy", "off"]].concat())).len());
-    // Found, but nothing says what adds up: reported, with what would help.
+    // Sensors are found but nothing says which of them add up, which is reported.
     let rails = good(&[&bench[..], &["--energy", "auto", "--sysfs-root", &board_with_rails(&folder)]].concat());
     assert!(stderr(&rails).contains("ina2xx:0-0045 found, but nothing says which of them add up"), "{}", stderr(&rails));
 }
@@ -266,19 +266,19 @@ fn the_energy_of_a_command_is_told_beside_its_own_output() {
     assert!(stderr(&output).contains("sum of the counted: soc-rails") && stderr(&output).contains("over 2 runs"), "{}", stderr(&output));
     let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     for run in record["runs"].as_array().unwrap() {
-        // A machine that is too busy to sample in time says how much of the window it has seen, and no power beyond that.
+        // On a machine too busy to sample in time, the readings cover less of the window, and the power may be lower by that share.
         let coverage = run["rails"].as_array().unwrap().iter().map(|rail| rail["coverage"].as_f64().unwrap()).fold(1.0, f64::min);
         let watts = run["watts"].as_f64().unwrap();
         assert!(coverage > 0.9 && (4.0 * coverage - 1e-6..4.0 + 1e-6).contains(&watts), "{run}");
         assert!(run["seconds"].as_f64().unwrap() >= 0.4, "{run}");
     }
-    // The command's exit code, and the command itself, come through even where nothing can be measured.
+    // The command runs and its exit code is passed on even if nothing can be measured.
     let output = energy("off", &["--", "sh", "-c", "echo out; exit 7"]);
     assert_eq!((output.status.code(), stdout(&output)), (Some(7), "out\n"));
     assert!(stderr(&output).contains("n/a: switched off"), "{}", stderr(&output));
     assert_eq!(energy("off", &["--", "sh", "-c", "kill -9 $$"]).status.code(), Some(137));
     if emulated() {
-        // It does not hand the failure of exec to the process that called posix_spawn.
+        // The emulator does not report a failed exec to the process that called posix_spawn.
         std::io::stderr().write_all(b"SKIPPED the_energy_of_a_command: a command that is not there, under emulation\n").unwrap();
         return;
     }
@@ -341,7 +341,7 @@ fn arcs_are_kept_where_asked() {
     assert_eq!(output.status.code(), Some(1), "0 is reached where edges go both ways");
 }
 
-/// A symmetric file holds arcs in both directions, also as a directed graph, and a converted file those that it was made of.
+/// A symmetric file has arcs in both directions, even when read as directed, and a converted file has the arcs of its source.
 #[test]
 fn a_directed_graph_keeps_its_arcs_through_every_file() {
     let folder = Folder::new();
@@ -372,7 +372,7 @@ fn a_directed_graph_keeps_its_arcs_through_every_file() {
             assert_eq!(counts(&file), expected, "{file}");
         }
     }
-    // What a generator made has one direction, and so has what is written of it.
+    // A generated graph has one arc per edge, and so has the file written from it.
     let generated = counts("kronecker:6");
     for name in ["k.mtx", "k.el", "k.sg"] {
         let file = folder.path(name);
@@ -393,7 +393,7 @@ fn trace_shows_every_level() {
 fn wrong_parents_give_exit_code_1_and_name_the_vertices() {
     let folder = Folder::new();
     let graph = folder.file("graph.el", GRAPH);
-    // Right is 0 0 1 2 1 -1 -1; 3 is not joined to 4.
+    // The right parents are 0 0 1 2 1 -1 -1; no edge joins 3 and 4.
     for (parents, words) in [
         ("0\n0\n1\n4\n1\n-1\n-1\n", ["3", "4"]),
         ("0\n0\n1\n2\n-1\n-1\n-1\n", ["1", "4"]),
@@ -449,7 +449,7 @@ fn help_and_completions_name_the_formats() {
     let text = help(&["generate", "uniform"]);
     assert!(text.contains("MatrixMarket coordinate") && !text.contains("graph500-packed"), "only what is written: {text}");
     assert!(stdout(&good(&["completions", "bash"])).contains("graph500-int64"));
-    // Other names are understood as well.
+    // Other names of a format are accepted too.
     let folder = Folder::new();
     let graph = folder.file("graph.dat", GRAPH);
     good(&["info", &graph, "--format", "SNAP"]);
@@ -484,7 +484,7 @@ fn policies_are_compared_on_every_graph() {
             let levels = root["table"]["levels"].as_array().unwrap().len();
             let policies = root["policies"].as_array().unwrap();
             assert_eq!(policies.len(), report["policies"].as_array().unwrap().len());
-            // TC is right where it is the faster direction, and the oracle's plan is the cheapest by the table.
+            // TC plans every level top-down, and the oracle's plan is the cheapest in the table.
             assert!(policies[1]["plans"].as_array().unwrap().iter().all(|plan| plan["direction"] == "top-down"));
             let cost = |judged: &Value| judged["table_ns"].as_f64().unwrap();
             for policy in policies {
@@ -566,12 +566,12 @@ fn settings_come_from_flag_then_environment_then_board() {
     assert!(with_flag.contains(&"threads 1 flag".to_owned()), "{with_flag:?}");
 }
 
-/// Every setting that a flag and an environment variable give: the default, the variable, and both. (What boards and calibrations say of
-/// bands, thresholds, power and sharing is tested in src/runtime/choice.rs.)
+/// Every setting with a flag and an environment variable: with neither, with the variable, and with both. (src/runtime/choice.rs tests the
+/// bands, thresholds, power and sharing modes of boards and calibrations.)
 #[test]
 fn each_setting_is_that_of_the_first_place_that_gives_it() {
     let folder = Folder::new();
-    // The powers without which nothing but time can be minimised.
+    // Objectives other than time need these powers.
     let watts = "[power.watts]\ntc = 1.0\nbc = 2.0\ntg = 1.0\ntgm = 1.0\nbg = 1.0\nbgc = 1.0\n";
     let board = folder.file("b.toml", format!("schema = 1\n[board]\nname = 'b'\n{watts}"));
     let calibration = folder.path("none.toml");
@@ -590,7 +590,7 @@ fn each_setting_is_that_of_the_first_place_that_gives_it() {
         let show = |flags: &[&str], environment: &[(&str, &str)]| {
             let mut command = socbfs(&["board", "show", "--board", &board, "--json"]);
             command.env_remove("SOCBFS_CALIBRATION").env("XDG_CONFIG_HOME", &calibration);
-            // Which devices there are is another question, and takes longer.
+            // The search for devices takes long, and is not needed here.
             if name != "device" {
                 command.env("SOCBFS_DEVICE", "cpu");
             }
@@ -600,13 +600,13 @@ fn each_setting_is_that_of_the_first_place_that_gives_it() {
             let setting = shown["settings"].as_array().unwrap().iter().find(|setting| setting["name"] == name).unwrap().clone();
             [setting["value"].as_str().unwrap().to_owned(), setting["origin"].as_str().unwrap().to_owned()]
         };
-        // (`auto` found no calibration.)
+        // (`auto` finds no calibration.)
         let shown = |value: &str| if name == "calibration" && value == "auto" { "none".to_owned() } else { value.to_owned() };
         let flag = format!("--{name}");
         assert_eq!(show(&[], &[])[1], "built-in", "{name}");
         assert_eq!(show(&[], &[(variable, first)]), [shown(first), "environment".to_owned()], "{name}");
         assert_eq!(show(&[&flag, second], &[(variable, first)]), [shown(second), "flag".to_owned()], "{name}");
-        // Given is given, be it what would have been taken anyway.
+        // The origin is the flag even if its value is the same as that of the variable.
         assert_eq!(show(&[&flag, first], &[(variable, first)]), [shown(first), "flag".to_owned()], "{name}");
     }
 }
@@ -635,7 +635,7 @@ fn boards_are_checked_with_file_line_and_key() {
     refused(&["run", "kronecker:4", "--root", "0", "--board", "odroid-xu5"], &["odroid-xu5", "odroid-xu4"]);
     let template = folder.file("new.toml", stdout(&good(&["board", "profile"])));
     assert!(stdout(&good(&["board", "validate", &template])).contains("good profile"));
-    // Several at once: every bad one is named, and the good ones too.
+    // Of several files, every bad one is named, and the good ones too.
     let output = run(&["board", "validate", &bad, &template, &value]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stdout(&output).contains("new.toml: a good profile"), "{}", stdout(&output));
@@ -702,7 +702,7 @@ fn a_profile_for_a_machine_is_good_and_shown() {
         assert_eq!(stdout(&good(&["board", "init", "--sysfs-root", root])), fs::read_to_string(&path).unwrap());
         good(&["board", "show", &path]);
     }
-    // On this machine, whatever it is.
+    // The same on the machine that runs the test.
     let here = folder.path("here.toml");
     good(&["board", "init", &here]);
     good(&["bench", "--kronecker", "6", "--roots", "2", "--board", &here]);
@@ -763,7 +763,7 @@ fn help_version_and_completions_are_results() {
 
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
-    // Completions are longer than a pipe holds, so the writer is still at it when the reader leaves.
+    // Completions are longer than a pipe's buffer, so the writer is still writing when the reader leaves.
     let mut child = socbfs(&["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -801,7 +801,7 @@ fn an_output_that_cannot_be_written_is_found_before_the_work() {
     let graph = folder.file("graph.el", GRAPH);
     for name in ["graph.el/r.json", "missing/r.json"] {
         let path = folder.path(name);
-        // The graph would take minutes: the error must come first.
+        // The graph would take minutes, so the error must come first.
         refused(&["bench", "--kronecker", "23", "--json", &path], &[name, "help:"]);
         let target = path.replace("json", "sg");
         refused(&["generate", "kronecker", "--scale", "23", "-o", &target], &["r.sg"]);
@@ -857,7 +857,7 @@ mod interrupted {
     fn while_generating() {
         for kind in [Signal::SIGINT, Signal::SIGTERM] {
             let folder = Folder::new();
-            // As large as 32-bit programs may ask for.
+            // The largest scale for which a 32-bit program has the memory.
             let mut child = start(&["generate", "kronecker", "--scale", "23", "-o", &folder.path("g.el")]);
             sleep(Duration::from_millis(if emulated() { 4000 } else { 300 }));
             signal(&child, kind);
@@ -868,12 +868,13 @@ mod interrupted {
 
     #[test]
     fn while_writing() {
-        // A fast machine may be done before the signal comes: then with four times the edges.
+        // A fast machine may be done before the signal comes; the next attempt then has four times the edges.
         for edges in ["1000000", "4000000", "16000000", "64000000"] {
             let folder = Folder::new();
             let mut child = start(&["generate", "uniform", "--vertices", "100000", "--edges", edges, "-o", &folder.path("g.el")]);
             let limit = Instant::now() + Duration::from_secs(300);
-            // The check at the start opens a temporary too, but it is gone at once. It may have no name in the folder.
+            // The check at the start also opens a temporary file, but closes it at once. The temporary file may have no name in the
+            // folder.
             let descriptors = format!("/proc/{}/fd", child.id());
             let is_writing = || {
                 let open = fs::read_dir(&descriptors).map_or(0, |entries| {

@@ -1,6 +1,6 @@
-//! Every real graph of the shared data folder is read, and holds what its table says.
+//! Reads every real graph of the shared data folder, and compares it with the folder's table.
 //!
-//! The folder is `$SOCBFS_DATA`, or `../shared/data` beside the checkout. Where it is absent the test says so and passes.
+//! The folder is `$SOCBFS_DATA`, or `../shared/data` beside the checkout. If it is absent, the test prints SKIPPED and passes.
 #![allow(clippy::expect_used, clippy::unwrap_used)] // a test may stop
 
 use std::env;
@@ -49,7 +49,7 @@ fn folder() -> PathBuf {
 }
 
 fn skipped(why: &str) {
-    // Not by a macro: the test harness would swallow it.
+    // Written without a print macro, whose output the test harness would capture.
     std::io::stderr().write_all(format!("SKIPPED real_graphs_hold_what_their_table_says: {why}\n").as_bytes()).unwrap();
 }
 
@@ -65,19 +65,19 @@ fn real_graphs_hold_what_their_table_says() {
             skipped(&format!("{} is absent", path.display()));
             continue;
         }
-        // All together they take half an hour there. The smaller ones are of every format but METIS.
+        // Under emulation all graphs together take half an hour. The smaller ones cover every format but METIS.
         if known.entries > 500_000 && env::var_os("SOCBFS_TEST_EMULATED").is_some() {
             skipped(&format!("{} is large, and this processor is emulated", path.display()));
             continue;
         }
-        // `tests/run` says that it leaves these out. The smaller ones are of every format but METIS.
+        // `tests/run` prints that it leaves these out. The smaller ones cover every format but METIS.
         if known.entries > 500_000 && known.format != Format::Metis && env::var_os("SOCBFS_TEST_ALL").is_none() {
             continue;
         }
         assert_eq!(recognise(&path, None).unwrap().format, known.format, "{}", known.file);
         let list = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!((list.vertices(), list.len(), list.listing()), (known.vertices, known.entries, known.listing), "{}", known.file);
-        // Edges and degrees counted by sorting, not as the library counts them.
+        // Edges and degrees are counted by sorting, unlike in the library.
         let mut edges = Vec::new();
         list.for_each(0..list.len(), |source, target| {
             if source != target {
@@ -97,7 +97,7 @@ fn real_graphs_hold_what_their_table_says() {
     }
 }
 
-/// Undirected and directed, from the first, the middle and the last vertex.
+/// Searches and validates, undirected and directed, from the first, the middle and the last vertex.
 fn searched_and_validated(file: &str, list: &EdgeList) {
     for directed in [false, true] {
         let layout = Layout::build(list, &BuildOptions { directed, ..BuildOptions::default() }).unwrap();

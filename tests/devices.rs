@@ -1,4 +1,4 @@
-//! `socbfs devices` as a user meets it: on every implementation, without any, and with a device that is lost on the way.
+//! Tests of `socbfs devices`, run as a user runs it: with every OpenCL implementation, without any, and with a device that is lost.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -23,7 +23,7 @@ fn stdout(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).unwrap()
 }
 
-/// Runs it and demands success.
+/// Runs `command`, which must succeed.
 fn good(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -60,7 +60,7 @@ fn every_device_is_shown_with_its_hand_overs() {
 
 #[test]
 fn no_implementation_is_plain_information() {
-    // The library is there, but finds nothing in this folder.
+    // The OpenCL library exists, but finds no driver in this folder.
     let folder = tempfile::tempdir().unwrap();
     let output = good(socbfs(&[]).env("OCL_ICD_VENDORS", folder.path()).env("OPENCL_VENDOR_PATH", folder.path()));
     assert!(stdout(&output).starts_with("No OpenCL: "), "{}", stdout(&output));
@@ -72,7 +72,7 @@ fn no_implementation_is_plain_information() {
 
 #[test]
 fn no_library_is_plain_information() {
-    // A library of this name that can't be opened stands before the system's own.
+    // This file is found before the system's library, and can't be opened.
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("libOpenCL.so.1"), "no library").unwrap();
     let output = good(socbfs(&[]).env("LD_LIBRARY_PATH", folder.path()).env_remove("OPENCL_DYLIB_PATH"));
@@ -88,7 +88,7 @@ fn two_devices_of_one_platform_are_told_apart() {
     if device("Portable Computing Language").is_none() {
         return skipped(TEST, "PoCL is not installed, and it alone shows two devices");
     }
-    // As a Mali-T628 shows itself as one device of 4 cores and one of 2.
+    // A Mali-T628, too, appears as two devices, with 4 and with 2 cores.
     let all = json(socbfs(&["--quick", "--json"]).env("POCL_DEVICES", "basic pthread"));
     let pocl = all["platforms"].as_array().unwrap().iter().find(|platform| platform["name"] == "Portable Computing Language").unwrap();
     let names: Vec<&str> = pocl["devices"].as_array().unwrap().iter().map(|device| device["name"].as_str().unwrap()).collect();
@@ -102,7 +102,7 @@ fn a_small_device_is_measured_as_far_as_it_goes() {
     if device("Portable Computing Language").is_none() {
         return skipped(TEST, "PoCL is not installed, and it alone can be made small");
     }
-    // 1 GiB in all, 256 MiB in one buffer.
+    // The limit is 1 GiB in all and 256 MiB for one buffer.
     let all = json(socbfs(&["--quick", "--json"]).env("POCL_MEMORY_LIMIT", "1"));
     let pocl = all["platforms"].as_array().unwrap().iter().find(|platform| platform["name"] == "Portable Computing Language").unwrap();
     assert_eq!(pocl["devices"][0]["max_alloc_bytes"], 256 << 20);
@@ -119,7 +119,7 @@ fn a_lost_device_is_told_and_hides_nothing() {
     if installed(TEST).is_empty() {
         return skipped(TEST, "no OpenCL device to lose");
     }
-    // At once, and at every point of the first measurements.
+    // The device is lost at once, or at some point of the first measurements.
     for after in [0, 1, 2, 3, 5, 7, 20, 50] {
         let all = json(socbfs(&["--quick", "--json"]).env("OPENCL_DYLIB_PATH", &library).env("SOCBFS_TEST_LOSE_AFTER", after.to_string()));
         let text = all.to_string();
@@ -128,7 +128,7 @@ fn a_lost_device_is_told_and_hides_nothing() {
         let ways = devices.map(|device| device["handover"]["ways"].as_array().map_or(0, Vec::len)).max().unwrap_or(0);
         assert!(ways >= 3, "lost after {after}: {text}");
     }
-    // The library itself changes nothing.
+    // The library alone, without a loss, changes nothing.
     let all = json(socbfs(&["--quick", "--json"]).env("OPENCL_DYLIB_PATH", &library));
     assert!(!all.to_string().contains("CL_OUT_OF_RESOURCES"), "{all}");
 }

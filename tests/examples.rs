@@ -1,4 +1,4 @@
-//! Every file of `examples/` is a module here, and runs.
+//! Includes every file of `examples/` as a module, and runs it.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -62,7 +62,7 @@ fn energy_is_measured_where_a_sensor_is_and_else_the_error_says_why() {
     let machine = tempfile::tempdir().unwrap();
     let error = Selection::automatic(discover(&Tree::new(machine.path())), None).unwrap_err();
     assert!(error.to_string().contains("no power sensor"), "{error}");
-    // A battery that always gives 5 W.
+    // A battery that always reads 5 W.
     let sensor = machine.path().join("sys/class/power_supply/BAT0");
     fs::create_dir_all(&sensor).unwrap();
     for (file, text) in [("type", "Battery\n"), ("status", "Discharging\n"), ("power_now", "5000000\n"), ("voltage_now", "11000000\n")] {

@@ -1,7 +1,7 @@
-//! Random bytes, and right files with random changes, for every file that configures or records: refused with a reason or read, never a
-//! panic. (Readers of graphs: src/input/tests.rs. Sensors: power/src/families/fuzz.rs.)
+//! Random bytes, and valid files with random changes, for readers of every file with settings or records: the file is read, or refused with a
+//! reason, without a panic. (Readers of graphs are tested in src/input/tests.rs, sensors in power/src/families/fuzz.rs.)
 //!
-//! `PROPTEST_CASES` is the number of cases of each; with `SOCBFS_TEST_ALL` 100,000 where it is not set.
+//! `PROPTEST_CASES` is the number of cases of each test. If it is not set, it is 100,000 with `SOCBFS_TEST_ALL`, else 300.
 
 use std::{fs, path::Path};
 
@@ -18,7 +18,7 @@ use socbfs::{
 
 use crate::built::{Folder, socbfs};
 
-/// What takes the place of a piece of a file.
+/// Texts that replace a word of a file.
 const PIECES: [&str; 24] = [
     "",
     "0",
@@ -46,16 +46,16 @@ const PIECES: [&str; 24] = [
     "\u{0}",
 ];
 
-/// How a right text is changed.
+/// A change of a valid text.
 #[derive(Debug, Clone)]
 enum Change {
-    /// A byte is another one.
+    /// Replaces a byte.
     Byte(Index, u8),
-    /// A word or number is another one.
+    /// Replaces a word or number.
     Word(Index, usize),
-    /// A line is left out, or there twice.
+    /// Removes or repeats a line.
     Line(Index, bool),
-    /// The rest is missing.
+    /// Cuts the rest off.
     Cut(Index),
 }
 
@@ -99,14 +99,14 @@ fn changed(mut text: Vec<u8>, changes: &[Change]) -> Vec<u8> {
     text
 }
 
-/// How many cases each test tries.
+/// Number of cases of each test.
 fn cases() -> u32 {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     asked.unwrap_or(if std::env::var_os("SOCBFS_TEST_ALL").is_some() { 100_000 } else { 300 })
 }
 
-/// Gives `read` texts that were made from `seeds`, and texts without any sense. It says whether the text was accepted: where none of a
-/// thousand is, or where all are, the cases are not worth their time.
+/// Calls `read` with changed `seeds` and with random bytes. `read` returns whether it accepted the text. The test fails if all texts are
+/// accepted, or none of a thousand: then the cases would test little.
 fn fuzz(seeds: &[impl AsRef<[u8]>], read: impl Fn(&[u8]) -> bool) {
     for seed in seeds {
         assert!(read(seed.as_ref()), "a seed is refused: {}", String::from_utf8_lossy(seed.as_ref()));
@@ -125,7 +125,7 @@ fn fuzz(seeds: &[impl AsRef<[u8]>], read: impl Fn(&[u8]) -> bool) {
     assert!(refused.get() > 0 && (accepted.get() > 0 || cases() < 1000), "{} accepted, {} refused", accepted.get(), refused.get());
 }
 
-/// As [`fuzz`], of readers of text.
+/// The same as [`fuzz`] for a reader of text; `then` uses an accepted value.
 fn fuzz_text<T, E: std::fmt::Display>(seeds: &[impl AsRef<[u8]>], read: impl Fn(&str) -> Result<T, E>, then: impl Fn(T)) {
     fuzz(seeds, |bytes| match read(&String::from_utf8_lossy(bytes)) {
         Ok(value) => {
@@ -139,7 +139,7 @@ fn fuzz_text<T, E: std::fmt::Display>(seeds: &[impl AsRef<[u8]>], read: impl Fn(
     });
 }
 
-/// What a file holds that the command makes by `arguments` and its name.
+/// Runs `socbfs` with `arguments` and the path of a file, and returns the content of that file.
 fn made(folder: &Folder, name: &str, arguments: &[&str]) -> String {
     let path = folder.path(name);
     let output = socbfs(&[arguments, &[&path]].concat()).output().unwrap();

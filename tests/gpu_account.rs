@@ -1,4 +1,4 @@
-//! Where the time of a level goes that CPU and GPU share: its record's fields add up to it.
+//! The recorded times of a level: those of a level shared by CPU and GPU add up to its time, and device times belong to the right level.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use socbfs::{
 
 use crate::searches::{devices, edges, is_rusticl, is_slow};
 
-/// All that a level of both is made of. The time of the GPU's part lies within those of the CPU's and of waiting.
+/// Sum of the recorded parts of a shared level. The GPU's part is not added, since it runs during `cpu_ns` and `wait_ns`.
 fn account(record: &LevelRecord) -> u64 {
     let LevelRecord { conversion_ns, decision_ns, handover_ns, cpu_ns, copy_ns, wait_ns, merge_ns, .. } = *record;
     conversion_ns + decision_ns + handover_ns + cpu_ns + copy_ns + wait_ns + merge_ns
@@ -32,12 +32,12 @@ fn the_time_of_a_shared_level_is_accounted_for() {
                 let devices = vec![GpuSetup { device: Arc::clone(device), way, options: GpuOptions::default() }];
                 let options = SearchOptions { policy: policy.parse().unwrap(), threads: 2, devices, ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).unwrap();
-                // Between two fields the system may run something else, but not at the same place of every search.
+                // The system may run something else between two recorded times, but not at the same place in every search.
                 let mut missed = Vec::new();
                 let all_found = (0..9).any(|_| {
                     search.run(3).unwrap();
                     let shared = |record: &&LevelRecord| matches!(record.plan.placement, Placement::Split { .. } | Placement::Apart { .. });
-                    // The first also has the time in which the search began.
+                    // The first level also includes the time of beginning the search.
                     let records: Vec<_> = search.records().iter().filter(|record| record.stats.level > 0).filter(shared).collect();
                     assert!(!records.is_empty() && records.iter().all(|record| record.cpu_ns > 0 && record.wait_ns > 0));
                     assert!(records.iter().all(|record| account(record) <= record.elapsed_ns), "{records:?}");
@@ -51,7 +51,7 @@ fn the_time_of_a_shared_level_is_accounted_for() {
     }
 }
 
-/// The device's own time of a level stands beside the time by the clock, where it is asked for, and nowhere else.
+/// Records have the device's own time of a level only if the device was opened for that.
 #[test]
 fn a_timed_device_tells_how_long_its_kernels_ran() {
     let edges = edges(5000, 40_000, 5, 1);
@@ -63,7 +63,7 @@ fn a_timed_device_tells_how_long_its_kernels_ran() {
                 let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
                 let options = SearchOptions { policy: policy.parse().unwrap(), threads: 2, devices, ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).unwrap();
-                // More than the times that a device keeps unless they are taken away.
+                // Searches with more launches than a device keeps times for, unless these are fetched.
                 for _ in 0..if is_rusticl(device.info()) { 3 } else { 250 } {
                     search.run(3).unwrap();
                 }
@@ -72,7 +72,7 @@ fn a_timed_device_tells_how_long_its_kernels_ran() {
                 assert!(records.iter().filter(on_device).count() > 0);
                 for record in records.iter().filter(on_device) {
                     assert_eq!(record.device_ns > 0, is_timed, "{policy} on {}: {record:?}", device.info().name);
-                    // Kernels of one queue run one after another. (What begins a search is enqueued before its first level.)
+                    // Kernels of one queue run one after another. (Those that begin a search are enqueued before its first level.)
                     assert!(record.device_ns <= record.elapsed_ns, "{policy} on {}: {record:?}", device.info().name);
                 }
                 assert!(records.iter().filter(|record| record.plan.placement == Placement::Cpu).all(|record| record.device_ns == 0));
@@ -81,10 +81,10 @@ fn a_timed_device_tells_how_long_its_kernels_ran() {
     }
 }
 
-/// The kernel that brings the tree into the order of the graph ends a search, and is of no level of the next.
+/// The kernel that maps the tree to original numbers ends a search, and is not counted in a level of the next search.
 #[test]
 fn a_level_of_the_cpu_has_no_time_of_a_device() {
-    // The root has one neighbour, so that the first level is the only small one.
+    // The root has one neighbour, so the first level, and no other, is small.
     let mut list = edges(5000, 40_000, 5, 1);
     list.push([5000, 3]);
     let list = EdgeList::new(5001, list, Listing::Once).unwrap();
@@ -106,7 +106,7 @@ fn a_level_of_the_cpu_has_no_time_of_a_device() {
     }
 }
 
-/// A device keeps the times of 1024 launches until it is asked for them; a search of its own launches more.
+/// A device keeps the times of 1024 launches until they are fetched. A long asynchronous search launches more.
 #[test]
 fn the_time_of_a_long_search_apart_is_that_of_all_its_kernels() {
     let n = 3000;
@@ -128,7 +128,7 @@ fn the_time_of_a_long_search_apart_is_that_of_all_its_kernels() {
     }
 }
 
-/// The part of a device begins with its first kernel: it may be done before the host has enqueued the last one and begins to wait.
+/// The time of a device's part begins with its first kernel, since the device may be done before the host waits for it.
 #[test]
 fn the_part_of_a_device_has_the_time_of_its_kernels() {
     let n = 20_000;

@@ -1,4 +1,4 @@
-//! `tests/gpu` as a machine without cargo has it: what it ends with, what it leaves, and what it says where something is missing.
+//! Tests of the bundle of `tests/gpu` for machines without cargo: exit codes, files left behind, and messages if something is missing.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -22,7 +22,7 @@ use crate::{
 
 const POCL: &str = "Portable Computing Language";
 
-/// The measurement of the bundle in `folder`, run in the folder `empty` there, which has nothing of cargo's; temporary files lie in `tmp`.
+/// A command that runs the bundle in `folder`, in the subfolder `empty`, without cargo on the path. Temporary files go to `tmp`.
 fn measure(folder: &Folder, arguments: &[&str]) -> Command {
     for name in ["empty", "tmp"] {
         fs::create_dir_all(folder.path(name)).unwrap();
@@ -49,7 +49,7 @@ fn results(folder: &Folder, name: &str) -> (String, Value) {
     (read("README.md"), serde_json::from_str(&read("gpu.json")).unwrap())
 }
 
-/// Processes that were told of this folder.
+/// Command lines of the running processes that name the folder `empty`.
 fn running(folder: &Folder) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
     processes.map(|words| text(&words).replace('\0', " ")).filter(|words| words.contains(&folder.path("empty"))).collect()
@@ -64,11 +64,11 @@ fn a_bundle_measures_on_a_machine_without_cargo() {
     }
     let folder = Folder::new();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu");
-    // A path is meant from where the command is given.
+    // A relative path refers to the current directory of the caller.
     let bundled = Command::new(script).args(["--bundle", "bundle"]).current_dir(folder.path("")).output().unwrap();
     assert!(bundled.status.success() && text(&bundled.stderr).contains("with glibc 2."), "{}", text(&bundled.stderr));
 
-    // All of it, in little.
+    // A quick run has all parts.
     let on_pocl = ["--quick", "--any-device", "--device", POCL];
     let output = measure(&folder, &on_pocl).output().unwrap();
     let said = text(&output.stdout) + &text(&output.stderr);
@@ -97,14 +97,14 @@ fn a_bundle_measures_on_a_machine_without_cargo() {
     }
     assert_eq!(all["results"]["kronecker"].as_array().unwrap().len(), 6);
 
-    // What does not fit into the time is named.
+    // The steps that do not fit into the time are reported.
     let output = measure(&folder, &[&on_pocl[..], &["--seconds", "12", "--out", "late"]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
     let (page, all) = results(&folder, "late");
     assert!(page.contains("- energy: left out, no time is left\n"), "{page}");
     assert!(all["problems"].as_array().unwrap().contains(&"energy: left out, no time is left".into()), "{all:#}");
 
-    // Ended from outside: by a terminal, which tells all, and by a program, which tells the one it started.
+    // A signal ends it: from a terminal, which sends it to the whole process group, or from a program, which sends it to its child.
     for (signal, group, code) in [(Signal::SIGINT, true, 130), (Signal::SIGTERM, false, 143)] {
         let mut child = measure(&folder, &[&on_pocl[..], &["--out", "ended"]].concat())
             .process_group(0)
@@ -126,7 +126,7 @@ fn a_bundle_measures_on_a_machine_without_cargo() {
         assert_eq!(all["complete"], false);
     }
 
-    // What is missing or wrong is said before anything is measured.
+    // Anything missing or wrong is reported before measuring.
     let nothing = folder.path("nothing");
     fs::create_dir(&nothing).unwrap();
     let without_a_driver = [("OCL_ICD_VENDORS", &*nothing)];
@@ -152,7 +152,7 @@ fn a_bundle_measures_on_a_machine_without_cargo() {
         assert!(output.status.code() == Some(2) && said.contains(wanted), "{arguments:?} with {variables:?}: {}\n{said}", output.status);
     }
 
-    // Nothing of ours is left anywhere else.
+    // No files are left anywhere else.
     assert_eq!(names(&folder.path("tmp")), [""; 0]);
     let left = names(&folder.path("empty"));
     assert!(left.iter().all(|name| ["ended", "gpu-results", "late", "refused"].contains(&name.as_str())), "{left:?}");

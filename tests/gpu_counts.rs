@@ -1,5 +1,5 @@
-//! What searches on a device cost in launches, waits, handovers and bytes, counted by a layer between program and driver: numbers
-//! that no load of the machine changes.
+//! Launches, waits, handovers and bytes of searches on a device, counted by a layer between program and driver. The load of the machine
+//! does not change these numbers.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use socbfs::{
@@ -36,7 +36,7 @@ fn calls_are_counted() {
         let mut values = [0; 7];
         counted("read", Counts { reads: 1, waits: 1, to_host: 28, ..none }, &mut || buffer.read(1..8, &mut values).unwrap());
         counted("write", Counts { writes: 1, waits: 1, to_device: 28, ..none }, &mut || buffer.write(1..8, &values).unwrap());
-        // What fails before OpenCL is asked, or in it, is not counted.
+        // Calls that fail, in OpenCL or before, are not counted.
         counted("nothing", none, &mut || assert!(buffer.read(0..101, &mut [0; 101]).is_err() && run(&kernel, 1, 1 << 20).is_err()));
         for way in [SharingMode::AllocHostPtr, SharingMode::SvmCoarse].into_iter().filter(|way| way.offered(info)) {
             let mut slice = SharedSlice::<u32>::on(&device, way, 1000, "a test").unwrap();
@@ -50,8 +50,8 @@ fn calls_are_counted() {
     });
 }
 
-/// Every policy's counts per search, as a table (`--nocapture`), and none without a launch. Levels whose plan is sure are waited for
-/// together: one wait for them, one for the tree.
+/// Prints every policy's counts per search as a table (`--nocapture`). Levels whose plans are known in advance share one wait, and the tree
+/// takes another.
 #[test]
 fn searches_are_counted() {
     const TEST: &str = "searches_are_counted";
@@ -60,7 +60,8 @@ fn searches_are_counted() {
         let list = EdgeList::new(5000, edges(5000, 40_000, 5, 1), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         let on_gpu = LevelDevice::Gpu(GpuKernel::Bg);
-        // With the waits that each may take, where it is the device's alone. Level by level they were 5, 6, 6, 5 and 5.
+        // The last field is the most waits of a policy that uses the device alone. With a wait for each level they would be 5, 6, 6, 5
+        // and 5.
         let policies: [(Policy, LevelDevice, Option<u64>); 7] = [
             ("tg".parse().unwrap(), LevelDevice::Cpu, Some(2)),
             ("tgm".parse().unwrap(), LevelDevice::Cpu, Some(2)),
@@ -86,13 +87,13 @@ fn searches_are_counted() {
             );
             assert!(launches > 0 && waits > 0, "{policy}");
             assert!(most_waits.is_none_or(|most| waits <= most), "{policy}: {waits} waits, at most {most_waits:?}");
-            // The tree comes back, of shared levels in part, and memory that was mapped is unmapped again.
+            // The tree (with shared levels, a part of it) comes to the host, and all mapped memory is unmapped.
             assert!(maps == unmaps && to_host >= if policy.runs_on_both() { 1 } else { 4 * 5000 }, "{policy}");
         }
     });
 }
 
-/// The neighbours of a graph lie in as many buffers as the device's largest demands; graphs of other sizes find the kernels built.
+/// Neighbour lists are cut into as many buffers as the device's limit requires. A graph of another size finds its kernels already built.
 #[test]
 fn graphs_of_other_sizes_need_no_compiler() {
     const TEST: &str = "graphs_of_other_sizes_need_no_compiler";
@@ -100,7 +101,7 @@ fn graphs_of_other_sizes_need_no_compiler() {
     let variables = [("SOCBFS_CACHE_DIR", cache.path().to_str().unwrap())];
     counting_with(module_path!(), TEST, &variables, |_| {
         let devices = devices(TEST, Limits { max_alloc_bytes: Some(200_000), ..Limits::default() });
-        // With the parts that they take, at least and at most: kernels are built for 1, for up to 4, and for up to 16.
+        // The ranges are the numbers of parts: kernels are built for 1, for up to 4, and for up to 16.
         for (range, sizes) in [(1..=1, [10_000, 20_000]), (2..=4, [40_000, 90_000]), (5..=16, [150_000, 300_000])] {
             for (number, size) in sizes.into_iter().enumerate() {
                 let list = EdgeList::new(6000, edges(6000, size, 9, 0), Listing::Once).unwrap();
@@ -117,7 +118,8 @@ fn graphs_of_other_sizes_need_no_compiler() {
     });
 }
 
-/// A handover carries the values of a range and no others. Here the others are overwritten, as a driver may: no search depends on them.
+/// A handover carries the values of a range and no others. Here the others are overwritten, as a driver may do, and the searches must
+/// still be right.
 #[test]
 fn what_is_not_carried_is_not_read() {
     const TEST: &str = "what_is_not_carried_is_not_read";

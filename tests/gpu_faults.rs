@@ -1,4 +1,4 @@
-//! A device that is lost in the middle of a search, at every point of it.
+//! Devices that are lost at every point of a search, and drivers that return wrong numbers or refuse calls.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -31,13 +31,13 @@ use crate::{
 
 const POCL: &str = "Portable Computing Language";
 
-/// Runs `body` with a PoCL device that is lost so many commands after the file with their number is written, and back when it is
-/// removed. `body` gets the path of the file.
+/// Runs `body` with a PoCL device and the path of a file. The device is lost N commands after a file with the number N is written, and is
+/// back when the file is removed.
 fn with_a_device_to_lose(test: &str, body: impl Fn(&Arc<Device>, &str)) {
     with_a_device_that_goes_on(test, None, body);
 }
 
-/// The same; the device begins with what it was given so many milliseconds after its loss was reported.
+/// The same as [`with_a_device_to_lose`], but the device runs its pending kernels `delay_ms` milliseconds after its loss was reported.
 fn with_a_device_that_goes_on(test: &str, delay_ms: Option<u64>, body: impl Fn(&Arc<Device>, &str)) {
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = losing_library(folder.path()) else {
@@ -65,7 +65,7 @@ fn with_a_device_that_goes_on(test: &str, delay_ms: Option<u64>, body: impl Fn(&
     }
 }
 
-/// Every way in which a device takes part in a search.
+/// Policies that cover every way in which a device takes part in a search.
 fn policies() -> Vec<(Policy, LevelDevice)> {
     let bgc = LevelDevice::Gpu(socbfs::bfs::GpuKernel::Bgc);
     vec![
@@ -87,14 +87,14 @@ fn options(device: &Arc<Device>, way: SharingMode, policy: Policy, runs: LevelDe
     SearchOptions { policy, runs, threads: 2, devices, fall_back, ..SearchOptions::default() }
 }
 
-/// Each with the ways of sharing memory that it is tried by: one in three, so that every way comes with several policies.
+/// Every policy with a third of the offered sharing modes, so that each mode is tried with several policies.
 fn policies_and_ways(device: &Device) -> Vec<(Policy, LevelDevice, Vec<SharingMode>)> {
     let ways: Vec<_> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
     let of = |number| ways.iter().enumerate().filter(move |&(way, _)| is_one_in_three(number, way)).map(|(_, &way)| way).collect();
     policies().into_iter().enumerate().map(|(number, (policy, runs))| (policy, runs, of(number))).collect()
 }
 
-/// Commands that still succeed: every point of the beginning, and some of what comes later.
+/// Numbers of commands that still succeed: every one at the beginning, and some of the later ones.
 fn points() -> impl Iterator<Item = u32> {
     (0..12).chain((12..).step_by(7))
 }
@@ -115,10 +115,10 @@ fn a_search_goes_on_without_a_lost_device() {
                     reference.compare_with(&layout, &options, &mut search);
                     assert_eq!(search.fallen_back(), None);
                     fs::write(file, after.to_string()).unwrap();
-                    // The answers are right, whether it is lost in the first, the second, or none.
+                    // The results are right, whether the device is lost in the first search, the second, or none.
                     reference.compare_with(&layout, &options, &mut search);
                     let reason = search.fallen_back().map(str::to_owned);
-                    // It stays right, and does not ask the device again.
+                    // Later searches are right too, and do not use the device.
                     reference.compare_with(&layout, &options, &mut search);
                     assert!(search.devices().iter().any(|lost| lost.name == device.info().name), "what it began with");
                     if let Some(reason) = &reason {
@@ -133,18 +133,18 @@ fn a_search_goes_on_without_a_lost_device() {
                     }
                     lost += 1;
                 }
-                // Two searches, each of several commands: reset, levels, handovers, the way back.
+                // Each search has several commands: reset, levels, handovers, transfer of the tree.
                 assert!(lost >= 6, "{policy} {way}: lost at {lost} points only");
             }
         }
     });
 }
 
-/// What a program has set of a search holds for the engine that takes over.
+/// The settings of a search also apply to the engine that takes over.
 #[test]
 fn a_search_that_goes_on_without_a_device_keeps_its_settings() {
     with_a_device_to_lose("a_search_that_goes_on_without_a_device_keeps_its_settings", |device, file| {
-        // Levels that threads share, and a path of small ones.
+        // The graph has levels that threads share, and a path of small levels.
         let mut list = edges(1200, 5000, 5, 1);
         list.extend((1200..1400).map(|v| [v - 1, v]));
         let layout = Layout::build(&EdgeList::new(1400, list, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
@@ -163,7 +163,7 @@ fn a_search_that_goes_on_without_a_device_keeps_its_settings() {
     });
 }
 
-/// A device that keeps times is asked for those of a search that failed by none of the next.
+/// The device times of a failed search are not counted in the next one.
 #[test]
 fn the_kernels_of_a_search_that_failed_are_of_no_level_of_the_next() {
     with_a_device_to_lose("the_kernels_of_a_search_that_failed_are_of_no_level_of_the_next", |device, file| {
@@ -190,8 +190,8 @@ fn the_kernels_of_a_search_that_failed_are_of_no_level_of_the_next() {
     });
 }
 
-/// Searches over two ranks, of which the second has the device, loses it at a point, and searches again. Gives what the second fell back
-/// for.
+/// Searches over two ranks, of which the second has the device, loses the device after `after` commands, and searches again. Returns why
+/// the second rank fell back.
 fn lose_over_ranks(
     list: &EdgeList,
     reference: &Reference,
@@ -213,11 +213,11 @@ fn lose_over_ranks(
                 }
                 ranks.barrier();
             }
-            // The answers are right, whether it is lost in the first, the second, or none; and no rank asks it again.
-            // (1200 has no edge.)
+            // The results are right, whether the device is lost in the first search, a later one, or none, and no rank uses it
+            // again. (1200 has no edge.)
             for root in [3, 1200, 700] {
                 if let Err(error) = search.run(root) {
-                    // It is not asked again, and no rank waits for it: not in a search, nor for a vertex without an edge.
+                    // Later searches, even from a vertex without an edge, fail with the same error; no rank waits.
                     for root in [3, 1200] {
                         assert_eq!(search.run(root).unwrap_err().to_string(), error.to_string());
                     }
@@ -262,7 +262,7 @@ fn ranks_go_on_without_a_lost_device_or_end_together() {
         let ways = || SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).enumerate();
         let both = [Places::Every, Places::By(bands)].into_iter().enumerate();
         for ((a, places), (b, way)) in both.flat_map(|places| ways().map(move |way| (places, way))) {
-            // Either in turn.
+            // Alternates between the choices of `places`.
             if (a + b) % 2 > 0 && !all_combinations() {
                 continue;
             }
@@ -279,7 +279,7 @@ fn ranks_go_on_without_a_lost_device_or_end_together() {
                     assert!(reason.contains(words), "{places:?} {way} after {after}: no {words} in {reason}");
                 }
                 lost += 1;
-                // What may not fall back is lost at the same points: at every other one.
+                // Without fall-back, the device is lost at every other one of these points.
                 if after % 2 > 0 && !all_combinations() {
                     continue;
                 }
@@ -293,7 +293,7 @@ fn ranks_go_on_without_a_lost_device_or_end_together() {
     });
 }
 
-/// A rank whose device fails before the first search goes on with its CPU where it may, and else all ranks get an error: none waits.
+/// A rank whose device fails before the first search continues on its CPU if allowed; otherwise all ranks get an error, and none waits.
 #[test]
 fn ranks_do_without_a_device_lost_while_setting_up_or_none_begins() {
     const TEST: &str = "ranks_do_without_a_device_lost_while_setting_up_or_none_begins";
@@ -301,7 +301,7 @@ fn ranks_do_without_a_device_lost_while_setting_up_or_none_begins() {
         let edges = edges(1200, 5000, 5, 1);
         let list = EdgeList::new(1200, edges.clone(), Listing::Once).unwrap();
         let name = &device.info().name;
-        // Whether the second rank falls back, by the policy and by what it may.
+        // The policy, whether falling back is allowed, and whether the second rank falls back.
         for (policy, fall_back, goes_on) in [("alpha-beta", true, true), ("alpha-beta", false, false), ("tg", true, false)] {
             let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
             let own = RankDevice { setup, bottom_up: socbfs::bfs::GpuKernel::Bg, places: Places::Every, fall_back };
@@ -322,7 +322,7 @@ fn ranks_do_without_a_device_lost_while_setting_up_or_none_begins() {
                     .map_err(|error| (error.to_string(), error.source().map(ToString::to_string)))
             });
             fs::remove_file(file).unwrap();
-            // A command that succeeds: the count begins anew.
+            // One command that succeeds resets the count.
             device.finish().unwrap();
             match &of_ranks[..] {
                 [Ok(first), Ok(second)] if goes_on => {
@@ -342,7 +342,8 @@ fn ranks_do_without_a_device_lost_while_setting_up_or_none_begins() {
     });
 }
 
-/// Loses the device at every command of a search, and searches again on the same [`Search`]: while it is lost, and when it is back.
+/// Loses the device at every command of a search, and searches again with the same [`Search`]: while the device is lost, and after it is
+/// back.
 #[test]
 fn a_search_that_failed_is_followed_by_right_ones() {
     const TEST: &str = "a_search_that_failed_is_followed_by_right_ones";
@@ -362,7 +363,7 @@ fn a_search_that_failed_is_followed_by_right_ones() {
                         fs::remove_file(file).unwrap();
                         break;
                     }
-                    // No tree is shown, and nothing is touched that may not be.
+                    // No tree is returned, and the device's memory is not touched.
                     assert!(search.parents().is_empty() && search.result(3).parent.is_empty(), "{policy} {way} after {after}");
                     let error = search.run(3).unwrap_err();
                     assert!(matches!(error, SearchError::Device { .. }), "{error}");
@@ -393,7 +394,7 @@ fn a_device_lost_while_setting_up_is_an_error() {
             let outcome =
                 Search::new(&layout, &options(device, SharingMode::AllocHostPtr, "concurrent".parse().unwrap(), LevelDevice::Cpu, true));
             fs::remove_file(file).unwrap();
-            // A command that succeeds: the count begins anew.
+            // One command that succeeds resets the count.
             device.finish().unwrap();
             let Err(error) = outcome else { break };
             let text = format!("{error}: {:?}", error.source().map(ToString::to_string));
@@ -404,12 +405,12 @@ fn a_device_lost_while_setting_up_is_an_error() {
     });
 }
 
-/// Milliseconds for which a device goes on after its loss.
+/// Milliseconds after its loss at which a device runs its pending kernels.
 const GOES_ON: u64 = 15;
 
-/// Loses the device in the middle of searches, gives up everything that they used while its kernels still wait to run, and uses the
-/// memory again. The kernels run on what they were given then: freed or unmapped, they would write into what others have now, or
-/// fault. These points of every policy and way of sharing.
+/// Loses the device in the middle of searches, drops everything that they used while kernels are still pending, and uses the memory again.
+/// The kernels then run on the memory they were given: had it been freed or unmapped, they would overwrite other data or fault. This is done
+/// at `points` of every policy and sharing mode.
 fn goes_on_with_what_it_was_given(test: &str, points: std::ops::Range<u32>) {
     with_a_device_that_goes_on(test, Some(GOES_ON), |device, file| {
         let edges = edges(1200, 5000, 5, 1);
@@ -420,7 +421,7 @@ fn goes_on_with_what_it_was_given(test: &str, points: std::ops::Range<u32>) {
         for (policy, runs, ways) in policies_and_ways(device) {
             for way in ways {
                 for after in points.clone() {
-                    // A device of its own each time: nothing else keeps its context and queue.
+                    // A new device each time, so that nothing else keeps its context and queue.
                     let device = Device::open(device.info(), Limits::default()).unwrap();
                     let ours = layout();
                     let mut search = Search::new(&ours, &options(&device, way, policy.clone(), runs, false)).unwrap();
@@ -430,7 +431,7 @@ fn goes_on_with_what_it_was_given(test: &str, points: std::ops::Range<u32>) {
                     drop(search);
                     drop(device);
                     drop(ours);
-                    // What was freed is taken anew, and written.
+                    // Allocates freed memory again, and writes to it.
                     let again = layout();
                     let alone = SearchOptions { threads: 1, ..SearchOptions::default() };
                     for _ in 0..3 {
@@ -454,7 +455,7 @@ fn goes_on_with_what_it_was_given(test: &str, points: std::ops::Range<u32>) {
 
 #[test]
 fn what_a_lost_device_may_still_touch_is_kept() {
-    // Under Valgrind (tests/valgrind) a point takes seconds: the first at which kernels wait.
+    // Under Valgrind (tests/valgrind) a point takes seconds, so only the first point with pending kernels is run.
     let points = if std::env::var_os(implementations::UNDER).is_some() { 3..4 } else { 0..6 };
     goes_on_with_what_it_was_given("what_a_lost_device_may_still_touch_is_kept", points);
 }
@@ -481,9 +482,8 @@ fn what_a_lost_device_may_still_touch_is_kept_beside_a_load() {
     });
 }
 
-/// A driver with a bug: each piece of what comes to the host in a search is overwritten, one at a time. It ends in an error that names
-/// the driver, or what was overwritten did not matter; in no case is memory of the host touched that is not the search's, and the
-/// searches after it are right.
+/// A driver with a bug overwrites one piece of the data that a search transfers to the host, each piece in turn. The search ends with an error
+/// that names the driver, or the piece did not matter. It never touches memory of the host outside of its own, and later searches are right.
 #[test]
 fn wrong_numbers_from_a_device_end_in_an_error() {
     const TEST: &str = "wrong_numbers_from_a_device_end_in_an_error";
@@ -505,7 +505,7 @@ fn wrong_numbers_from_a_device_end_in_an_error() {
                     match outcome {
                         Ok(outcome) => {
                             assert!(search.parents().iter().all(|&parent| parent < 1200 || parent == NONE));
-                            // Numbers that are possible are believed, and what follows from them is wrong.
+                            // A possible number is not recognised as wrong, so results may be wrong.
                             if (outcome.reached, outcome.levels) != right {
                                 search = Search::new(&layout, &options).unwrap();
                             }
@@ -526,7 +526,7 @@ fn wrong_numbers_from_a_device_end_in_an_error() {
     });
 }
 
-/// One of two devices is lost: the error names it and not the other, and the same [`Search`] is right when it is back.
+/// One of two devices is lost: the error names it and not the other, and the same [`Search`] is right after the device is back.
 #[test]
 fn one_of_two_devices_is_lost() {
     const TEST: &str = "one_of_two_devices_is_lost";
@@ -597,7 +597,7 @@ fn one_of_two_devices_is_lost() {
     }
 }
 
-/// A driver that has no room for one object: for each call that makes one or sets an argument, while a search is set up and while it runs.
+/// A driver refuses one call that makes an object or sets an argument: each such call of the set-up and of a search in turn.
 #[test]
 fn every_refused_call_is_an_error_and_nothing_else() {
     const TEST: &str = "every_refused_call_is_an_error_and_nothing_else";
@@ -623,13 +623,13 @@ fn every_refused_call_is_an_error_and_nothing_else() {
     let edges = edges(1200, 5000, 5, 1);
     let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
     let reference = Reference::new(1200, &edges, false, &[3]);
-    // Several parts: the second of them is refused as well as the first.
+    // There are several parts, so that calls for later parts are refused too.
     let parts = GpuOptions { parts: 3, run_arcs: Some(8), ..GpuOptions::default() };
     let setup = |way| vec![GpuSetup { device: Arc::clone(device), way, options: parts }];
     let ways = [SharingMode::AllocHostPtr, SharingMode::SvmCoarse].into_iter().filter(|way| way.offered(device.info()));
     for (a, way) in ways.enumerate() {
         let mut refused = 0;
-        // Either way in turn.
+        // Alternates between the sharing modes.
         for (_, (policy, runs)) in policies().into_iter().enumerate().filter(|(b, _)| (a + b) % 2 == 0 || all_combinations()) {
             let options = SearchOptions { policy, runs, threads: 2, devices: setup(way), ..SearchOptions::default() };
             let mut search = None;
@@ -645,7 +645,7 @@ fn every_refused_call_is_an_error_and_nothing_else() {
                         assert_eq!(device.used_bytes(), used, "call {number}: what was made before it is given back");
                         refused += 1;
                     }
-                    // Smaller work-groups help against some.
+                    // Some refusals are overcome with smaller work-groups.
                     Ok(mut made) => {
                         let _ = fs::remove_file(&file);
                         reference.compare_with(&layout, &options, &mut made);
@@ -655,7 +655,7 @@ fn every_refused_call_is_an_error_and_nothing_else() {
                         }
                     }
                 }
-                // In the middle there are hundreds of arguments, one as good as the other.
+                // The middle consists of hundreds of similar arguments.
                 if number > 20 && refused > 60 {
                     break;
                 }

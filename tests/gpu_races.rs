@@ -1,7 +1,7 @@
-//! All kernels under Oclgrind's eyes: no access outside of a buffer, no race.
+//! Runs all kernels under Oclgrind, which must find no access outside a buffer and no race.
 //!
-//! Oclgrind's exit code stays 0, so its log is read. Allowed is one kind of race only, between reads and writes at the visited bitmap
-//! in `visit`, whose plain read stands beside an atomic on purpose.
+//! Oclgrind's exit code stays 0, so its log is read. Only one kind of race is allowed: between reads and writes of the visited bitmap in
+//! `visit`, which on purpose has a plain read before its atomic.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
@@ -15,7 +15,7 @@ use crate::{
 
 const TEST: &str = "kernels_are_free_of_races_and_of_bad_accesses";
 
-/// Lines of the kernels' source, as Oclgrind sees it, that `visit` takes. It stands in the file that is compiled first.
+/// The lines of `visit` in the source that Oclgrind sees. They are those of its file, since this file is compiled first.
 fn lines_of_visit() -> std::ops::RangeInclusive<u32> {
     let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/common.cl")).unwrap();
     let begin = source.lines().position(|line| line.starts_with("static bool visit(")).unwrap();
@@ -23,11 +23,11 @@ fn lines_of_visit() -> std::ops::RangeInclusive<u32> {
     begin as u32 + 1..=(begin + len) as u32 + 1
 }
 
-/// What a log holds: the messages that are not allowed, each once with how often it came, and how many were.
+/// Parses a log: the messages that are not allowed, each with its count, and the number of allowed ones.
 fn read(log: &str) -> (BTreeMap<String, usize>, usize) {
     let visit = lines_of_visit();
     let (mut bad, mut allowed) = (BTreeMap::new(), 0);
-    // A message is a line at the margin and indented lines under it.
+    // A message is a line without indentation, followed by indented lines.
     let mut messages: Vec<Vec<&str>> = Vec::new();
     for line in log.lines().filter(|line| !line.trim().is_empty()) {
         match messages.last_mut() {
@@ -43,7 +43,7 @@ fn read(log: &str) -> (BTreeMap<String, usize>, usize) {
             allowed += 1;
             continue;
         }
-        // Without what differs from one time to the next: addresses, and the thread.
+        // Addresses and threads are left out, since they differ each time.
         let kind = message[0].split(" at ").next().unwrap_or_default();
         let kernel = message.iter().find(|line| line.starts_with("Kernel:")).unwrap_or(&"");
         *bad.entry(format!("{kind}, {kernel}, lines {places:?}; the first: {}", shown(&message, places.is_empty()))).or_insert(0) += 1;
@@ -51,7 +51,7 @@ fn read(log: &str) -> (BTreeMap<String, usize>, usize) {
     (bad, allowed)
 }
 
-/// A message without places is shown whole.
+/// The text of a message: with `whole` all of it, else without addresses and threads.
 fn shown(message: &[&str], whole: bool) -> String {
     let parts = message.iter().filter(|line| whole || !line.contains("0x") && !line.starts_with("Group"));
     parts.copied().filter(|line| whole || !line.contains("Global(")).collect::<Vec<_>>().join(" | ")
@@ -70,7 +70,7 @@ fn kernels_are_free_of_races_and_of_bad_accesses() {
         ("OCLGRIND_MAX_ERRORS", "100000000"),
         ("OCLGRIND_LOG", log.to_str().unwrap()),
         ("SOCBFS_TEST_DEVICE", "Oclgrind"),
-        // Compiled here, with the lines of the source in them.
+        // Without a cache the kernels are compiled here, with line numbers of the source.
         ("SOCBFS_CACHE_DIR", ""),
     ];
     if inside(module_path!(), TEST, &variables) {
@@ -86,11 +86,11 @@ fn kernels_are_free_of_races_and_of_bad_accesses() {
         "Oclgrind has found:\n{}",
         bad.iter().map(|(what, times)| format!("{times} times {what}\n")).collect::<String>()
     );
-    // With no race at all the log would not have been written by searches.
+    // A log without the known race would mean that no searches ran.
     assert!(allowed > 0, "top-down kernels show their known race");
 }
 
-/// Every kernel, with both kinds of work-groups, over enough vertices for several groups and for hubs.
+/// Runs every kernel, with both kinds of work-groups, over enough vertices for several groups and for hubs.
 fn search() {
     for device in &devices(TEST, Limits::default()).all {
         let variety = Variety {
@@ -104,7 +104,7 @@ fn search() {
         };
         check(device, 1100, &edges(1100, 2500, 3, 1), true, &[0], &Variety { orders: vec![Order::Original], ..variety.clone() });
         check(device, 1100, &edges(1100, 2500, 4, 1), false, &[5], &variety);
-        // Vertices that all groups expand together; several levels in one launch; neighbours in parts.
+        // Covers vertices that all groups expand together, several levels in one launch, and neighbours in parts.
         let one = Variety { groups: vec![Some(32)], ..variety };
         check(device, 1700, &two_hubs(1700), false, &[7], &one);
         let path: Vec<_> = (1..200).map(|v| [v - 1, v]).collect();
@@ -112,7 +112,7 @@ fn search() {
     }
 }
 
-/// `tests/mutants` plants its bugs by the text of a line.
+/// `tests/mutants` finds the lines for its bugs by their text.
 #[test]
 fn every_mutant_has_its_line() {
     let output = Command::new("bash").args(["tests/mutants", "--check"]).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();

@@ -1,7 +1,7 @@
-//! Every kernel and every way of working together, on every OpenCL device there is, against a serial reference.
+//! Every kernel and every way of working together, on every available OpenCL device, against a serial reference.
 //!
-//! `SOCBFS_TEST_DEVICE` restricts the devices to those with that word in the name of device or platform (`tests/run` goes
-//! through the implementations one by one).
+//! `SOCBFS_TEST_DEVICE` restricts the devices to those with that word in the name of the device or platform (`tests/run` takes the
+//! implementations one by one).
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{sync::Arc, time::Instant};
@@ -54,7 +54,7 @@ fn odd_graphs() {
 fn larger_graphs_with_every_group_and_way() {
     for device in &devices("larger_graphs_with_every_group_and_way", Limits::default()).all {
         let all = everything(device);
-        // Beyond 1024 vertices the hubs are counted apart, and more than one group has work.
+        // With more than 1024 vertices, hubs are counted separately, and more than one group has work.
         let (n, m) = if is_slow(device) { (1100, 2500) } else { (2500, 15_000) };
         for (kind, directed) in [(0, false), (1, false), (1, true)] {
             let edges = edges(n as u64, m, 3 + u64::from(kind), kind);
@@ -63,7 +63,7 @@ fn larger_graphs_with_every_group_and_way() {
                 check(&all);
                 continue;
             }
-            // A way of sharing memory, and how many levels go by in one launch, have nothing to do with the order of the vertices.
+            // Sharing modes and the number of levels in a launch do not depend on the order of the vertices.
             check(&Variety { orders: vec![Order::Original], run_arcs: all.run_arcs[..1].to_vec(), ..all.clone() });
             check(&Variety { orders: vec![Order::Degree], ways: all.ways[..1].to_vec(), ..all.clone() });
         }
@@ -74,7 +74,7 @@ fn larger_graphs_with_every_group_and_way() {
 fn neighbours_in_parts() {
     for device in &devices("neighbours_in_parts", Limits::default()).all {
         let groups = if everything(device).groups.contains(&Some(1)) { vec![Some(1), Some(32)] } else { vec![Some(32)] };
-        // Four kinds of parts are two kinds of programs: up to four, and up to sixteen.
+        // Programs are built for up to four parts and for up to sixteen.
         let variety = Variety {
             groups,
             parts: vec![2, 7],
@@ -85,7 +85,7 @@ fn neighbours_in_parts() {
             ..everything(device)
         };
         check(device, 1200, &edges(1200, 3000, 11, 1), false, &[1, 600], &variety);
-        // All of the sixteen.
+        // All sixteen parts.
         let variety = Variety { groups: vec![Some(32)], parts: vec![16], orders: vec![Order::Original], ..variety };
         check(device, 1200, &edges(1200, 3000, 11, 0), false, &[1, 600], &variety);
     }
@@ -103,7 +103,7 @@ fn a_heavy_vertex_is_shared_by_all_groups() {
 #[test]
 fn claims_by_bins_find_what_claims_by_atomics_find() {
     for device in &devices("claims_by_bins_find_what_claims_by_atomics_find", Limits::default()).all {
-        // Many blocks of 4,096 vertices, so that every bin gets some; and one block, so that a bin is full before the level ends.
+        // Many blocks of 4,096 vertices, so that every bin gets vertices; and one block, so that a bin is full before the level ends.
         let graphs = [(40_000, 120_000), (3000, 12_000)];
         for &(n, arcs) in if is_slow(device) { &graphs[1..] } else { &graphs } {
             let edges = edges(n, arcs, 6, 0);
@@ -115,17 +115,17 @@ fn claims_by_bins_find_what_claims_by_atomics_find() {
             let (policy, runs) = ("tg".parse().unwrap(), LevelDevice::Cpu);
             let options = SearchOptions { devices, policy, runs, fall_back: false, ..SearchOptions::default() };
             let mut search = Search::new(&layout, &options).unwrap();
-            // A driver that computes groups of one wrongly has others, which know no bins.
+            // With a driver that computes groups of one wrongly, groups are larger, and larger groups have no bins.
             assert_eq!(search.offers_bins(), search.devices()[0].group == 1);
             for bins in [true, false, true] {
                 search.set_bins(bins);
                 assert_eq!(search.devices()[0].bins, bins && search.offers_bins());
                 reference.compare_with(&layout, &options, &mut search);
             }
-            // What the measurement chooses goes on searching right.
+            // Searches are right with the claims that the measurement chooses.
             choose_claims(&mut search).unwrap();
             reference.compare_with(&layout, &options, &mut search);
-            // Where none are wanted there are none.
+            // Bins can be switched off.
             let mut without = options.clone();
             without.devices[0].options.bins = Some(false);
             assert!(!Search::new(&layout, &without).unwrap().offers_bins());
@@ -138,7 +138,7 @@ fn rusticl_22_searches_right() {
     let mut checked = false;
     for device in devices("rusticl_22_searches_right", Limits::default()).all.iter().filter(|device| breaks_groups_of_one(device.info())) {
         checked = true;
-        // By itself, and where it is asked for.
+        // With the default group size, and with a requested size of one.
         for group in [None, Some(1)] {
             let variety = Variety {
                 groups: vec![group],
@@ -153,8 +153,8 @@ fn rusticl_22_searches_right() {
             let options = GpuOptions { group, ..GpuOptions::default() };
             let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options }];
             let search = Search::new(&layout, &SearchOptions { devices, every_policy: true, ..SearchOptions::default() }).unwrap();
-            // The self-check at set-up takes groups of 32 where those of one are computed wrongly. Which kernels of ours that compiler
-            // gets wrong depends on how they are written, so that either may be right.
+            // The self-check at set-up takes groups of 32 if those of one are computed wrongly. Which kernels this compiler gets wrong
+            // depends on how they are written, so either size may be chosen.
             let group = search.devices()[0].group;
             assert!([1, 32].contains(&group), "{group}");
         }
@@ -172,28 +172,28 @@ proptest! {
         for device in devices("random_graphs", Limits::default()).all.iter() {
             let all = everything(device);
             let variety = Variety {
-                // Either kind in turn for the one that interprets.
+                // For a slow device, only one kind of groups per case.
                 groups: all.groups.into_iter().filter(|&group| group != Some(256) && (!is_slow(device) || (group == Some(1)) == directed)).collect(),
                 ways: vec![SharingMode::AllocHostPtr],
                 orders: vec![Order::Auto],
                 threads: vec![2],
                 run_arcs: match is_slow(device) {
                     true => vec![Some(8)],
-                    // In turn for the one that compiles for every search.
+                    // For rusticl, which compiles for every search, one choice per case.
                     false if is_rusticl(device.info()) && !all_combinations() => vec![[Some(0), None][n % 2]],
                     false => vec![Some(0), None],
                 },
                 ..everything(device)
             };
             let roots = [0, (n / 2) as u32, n as u32 - 1];
-            // Few edges for the one that interprets.
+            // Few edges for a slow device.
             let density = if is_slow(device) { density.min(2) } else { density };
             check(device, n, &edges(n as u64, n * density, seed, kind), directed, &roots, &variety);
         }
     }
 }
 
-/// The long list of a hub in another component is opened at every level bottom-up, and never yields a parent.
+/// At every bottom-up level the long list of a hub in another component is searched, and never yields a parent.
 #[test]
 fn a_hub_that_is_not_reached() {
     for device in &devices("a_hub_that_is_not_reached", Limits::default()).all {
@@ -234,7 +234,7 @@ fn a_graph_in_the_devices_memory() {
 fn two_devices_beside_the_cpu() {
     let devices = devices("two_devices_beside_the_cpu", Limits::default());
     let Some(first) = devices.all.first() else { return };
-    // Where there is one device, it is used twice, with kernels of both kinds where it can.
+    // A single device is used twice, with kernels of both kinds if it supports them.
     let second = devices.all.get(1).unwrap_or(first);
     let is_fast = [first, second].iter().all(|device| !is_slow(device));
     let (n, m) = if is_fast || all_combinations() { (2000, 9000) } else { (1100, 3000) };
@@ -249,35 +249,36 @@ fn two_devices_beside_the_cpu() {
     let list = EdgeList::new(n, edges.clone(), Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     let reference = Reference::new(n, &edges, false, &[0, 3, n as u32 - 1]);
-    // Set up for this policy alone.
+    // Each search is set up for one policy alone.
     for policy in together().into_iter().step_by(if is_fast || all_combinations() { 1 } else { 3 }) {
         reference.compare(&layout, &SearchOptions { policy, threads: 2, devices: setups.clone(), ..SearchOptions::default() });
     }
     compare_policies(&reference, &layout, SearchOptions { threads: 2, devices: setups, every_policy: true, ..SearchOptions::default() });
 }
 
-/// Work-groups as the engine takes them; where each item is interpreted, of the smallest size that has several.
+/// The default work-group size; for a slow device, the smallest size above one.
 fn group(device: &Device) -> Option<usize> {
     (is_slow(device) && !all_combinations()).then_some(32)
 }
 
-/// A search that is stopped between two levels leaves masks, a frontier and the whole state with the device; the next one is right all the
-/// same.
+/// A search that is stopped between two levels leaves masks, a frontier and the whole state on the device; the next search must still be
+/// right.
 #[test]
 fn a_search_on_a_device_is_stopped_and_the_next_one_is_right() {
     for device in &devices("a_search_on_a_device_is_stopped_and_the_next_one_is_right", Limits::default()).all {
-        // A level of a path is a launch.
+        // Each level of a path is a launch.
         let n: u32 = match is_slow(device) {
             true => 60,
             false if is_rusticl(device.info()) => 300,
             false => 1000,
         };
-        // Sixths of a whole search after which it is stopped. Beside other work a search may take much less time than the one before.
+        // Sixths of the time of a whole search after which a search is stopped. On a busy machine a search may take much less time than
+        // the one before.
         let parts: &[u32] = if all_combinations() { &[1, 2, 3, 4, 5] } else { &[1, 2, 4] };
         let path: Vec<_> = (1..n).map(|v| [v - 1, v]).collect();
         let list = EdgeList::new(n as usize, path.clone(), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
-        // From the other end: what the search that was stopped has visited lies before it.
+        // The next search begins at the other end, so it has to pass the vertices that the stopped search visited.
         let reference = Reference::new(n as usize, &path, false, &[n - 1]);
         let options = GpuOptions { group: group(device), ..GpuOptions::default() };
         let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
@@ -341,12 +342,12 @@ fn a_policy_for_a_device_needs_one() {
     }
 }
 
-/// The CPU finds 200 vertices, one of which has more neighbours than a work-group expands by itself; its sample of their degrees misses
-/// that one. The device must expand it all the same.
+/// The CPU finds 200 vertices, one of which has more neighbours than a work-group expands by itself. The CPU's sample of their degrees
+/// misses that vertex, but the device must still expand it.
 #[test]
 fn a_heavy_vertex_that_the_estimate_misses_is_expanded() {
-    // Lists begin with the vertex of most arcs. So the heavy one is the first that vertex 2 finds, after the 130 that vertex 1 has found;
-    // of 200 every third is looked at.
+    // Lists begin with the vertex with most arcs. So the heavy vertex is the first that vertex 2 finds, after the 130 of vertex 1. The
+    // sample takes every third of the 200.
     let (first, leaves, n) = (3, 300, 3000);
     let mut edges = vec![[0, 1], [0, 2]];
     edges.extend((0..200).map(|i| [if i < 130 { 1 } else { 2 }, first + i]));
@@ -361,7 +362,7 @@ fn a_heavy_vertex_that_the_estimate_misses_is_expanded() {
             let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
             let mut search =
                 Search::new(&layout, &SearchOptions { policy, threads: 1, devices: vec![setup], ..SearchOptions::default() }).unwrap();
-            // Else the CPU does these few levels in one go.
+            // Otherwise the CPU would run these few levels together.
             search.set_single_levels(true);
             search.run(0).unwrap();
             let placements: Vec<Placement> = search.records().iter().map(|record| record.plan.placement).collect();
@@ -374,8 +375,8 @@ fn a_heavy_vertex_that_the_estimate_misses_is_expanded() {
     }
 }
 
-/// Each search of `roots` by one kernel: the share of all hubs in the frontier of every level as it was estimated, and as it is, with the
-/// number of hubs and the size of the frontier.
+/// Searches from `roots` with one kernel. Returns for every level: the estimated and the true share of all hubs that are in the frontier,
+/// the number of hubs, and the size of the frontier.
 fn hub_shares(device: &Arc<Device>, group: usize, layout: &Layout, strategy: Strategy, roots: &[u32]) -> Vec<(f64, f64, usize, usize)> {
     let csr = layout.csr();
     let all = 0..csr.vertices() as u32;
@@ -413,17 +414,17 @@ fn hubs_in_the_frontier_are_counted_on_the_device() {
             let list = EdgeList::new(n, edges(n as u64, m, 21, 1), Listing::Once).unwrap();
             for order in [Order::Original, Order::Degree] {
                 let layout = Layout::build(&list, &BuildOptions { order, keep_leaves: true, ..BuildOptions::default() }).unwrap();
-                // A frontier in a queue, in a mask, in a bitmap.
+                // The frontier is in a queue, in a mask, or in a bitmap.
                 for (strategy, group) in [(Strategy::Tg, group), (Strategy::Tgm, 32), (Strategy::Bg, group), (Strategy::Bgc, 32)] {
                     let shares = hub_shares(device, group, &layout, strategy, &[0, 7]);
                     assert!(shares.iter().any(|&(_, share, ..)| share > 0.25), "{shares:?}");
                     for (estimate, share, hubs, len) in shares {
-                        // Everybody is asked where there are no more than 1024.
+                        // Up to 1024 vertices, the sample takes all.
                         let (asked, of) = if strategy == Strategy::Tg { (1024, len) } else { (1024 * hubs / n, hubs) };
                         let bound = if of <= asked || n <= 1024 {
                             1e-6
                         } else {
-                            // Four standard deviations of a share, of a queue in entries.
+                            // Four standard deviations of the share, which for a queue is sampled over its entries.
                             let of_all = if strategy == Strategy::Tg { share * hubs as f64 / len as f64 } else { share };
                             let deviation = (of_all * (1.0 - of_all) / asked as f64).sqrt();
                             4.0 * deviation * if strategy == Strategy::Tg { len as f64 / hubs as f64 } else { 1.0 } + 1e-6
